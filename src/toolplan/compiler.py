@@ -1,0 +1,293 @@
+"""From text to a plan that may run: parse, check, mend what is safe to mend, check again."""
+
+from __future__ import annotations
+
+import hashlib
+import heapq
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Final, NamedTuple, TypeAlias
+
+import rfc8785
+
+from toolplan.approval import Policy
+from toolplan.diagnostics import Diagnostic, Edit, Fix, Removed, Severity
+from toolplan.dialects import DIALECTS
+from toolplan.execution_plan import ExecutionPlan
+from toolplan.path import Json
+from toolplan.plan import Limits, Plan, split_pointer
+from toolplan.plan_json import Parsed, dump, load
+from toolplan.rules import RULES, Facts, Rule, check_facts
+from toolplan.tools import Tool, Toolbox
+
+MAX_ROUNDS: Final = 8
+"""How often a plan is mended and checked again before what is left is reported."""
+
+Tools: TypeAlias = Toolbox | Iterable[Tool]
+
+
+class Compiled(NamedTuple):
+    """What came of a text.
+
+    `plan` is None exactly when a diagnostic still blocks it. `diagnostics` describe the text as it
+    was written, fixed ones among them. `draft` is the plan as far as it could be read and mended,
+    for showing.
+    """
+
+    plan: ExecutionPlan | None
+    diagnostics: tuple[Diagnostic, ...]
+    draft: Plan | None
+    unchecked_references: int
+
+
+def parse(
+    text: str,
+    dialect: str = "toolplan",
+    tools: Tools | None = None,
+    *,
+    limits: Limits = Limits(),
+) -> Parsed:
+    """Read `text`, without looking at what the tools accept.
+
+    Args:
+        text: a plan, written in `dialect`.
+        dialect: a name in `toolplan.dialects.DIALECTS`.
+        tools: needed only by dialects that give arguments by position.
+        limits: bounds on size.
+
+    Returns:
+        As much of the plan as could be read, None where nothing could, and all diagnostics.
+
+    Raises:
+        KeyError: there is no such dialect.
+    """
+    signatures = None if tools is None else toolbox(tools).signatures
+    return DIALECTS[dialect].parse(text, signatures, limits)
+
+
+def check(
+    plan: Plan,
+    tools: Tools | None,
+    *,
+    policy: Policy = Policy(),
+    rules: Sequence[Rule] = RULES,
+) -> list[Diagnostic]:
+    """Give everything that is wrong with `plan`; `tools` None checks its structure only."""
+    return check_facts(_facts(plan, tools, policy), rules)
+
+
+def to_text(plan: Plan | ExecutionPlan, dialect: str = "toolplan") -> str:
+    """Write `plan` in `dialect`.
+
+    Raises:
+        KeyError: there is no such dialect.
+        CannotExpress: the dialect has no way to say the plan; its diagnostics name what.
+    """
+    return DIALECTS[dialect].print(plan.plan if isinstance(plan, ExecutionPlan) else plan)
+
+
+def compile_plan(
+    text: str,
+    dialect: str = "toolplan",
+    *,
+    tools: Tools,
+    limits: Limits = Limits(),
+    policy: Policy = Policy(),
+    rules: Sequence[Rule] = RULES,
+) -> Compiled:
+    """Parse and check `text`, and mend what can be mended safely.
+
+    Raises:
+        KeyError: there is no such dialect.
+    """
+    known = toolbox(tools)
+    parsed = DIALECTS[dialect].parse(text, known.signatures, limits)
+    if parsed.plan is None:
+        return Compiled(None, parsed.diagnostics, None, 0)
+    mended = mend(parsed.plan, known, policy=policy, rules=rules)
+    diagnostics = (*parsed.diagnostics, *mended.diagnostics)
+    facts = _facts(mended.plan, known, policy)
+    plan = None
+    if not any(each.blocks for each in diagnostics):
+        plan = _execution_plan(facts, known, policy)
+    return Compiled(plan, diagnostics, mended.plan, facts.unchecked)
+
+
+class Mended(NamedTuple):
+    """A plan with every safe fix applied, and what was wrong with it as it was written."""
+
+    plan: Plan
+    diagnostics: tuple[Diagnostic, ...]
+
+
+def mend(
+    plan: Plan,
+    tools: Tools | None,
+    *,
+    policy: Policy = Policy(),
+    rules: Sequence[Rule] = RULES,
+) -> Mended:
+    """Apply all safe fixes that do not overlap, and check again, until none is left.
+
+    What an earlier round did not see, because another mistake hid it, is reported too. A problem
+    that is gone in the end is reported as fixed.
+    """
+    told: dict[tuple[str, str, str], Diagnostic] = {}
+    for _ in range(MAX_ROUNDS):
+        found = check_facts(_facts(plan, tools, policy), rules)
+        for each in found:
+            told.setdefault(_key(each), each)
+        fixes = _apart([each.fix for each in found if each.fix is not None and each.fix.safe])
+        mended = _apply(plan, fixes) if fixes else None
+        if mended is None:
+            break
+        plan = mended
+    left = {_key(each) for each in check_facts(_facts(plan, tools, policy), rules)}
+    return Mended(
+        plan,
+        tuple(each if key in left else replace(each, fixed=True) for key, each in told.items()),
+    )
+
+
+def toolbox(tools: Tools) -> Toolbox:
+    """Give `tools` as a toolbox."""
+    return tools if isinstance(tools, Toolbox) else Toolbox(tools)
+
+
+def _facts(plan: Plan, tools: Tools | None, policy: Policy) -> Facts:
+    allowed = None if policy.allow is None else frozenset(policy.allow)
+    return Facts(plan, None if tools is None else toolbox(tools), allowed)
+
+
+def _key(diagnostic: Diagnostic) -> tuple[str, str, str]:
+    return diagnostic.code, diagnostic.pointer, diagnostic.message
+
+
+def _apart(fixes: Iterable[Fix]) -> list[Fix]:
+    """Give those of `fixes` that touch nothing that an earlier one touches."""
+    taken: set[tuple[str, ...]] = set()
+    kept: list[Fix] = []
+    for fix in fixes:
+        places = [split_pointer(edit.pointer) for edit in fix.edits]
+        # a removal from a list would move what stands behind it, so it takes the whole list
+        places = [p[:-1] if p and p[-1].isdigit() else p for p in places]
+        if not any(_touches(place, other) for place in places for other in taken):
+            taken.update(places)
+            kept.append(fix)
+    return kept
+
+
+def _touches(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
+    length = min(len(one), len(other))
+    return one[:length] == other[:length]
+
+
+def _apply(plan: Plan, fixes: Iterable[Fix]) -> Plan | None:
+    """Give `plan` after `fixes`, or None where what they give is no plan."""
+    document: Json = dump(plan)
+    for fix in fixes:
+        for edit in fix.edits:
+            _edit(document, edit)
+    parsed = load(document)
+    broken = any(each.severity is Severity.ERROR for each in parsed.diagnostics)
+    before = load(dump(plan)).diagnostics
+    return None if parsed.plan is None or (broken and not before) else parsed.plan
+
+
+def _edit(document: Json, edit: Edit) -> None:
+    *way, last = split_pointer(edit.pointer)
+    place = document
+    for token in way:
+        if isinstance(place, list):
+            place = place[int(token)]
+        elif isinstance(place, dict):
+            place = place.setdefault(token, {})
+    if isinstance(place, dict):
+        if isinstance(edit.value, Removed):
+            place.pop(last, None)
+        else:
+            place[last] = edit.value
+    elif isinstance(place, list):
+        if isinstance(edit.value, Removed):
+            del place[int(last)]
+        else:
+            place[int(last)] = edit.value
+
+
+def _execution_plan(facts: Facts, tools: Toolbox, policy: Policy) -> ExecutionPlan:
+    used = {step.tool: tools[step.tool] for step in facts.plan.steps}
+    return ExecutionPlan(
+        plan=facts.plan,
+        order=_order(facts),
+        needs=facts.needs,
+        signatures={name: tool.signature for name, tool in used.items()},
+        effects=tuple(s.id for s in facts.plan.steps if used[s.tool].has_effects),
+        digest=_digest(facts.plan, used, policy),
+        unchecked_references=facts.unchecked,
+    )
+
+
+def _order(facts: Facts) -> tuple[str, ...]:
+    """Give the step ids, each behind what it needs, otherwise as written (Kahn 1962)."""
+    positions = facts.positions
+    missing = {step: len(needed) for step, needed in facts.needs.items()}
+    readers: dict[str, list[str]] = {step: [] for step in missing}
+    for step, needed in facts.needs.items():
+        for each in needed:
+            readers[each].append(step)
+    ids = [step.id for step in facts.plan.steps]
+    ready = [positions[step] for step in ids if missing[step] == 0]
+    heapq.heapify(ready)
+    order: list[str] = []
+    while ready:
+        step = ids[heapq.heappop(ready)]
+        order.append(step)
+        for reader in readers[step]:
+            missing[reader] -= 1
+            if missing[reader] == 0:
+                heapq.heappush(ready, positions[reader])
+    return tuple(order)
+
+
+def _digest(plan: Plan, used: Mapping[str, Tool], policy: Policy) -> str:
+    document = dump(plan)
+    covered: dict[str, Json] = {
+        "steps": [
+            {name: value for name, value in step.items() if name != "thought"}
+            for step in _objects(document["steps"])
+        ],
+        "output": document.get("output"),
+        "tools": [used[name].to_json() for name in sorted(used)],
+        "policy": policy.to_json(),
+    }
+    return hashlib.sha256(_canonical(covered)).hexdigest()
+
+
+def _objects(value: Json) -> list[dict[str, Json]]:
+    return [v for v in value if isinstance(v, dict)] if isinstance(value, list) else []
+
+
+def _canonical(value: dict[str, Json]) -> bytes:
+    """Give RFC 8785 bytes.
+
+    RFC 8785 has no whole numbers beyond 2^53; those are listed apart, by pointer, as text, so that
+    two plans that differ in one of them still differ.
+    """
+    large: dict[str, Json] = {}
+
+    def tame(part: Json, pointer: str) -> Json:
+        match part:
+            case bool():
+                return part
+            case int() if abs(part) >= 2**53:
+                large[pointer] = str(part)
+                return None
+            case dict():
+                return {key: tame(inner, f"{pointer}/{key}") for key, inner in part.items()}
+            case list():
+                return [tame(inner, f"{pointer}/{at}") for at, inner in enumerate(part)]
+            case _:
+                return part
+
+    tamed = tame(value, "")
+    return rfc8785.dumps({"covered": tamed, "large": large})

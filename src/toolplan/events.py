@@ -1,0 +1,271 @@
+"""What happens in a run, as values, and the run itself: a fold of its events.
+
+There is no other state. An engine emits events; whoever wants to know how a run stands folds them:
+`fold(events)` for all of them, `apply(run, event)` for one more. Folding is a pure function, so a
+journal, a progress display and an answer all see the same run.
+
+Times are seconds since the epoch, from the clock that the engine was given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import NamedTuple, TypeAlias
+
+from toolplan.path import Json
+
+
+class StepState(StrEnum):
+    """Where a step stands."""
+
+    PENDING = "pending"
+    RUNNING = "running"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    SKIPPED = "skipped"
+    CANCELLED = "cancelled"
+    WAITING = "waiting"
+    IN_DOUBT = "in_doubt"
+
+
+class RunState(StrEnum):
+    """Where a run stands."""
+
+    RUNNING = "running"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+    WAITING = "waiting"
+    IN_DOUBT = "in_doubt"
+
+
+class Failure(NamedTuple):
+    """Why a step did not succeed.
+
+    `code` is a kebab-case name: `tool-error`, `timeout`, `argument-type`, `upstream-failed` …
+    `pointer` leads into the step: `/args/location`.
+    """
+
+    code: str
+    message: str
+    pointer: str = ""
+
+
+class RunStarted(NamedTuple):
+    """The run was accepted: `steps` are the plan's step ids as written, `digest` is the plan's."""
+
+    run: str
+    digest: str
+    steps: tuple[str, ...]
+    at: float
+
+
+class StepStarted(NamedTuple):
+    """The inputs are there and the first call is about to be made; `items` counts `for_each`."""
+
+    step: str
+    items: int | None
+    at: float
+
+
+class AttemptFailed(NamedTuple):
+    """One try of a call failed and another follows; `item` is the position in `for_each`."""
+
+    step: str
+    item: int | None
+    attempt: int
+    failure: Failure
+    at: float
+
+
+class ItemEnded(NamedTuple):
+    """One call of a step with `for_each` came back."""
+
+    step: str
+    item: int
+    failure: Failure | None
+    at: float
+
+
+class StepProgressed(NamedTuple):
+    """A tool tells how far it is; `total` None where it does not know."""
+
+    step: str
+    done: float
+    total: float | None
+    message: str
+    at: float
+
+
+class StepSucceeded(NamedTuple):
+    """The output is final. `failure` is set where `on_error: continue` made it null."""
+
+    step: str
+    output: Json
+    attempts: int
+    failure: Failure | None
+    at: float
+
+
+class StepFailed(NamedTuple):
+    """The step is over and gives nothing."""
+
+    step: str
+    failure: Failure
+    attempts: int
+    at: float
+
+
+class StepSkipped(NamedTuple):
+    """The step will not run; `failure` says why (`when-false`, `upstream-skipped` …)."""
+
+    step: str
+    failure: Failure
+    at: float
+
+
+class StepCancelled(NamedTuple):
+    """The run was cancelled before the step was over."""
+
+    step: str
+    at: float
+
+
+class RunEnded(NamedTuple):
+    """The run is over; `output` is the plan's output."""
+
+    status: RunState
+    output: Json
+    at: float
+
+
+StepEvent: TypeAlias = (
+    StepStarted
+    | AttemptFailed
+    | ItemEnded
+    | StepProgressed
+    | StepSucceeded
+    | StepFailed
+    | StepSkipped
+    | StepCancelled
+)
+Event: TypeAlias = RunStarted | StepEvent | RunEnded
+
+
+@dataclass(frozen=True, slots=True)
+class StepRun:
+    """How one step stands. `items_done` and `items` count the calls of `for_each`."""
+
+    state: StepState = StepState.PENDING
+    output: Json = None
+    error: Failure | None = None
+    started_at: float | None = None
+    ended_at: float | None = None
+    attempts: int = 0
+    items: int | None = None
+    items_done: int = 0
+
+
+_PENDING = StepRun()
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """How a run stands. `steps` are in the order in which the plan was written."""
+
+    run: str = ""
+    digest: str = ""
+    status: RunState = RunState.RUNNING
+    steps: Mapping[str, StepRun] = field(default_factory=dict[str, StepRun])
+    output: Json = None
+    started_at: float | None = None
+    ended_at: float | None = None
+
+    @property
+    def succeeded(self) -> bool:
+        """Whether the run ended well."""
+        return self.status is RunState.SUCCEEDED
+
+
+def fold(events: Iterable[Event]) -> Run:
+    """Give the run that `events` tell of, in order: what `apply` gives, one event after the other.
+
+    The steps are kept in one dictionary until the end, so that the time grows with the number of
+    events and not with its square.
+    """
+    run = Run()
+    steps: dict[str, StepRun] = {}
+    for event in events:
+        match event:
+            case RunStarted():
+                run = apply(run, event)
+                steps = dict(run.steps)
+            case RunEnded():
+                run = apply(run, event)
+            case _:
+                steps[event.step] = _apply_to_step(steps.get(event.step, _PENDING), event)
+    return replace(run, steps=steps)
+
+
+def apply(run: Run, event: Event) -> Run:
+    """Give `run` after `event`."""
+    match event:
+        case RunStarted(run=name, digest=digest, steps=steps, at=at):
+            return Run(name, digest, steps=dict.fromkeys(steps, _PENDING), started_at=at)
+        case RunEnded(status=status, output=output, at=at):
+            return replace(run, status=status, output=output, ended_at=at)
+        case _:
+            before = run.steps.get(event.step, _PENDING)
+            return replace(run, steps={**run.steps, event.step: _apply_to_step(before, event)})
+
+
+def to_json(run: Run) -> dict[str, Json]:
+    """Give the wire form of `run`, without an answer."""
+    return {
+        "run": run.run,
+        "status": run.status.value,
+        "steps": {name: _step_to_json(step) for name, step in run.steps.items()},
+        "output": run.output,
+    }
+
+
+def _apply_to_step(step: StepRun, event: StepEvent) -> StepRun:
+    match event:
+        case StepStarted(items=items, at=at):
+            return replace(step, state=StepState.RUNNING, started_at=at, items=items)
+        case AttemptFailed(attempt=attempt):
+            return replace(step, attempts=attempt)
+        case ItemEnded():
+            return replace(step, items_done=step.items_done + 1)
+        case StepProgressed():
+            return step
+        case StepSucceeded(output=output, attempts=attempts, failure=failure, at=at):
+            return replace(
+                step,
+                state=StepState.SUCCEEDED,
+                output=output,
+                attempts=attempts,
+                error=failure,
+                ended_at=at,
+            )
+        case StepFailed(failure=failure, attempts=attempts, at=at):
+            return replace(
+                step, state=StepState.FAILED, error=failure, attempts=attempts, ended_at=at
+            )
+        case StepSkipped(failure=failure, at=at):
+            return replace(step, state=StepState.SKIPPED, error=failure, ended_at=at)
+        case StepCancelled(at=at):
+            return replace(step, state=StepState.CANCELLED, ended_at=at)
+
+
+def _step_to_json(step: StepRun) -> Json:
+    return {
+        "state": step.state.value,
+        "output": step.output,
+        "error": None if step.error is None else dict(step.error._asdict()),
+        "started_at": step.started_at,
+        "ended_at": step.ended_at,
+        "attempts": step.attempts,
+    }

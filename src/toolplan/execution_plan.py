@@ -1,0 +1,31 @@
+"""The one thing that engines take, and the proof that checking happened."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from toolplan.plan import Plan, Signature
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutionPlan:
+    """A plan that no rule objects to. Only the compiler makes one.
+
+    Attributes:
+        plan: the plan as it will run, with every safe fix applied.
+        order: step ids, each behind all the steps that it needs; otherwise as written.
+        needs: for each step id, the ids of the steps that must end before it may start.
+        signatures: argument and output names of each tool that is used.
+        effects: ids of the steps whose tools may change something, in order.
+        digest: SHA-256 (hex) over the RFC 8785 form of steps, output, tool objects and policy.
+        unchecked_references: how many references no schema could speak for.
+    """
+
+    plan: Plan
+    order: tuple[str, ...]
+    needs: Mapping[str, tuple[str, ...]]
+    signatures: Mapping[str, Signature]
+    effects: tuple[str, ...]
+    digest: str
+    unchecked_references: int = 0

@@ -1,0 +1,220 @@
+"""Paths into JSON: keys, indexes and `[*]`.
+
+A path is parsed once, when a plan is read, and then has two readings: through values
+(`select`, here) and through schemas (`toolplan.schema.at`). Its syntax is a subset of
+RFC 9535 (JSONPath): `.key`, `["any key"]`, `[n]`, `[*]`. The spellings `.0` and `.*` are read
+and printed as `[0]` and `[*]`.
+"""
+
+from __future__ import annotations
+
+import re
+from enum import Enum
+from json import JSONDecodeError, JSONDecoder
+from typing import Final, TypeAlias
+
+Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
+
+
+class Every(Enum):
+    """The segment `[*]`: each element of a list, in order."""
+
+    EVERY = "*"
+
+    def __repr__(self) -> str:
+        return "EVERY"
+
+
+EVERY: Final = Every.EVERY
+
+Segment: TypeAlias = str | int | Every
+Path: TypeAlias = tuple[Segment, ...]
+
+# RFC 9535 calls this member-name-shorthand. A hyphen is read, because people write it, but a key
+# that has one is printed in brackets.
+_KEY = re.compile(r"[A-Za-z_\u0080-\U0010ffff][A-Za-z0-9_\u0080-\U0010ffff-]*")
+_SHORTHAND = re.compile(r"[A-Za-z_\u0080-\U0010ffff][A-Za-z0-9_\u0080-\U0010ffff]*")
+_INDEX = re.compile(r"0|[1-9][0-9]{0,8}")
+_DECODER = JSONDecoder()
+_SINGLE_QUOTED = re.compile(r"'([^'\\]*)'")
+
+
+class PathSyntaxError(ValueError):
+    """The text at `offset` is no path segment; `str(error)` says what was expected."""
+
+    def __init__(self, message: str, offset: int) -> None:
+        super().__init__(message)
+        self.offset = offset
+
+
+class NotThere(LookupError):
+    """A value has nothing at `path`; `str(error)` says where the way ends and what stands there."""
+
+    def __init__(self, message: str, path: Path) -> None:
+        super().__init__(message)
+        self.path = path
+
+
+def parse_segments(text: str, start: int = 0) -> tuple[Path, int]:
+    """Give the longest run of segments of `text` from `start`, and the offset behind it.
+
+    Raises:
+        PathSyntaxError: a segment begins (`.` or `[`) but does not end well.
+    """
+    segments: list[Segment] = []
+    at = start
+    while at < len(text):
+        if text[at] == ".":
+            segment, at = _after_dot(text, at + 1)
+        elif text[at] == "[":
+            segment, at = _in_brackets(text, at + 1)
+        else:
+            break
+        segments.append(segment)
+    return tuple(segments), at
+
+
+def parse_path(text: str) -> Path:
+    """Give the path that `text` spells, the whole of it: `.data[0]["full name"]`.
+
+    Raises:
+        PathSyntaxError: `text` is not a path.
+    """
+    path, end = parse_segments(text)
+    if end != len(text):
+        raise PathSyntaxError(f"{text[end]!r} stands where '.' or '[' was expected", end)
+    return path
+
+
+def print_path(path: Path) -> str:
+    """Give the canonical spelling of `path`; `parse_path` reads it back."""
+    return "".join(map(_print_segment, path))
+
+
+def print_key(key: str) -> str:
+    """Give `key` as one segment: `.key`, or `["key"]` where the short form cannot say it."""
+    if _SHORTHAND.fullmatch(key):
+        return "." + key
+    return '["' + "".join(_escaped(char) for char in key) + '"]'
+
+
+def select(value: Json, path: Path) -> Json:
+    """Give the part of `value` at `path`.
+
+    A path without `[*]` gives the value that it names. Each `[*]` stands for every element of a
+    list; a path that has any gives one flat list of all the parts it names, in document order
+    (RFC 9535, section 2.3.2: a list of nodes).
+
+    Raises:
+        NotThere: a key or index is missing, or something other than a list meets `[*]` or `[n]`.
+    """
+    for at, segment in enumerate(path):
+        if segment is EVERY:
+            return _select_every(value, path, at)
+        value = _step_into(value, segment, path, at)
+    return value
+
+
+def _select_every(value: Json, path: Path, at: int) -> Json:
+    if not isinstance(value, list):
+        raise NotThere(f"{_place(path, at)} is {json_type(value)}, not a list", path)
+    rest = path[at + 1 :]
+    if not rest:
+        return list(value)
+    if len(rest) == 1 and isinstance(rest[0], str):
+        return [_step_into(item, rest[0], path, at + 1) for item in value]
+    parts = [select(item, rest) for item in value]
+    if EVERY not in rest:
+        return parts
+    return [inner for part in parts if isinstance(part, list) for inner in part]
+
+
+def _step_into(value: Json, segment: Segment, path: Path, at: int) -> Json:
+    if isinstance(segment, str):
+        if isinstance(value, dict):
+            if segment in value:
+                return value[segment]
+            raise NotThere(f"{_place(path, at)} has no key {segment!r}", path)
+    elif isinstance(segment, int) and isinstance(value, list):
+        if segment < len(value):
+            return value[segment]
+        raise NotThere(
+            f"{_place(path, at)} has {len(value)} element(s), none at index {segment}", path
+        )
+    wanted = "an object" if isinstance(segment, str) else "a list"
+    raise NotThere(f"{_place(path, at)} is {json_type(value)}, not {wanted}", path)
+
+
+def json_type(value: object) -> str:
+    """Name the JSON type of `value` with its article: `a string`, `null`."""
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "a boolean"
+        case int() | float():
+            return "a number"
+        case str():
+            return "a string"
+        case list():
+            return "a list"
+        case dict():
+            return "an object"
+        case _:
+            return f"a {type(value).__name__}"
+
+
+def _place(path: Path, at: int) -> str:
+    return print_path(path[:at]) or "the output"
+
+
+def _after_dot(text: str, at: int) -> tuple[Segment, int]:
+    if text.startswith("*", at):
+        return EVERY, at + 1
+    if text.startswith("[", at):  # `transactions.[0]`, as some models write it
+        return _in_brackets(text, at + 1)
+    if key := _KEY.match(text, at):
+        return key[0], key.end()
+    if index := _INDEX.match(text, at):
+        return int(index[0]), index.end()
+    raise PathSyntaxError("a key, an index or '*' was expected after '.'", at)
+
+
+def _in_brackets(text: str, at: int) -> tuple[Segment, int]:
+    segment: Segment
+    if text.startswith("*", at):
+        segment, end = EVERY, at + 1
+    elif index := _INDEX.match(text, at):
+        segment, end = int(index[0]), index.end()
+    elif text.startswith('"', at):
+        try:
+            quoted_key: tuple[str, int] = _DECODER.raw_decode(text, at)
+        except JSONDecodeError as error:
+            raise PathSyntaxError("the quoted key does not end well", at) from error
+        segment, end = quoted_key
+    elif quoted := _SINGLE_QUOTED.match(text, at):
+        segment, end = quoted[1], quoted.end()
+    else:
+        raise PathSyntaxError("an index, '*' or a quoted key was expected after '['", at)
+    if not text.startswith("]", end):
+        raise PathSyntaxError("']' was expected", end)
+    return segment, end + 1
+
+
+def _print_segment(segment: Segment) -> str:
+    match segment:
+        case str():
+            return print_key(segment)
+        case int():
+            return f"[{segment}]"
+        case Every():
+            return "[*]"
+
+
+def _escaped(char: str) -> str:
+    if char in '"\\':
+        return "\\" + char
+    # `}` and `$` would be legal here, but then a reference could not be found by its first `}`
+    if char < " " or char in "{}$" or "\ud800" <= char <= "\udfff":
+        return f"\\u{ord(char):04x}"
+    return char

@@ -1,0 +1,71 @@
+"""What a planner is: it proposes, and never parses, checks or runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple, Protocol, TypeAlias
+
+from toolplan.diagnostics import Diagnostic
+from toolplan.events import Event
+from toolplan.path import Json
+from toolplan.tools import Toolbox
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A plan as text, in a dialect."""
+
+    text: str
+    dialect: str = "toolplan"
+
+
+@dataclass(frozen=True, slots=True)
+class Clarification:
+    """What a planner must know before it can propose a plan.
+
+    `unexplained` are the words of the question that nothing accounts for; `partial_plan` is the
+    canonical JSON of what was understood, None where nothing was.
+    """
+
+    question: str
+    options: tuple[str, ...] = ()
+    unexplained: tuple[str, ...] = ()
+    partial_plan: Json = None
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why no plan can ever do what was asked: no tool has that effect, for instance."""
+
+    reason: str
+
+
+Proposal: TypeAlias = Draft | Clarification | Refusal
+
+
+class Attempt(NamedTuple):
+    """A draft and what came of it: diagnostics of the check, events of the run."""
+
+    draft: Draft
+    diagnostics: tuple[Diagnostic, ...] = ()
+    events: tuple[Event, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What was asked, and when. `today` is an ISO 8601 date; nobody asks the system's clock."""
+
+    text: str
+    today: str
+    context: Json = field(default=None)
+
+
+class Planner(Protocol):
+    """Proposes plans."""
+
+    async def propose(
+        self, question: Question, tools: Toolbox, tried: Sequence[Attempt]
+    ) -> Proposal:
+        """Give a draft for `question`, or say what is missing, or why there can be none."""
+        ...

@@ -1,0 +1,63 @@
+"""All rules, in the order in which their findings are reported."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from toolplan.diagnostics import Diagnostic
+from toolplan.rules._facts import Facts
+from toolplan.rules._rule import Rule
+from toolplan.rules.argument_type import argument_type
+from toolplan.rules.argument_value import argument_value
+from toolplan.rules.cycle import cycle
+from toolplan.rules.item_outside_for_each import item_outside_for_each
+from toolplan.rules.list_into_scalar import list_into_scalar
+from toolplan.rules.maybe_skipped import maybe_skipped
+from toolplan.rules.missing_argument import missing_argument
+from toolplan.rules.not_a_list import not_a_list
+from toolplan.rules.reference_type import reference_type
+from toolplan.rules.retry_unsafe import retry_unsafe
+from toolplan.rules.secret_literal import secret_literal
+from toolplan.rules.self_reference import self_reference
+from toolplan.rules.tool_alias import tool_alias
+from toolplan.rules.tool_not_allowed import tool_not_allowed
+from toolplan.rules.tool_schema import tool_schema
+from toolplan.rules.unknown_argument import unknown_argument
+from toolplan.rules.unknown_output import unknown_output
+from toolplan.rules.unknown_step import unknown_step
+from toolplan.rules.unknown_tool import unknown_tool
+from toolplan.rules.when_schema import when_schema
+
+# What a step calls comes before what it says, and both before how steps hang together: a reader who
+# mends from the top seldom mends a thing twice.
+RULES: Final[tuple[Rule, ...]] = (
+    unknown_tool,
+    tool_alias,
+    tool_not_allowed,
+    tool_schema,
+    missing_argument,
+    unknown_argument,
+    argument_type,
+    argument_value,
+    retry_unsafe,
+    secret_literal,
+    unknown_step,
+    self_reference,
+    cycle,
+    item_outside_for_each,
+    unknown_output,
+    not_a_list,
+    list_into_scalar,
+    reference_type,
+    when_schema,
+    maybe_skipped,
+)
+
+
+def check_facts(facts: Facts, rules: Iterable[Rule] = RULES) -> list[Diagnostic]:
+    """Give everything that `rules` object to, in the order of the steps."""
+    found = [each for rule in rules for each in rule.check(facts)]
+    positions = facts.positions
+    last = len(positions)
+    return sorted(found, key=lambda each: positions.get(each.step or "", last))

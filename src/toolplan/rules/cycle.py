@@ -1,0 +1,90 @@
+"""The rule `cycle`."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Mapping
+
+from toolplan.rules._facts import Facts
+from toolplan.rules._rule import Problem, rule
+
+
+@rule()
+def cycle(facts: Facts) -> Iterator[Problem]:
+    """Steps wait for each other in a circle, so that none can ever start.
+
+    Each circle is told once, by a shortest way round it, from the step that is written first; an
+    arrow reads "waits for". A step that waits for itself alone is a `self-reference`.
+
+    Way out: take out one of the references that close the circle.
+    """
+    for group in _groups(facts.needs):
+        circle = _shortest(facts, group)
+        first = circle[0]
+        way = " → ".join([*circle, first])
+        yield Problem(
+            f"These steps wait for each other: {way}.",
+            f"/steps/{facts.positions[first]}",
+            first,
+            "Take out one of the references, or of the `after`, that close the circle.",
+        )
+
+
+def _groups(needs: Mapping[str, tuple[str, ...]]) -> Iterator[frozenset[str]]:
+    """Yield each set of steps that all wait for each other (Tarjan 1972, without recursion)."""
+    number: dict[str, int] = {}
+    low: dict[str, int] = {}
+    stack: list[str] = []
+    on_stack: set[str] = set()
+    for root in needs:
+        if root in number:
+            continue
+        work = [(root, iter(needs[root]))]
+        number[root] = low[root] = len(number)
+        stack.append(root)
+        on_stack.add(root)
+        while work:
+            step, rest = work[-1]
+            following = next(rest, None)
+            if following is None:
+                work.pop()
+                if work:
+                    low[work[-1][0]] = min(low[work[-1][0]], low[step])
+                if low[step] == number[step]:
+                    group = _unwind(stack, on_stack, step)
+                    if len(group) > 1:
+                        yield group
+            elif following not in number:
+                number[following] = low[following] = len(number)
+                stack.append(following)
+                on_stack.add(following)
+                work.append((following, iter(needs[following])))
+            elif following in on_stack:
+                low[step] = min(low[step], number[following])
+
+
+def _unwind(stack: list[str], on_stack: set[str], end: str) -> frozenset[str]:
+    group: list[str] = []
+    while not group or group[-1] != end:
+        group.append(stack.pop())
+        on_stack.discard(group[-1])
+    return frozenset(group)
+
+
+def _shortest(facts: Facts, group: frozenset[str]) -> list[str]:
+    """Give a shortest circle through the step of `group` that is written first."""
+    start = min(group, key=facts.positions.__getitem__)
+    came_from: dict[str, str] = {}
+    pending = deque([start])
+    while pending:
+        step = pending.popleft()
+        for need in facts.needs[step]:
+            if need == start:
+                circle = [step]
+                while circle[-1] != start:
+                    circle.append(came_from[circle[-1]])
+                return circle[::-1]
+            if need in group and need not in came_from:
+                came_from[need] = step
+                pending.append(need)
+    return [start]

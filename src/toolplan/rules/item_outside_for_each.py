@@ -1,0 +1,43 @@
+"""The rule `item-outside-for-each`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from toolplan.plan import RESERVED_IDS, located_refs, step_refs
+from toolplan.rules._facts import Facts
+from toolplan.rules._rule import Problem, rule
+
+
+@rule()
+def item_outside_for_each(facts: Facts) -> Iterator[Problem]:
+    """`${item}` or `${index}` stands where there is no item.
+
+    They exist only in the arguments of a step with `for_each`. Its `when` is decided once, before
+    there is any item.
+
+    Way out: give the step a `for_each`, or refer to a step.
+    """
+    for position, step in enumerate(facts.plan.steps):
+        told: set[str] = set()
+        for pointer, ref in step_refs(step):
+            inside = step.for_each is not None and pointer.startswith("/args/")
+            if ref.step in RESERVED_IDS and not inside and pointer not in told:
+                told.add(pointer)
+                yield Problem(
+                    f"There is no {ref.step!r} here.",
+                    f"/steps/{position}{pointer}",
+                    step.id,
+                    "`item` and `index` exist only in the arguments of a step with `for_each`."
+                    if step.for_each is None
+                    else "`when` and `for_each` are decided before there is an item.",
+                )
+    if facts.plan.output is not None:
+        for pointer, ref in located_refs(facts.plan.output, "/output"):
+            if ref.step in RESERVED_IDS:
+                yield Problem(
+                    f"There is no {ref.step!r} here.",
+                    pointer,
+                    None,
+                    "`item` and `index` exist only in the arguments of a step with `for_each`.",
+                )

@@ -1,0 +1,54 @@
+"""The rule `not-a-list`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from toolplan.rules._facts import Facts
+from toolplan.rules._rule import Problem, rule
+from toolplan.schema import Absent, JsonType, Schema, at, describe, types_of
+
+_ONLY_A_LIST: Final = frozenset[JsonType](("array",))
+
+
+@rule()
+def not_a_list(facts: Facts) -> Iterator[Problem]:
+    """`[*]` or `for_each` meets what is never a list.
+
+    `[*]` stands for every element of a list, and `for_each` makes a call for each.
+
+        "for_each": "${shipments}"     the list is at ${shipments.data}
+
+    Way out: name the field that is a list.
+    """
+    for use in facts.uses:
+        if isinstance(use.given, Absent) and use.given.not_a_list:
+            yield Problem(
+                f"{use.text} takes every element of what is no list: {use.given.message}.",
+                use.pointer,
+                use.step.id,
+                "Leave out the `[*]`, or name the field that is a list.",
+            )
+    for position, step in enumerate(facts.plan.steps):
+        if step.for_each is None:
+            continue
+        listed = facts.type_of_value(step.for_each, None)
+        if listed is not None and "array" not in types_of(listed):
+            yield Problem(
+                f"`for_each` is {describe(listed)}, not a list.",
+                f"/steps/{position}/for_each",
+                step.id,
+                _lists(listed),
+            )
+
+
+def _lists(schema: Schema) -> str:
+    fields = schema.node.get("properties") if isinstance(schema.node, dict) else None
+    names = list(fields) if isinstance(fields, dict) else []
+    lists = [
+        repr(name)
+        for name in names
+        if isinstance(part := at(schema, (name,)), Schema) and types_of(part) == _ONLY_A_LIST
+    ]
+    return f"A list stands at {', '.join(lists)}." if lists else "Give a list."

@@ -1,0 +1,31 @@
+"""The rule `retry-unsafe`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from toolplan.diagnostics import REMOVED, Edit, Fix
+from toolplan.rules._facts import Facts
+from toolplan.rules._rule import Problem, rule
+
+
+@rule()
+def retry_unsafe(facts: Facts) -> Iterator[Problem]:
+    """A step retries a tool that must not be called twice.
+
+    A call that seems to have failed may have done its work. Only a tool that reads, or that says of
+    itself that calling it twice is the same as calling it once, may be retried.
+
+    Way out: leave `retries` out, or have the tool say that it is idempotent.
+    """
+    for position, step in enumerate(facts.plan.steps):
+        tool = facts.tool(step)
+        if step.retries and tool is not None and not tool.may_repeat:
+            pointer = f"/steps/{position}/retries"
+            yield Problem(
+                f"{step.tool!r} may do its work twice if it is called again.",
+                pointer,
+                step.id,
+                "Only tools that read, or say that they are idempotent, may be retried.",
+                Fix(False, (Edit(pointer, REMOVED),)),
+            )

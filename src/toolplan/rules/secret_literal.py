@@ -1,0 +1,79 @@
+"""The rule `secret-literal`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from toolplan.path import Json
+from toolplan.plan import Array, Literal, Object, Ref, Template, Value, escape_pointer
+from toolplan.rules._facts import Facts
+from toolplan.rules._rule import Problem, rule
+
+_SHAPES: Final = (
+    ("a private key", re.compile(r"-----BEGIN [A-Z ]{0,20}PRIVATE KEY-----")),
+    ("a JSON Web Token", re.compile(r"\beyJ[\w-]{10,}\.eyJ[\w-]{10,}\.[\w-]{10,}")),
+    ("an AWS access key", re.compile(r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b")),
+    ("a GitHub token", re.compile(r"\b(?:gh[pousr]_[A-Za-z0-9]{36}|github_pat_\w{22,})")),
+    ("an API key", re.compile(r"\bsk-(?:[a-z]+-)*[A-Za-z0-9_-]{20,}")),
+    ("a Slack token", re.compile(r"\bxox[abeoprs]-[A-Za-z0-9-]{10,}")),
+    ("a Google API key", re.compile(r"\bAIza[\w-]{35}\b")),
+    ("a Stripe key", re.compile(r"\b[rs]k_(?:live|test)_[A-Za-z0-9]{16,}")),
+)
+
+
+@rule()
+def secret_literal(facts: Facts) -> Iterator[Problem]:
+    """A secret is written out in an argument.
+
+    Plans are shown, kept and sent about; a secret in one is a secret no more. Keys and tokens of
+    well-known shapes are recognised: private keys in PEM, JSON Web Tokens, and the prefixes that
+    services give to theirs so that they can be found.
+
+    Way out: let the tool's source take the secret from the environment by name.
+    """
+    for position, step in enumerate(facts.plan.steps):
+        for name, value in step.args.items():
+            place = f"/steps/{position}/args/{escape_pointer(name)}"
+            for pointer, text in _texts(value, place):
+                kind = _kind(text)
+                if kind is not None:
+                    yield Problem(
+                        f"{name!r} holds {kind}, written out.",
+                        pointer,
+                        step.id,
+                        "Let the tool's source take it from the environment by name, and change "
+                        "the secret: it has been seen.",
+                    )
+
+
+def _kind(text: str) -> str | None:
+    return next((kind for kind, shape in _SHAPES if shape.search(text)), None)
+
+
+def _texts(value: Value, pointer: str) -> Iterator[tuple[str, str]]:
+    match value:
+        case Literal(constant):
+            yield from _constant_texts(constant, pointer)
+        case Template(parts):
+            yield from ((pointer, part) for part in parts if isinstance(part, str))
+        case Array(items):
+            for position, item in enumerate(items):
+                yield from _texts(item, f"{pointer}/{position}")
+        case Object(fields):
+            for key, inner in fields:
+                yield from _texts(inner, f"{pointer}/{escape_pointer(key)}")
+        case Ref():
+            return
+
+
+def _constant_texts(constant: Json, pointer: str) -> Iterator[tuple[str, str]]:
+    if isinstance(constant, str):
+        yield pointer, constant
+    elif isinstance(constant, list):
+        for position, item in enumerate(constant):
+            yield from _constant_texts(item, f"{pointer}/{position}")
+    elif isinstance(constant, dict):
+        for key, inner in constant.items():
+            yield from _constant_texts(inner, f"{pointer}/{escape_pointer(key)}")

@@ -1,0 +1,36 @@
+"""The rule `tool-alias`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from toolplan.diagnostics import Edit, Fix, Severity
+from toolplan.rules._facts import Facts
+from toolplan.rules._rule import Problem, rule
+
+
+@rule(Severity.WARNING)
+def tool_alias(facts: Facts) -> Iterator[Problem]:
+    """A step calls a tool by one of its other names.
+
+    A tool may keep the names that it once had (`x-aliases` at the root of its input schema). They
+    are replaced by the one name that it has now before anything else is checked, so that a plan is
+    approved and run under that name.
+
+        {"id": "a", "tool": "shipments"}     'shipments' is another name of 'shipments_list'.
+
+    Way out: none is needed; the name is mended.
+    """
+    if facts.tools is None:
+        return
+    for position, step in enumerate(facts.plan.steps):
+        name = facts.tools.alias(step.tool)
+        if name is not None and step.tool not in facts.tools:
+            pointer = f"/steps/{position}/tool"
+            yield Problem(
+                f"{step.tool!r} is another name of the tool {name!r}.",
+                pointer,
+                step.id,
+                f"Write {name!r}.",
+                Fix(True, (Edit(pointer, name),)),
+            )

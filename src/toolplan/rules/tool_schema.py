@@ -1,0 +1,31 @@
+"""The rule `tool-schema`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from toolplan.rules._facts import Facts
+from toolplan.rules._rule import Problem, rule
+
+
+@rule()
+def tool_schema(facts: Facts) -> Iterator[Problem]:
+    """A step calls a tool whose own schemas cannot be used.
+
+    A schema that is no JSON Schema, refers to what is not in it, refers to itself without end or
+    would take exponential work is never used; nothing outside of it is ever fetched. Other tools of
+    the same source stay usable.
+
+    Way out: have the tool mended where it comes from, or use another.
+    """
+    if facts.tools is None:
+        return
+    for position, step in enumerate(facts.plan.steps):
+        tool = facts.tools.get(step.tool)
+        if tool is not None and tool.unusable is not None:
+            yield Problem(
+                f"The tool {tool.name!r} cannot be used: {tool.unusable}.",
+                f"/steps/{position}/tool",
+                step.id,
+                "The tool's own schema must be mended where the tool comes from.",
+            )

@@ -1,0 +1,46 @@
+"""The rule `unknown-tool`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from toolplan.diagnostics import Edit, Fix, did_you_mean, near, nearest
+from toolplan.rules._facts import Facts
+from toolplan.rules._rule import Problem, rule
+
+
+@rule()
+def unknown_tool(facts: Facts) -> Iterator[Problem]:
+    """A step calls a tool that is not in the toolbox.
+
+    The engine would have nothing to call. Planners that were shown many tools make up names that
+    sound like their neighbours, so near names are offered. Where one name is surely meant and its
+    tool only reads, the name is mended; a tool that may change something is only ever offered.
+
+        {"id": "a", "tool": "shipment_list"}     There is no tool 'shipment_list'.
+
+    Way out: use a name that `toolplan tools` prints, or give the tools with `--tools`.
+    """
+    if facts.tools is None:
+        return
+    for position, step in enumerate(facts.plan.steps):
+        if step.tool == "" or step.tool in facts.tools or facts.tools.alias(step.tool) is not None:
+            continue
+        sure = nearest(step.tool, facts.tools)
+        pointer = f"/steps/{position}/tool"
+        fix = None
+        if sure is not None:
+            fix = Fix(not facts.tools[sure].has_effects, (Edit(pointer, sure),))
+        yield Problem(
+            f"There is no tool {_visible(step.tool)}.",
+            pointer,
+            step.id,
+            did_you_mean(near(step.tool, facts.tools))
+            or "`toolplan tools` lists the tools that there are.",
+            fix,
+        )
+
+
+def _visible(name: str) -> str:
+    """Give the name with what cannot be seen, or looks like something else, as code points."""
+    return ascii(name) if not name.isascii() else repr(name)

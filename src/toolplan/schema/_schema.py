@@ -1,0 +1,250 @@
+"""One schema: what it says, and which values it accepts."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Final, Literal, NamedTuple, TypeAlias
+
+import jsonschema_rs
+
+from toolplan.path import Json, Path, json_type
+from toolplan.plan import escape_pointer
+from toolplan.schema import _document
+from toolplan.schema._document import Document, Node, SchemaError
+
+JsonType: TypeAlias = Literal["null", "boolean", "integer", "number", "string", "array", "object"]
+
+ARTICLE: Final[dict[JsonType, str]] = {
+    "null": "null",
+    "boolean": "a boolean",
+    "integer": "an integer",
+    "number": "a number",
+    "string": "a string",
+    "array": "a list",
+    "object": "an object",
+}
+
+# Linear in the text, whatever the pattern; look-around and back-references do not exist in it.
+_LINEAR = jsonschema_rs.RegexOptions()
+
+
+class Violation(NamedTuple):
+    """A value that a schema does not accept.
+
+    `kind` is `type` (wrong JSON type), `missing` (a required property), `unknown` (an undeclared
+    one) or `value` (all else: enum, bounds, pattern, format …). `pointer` leads to the value that
+    is wrong, or to the object that lacks or has the property `name`.
+    """
+
+    kind: Literal["type", "missing", "unknown", "value"]
+    pointer: str
+    message: str
+    name: str | None = None
+
+
+class Schema:
+    """A JSON Schema (draft 2020-12 unless it says otherwise), self-contained and safe to use."""
+
+    def __init__(self, document: Document) -> None:
+        """Hold what `_document.read` gave; use `Schema.load` for schemas from outside."""
+        self._parts = document
+        self.found: dict[Path, object] = {}
+        """What `toolplan.schema.at` found here before, by path."""
+        self.verdicts: dict[int, tuple[Schema, object]] = {}
+        """What `toolplan.schema.assignable` said before, by the id of the other schema."""
+
+    @classmethod
+    def load(cls, raw: Json) -> Schema:
+        """Read a schema from outside.
+
+        Raises:
+            SchemaError: it cannot be used; the text says why.
+        """
+        schema = cls(_document.read(raw))
+        _ = schema._validator
+        return schema
+
+    def __repr__(self) -> str:
+        return f"Schema({self.document!r})"
+
+    @property
+    def node(self) -> Node:
+        """The schema's own node; its references need `target`."""
+        return self._parts.node
+
+    @cached_property
+    def document(self) -> Node:
+        """The schema as one JSON value that needs nothing else."""
+        return _document.whole(self._parts)
+
+    def target(self, reference: Json) -> Node | None:
+        """Give the node that a `$ref` in this schema leads to."""
+        return _document.target(reference, self._parts.definitions)
+
+    def part(self, node: Node) -> Schema:
+        """Give `node`, a part of this schema or made of its parts, as a schema of its own."""
+        return Schema(Document(node, self._parts.definitions))
+
+    @cached_property
+    def declares_properties(self) -> bool:
+        """Whether the schema, at its root or in what it combines there, names any property."""
+        return any(node.get("properties") for node in self._in_place_nodes())
+
+    def closed(self) -> Schema:
+        """Give this schema with undeclared properties refused, unless it allows them itself.
+
+        A schema that declares no property at all stays open.
+        """
+        node = self.node
+        if isinstance(node, bool) or not self.declares_properties:
+            return self
+        openers = ("additionalProperties", "unevaluatedProperties", "patternProperties")
+        if any(name in each for each in self._in_place_nodes() for name in openers):
+            return self
+        simple = not any(name in node for name in ("$ref", "allOf", "anyOf", "oneOf", "if"))
+        keyword = "additionalProperties" if simple else "unevaluatedProperties"
+        return self.part({**node, keyword: False})
+
+    def is_valid(self, value: Json) -> bool:
+        """Say whether the schema accepts `value`."""
+        return self._validator.is_valid(value)
+
+    def violations(self, value: Json) -> list[Violation]:
+        """Give everything about `value` that the schema does not accept."""
+        if self._validator.is_valid(value):
+            return []
+        return [each for error in self._validator.iter_errors(value) for each in _read(error)]
+
+    @cached_property
+    def _validator(self) -> jsonschema_rs.Validator:
+        document = self.document
+        try:
+            return _compile(document)
+        except (jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError, ValueError) as error:
+            lenient = _without_unusable_patterns(document)
+            if lenient is None:
+                raise SchemaError(_first_line(error)) from error
+            return _compile(lenient)
+
+    def _in_place_nodes(self) -> list[dict[str, Json]]:
+        found: list[dict[str, Json]] = []
+        seen: set[int] = set()
+        pending: list[Json] = [self.node]
+        while pending:
+            node = pending.pop()
+            if not isinstance(node, dict) or id(node) in seen:
+                continue
+            seen.add(id(node))
+            found.append(node)
+            pending.extend(_document.in_place(node))
+            if "$ref" in node:
+                pending.append(self.target(node["$ref"]))
+        return found
+
+
+def _compile(document: Node) -> jsonschema_rs.Validator:
+    return jsonschema_rs.validator_for(
+        document, validate_formats=True, pattern_options=_LINEAR, offline=True
+    )
+
+
+def _without_unusable_patterns(document: Node) -> Node | None:
+    """Give `document` without the patterns that cannot be matched in linear time, None if none."""
+    bad = {
+        pattern
+        for node in _document.sub_schemas(document)
+        for pattern in _patterns(node)
+        if not _is_linear(pattern)
+    }
+
+    def clean(value: Json) -> Json:
+        if isinstance(value, list):
+            return [clean(item) for item in value]
+        if not isinstance(value, dict):
+            return value
+        kept = {
+            k: clean(v)
+            for k, v in value.items()
+            if not (k == "pattern" and isinstance(v, str) and v in bad)
+        }
+        patterns = kept.get("patternProperties")
+        if isinstance(patterns, dict) and bad & patterns.keys():
+            kept["patternProperties"] = {k: v for k, v in patterns.items() if k not in bad}
+            kept.pop("additionalProperties", None)  # it would now refuse what the pattern allowed
+        return kept
+
+    if not bad:
+        return None
+    cleaned = clean(document)
+    return cleaned if isinstance(cleaned, dict) else None
+
+
+def _patterns(node: dict[str, Json]) -> list[str]:
+    named = node.get("patternProperties")
+    found: list[str] = list(named) if isinstance(named, dict) else []
+    if isinstance(pattern := node.get("pattern"), str):
+        found.append(pattern)
+    return found
+
+
+def _is_linear(pattern: str) -> bool:
+    try:
+        _compile({"pattern": pattern})
+    except (jsonschema_rs.ValidationError, ValueError):
+        return False
+    return True
+
+
+def _first_line(error: Exception) -> str:
+    line = str(error).strip().partition("\n")[0] or type(error).__name__
+    if isinstance(error, jsonschema_rs.ValidationError) and error.instance_path:
+        place = "".join(f"/{token}" for token in error.instance_path)
+        return f"{place} is not as JSON Schema has it ({line})"
+    return line
+
+
+def _read(error: jsonschema_rs.ValidationError) -> list[Violation]:
+    pointer = "".join(f"/{escape_pointer(str(token))}" for token in error.instance_path)
+    kind = error.kind
+    found = error.instance
+    match kind:
+        case jsonschema_rs.ValidationErrorKind.Required(property=name):
+            return [Violation("missing", pointer, f"The required {name!r} is missing.", str(name))]
+        case (
+            jsonschema_rs.ValidationErrorKind.AdditionalProperties(unexpected=names)
+            | jsonschema_rs.ValidationErrorKind.UnevaluatedProperties(unexpected=names)
+        ):
+            return [Violation("unknown", pointer, f"There is no {n!r} here.", n) for n in names]
+        case jsonschema_rs.ValidationErrorKind.Type(types=types):
+            wanted = " or ".join(words for name, words in ARTICLE.items() if name in types)
+            return [Violation("type", pointer, f"It is {json_type(found)}, not {wanted}.")]
+        case jsonschema_rs.ValidationErrorKind.AnyOf(context=branches):
+            return [_of_branches(pointer, found, branches)]
+        case jsonschema_rs.ValidationErrorKind.OneOfNotValid(context=branches):
+            return [_of_branches(pointer, found, branches)]
+        case _:
+            return [Violation("value", pointer, _sentence(error.message))]
+
+
+def _of_branches(
+    pointer: str, found: object, branches: list[list[jsonschema_rs.ValidationError]]
+) -> Violation:
+    """Say the nearest reason why no branch fits: a branch of the right type speaks first."""
+    reasons = [[violation for error in branch for violation in _read(error)] for branch in branches]
+    fitting = [r for r in reasons if not any(v.kind == "type" and v.pointer == pointer for v in r)]
+    if not fitting:
+        wanted = list(dict.fromkeys(_wanted(v.message) for r in reasons for v in r[:1]))
+        return Violation("type", pointer, f"It is {json_type(found)}, not {' or '.join(wanted)}.")
+    best = min(fitting, key=len)
+    if len(best) == 1:
+        return best[0]
+    return Violation("value", pointer, " ".join(v.message for v in best[:3]))
+
+
+def _wanted(message: str) -> str:
+    return message.rpartition(", not ")[2].rstrip(".")
+
+
+def _sentence(message: str) -> str:
+    short = message if len(message) <= 200 else message[:197] + "..."
+    return short if short.endswith(".") else short + "."

@@ -1,0 +1,324 @@
+"""Paths and types in schemas."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Final, NamedTuple, TypeAlias
+
+from toolplan.path import EVERY, Every, Json, Path, print_path
+from toolplan.schema._document import Node
+from toolplan.schema._schema import ARTICLE, JsonType, Schema
+
+ALL_TYPES: Final[frozenset[JsonType]] = frozenset(
+    ("null", "boolean", "integer", "number", "string", "array", "object")
+)
+_MAX_BRANCHES: Final = 64
+_MAX_REMEMBERED: Final = 10_000
+
+# What must hold together for one branch of a schema: a value of the branch fits every one of them.
+_Branch: TypeAlias = tuple[dict[str, Json], ...]
+
+
+class Absent(NamedTuple):
+    """A path leads nowhere in a schema, for sure.
+
+    `message` says where the way ends; `names` are the keys that are declared there; `not_a_list`
+    says that `[*]` meets what is never a list.
+    """
+
+    message: str
+    names: tuple[str, ...] = ()
+    not_a_list: bool = False
+
+
+def at(schema: Schema, path: Path) -> Schema | Absent | None:
+    """Give the schema of what `path` selects from a value that fits `schema`.
+
+    None: the schema does not say. Where alternatives differ, one that has the path is enough. Each
+    path with `[*]` gives a flat list, as `toolplan.path.select` does.
+    """
+    known = schema.found.get(path, schema)
+    if known is not schema:
+        return known if isinstance(known, Schema | Absent) else None
+    result = _at(schema, path, 0)
+    if len(schema.found) < _MAX_REMEMBERED:
+        schema.found[path] = result
+    return result
+
+
+def elements(schema: Schema) -> Schema | Absent | None:
+    """Give the schema of one element of a list that fits `schema`."""
+    return _step(schema, (EVERY,), 0)
+
+
+def types_of(schema: Schema) -> frozenset[JsonType]:
+    """Give the JSON types that values of `schema` may have; `number` always includes `integer`."""
+    branches = _branches(schema)
+    if branches is None:
+        return ALL_TYPES
+    return frozenset[JsonType]().union(*map(_branch_types, branches))
+
+
+def required(schema: Schema) -> tuple[str, ...]:
+    """Give the properties that every value of `schema` must have, in declared order."""
+    branches = _branches(schema)
+    if branches is None:
+        return _required_of((schema.node,) if isinstance(schema.node, dict) else ())
+    if not branches:
+        return ()
+    each = [_required_of(branch) for branch in branches]
+    return tuple(name for name in each[0] if all(name in names for names in each))
+
+
+def describe(schema: Schema) -> str:
+    """Say in a few words what `schema` takes: `a string`, `a date (YYYY-MM-DD)`, `'a' or 'b'`."""
+    node = schema.node
+    if isinstance(node, dict):
+        values = node.get("enum")
+        if isinstance(values, list) and 0 < len(values) <= 8:
+            return "one of " + ", ".join(repr(value) for value in values)
+        if node.get("format") == "date":
+            return "a date (YYYY-MM-DD)"
+        if node.get("format") == "date-time":
+            return "a date with time (RFC 3339)"
+    types = types_of(schema)
+    if types == ALL_TYPES:
+        return "any value"
+    if "number" in types:
+        types -= {"integer"}
+    return " or ".join(ARTICLE[each] for each in ARTICLE if each in types) or "no value at all"
+
+
+def _at(schema: Schema, path: Path, start: int) -> Schema | Absent | None:
+    current: Schema | Absent | None = schema
+    for index in range(start, len(path)):
+        current = _step(current, path, index)
+        if not isinstance(current, Schema):
+            return current
+        if path[index] is EVERY:
+            inner = _at(current, path, index + 1)
+            if not isinstance(inner, Schema) or EVERY in path[index + 1 :]:
+                return inner
+            return inner.part({"type": "array", "items": inner.node})
+    return current
+
+
+def _step(schema: Schema, path: Path, index: int) -> Schema | Absent | None:
+    branches = _branches(schema)
+    if branches is None:
+        return None
+    segment = path[index]
+    found: list[Node] = []
+    absent: list[Absent] = []
+    for branch in branches:
+        match _step_branch(branch, segment):
+            case None:
+                return None
+            case Absent() as reason:
+                absent.append(reason)
+            case parts:
+                found.append(parts[0] if len(parts) == 1 else {"allOf": list(parts)})
+    if found:
+        return schema.part(found[0] if len(found) == 1 else {"anyOf": list(found)})
+    return _worded(absent, path, index)
+
+
+def _worded(absent: list[Absent], path: Path, index: int) -> Absent:
+    place = print_path(path[:index]) or "the output"
+    if not absent:
+        return Absent(f"{place} can have no value")
+    # a branch that is null, or of another type, says less than one that has other keys
+    best = max(absent, key=lambda each: (len(each.names), each.not_a_list))
+    return best._replace(message=f"{place} {best.message}")
+
+
+def _step_branch(branch: _Branch, segment: str | int | Every) -> tuple[Node, ...] | Absent | None:
+    types = _branch_types(branch)
+    if isinstance(segment, str):
+        if "object" not in types:
+            return Absent(f"is {_named(types)}, not an object")
+        return _property(branch, segment)
+    if "array" not in types:
+        return Absent(f"is {_named(types)}, not a list", not_a_list=segment is EVERY)
+    return _item(branch, segment)
+
+
+def _property(branch: _Branch, key: str) -> tuple[Node, ...] | Absent | None:
+    parts: list[Node] = []
+    declared: dict[str, None] = {}
+    closed = opened = False
+    for node in branch:
+        properties = node.get("properties")
+        named = properties if isinstance(properties, dict) else {}
+        declared.update(dict.fromkeys(named))
+        if isinstance(part := named.get(key), dict | bool):
+            parts.append(part)
+            continue
+        if node.get("patternProperties"):
+            opened = True
+            continue
+        rest = node.get("additionalProperties", node.get("unevaluatedProperties"))
+        if isinstance(rest, dict):
+            parts.append(rest)
+        elif rest is True:
+            opened = True
+        elif rest is False or (named and "additionalProperties" not in node):
+            closed = True
+    if parts and not any(part is False for part in parts):
+        return tuple(parts)
+    if (closed and not opened) or any(part is False for part in parts):
+        return Absent(f"has no field {key!r}", tuple(declared))
+    return None
+
+
+def _item(branch: _Branch, segment: int | Every) -> tuple[Node, ...] | Absent | None:
+    parts: list[Node] = []
+    for node in branch:
+        first = node.get("prefixItems")
+        rest = node.get("items")
+        if isinstance(rest, list):  # the spelling of tuples before draft 2020-12
+            first, rest = rest, node.get("additionalItems")
+        fixed = (
+            [each for each in first if isinstance(each, dict | bool)]
+            if isinstance(first, list)
+            else []
+        )
+        if isinstance(segment, int):
+            most = node.get("maxItems")
+            if isinstance(most, int) and segment >= most:
+                return Absent(f"has at most {most} element(s)")
+            if segment < len(fixed):
+                parts.append(fixed[segment])
+            elif rest is False:
+                return Absent(f"has {len(fixed)} element(s)")
+            elif isinstance(rest, dict):
+                parts.append(rest)
+            continue
+        every: list[Json] = [*fixed, rest] if isinstance(rest, dict) else [*fixed]
+        if fixed and rest is not False and not isinstance(rest, dict):
+            return None
+        if len(every) == 1 and isinstance(every[0], dict | bool):
+            parts.append(every[0])
+        elif every:
+            parts.append({"anyOf": every})
+    return tuple(parts) or None
+
+
+def _required_of(branch: _Branch) -> tuple[str, ...]:
+    names: dict[str, None] = {}
+    for node in branch:
+        if isinstance(listed := node.get("required"), list):
+            names.update(dict.fromkeys(name for name in listed if isinstance(name, str)))
+    return tuple(names)
+
+
+def _branches(schema: Schema) -> list[_Branch] | None:
+    """Give the alternatives of `schema`; None where it does not say, or says too many."""
+    result = _expand(schema, schema.node, frozenset())
+    return None if result is None or len(result) > _MAX_BRANCHES else result
+
+
+def _expand(schema: Schema, node: Json, seen: frozenset[int]) -> list[_Branch] | None:
+    if node is True or node == {}:
+        return None
+    if node is False:
+        return []
+    if not isinstance(node, dict) or id(node) in seen:
+        return None
+    seen |= {id(node)}
+    branches: list[_Branch] = [(node,)]
+    conjuncts: list[Json] = []
+    if "$ref" in node:
+        conjuncts.append(schema.target(node["$ref"]))
+    if isinstance(every := node.get("allOf"), list):
+        conjuncts.extend(every)
+    for conjunct in conjuncts:
+        branches = _product(branches, _expand(schema, conjunct, seen))
+        if len(branches) > _MAX_BRANCHES:
+            return None
+    for name in ("anyOf", "oneOf"):
+        if isinstance(options := node.get(name), list):
+            union = _union(_expand(schema, option, seen) for option in options)
+            if union is None and not _says_something(branches):
+                return None
+            branches = _product(branches, union)
+    if len(branches) > _MAX_BRANCHES:
+        return None
+    return branches if _says_something(branches) else None
+
+
+def _union(options: Iterable[list[_Branch] | None]) -> list[_Branch] | None:
+    result: list[_Branch] = []
+    for option in options:
+        if option is None:
+            return None
+        result.extend(option)
+        if len(result) > _MAX_BRANCHES:
+            return None
+    return result
+
+
+def _product(left: list[_Branch], right: list[_Branch] | None) -> list[_Branch]:
+    if right is None:  # says nothing, so it takes nothing away
+        return left
+    joined = ((*one, *other) for one in left for other in right)
+    return [branch for branch in joined if _branch_types(branch)]
+
+
+def _says_something(branches: list[_Branch]) -> bool:
+    shapes = ("type", "properties", "items", "prefixItems", "enum", "const")
+    return not branches or any(
+        any(name in node for name in (*shapes, "additionalProperties"))
+        for branch in branches
+        for node in branch
+    )
+
+
+def _branch_types(branch: _Branch) -> frozenset[JsonType]:
+    types = ALL_TYPES
+    for node in branch:
+        types &= frozenset(_node_types(node))
+    return types
+
+
+def _node_types(node: dict[str, Json]) -> Iterator[JsonType]:
+    declared = node.get("type")
+    names = [declared] if isinstance(declared, str) else declared
+    if isinstance(names, list):
+        for name in ALL_TYPES:
+            if name in names:
+                yield name
+        if "number" in names:
+            yield "integer"
+        return
+    if "const" in node:
+        yield from _value_types(node["const"])
+    elif isinstance(values := node.get("enum"), list):
+        for value in values:
+            yield from _value_types(value)
+    else:
+        yield from ALL_TYPES
+
+
+def _value_types(value: Json) -> tuple[JsonType, ...]:
+    match value:
+        case None:
+            return ("null",)
+        case bool():
+            return ("boolean",)
+        case int():
+            return ("integer", "number")
+        case float():
+            return ("integer", "number") if value.is_integer() else ("number",)
+        case str():
+            return ("string",)
+        case list():
+            return ("array",)
+        case dict():
+            return ("object",)
+
+
+def _named(types: frozenset[JsonType]) -> str:
+    if "number" in types:
+        types -= {"integer"}
+    return " or ".join(ARTICLE[each] for each in ARTICLE if each in types)

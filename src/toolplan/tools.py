@@ -1,0 +1,265 @@
+"""Tools: named functions with schemas, and the toolbox that holds them.
+
+A tool object is what MCP calls a tool: a name, a description, an input schema, perhaps an output
+schema, and annotations. Hints for planners are `x-` keywords in the schemas; this module reads
+only `x-aliases`, which are other names of the tool.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import cached_property
+from typing import TypeAlias, cast
+
+from toolplan.path import Json
+from toolplan.plan import Signature
+from toolplan.schema import Schema, SchemaError
+
+Arguments: TypeAlias = dict[str, Json]
+Call: TypeAlias = Callable[[Arguments], Awaitable[Json]]
+
+
+class Effects(StrEnum):
+    """What a call may change outside of the run. `unknown` is treated as `destructive`."""
+
+    READ = "read"
+    WRITE = "write"
+    DESTRUCTIVE = "destructive"
+    UNKNOWN = "unknown"
+
+
+class ToolError(Exception):
+    """A tool says that its call failed; the text is for the person who reads the run."""
+
+
+class ToolObjectError(ValueError):
+    """A tool object or a toolbox cannot be used; the text names the tool and what is wrong."""
+
+
+@dataclass(frozen=True, slots=True)
+class ComputedOutput:
+    """What a tool says of one call before it is made.
+
+    `schema` is the output's, None where it cannot be known yet. `problems` are faults of the
+    arguments, each a pointer inside of them with a sentence: `("/sql", "no column 'tons'")`.
+    """
+
+    schema: Schema | None
+    problems: tuple[tuple[str, str], ...] = ()
+
+
+ComputeOutput: TypeAlias = Callable[
+    [Mapping[str, Json], Mapping[str, Schema | None]], ComputedOutput
+]
+"""Given the literal arguments, and the schemas of the others by JSON pointer, what comes out."""
+
+
+@dataclass(frozen=True)
+class Tool:
+    """A named function with schemas.
+
+    `call` is None where only the description is known: enough to plan and check. `raw_output` None
+    means that the tool does not say what it gives. `unusable` says why the schemas cannot be used.
+    """
+
+    name: str
+    description: str
+    raw_input: Json
+    raw_output: Json = None
+    effects: Effects = Effects.UNKNOWN
+    idempotent: bool = False
+    annotations: Mapping[str, Json] = field(default_factory=dict[str, Json])
+    call: Call | None = None
+    compute_output: ComputeOutput | None = None
+    source: str = ""
+
+    @property
+    def has_effects(self) -> bool:
+        """Whether a call may change something, so that it needs an approval."""
+        return self.effects is not Effects.READ
+
+    @property
+    def may_repeat(self) -> bool:
+        """Whether calling it twice with the same arguments is the same as calling it once."""
+        return self.effects is Effects.READ or self.idempotent
+
+    @cached_property
+    def input(self) -> Schema:
+        """The schema of the arguments; closed against undeclared ones unless it opens itself.
+
+        Raises:
+            SchemaError: it is unusable (`unusable` says so without raising).
+        """
+        return Schema.load(self.raw_input).closed()
+
+    @cached_property
+    def output(self) -> Schema | None:
+        """The schema of the result, or None where the tool does not declare one.
+
+        Raises:
+            SchemaError: it is unusable (`unusable` says so without raising).
+        """
+        return None if self.raw_output is None else Schema.load(self.raw_output)
+
+    @cached_property
+    def unusable(self) -> str | None:
+        """Why the tool's own schemas cannot be used, or None where they can."""
+        try:
+            _ = self.input
+        except SchemaError as error:
+            return f"input schema: {error}"
+        try:
+            _ = self.output
+        except SchemaError as error:
+            return f"output schema: {error}"
+        return None
+
+    @cached_property
+    def aliases(self) -> tuple[str, ...]:
+        """Other names under which plans may call the tool (`x-aliases` of its input schema)."""
+        if not isinstance(self.raw_input, dict):
+            return ()
+        names = self.raw_input.get("x-aliases")
+        return tuple(n for n in names if isinstance(n, str)) if isinstance(names, list) else ()
+
+    @cached_property
+    def signature(self) -> Signature:
+        """The names of arguments and of the output's fields, in declared order."""
+        return Signature(_property_names(self.raw_input), _property_names(self.raw_output))
+
+    def to_json(self) -> dict[str, Json]:
+        """Give the tool object: all that a plan's approval covers of this tool."""
+        return {
+            "name": self.name,
+            "description": self.description,
+            "input_schema": self.raw_input,
+            "output_schema": self.raw_output,
+            "annotations": {
+                **self.annotations,
+                "effects": self.effects.value,
+                "idempotent": self.idempotent,
+            },
+        }
+
+    @classmethod
+    def from_json(cls, item: object) -> Tool:
+        """Read a tool object; MCP's spellings, null and JSON-text schemas are read too.
+
+        Raises:
+            ToolObjectError: it is no object, or has no name.
+        """
+        if not isinstance(item, dict):
+            raise ToolObjectError(f"A tool must be an object, not {type(item).__name__}.")
+        fields = cast("dict[str, Json]", item)
+        name = fields.get("name")
+        if not isinstance(name, str) or not name:
+            raise ToolObjectError("A tool has no 'name'.")
+        description = fields.get("description")
+        annotations = fields.get("annotations")
+        hints = annotations if isinstance(annotations, dict) else {}
+        return cls(
+            name=name,
+            description=description if isinstance(description, str) else "",
+            raw_input=_read_schema(
+                fields, "input_schema", "inputSchema", absent={"type": "object"}
+            ),
+            raw_output=_read_schema(fields, "output_schema", "outputSchema", absent=None),
+            effects=_effects(hints),
+            idempotent=_hint(hints, "idempotent", "idempotentHint", "idempotent_hint") is True,
+            annotations=hints,
+        )
+
+
+class Toolbox(Mapping[str, Tool]):
+    """An unchanging mapping of tool names to tools, in the order given."""
+
+    def __init__(self, tools: Iterable[Tool]) -> None:
+        """Hold `tools`.
+
+        Raises:
+            ToolObjectError: two of them have one name.
+        """
+        self._tools: dict[str, Tool] = {}
+        for tool in tools:
+            if tool.name in self._tools:
+                raise ToolObjectError(f"Two tools are named {tool.name!r}.")
+            self._tools[tool.name] = tool
+        self._aliases = {
+            alias: tool.name
+            for tool in self._tools.values()
+            for alias in tool.aliases
+            if alias not in self._tools
+        }
+        self.signatures: Mapping[str, Signature] = {
+            name: tool.signature for name, tool in self._tools.items()
+        }
+
+    @classmethod
+    def from_json(cls, items: object) -> Toolbox:
+        """Read a list of tool objects.
+
+        Raises:
+            ToolObjectError: it is no such list; the text names the tool.
+        """
+        if isinstance(items, dict) and "tools" in items:  # what `tools/list` of MCP answers
+            items = cast("dict[str, object]", items)["tools"]
+        if not isinstance(items, list):
+            raise ToolObjectError("Tools must be a list of tool objects.")
+        return cls(Tool.from_json(item) for item in cast("list[object]", items))
+
+    def __getitem__(self, name: str) -> Tool:
+        return self._tools[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._tools)
+
+    def __len__(self) -> int:
+        return len(self._tools)
+
+    def __repr__(self) -> str:
+        return f"Toolbox({', '.join(self._tools)})"
+
+    def alias(self, name: str) -> str | None:
+        """Give the name of the tool that has `name` as an alias, or None."""
+        return self._aliases.get(name)
+
+    def with_tools(self, *more: Tool) -> Toolbox:
+        """Give a toolbox that holds `more` besides."""
+        return Toolbox([*self._tools.values(), *more])
+
+
+def _read_schema(fields: Mapping[str, Json], *names: str, absent: Json) -> Json:
+    for name in names:
+        schema = fields.get(name)
+        if isinstance(schema, str):
+            try:
+                return json.loads(schema)
+            except (ValueError, RecursionError):
+                return schema  # unusable, and `Tool.unusable` will say so
+        if schema is not None:
+            return schema
+    return absent
+
+
+def _effects(hints: Mapping[str, Json]) -> Effects:
+    stated = hints.get("effects")
+    if isinstance(stated, str) and stated in set(Effects):
+        return Effects(stated)
+    if _hint(hints, "readOnlyHint", "read_only_hint") is True:
+        return Effects.READ
+    destructive = _hint(hints, "destructiveHint", "destructive_hint")
+    if destructive is None:
+        return Effects.UNKNOWN
+    return Effects.DESTRUCTIVE if destructive else Effects.WRITE
+
+
+def _hint(hints: Mapping[str, Json], *names: str) -> Json:
+    return next((hints[name] for name in names if name in hints), None)
+
+
+def _property_names(schema: Json) -> tuple[str, ...]:
+    properties = schema.get("properties") if isinstance(schema, dict) else None
+    return tuple(properties) if isinstance(properties, dict) else ()
