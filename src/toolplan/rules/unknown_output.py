@@ -31,7 +31,7 @@ def unknown_output(facts: Facts) -> Iterator[Problem]:
                 f"{use.text} leads nowhere: {use.given.message}.",
                 use.pointer,
                 use.step.id,
-                did_you_mean(close) or _list(use.given.names),
+                did_you_mean(close) or _way_out(use.given),
             )
     if facts.plan.output is not None:
         for pointer, ref in located_refs(facts.plan.output, "/output"):
@@ -41,12 +41,14 @@ def unknown_output(facts: Facts) -> Iterator[Problem]:
                     f"The plan's output leads nowhere: {found.message}.",
                     pointer,
                     None,
-                    _list(found.names),
+                    _way_out(found),
                 )
 
 
-def _list(names: tuple[str, ...]) -> str | None:
-    if not names:
+def _way_out(absent: Absent) -> str | None:
+    if absent.is_a_list:
+        return "Select from the list first: `[*]` for every element, `[0]` for the first."
+    if not absent.names:
         return None
-    shown = ", ".join(map(repr, names[:12]))
-    return f"There are {shown}{' …' if len(names) > 12 else ''}."
+    shown = ", ".join(map(repr, absent.names[:12]))
+    return f"There are {shown}{' …' if len(absent.names) > 12 else ''}."

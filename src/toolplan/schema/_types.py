@@ -23,12 +23,13 @@ class Absent(NamedTuple):
     """A path leads nowhere in a schema, for sure.
 
     `message` says where the way ends; `names` are the keys that are declared there; `not_a_list`
-    says that `[*]` meets what is never a list.
+    says that `[*]` meets what is never a list, `is_a_list` that a key meets what is always one.
     """
 
     message: str
     names: tuple[str, ...] = ()
     not_a_list: bool = False
+    is_a_list: bool = False
 
 
 def at(schema: Schema, path: Path) -> Schema | Absent | None:
@@ -81,12 +82,24 @@ def describe(schema: Schema) -> str:
             return "a date (YYYY-MM-DD)"
         if node.get("format") == "date-time":
             return "a date with time (RFC 3339)"
+        if bounds := _bounds(node):
+            return bounds
     types = types_of(schema)
     if types == ALL_TYPES:
         return "any value"
     if "number" in types:
         types -= {"integer"}
     return " or ".join(ARTICLE[each] for each in ARTICLE if each in types) or "no value at all"
+
+
+def _bounds(node: dict[str, Json]) -> str:
+    article = {"integer": "an integer", "number": "a number"}.get(str(node.get("type")))
+    least, most = node.get("minimum"), node.get("maximum")
+    if article is None or (least is None and most is None):
+        return ""
+    if most is None:
+        return f"{article} from {least}"
+    return f"{article} up to {most}" if least is None else f"{article} from {least} to {most}"
 
 
 def _at(schema: Schema, path: Path, start: int) -> Schema | Absent | None:
@@ -136,7 +149,8 @@ def _step_branch(branch: _Branch, segment: str | int | Every) -> tuple[Node, ...
     types = _branch_types(branch)
     if isinstance(segment, str):
         if "object" not in types:
-            return Absent(f"is {_named(types)}, not an object")
+            only_a_list = types == frozenset[JsonType](("array",))
+            return Absent(f"is {_named(types)}, not an object", is_a_list=only_a_list)
         return _property(branch, segment)
     if "array" not in types:
         return Absent(f"is {_named(types)}, not a list", not_a_list=segment is EVERY)
@@ -266,7 +280,7 @@ def _product(left: list[_Branch], right: list[_Branch] | None) -> list[_Branch]:
 
 
 def _says_something(branches: list[_Branch]) -> bool:
-    shapes = ("type", "properties", "items", "prefixItems", "enum", "const")
+    shapes = ("type", "properties", "required", "items", "prefixItems", "enum", "const")
     return not branches or any(
         any(name in node for name in (*shapes, "additionalProperties"))
         for branch in branches

@@ -1,0 +1,364 @@
+"""Schemas read as types, and hostile ones refused."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from toolplan.path import EVERY, Json, NotThere, Path, parse_path, select
+from toolplan.schema import (
+    Absent,
+    Schema,
+    SchemaError,
+    Verdict,
+    assignable,
+    at,
+    describe,
+    required,
+    types_of,
+)
+
+TREE: dict[str, Any] = {
+    "$ref": "#/$defs/node",
+    "$defs": {
+        "node": {
+            "type": "object",
+            "properties": {
+                "name": {"type": "string"},
+                "kids": {"type": "array", "items": {"$ref": "#/$defs/node"}},
+            },
+        }
+    },
+}
+ROWS: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "data": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {"id": {"type": "string"}, "kg": {"type": ["number", "null"]}},
+                "required": ["id"],
+                "additionalProperties": False,
+            },
+        },
+        "count": {"type": "integer"},
+    },
+    "required": ["data", "count"],
+}
+
+
+def found(schema: dict[str, Any], path: str) -> Any:
+    part = at(Schema.load(schema), parse_path(path))
+    return part.node if isinstance(part, Schema) else part
+
+
+@pytest.mark.parametrize(
+    ("schema", "path", "node"),
+    [
+        (ROWS, ".count", {"type": "integer"}),
+        (ROWS, ".data[0].id", {"type": "string"}),
+        (ROWS, ".data[*].id", {"type": "array", "items": {"type": "string"}}),
+        (TREE, ".kids[*].kids[0].name", {"type": "array", "items": {"type": "string"}}),
+        (TREE, ".kids[*].kids[*].name", {"type": "array", "items": {"type": "string"}}),
+        (
+            {"additionalProperties": {"type": "integer"}, "type": "object"},
+            ".x",
+            {"type": "integer"},
+        ),
+        ({"prefixItems": [{"type": "string"}], "type": "array"}, "[0]", {"type": "string"}),
+        (
+            {
+                "anyOf": [
+                    {"type": "null"},
+                    {"properties": {"a": {"type": "string"}}, "type": "object"},
+                ]
+            },
+            ".a",
+            {"type": "string"},
+        ),
+        (
+            {"allOf": [{"type": "object"}, {"properties": {"a": {"type": "string"}}}]},
+            ".a",
+            {"type": "string"},
+        ),
+        (
+            {"oneOf": [{"type": "object", "properties": {"a": {"const": 1}}}, {"type": "string"}]},
+            ".a",
+            {"const": 1},
+        ),
+    ],
+)
+def test_a_path_is_followed_through_a_schema(
+    schema: dict[str, Any], path: str, node: dict[str, Any]
+) -> None:
+    assert found(schema, path) == node
+
+
+@pytest.mark.parametrize(
+    ("schema", "path"),
+    [
+        (ROWS, ".rows"),
+        (ROWS, ".data.id"),
+        (ROWS, ".data[*].name"),
+        (ROWS, ".count[*]"),
+        (ROWS, ".count.x"),
+        ({"type": "array", "maxItems": 2}, "[2]"),
+        ({"type": "array", "prefixItems": [{}], "items": False}, "[1]"),
+        ({"anyOf": [{"type": "null"}, {"type": "string"}]}, ".a"),
+    ],
+)
+def test_a_path_that_leads_nowhere_is_told(schema: dict[str, Any], path: str) -> None:
+    assert isinstance(found(schema, path), Absent)
+
+
+@pytest.mark.parametrize(
+    ("schema", "path"),
+    [
+        ({}, ".a"),
+        ({"type": "object"}, ".a"),
+        ({"type": "object", "properties": {}}, ".a"),
+        ({"type": "object", "properties": {"b": {}}, "additionalProperties": True}, ".a"),
+        ({"type": "array"}, "[*].id"),
+        ({"anyOf": [{"type": "string"}, {}]}, ".a"),
+        ({"description": "whatever"}, "[3]"),
+    ],
+)
+def test_nothing_is_said_where_nothing_is_declared(schema: dict[str, Any], path: str) -> None:
+    assert found(schema, path) is None
+
+
+@pytest.mark.parametrize(
+    ("producer", "consumer", "verdict"),
+    [
+        ({"type": "string"}, {"type": "string"}, Verdict.YES),
+        ({"type": "integer"}, {"type": "number"}, Verdict.YES),
+        ({"type": "number"}, {"type": "integer"}, Verdict.UNKNOWN),
+        ({"type": ["string", "null"]}, {"type": "string"}, Verdict.UNKNOWN),
+        ({"type": "string"}, {"type": "string", "format": "date"}, Verdict.UNKNOWN),
+        ({"type": "string", "format": "date"}, {"type": "string"}, Verdict.YES),
+        ({"enum": ["a", "b"]}, {"enum": ["a", "b", "c"]}, Verdict.YES),
+        ({"enum": ["a"]}, {"enum": ["b"]}, Verdict.NO),
+        ({"type": "string"}, {"type": "integer"}, Verdict.NO),
+        ({"type": "object"}, {"type": "string"}, Verdict.NO),
+        (
+            {"type": "array", "items": {"type": "string"}},
+            {"type": "array", "items": {"type": "integer"}},
+            Verdict.NO,
+        ),
+        ({"type": "array"}, {"type": "array", "items": {"type": "integer"}}, Verdict.UNKNOWN),
+        ({}, {"type": "integer"}, Verdict.UNKNOWN),
+        ({"type": "integer"}, {}, Verdict.YES),
+        (
+            {"type": "array", "items": {"type": "string"}},
+            {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]},
+            Verdict.YES,
+        ),
+    ],
+)
+def test_what_fits_is_sure_or_unknown(
+    producer: dict[str, Any], consumer: dict[str, Any], verdict: Verdict
+) -> None:
+    assert assignable(Schema.load(producer), Schema.load(consumer)) is verdict
+
+
+def test_a_schema_that_is_not_known_is_no_verdict() -> None:
+    assert assignable(None, Schema.load({"type": "string"})) is Verdict.UNKNOWN
+
+
+@pytest.mark.parametrize(
+    ("raw", "reason"),
+    [
+        (5, "must be an object"),
+        ({"type": "strin"}, "/type"),
+        ({"$ref": "http://example.com/x.json"}, "nothing outside"),
+        ({"$ref": "file:///etc/passwd"}, "nothing outside"),
+        ({"properties": {"a": {"$ref": "other.json#/x"}}}, "nothing outside"),
+        ({"$ref": "#/$defs/gone"}, "not in it"),
+        ({"$ref": "#"}, "without end"),
+        ({"$ref": "#/$defs/a", "$defs": {"a": {"allOf": [{"$ref": "#/$defs/a"}]}}}, "without end"),
+        ({"$ref": 5}, "not text"),
+    ],
+    ids=str,
+)
+def test_hostile_schemas_are_refused_with_the_reason(raw: Json, reason: str) -> None:
+    """S01, S03, S05, S06, S07, S08."""
+    with pytest.raises(SchemaError, match=reason):
+        Schema.load(raw)
+
+
+def test_exponential_work_is_refused() -> None:
+    """S10."""
+    levels: dict[str, Any] = {
+        f"a{n}": {"allOf": [{"$ref": f"#/$defs/a{n + 1}"}, {"$ref": f"#/$defs/a{n + 1}"}]}
+        for n in range(18)
+    }
+    with pytest.raises(SchemaError, match="more than 100000"):
+        Schema.load({"$ref": "#/$defs/a0", "$defs": {**levels, "a18": {"type": "string"}}})
+
+
+def test_deep_and_large_schemas_are_refused() -> None:
+    """S13, S30."""
+    deep: dict[str, Any] = {"type": "string"}
+    for _ in range(sys.getrecursionlimit() * 2):
+        deep = {"type": "array", "items": deep}
+    with pytest.raises(SchemaError, match="deeper"):
+        Schema.load(deep)
+    with pytest.raises(SchemaError, match="larger"):
+        Schema.load({"enum": [str(n) for n in range(100_000)]})
+
+
+def test_patterns_run_in_linear_time_and_others_are_not_enforced() -> None:
+    """S11, S12."""
+    bad = Schema.load({"type": "string", "pattern": "^(a+)+$"})
+    assert not bad.is_valid("a" * 50_000 + "!")
+    look_around = Schema.load({"type": "string", "pattern": "^(?=a)b"})
+    assert look_around.is_valid("zzz")
+    assert not look_around.is_valid(5)
+
+
+def test_a_property_may_have_any_name() -> None:
+    """S19."""
+    schema = Schema.load(
+        {"properties": {"$ref": {"type": "string"}, "__proto__": {"type": "integer"}}}
+    )
+    assert schema.is_valid({"$ref": "x", "__proto__": 1})
+    assert not schema.is_valid({"$ref": 1})
+
+
+def test_a_tree_is_followed_as_deep_as_a_value_goes() -> None:
+    """S09."""
+    schema = Schema.load(TREE)
+    assert (
+        schema.violations({"kids": [{"kids": [{"name": 5}]}]})[0].pointer == "/kids/0/kids/0/name"
+    )
+
+
+def test_violations_say_kind_place_and_name() -> None:
+    schema = Schema.load(
+        {
+            "type": "object",
+            "properties": {
+                "who": {
+                    "anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]
+                },
+                "day": {"type": "string", "format": "date"},
+                "in": {"type": "object", "properties": {"n": {"type": "integer", "maximum": 5}}},
+            },
+            "required": ["day", "in"],
+        }
+    ).closed()
+    found = schema.violations({"who": 5, "in": {"n": 7}, "more": 1})
+    assert {(each.kind, each.pointer, each.name) for each in found} == {
+        ("type", "/who", None),
+        ("value", "/in/n", None),
+        ("missing", "", "day"),
+        ("unknown", "", "more"),
+    }
+    assert [each.kind for each in schema.violations({"day": "last week", "in": {}})] == ["value"]
+    assert (
+        schema.violations({"day": "2025-10-12", "in": {}, "who": ["a", 5]})[0].pointer == "/who/1"
+    )
+
+
+def test_closing_leaves_open_what_opens_itself() -> None:
+    assert Schema.load({"properties": {"a": {}}}).closed().violations({"b": 1})
+    assert not Schema.load({}).closed().violations({"b": 1})
+    assert not Schema.load({"type": "object", "properties": {}}).closed().violations({"b": 1})
+    opened = {"properties": {"a": {}}, "additionalProperties": True}
+    assert not Schema.load(opened).closed().violations({"b": 1})
+    joined = {"allOf": [{"properties": {"a": {}}}, {"properties": {"b": {}}}]}
+    assert not Schema.load(joined).closed().violations({"a": 1, "b": 1})
+    assert Schema.load(joined).closed().violations({"c": 1})
+
+
+def test_required_and_types_look_through_what_is_combined() -> None:
+    schema = Schema.load(
+        {
+            "allOf": [{"required": ["a"]}, {"properties": {"a": {}}, "required": ["b"]}],
+            "type": "object",
+        }
+    )
+    assert set(required(schema)) == {"a", "b"}
+    either = Schema.load(
+        {
+            "anyOf": [
+                {"type": "object", "required": ["a", "b"]},
+                {"type": "object", "required": ["b"]},
+            ]
+        }
+    )
+    assert required(either) == ("b",)
+    assert types_of(Schema.load({"const": 1})) == {"integer", "number"}
+    assert types_of(Schema.load({"enum": ["a", None]})) == {"string", "null"}
+
+
+@pytest.mark.parametrize(
+    ("schema", "words"),
+    [
+        ({"type": "string"}, "a string"),
+        ({"type": "integer", "minimum": 1, "maximum": 9}, "an integer from 1 to 9"),
+        ({"type": "string", "format": "date"}, "a date (YYYY-MM-DD)"),
+        ({"enum": ["a", "b"]}, "one of 'a', 'b'"),
+        ({"type": ["number", "null"]}, "null or a number"),
+        ({}, "any value"),
+    ],
+)
+def test_a_schema_is_described_in_words(schema: dict[str, Any], words: str) -> None:
+    assert describe(Schema.load(schema)) == words
+
+
+values: st.SearchStrategy[Json] = st.recursive(
+    st.none() | st.booleans() | st.integers(-9, 9) | st.text("ab", max_size=3),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from("abc"), inner),
+    max_leaves=8,
+)
+paths: st.SearchStrategy[Path] = st.lists(
+    st.sampled_from(["a", "b", "c"]) | st.integers(0, 2) | st.just(EVERY), max_size=4
+).map(tuple)
+
+
+def exact(value: Json) -> dict[str, Json]:
+    """Give the schema that declares just what `value` has."""
+    match value:
+        case dict():
+            return {
+                "type": "object",
+                "properties": {key: exact(inner) for key, inner in value.items()},
+                "required": list(value),
+                "additionalProperties": False,
+            }
+        case list():
+            return (
+                {"type": "array", "prefixItems": [exact(v) for v in value], "items": False}
+                if value
+                else {"type": "array", "maxItems": 0}
+            )
+        case _:
+            return {"const": value}
+
+
+@given(values, paths)
+def test_what_a_schema_says_is_not_there_is_not_there(value: Json, path: Path) -> None:
+    schema = Schema.load(exact(value))
+    assert schema.is_valid(value)
+    part = at(schema, path)
+    try:
+        selected = select(value, path)
+    except NotThere:
+        return
+    assert not isinstance(part, Absent) or selected == []
+    if isinstance(part, Schema):
+        assert part.is_valid(selected)
+
+
+@given(values)
+def test_loading_any_json_gives_a_schema_or_says_why_not(raw: Json) -> None:
+    try:
+        Schema.load(raw)
+    except SchemaError as error:
+        assert str(error)
