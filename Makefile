@@ -1,0 +1,50 @@
+# make ask     sets everything up and answers a question from the demo's data (Q="…" sets it)
+# make test    sets everything up and passes the checks and the tests
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+Q ?= Get contaminated shipments from last week
+
+.PHONY: ask test check lint types layers unit format clean
+
+ask: $(VENV)/.ask
+	@$(BIN)/toolplan ask "$(Q)"
+
+test: $(VENV)/.test
+	$(MAKE) --no-print-directory check
+
+check: lint types layers unit
+
+lint: $(VENV)/.test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/codespell src tests docs benchmarks tools README.md CONTRIBUTING.md CHANGELOG.md
+	$(BIN)/python tools/gate.py src tests benchmarks tools
+
+types: $(VENV)/.test
+	$(BIN)/pyright
+
+layers: $(VENV)/.test
+	$(BIN)/lint-imports
+
+unit: $(VENV)/.test
+	$(BIN)/pytest -n auto -q
+
+format: $(VENV)/.test
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean:
+	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV)
+
+# The stamps hold what was installed, so that nothing is asked of the package index twice.
+$(VENV)/.ask: $(VENV)/bin/python pyproject.toml constraints.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[sql]'
+	@touch $@
+
+$(VENV)/.test: $(VENV)/bin/python pyproject.toml constraints.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@touch $@ $(VENV)/.ask
