@@ -1,0 +1,228 @@
+"""The demo's rows in an embedded SQLite database, and the one door to it that threads may share."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import sqlite3
+import threading
+import weakref
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from typing import Final, NamedTuple, TypeAlias
+
+from toolplan.demo.gazetteers import CITIES, fold
+from toolplan.demo.rows import (
+    DAYS,
+    DEFAULT_ROWS,
+    DEFAULT_SEED,
+    Delivery,
+    Facility,
+    Inspection,
+    deliveries,
+    facilities,
+)
+from toolplan.path import Json
+
+SqlValue: TypeAlias = str | int | float | None
+Row: TypeAlias = dict[str, Json]
+
+INSERT_FACILITY: Final = "INSERT INTO facilities VALUES (?,?,?,?,?,?,?,?,?,?,?,?)"
+INSERT_SHIPMENT: Final = "INSERT INTO shipments VALUES (?,?,?,?,?,?,?,?,?,?,?,?)"
+INSERT_INSPECTION: Final = "INSERT INTO inspections VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
+_INSERT_CONTAMINANT: Final = "INSERT INTO contaminants VALUES (?,?,?,?,?,?,?,?,?,?,?,?)"
+
+_TABLES: Final = """
+CREATE TABLE facilities (
+    id TEXT PRIMARY KEY, name TEXT NOT NULL, location TEXT NOT NULL, type TEXT NOT NULL,
+    capacity_tons NUMERIC NOT NULL, current_load_tons NUMERIC, coordinates TEXT,
+    accepted_waste_types TEXT NOT NULL, rejected_waste_types TEXT NOT NULL,
+    contact_email TEXT, contact_phone TEXT, operating_hours TEXT
+) WITHOUT ROWID;
+CREATE TABLE shipments (
+    id TEXT PRIMARY KEY, facility_id TEXT NOT NULL, date TEXT NOT NULL, status TEXT NOT NULL,
+    weight_kg NUMERIC NOT NULL, has_contaminants INTEGER NOT NULL, origin TEXT,
+    destination TEXT NOT NULL, waste_type TEXT, waste_code TEXT, carrier TEXT,
+    composition_notes TEXT
+) WITHOUT ROWID;
+CREATE TABLE contaminants (
+    id TEXT PRIMARY KEY, shipment_id TEXT NOT NULL, facility_id TEXT NOT NULL, type TEXT NOT NULL,
+    concentration_ppm NUMERIC NOT NULL, risk_level TEXT NOT NULL, detected_at TEXT NOT NULL,
+    waste_item_detected TEXT, explosive_level TEXT, so2_level TEXT, hcl_level TEXT, notes TEXT
+) WITHOUT ROWID;
+CREATE TABLE inspections (
+    id TEXT PRIMARY KEY, shipment_id TEXT NOT NULL, facility_id TEXT NOT NULL, date TEXT NOT NULL,
+    status TEXT NOT NULL, inspector TEXT, inspection_type TEXT NOT NULL, duration_minutes NUMERIC,
+    passed INTEGER, follow_up_required INTEGER NOT NULL, contaminants_detected TEXT NOT NULL,
+    has_risk_contaminants INTEGER NOT NULL, risk_assessment TEXT, notes TEXT
+) WITHOUT ROWID;
+"""
+
+_INDEXES: Final = """
+CREATE INDEX shipments_by_date ON shipments (date, id);
+CREATE INDEX shipments_by_facility ON shipments (facility_id, date, id);
+CREATE INDEX contaminants_by_time ON contaminants (detected_at, id);
+CREATE INDEX contaminants_by_shipment ON contaminants (shipment_id);
+CREATE INDEX contaminants_by_facility ON contaminants (facility_id, detected_at, id);
+CREATE INDEX inspections_by_date ON inspections (date, id);
+CREATE INDEX inspections_by_shipment ON inspections (shipment_id);
+CREATE INDEX inspections_by_facility ON inspections (facility_id, date, id);
+ANALYZE;
+"""
+
+_BOOLEANS: Final = frozenset(
+    {"has_contaminants", "has_risk_contaminants", "passed", "follow_up_required"}
+)
+_DOCUMENTS: Final = frozenset(
+    {"coordinates", "accepted_waste_types", "rejected_waste_types", "contaminants_detected"}
+)
+_CITY: Final = {city.name: city for city in CITIES}
+
+
+class _Opened(NamedTuple):
+    connection: sqlite3.Connection
+    today: datetime.date
+
+
+class Database:
+    """The demo's database, built when it is first asked and closed when nobody holds it any more.
+
+    One connection to a database in memory stands behind a lock, so that threads may call at the
+    same time and each reads what any other wrote before.
+    """
+
+    def __init__(self, today: Callable[[], datetime.date], rows: int, seed: int) -> None:
+        """Promise a database that ends on the day that `today` gives when it is first needed."""
+        self._today = today
+        self._rows = rows
+        self._seed = seed
+        self._lock = threading.RLock()
+        self._opened: _Opened | None = None
+
+    @property
+    def today(self) -> datetime.date:
+        """The last day of the data."""
+        return self._open().today
+
+    def rows(self, sql: str, values: Sequence[SqlValue] = ()) -> list[Row]:
+        """Give the rows of the query `sql`, lists, objects and booleans as such."""
+        with self._lock:
+            cursor = self._open().connection.execute(sql, values)
+            names = [column[0] for column in cursor.description]
+            found = cursor.fetchall()
+        result: list[Row] = [dict(zip(names, row, strict=True)) for row in found]
+        for name in names:
+            if name in _BOOLEANS:
+                for row in result:
+                    row[name] = None if row[name] is None else bool(row[name])
+            elif name in _DOCUMENTS:
+                for row in result:
+                    row[name] = read_document(row[name])
+        return result
+
+    def row(self, sql: str, values: Sequence[SqlValue] = ()) -> Row | None:
+        """Give the first row of the query `sql`, None where there is none."""
+        return next(iter(self.rows(sql, values)), None)
+
+    def count(self, sql: str, values: Sequence[SqlValue] = ()) -> int:
+        """Give the whole number that the query `sql` has in its one cell."""
+        with self._lock:
+            (found,) = self._open().connection.execute(sql, values).fetchone()
+        return int(found)
+
+    def execute(self, sql: str, values: Sequence[SqlValue]) -> None:
+        """Carry out the statement `sql`."""
+        with self._lock:
+            self._open().connection.execute(sql, values)
+
+    @contextmanager
+    def transaction(self) -> Generator[None, None, None]:
+        """Let no other thread in between, and undo all of it where it raises."""
+        with self._lock:
+            connection = self._open().connection
+            connection.execute("BEGIN")
+            try:
+                yield
+            except BaseException:
+                connection.execute("ROLLBACK")
+                raise
+            connection.execute("COMMIT")
+
+    def _open(self) -> _Opened:
+        with self._lock:
+            if self._opened is None:
+                today = self._today()
+                connection = open_database(today, self._rows, self._seed)
+                weakref.finalize(self, connection.close)
+                self._opened = _Opened(connection, today)
+            return self._opened
+
+
+def open_database(
+    today: datetime.date, rows: int = DEFAULT_ROWS, seed: int = DEFAULT_SEED
+) -> sqlite3.Connection:
+    """Build the database of the two years up to `today` in memory; the caller closes it.
+
+    `rows` is about how many shipments it holds. Lists and objects are kept as JSON text, booleans
+    as 0 and 1, times as ISO 8601 text. The SQL function `fold` gives text without case.
+    """
+    connection = sqlite3.connect(":memory:", check_same_thread=False, isolation_level=None)
+    connection.create_function("fold", 1, _fold, deterministic=True)
+    connection.executescript(_TABLES)
+    connection.execute("BEGIN")
+    connection.executemany(INSERT_FACILITY, map(_facility_values, facilities(seed)))
+    for back in range(DAYS - 1, -1, -1):
+        _insert_day(connection, list(deliveries(seed, today - datetime.timedelta(back), rows)))
+    connection.execute("COMMIT")
+    connection.executescript(_INDEXES)
+    return connection
+
+
+def write_document(value: Json) -> str:
+    """Give a list or an object as a column keeps it."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def read_document(text: Json) -> Json:
+    """Give the list or the object that a column keeps as `text`."""
+    if text == "[]":
+        return []
+    return json.loads(text) if isinstance(text, str) else None
+
+
+def _insert_day(connection: sqlite3.Connection, day: list[Delivery]) -> None:
+    connection.executemany(INSERT_SHIPMENT, [delivery.shipment for delivery in day])
+    connection.executemany(
+        _INSERT_CONTAMINANT, [found for delivery in day for found in delivery.contaminants]
+    )
+    connection.executemany(
+        INSERT_INSPECTION,
+        [_inspection_values(look) for delivery in day for look in delivery.inspections],
+    )
+
+
+def _inspection_values(row: Inspection) -> tuple[SqlValue, ...]:
+    return tuple(write_document([*value]) if isinstance(value, tuple) else value for value in row)
+
+
+def _facility_values(row: Facility) -> tuple[SqlValue, ...]:
+    site, city = row.site, _CITY[row.site.city]
+    mailbox = site.name.lower().replace(" ", ".").replace("ü", "ue").replace("ß", "ss")
+    return (
+        site.id,
+        site.name,
+        site.city,
+        site.type,
+        site.capacity_tons,
+        row.current_load_tons,
+        write_document({"lat": city.latitude, "lon": city.longitude}),
+        write_document(list(site.accepts)),
+        write_document(list(site.refuses)),
+        f"{mailbox}@waste.example" if site.has_contact else None,
+        f"+49 30 5550{int(site.id[1:]):03d}" if site.has_contact else None,
+        site.operating_hours,
+    )
+
+
+def _fold(text: str | None) -> str | None:
+    return None if text is None else fold(text)

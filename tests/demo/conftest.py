@@ -1,0 +1,92 @@
+"""One toolbox and one database of the same day, seed and size, for the tests that only read."""
+
+from __future__ import annotations
+
+import asyncio
+import datetime
+import sqlite3
+from collections.abc import Iterator
+from typing import Protocol
+
+import pytest
+
+from toolplan.demo import demo_tools, open_database
+from toolplan.path import Json
+from toolplan.tools import Toolbox
+
+TODAY = datetime.date(2025, 10, 12)
+
+
+class Ask(Protocol):
+    """Calls a tool by name and gives the `data` of its answer."""
+
+    def __call__(self, name: str, /, **arguments: Json) -> Json: ...
+
+
+class Rows(Protocol):
+    """Calls a tool by name and gives the rows of its answer."""
+
+    def __call__(self, name: str, /, **arguments: Json) -> list[dict[str, Json]]: ...
+
+
+@pytest.fixture(scope="session")
+def today() -> datetime.date:
+    return TODAY
+
+
+@pytest.fixture(scope="session")
+def tools() -> Toolbox:
+    return demo_tools(TODAY)
+
+
+@pytest.fixture
+def writable() -> Toolbox:
+    """A toolbox of its own, small, for a test that writes."""
+    return demo_tools(TODAY, rows=731)
+
+
+@pytest.fixture(scope="session")
+def database() -> Iterator[sqlite3.Connection]:
+    connection = open_database(TODAY)
+    yield connection
+    connection.close()
+
+
+@pytest.fixture(scope="session")
+def ask(tools: Toolbox) -> Ask:
+    return asking(tools)
+
+
+@pytest.fixture
+def ask_writable(writable: Toolbox) -> Ask:
+    return asking(writable)
+
+
+@pytest.fixture(scope="session")
+def rows(ask: Ask) -> Rows:
+    def rows(name: str, /, **arguments: Json) -> list[dict[str, Json]]:
+        data = ask(name, **arguments)
+        assert isinstance(data, list)
+        return [row for row in data if isinstance(row, dict)]
+
+    return rows
+
+
+def asking(toolbox: Toolbox) -> Ask:
+    def ask(name: str, /, **arguments: Json) -> Json:
+        call = toolbox[name].call
+        assert call is not None
+
+        async def answer() -> Json:
+            return await call(arguments)
+
+        result = asyncio.run(answer())
+        assert isinstance(result, dict)
+        output = toolbox[name].output
+        assert output is not None
+        assert output.violations(result) == []
+        if isinstance(result["data"], list):
+            assert result["count"] == len(result["data"])
+        return result["data"]
+
+    return ask
