@@ -1,0 +1,79 @@
+"""Facts about small tables that are themselves the answer: highest, lowest, rising or falling.
+
+A table of six computed rows is read, not summed up: what helps is which row leads.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from toolplan.answer.columns import Column, Constant, Numbers, day_of
+from toolplan.answer.facts import Fact, adds_up, with_unit
+from toolplan.answer.shape import Row
+from toolplan.answer.trend import Direction, trend
+from toolplan.render.printable import cell, number_text
+
+_MOST_COLUMNS: Final = 3
+_MOST_LEADERS: Final = 3
+
+
+def ranking_facts(step: str, columns: Sequence[Column], rows: Sequence[Row]) -> tuple[Fact, ...]:
+    """Give which rows lead in each column of numbers; none where no column names the rows."""
+    labels = label_columns(columns)
+    if len(rows) < 2 or not labels:
+        return ()
+    measures = [column for column in columns if isinstance(column.reading, Numbers)]
+    # what a query computes it selects last
+    return tuple(
+        Fact(text, step, (*labels, column.name))
+        for column in measures[-_MOST_COLUMNS:][::-1]
+        if isinstance(column.reading, Numbers)
+        for text in _texts(column, column.reading, labels, rows)
+    )
+
+
+def label_columns(columns: Sequence[Column]) -> tuple[str, ...]:
+    """Give the names of the columns that say which row is which."""
+    return tuple(c.name for c in columns if not isinstance(c.reading, Numbers | Constant))[:2]
+
+
+def _texts(
+    column: Column, read: Numbers, labels: Sequence[str], rows: Sequence[Row]
+) -> Iterator[str]:
+    name = cell(column.name)
+    low, high = min(read.numbers), max(read.numbers)
+    if len(read.numbers) < 2:
+        return
+    if low == high:
+        yield f"{name} is {_figure(low, column)} in all {len(read.numbers)} rows."
+        return
+    yield f"Highest {name}: {_leaders(column, read, labels, rows, high)}."
+    yield f"Lowest {name}: {_leaders(column, read, labels, rows, low)}."
+    days = [day_of(rows[at].get(labels[0])) for at in read.at]
+    dated = [(day, number) for day, number in zip(days, read.numbers, strict=True) if day]
+    if len(dated) == len(days) == len({day for day, _ in dated}) > 2:
+        dated.sort()
+        found = trend([number for _, number in dated])
+        if found is not None and found.direction is not Direction.STEADY:
+            first, last = _figure(dated[0][1], column), _figure(dated[-1][1], column)
+            yield f"{name} is {found.direction} over time: {first} at first, {last} at last."
+    if adds_up(column):
+        whole = all(isinstance(number, int) for number in read.numbers)
+        total = sum(read.numbers) if whole else math.fsum(read.numbers)
+        yield f"{name} in all: {_figure(total, column)}."
+
+
+def _leaders(
+    column: Column, read: Numbers, labels: Sequence[str], rows: Sequence[Row], number: float
+) -> str:
+    at = [row for row, value in zip(read.at, read.numbers, strict=True) if value == number]
+    if len(at) > _MOST_LEADERS:
+        return f"{_figure(number, column)} in {len(at)} rows"
+    names = [" / ".join(cell(rows[row].get(label)) for label in labels) for row in at]
+    return f"{' and '.join(names)} with {_figure(number, column)}"
+
+
+def _figure(number: float, column: Column) -> str:
+    return with_unit(number_text(number, grouped=True), column)

@@ -1,0 +1,322 @@
+"""Sections of an answer: one for each thing that the plan gives."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from toolplan.answer.columns import (
+    Column,
+    Constant,
+    Empty,
+    Free,
+    Identities,
+    Numbers,
+    columns_of,
+)
+from toolplan.answer.facts import MOST_FACTS, Fact, FactFunction, row_facts
+from toolplan.answer.hints import Hints
+from toolplan.answer.ranking import label_columns, ranking_facts
+from toolplan.answer.results import Result
+from toolplan.answer.shape import Record, Row, Rows, Single, shape_of
+from toolplan.path import Json, print_path
+from toolplan.render.document import WIDTH, Block, Bullets, Fields, Heading, Note, Table
+from toolplan.render.printable import cell, cut, number_text, printable, text_width
+
+_SMALL: Final = (
+    24  # rows of a computed table that are shown whole: a day by hours, two years by months
+)
+_MOST_COLUMNS: Final = 8
+_FEWEST_COLUMNS: Final = 4
+_HEADER_WIDTH: Final = 12
+_MOST_FIELDS: Final = 40
+_MOST_CALLER_FACTS: Final = 12
+_FEWEST_FACTS: Final = 5  # however much the caller's functions have to say
+_FIELD_WIDTH: Final = 72
+_SENTENCE_WIDTH: Final = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """What one step gave.
+
+    Attributes:
+        step: the id of the step that every figure here comes from.
+        title: what it is: the entity in the plural, or the name of the tool.
+        summary: the sentence that says what was found.
+        total: how many rows there are in all; 1 for a record or a single value.
+        columns: names of the fields that are shown.
+        shown: the first rows, as the tool gave them.
+        hidden: names of fields that are left out of the table.
+        facts: what holds for all the rows, not only for those shown.
+        numeric: for each column whether it holds numbers.
+        said: whether the summary already says all that there is to show.
+    """
+
+    step: str
+    title: str
+    summary: str
+    total: int
+    columns: tuple[str, ...] = ()
+    shown: tuple[Row, ...] = ()
+    hidden: tuple[str, ...] = ()
+    facts: tuple[Fact, ...] = ()
+    numeric: tuple[bool, ...] = ()
+    said: bool = False
+
+    @property
+    def is_shown(self) -> bool:
+        """Whether there is a table or a list of fields to show."""
+        return bool(self.columns) and not self.said
+
+    def blocks(self) -> tuple[Block, ...]:
+        """Give what is to be read of this section, besides its summary."""
+        blocks: list[Block] = []
+        if self.is_shown:
+            blocks.append(Heading(f"{self.title} [{self.step}]"))
+            blocks.append(self._one() if self.total == 1 else self._table())
+        if len(self.shown) < self.total and self.is_shown:
+            shown = number_text(len(self.shown), grouped=True)
+            blocks.append(Note(f"{shown} of {number_text(self.total, grouped=True)} rows shown."))
+        if self.hidden:
+            blocks.append(Note(cut(f"Columns not shown: {_names(self.hidden)}.", _SENTENCE_WIDTH)))
+        if self.facts:
+            blocks.append(Bullets(tuple(fact.text for fact in self.facts)))
+        return tuple(blocks)
+
+    def to_json(self) -> dict[str, Json]:
+        """Give the wire form; rows are as the tool gave them."""
+        return {
+            "step": self.step,
+            "title": self.title,
+            "summary": self.summary,
+            "total": self.total,
+            "columns": list(self.columns),
+            "rows": [dict(row) for row in self.shown],
+            "hidden": list(self.hidden),
+            "facts": [
+                {"text": fact.text, "step": fact.step, "columns": list(fact.columns)}
+                for fact in self.facts
+            ],
+        }
+
+    def _one(self) -> Fields:
+        row = self.shown[0]
+        return Fields(tuple((cell(n), cell(row.get(n), _FIELD_WIDTH)) for n in self.columns))
+
+    def _table(self) -> Table:
+        rows = tuple(tuple(cell(row.get(name)) for name in self.columns) for row in self.shown)
+        return Table(tuple(map(cell, self.columns)), self.numeric, rows)
+
+
+def section_of(
+    result: Result,
+    hints: Hints,
+    *,
+    tool: str,
+    each: bool,
+    facts: Sequence[FactFunction],
+    rows: int,
+) -> Section:
+    """Give the section that tells of `result`.
+
+    `hints` are those of the result's schema, `tool` names what gave it, `each` says that it lists
+    the outputs of a `for_each`, and `rows` is how many rows of a long list are shown.
+    """
+    title = result.name or tool
+    shape = shape_of(result.value, hints, each=each)
+    match shape:
+        case Rows():
+            return _section_of_rows(result.step, title, shape, facts, rows)
+        case Record():
+            return _section_of_record(result.step, title, shape)
+        case Single(value):
+            name = printable(result.name) or _last_key(result) or printable(tool)
+            said = value if isinstance(value, str) else None
+            text = cell(value) if said is None else cell(said, _SENTENCE_WIDTH)
+            summary = f"{name}: {text} [{result.step}]." if text else f"{name} is empty."
+            return Section(result.step, printable(title), summary, 1)
+
+
+def count_text(shape: Rows | Record | Single, tool: str) -> str:
+    """Give how much `shape` holds, shortly: `12 orders`, `3 rows by report`."""
+    if not isinstance(shape, Rows):
+        return printable(shape.hints.entity) or f"1 result by {printable(tool)}"
+    by = "" if shape.hints.entity else f" by {printable(tool)}"
+    return _counted(len(shape.rows), shape.hints.entity) + by
+
+
+def plural(entity: str) -> str:
+    """Give the plural of an English noun.
+
+    >>> plural("city"), plural("box"), plural("day")
+    ('cities', 'boxes', 'days')
+    """
+    if entity.endswith("y") and entity[-2:-1] not in "aeiou":
+        return entity[:-1] + "ies"
+    return entity + ("es" if entity.endswith(("s", "x", "z", "ch", "sh")) else "s")
+
+
+def _section_of_rows(
+    step: str, tool: str, shape: Rows, functions: Sequence[FactFunction], most: int
+) -> Section:
+    entity = printable(shape.hints.entity)
+    title = plural(entity) if entity else printable(tool)
+    total = len(shape.rows)
+    columns = columns_of(shape.rows, shape.hints)
+    notes = _notes(step, shape)
+    if total == 0:
+        things = plural(entity) if entity else "rows"
+        where = f"[{step}]" if entity else f"by {title} [{step}]"
+        return Section(step, title, f"No {things} were found {where}.", 0, facts=notes)
+    computed = not entity and not shape.plain and total <= _SMALL
+    told = _caller_facts(step, entity, shape, functions)
+    ranked = ranking_facts(step, columns, shape.rows) if computed else ()
+    most_facts = max(MOST_FACTS - len(told), _FEWEST_FACTS)
+    told += ranked or row_facts(
+        step, columns, shape.rows, whole=shape.counted is None, most=most_facts
+    )
+    listed = shape.rows[: max(most, _SMALL if computed else 0)]
+    shown, hidden = _chosen(columns, listed, computed=computed)
+    return Section(
+        step,
+        title,
+        _summary_of_rows(step, shape, columns, computed=computed, tool=title),
+        total,
+        columns=tuple(column.name for column in shown),
+        shown=tuple(listed),
+        hidden=tuple(column.name for column in hidden),
+        facts=(*notes, *told),
+        numeric=tuple(_is_numeric(column, shape.rows) for column in shown),
+        said=total == 1 and not entity and not hidden,
+    )
+
+
+def _summary_of_rows(
+    step: str, shape: Rows, columns: Sequence[Column], *, computed: bool, tool: str
+) -> str:
+    total = len(shape.rows)
+    entity = printable(shape.hints.entity)
+    if not entity and total == 1 and columns:
+        return f"{_pairs(shape.rows[0], [column.name for column in columns])} [{step}]."
+    labels = label_columns(columns)
+    if computed and len(labels) == 1 and len({cell(r.get(labels[0])) for r in shape.rows}) == total:
+        return f"{_counted(total, '')}, one for each {cell(labels[0])} [{step}]."
+    verb = "was" if total == 1 else "were"
+    gave = "" if entity else f" by {tool}"
+    return f"{_counted(total, entity)} {verb} found{gave} [{step}]."
+
+
+def _section_of_record(step: str, tool: str, shape: Record) -> Section:
+    entity = printable(shape.hints.entity)
+    names = list(shape.fields)
+    title = entity or printable(tool)
+    if not names:
+        return Section(step, title, f"{title} is empty [{step}].", 1)
+    simple = [n for n in names if not isinstance(shape.fields[n], list | dict | None)]
+    summary = f"{title}: {_pairs(shape.fields, simple[:4] or names[:1])} [{step}]."
+    if len(names) == 1:
+        return Section(step, title, summary, 1)
+    return Section(
+        step,
+        title,
+        summary,
+        1,
+        columns=tuple(names[:_MOST_FIELDS]),
+        shown=(shape.fields,),
+        hidden=tuple(names[_MOST_FIELDS:]),
+        numeric=tuple(False for _ in names[:_MOST_FIELDS]),
+    )
+
+
+def _notes(step: str, shape: Rows) -> tuple[Fact, ...]:
+    """Give what must be known of a list before anything is made of it."""
+    texts: list[tuple[str, tuple[str, ...]]] = []
+    if shape.counted is not None:
+        listed = number_text(len(shape.rows), grouped=True)
+        counted = number_text(shape.counted, grouped=True)
+        texts.append((f"Only {listed} of the {counted} that the tool counts were given.", ()))
+    if shape.gaps:
+        calls = "call" if shape.gaps == 1 else "calls"
+        texts.append((f"{shape.gaps} {calls} gave nothing; their rows are missing here.", ()))
+    if shape.beside:
+        names = tuple(shape.beside)[:4]
+        texts.append((f"{_pairs(shape.beside, names)}.", names))
+    return tuple(Fact(text, step, columns) for text, columns in texts)
+
+
+def _caller_facts(
+    step: str, entity: str, shape: Rows, functions: Sequence[FactFunction]
+) -> tuple[Fact, ...]:
+    if shape.plain:
+        return ()
+    sentences = [printable(text) for tell in functions for text in tell(entity, list(shape.rows))]
+    kept = [cut(text, _SENTENCE_WIDTH) for text in sentences[:_MOST_CALLER_FACTS]]
+    if more := len(sentences) - len(kept):
+        kept.append(f"And {more} more of this kind.")
+    return tuple(Fact(text, step) for text in kept)
+
+
+def _chosen(
+    columns: Sequence[Column], rows: Sequence[Row], *, computed: bool
+) -> tuple[tuple[Column, ...], tuple[Column, ...]]:
+    """Split `columns` into those that a table of `rows` shows and those that it has no room for."""
+    # the first to go say nothing or the same in every row, which a fact says better
+    ranked = sorted(enumerate(columns), key=lambda one: (_worth(one[1], computed=computed), one[0]))
+    kept: set[str] = set()
+    room = WIDTH
+    for _, column in ranked:
+        below = max((text_width(cell(row.get(column.name))) for row in rows), default=0)
+        room -= max(below, min(text_width(cell(column.name)), _HEADER_WIDTH)) + 2
+        if len(kept) >= _FEWEST_COLUMNS and (room < 0 or len(kept) == _MOST_COLUMNS):
+            break
+        kept.add(column.name)
+    return (
+        tuple(column for column in columns if column.name in kept),
+        tuple(column for column in columns if column.name not in kept),
+    )
+
+
+def _worth(column: Column, *, computed: bool) -> int:
+    match column.reading:
+        case Identities(unique=True):
+            return 0
+        case Numbers() if computed:
+            return 0
+        case Free(nested=True):
+            return 3
+        case Free():
+            return 2
+        case Constant():
+            return 4
+        case Empty():
+            return 5
+        case _:
+            return 1
+
+
+def _is_numeric(column: Column, rows: Sequence[Row]) -> bool:
+    if isinstance(column.reading, Numbers):
+        return True
+    first = rows[0].get(column.name) if rows else None
+    return isinstance(first, int | float) and not isinstance(first, bool | None)
+
+
+def _pairs(row: Row, names: Sequence[str]) -> str:
+    more = "" if len(names) <= _MOST_COLUMNS else ", …"
+    text = ", ".join(f"{cell(n)}: {cell(row.get(n))}" for n in names[:_MOST_COLUMNS])
+    return text + more
+
+
+def _counted(count: int, entity: str) -> str:
+    entity = printable(entity) or "row"
+    return f"{number_text(count, grouped=True)} {entity if count == 1 else plural(entity)}"
+
+
+def _names(names: Sequence[str]) -> str:
+    return ", ".join(map(cell, names))
+
+
+def _last_key(result: Result) -> str:
+    return printable(print_path(result.path[-1:]).lstrip(".")) if result.path else ""

@@ -1,0 +1,150 @@
+"""The shape of a result: rows, one record, or a single value.
+
+Tools give lists in many wrappings; what is counted and shown is the rows inside of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final, TypeAlias
+
+from toolplan.answer.hints import Hints
+from toolplan.path import EVERY, Json
+
+ROW_KEYS: Final = ("data", "rows", "items", "results", "records")
+"""Names under which rows usually stand; they decide where the form alone does not."""
+
+COUNT_KEYS: Final = frozenset({"count", "total", "total_count", "row_count"})
+
+_MOST_BESIDE: Final = 5  # fields of a wrapping: data, ok, count, message and the like
+
+VALUE: Final = "value"
+"""The column of rows that are no objects."""
+
+Row: TypeAlias = dict[str, Json]
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """A list. `hints` are those of one row.
+
+    `beside` are the single values that stood beside the list. `counted` is the tool's own count
+    where it is greater than the number of rows: the list was cut. `gaps` counts items of a
+    `for_each` that gave nothing. `plain` means that the rows were values, not objects.
+    """
+
+    rows: list[Row]
+    hints: Hints
+    beside: Row = field(default_factory=dict[str, Json])
+    counted: int | None = None
+    gaps: int = 0
+    plain: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One object."""
+
+    fields: Row
+    hints: Hints
+
+
+@dataclass(frozen=True, slots=True)
+class Single:
+    """A text, a number, a boolean or null."""
+
+    value: bool | int | float | str | None
+    hints: Hints
+
+
+Shape: TypeAlias = Rows | Record | Single
+
+
+def shape_of(value: Json, hints: Hints, *, each: bool = False) -> Shape:
+    """Give the shape of `value`; `each` says that it lists the outputs of a `for_each`."""
+    match value:
+        case list():
+            return _rows_of_each(value, hints) if each else _rows(value, hints.inner(EVERY))
+        case dict():
+            return _shape_of_object(value, hints)
+        case _:
+            return Single(value, hints)
+
+
+def _shape_of_object(value: Row, hints: Hints, *, unwrapped: bool = False) -> Shape:
+    key = _row_key(value, hints)
+    if key is None:
+        inner = value.get("data")
+        if unwrapped or hints.entity or not isinstance(inner, dict) or len(value) > _MOST_BESIDE:
+            return Record(value, hints)
+        return _shape_of_object(inner, hints.inner("data"), unwrapped=True)
+    inner = value[key]
+    listed = inner if isinstance(inner, list) else []
+    beside: Row = {k: v for k, v in value.items() if not isinstance(v, list | dict)}
+    counted: int | None = None
+    for name in COUNT_KEYS & beside.keys():
+        count = beside[name]
+        if isinstance(count, int) and not isinstance(count, bool) and count >= len(listed):
+            counted = count if count > len(listed) else counted
+            del beside[name]
+    rows = _rows(listed, hints.inner(key).inner(EVERY))
+    return Rows(rows.rows, rows.hints, beside, counted, plain=rows.plain)
+
+
+def _row_key(value: Row, hints: Hints) -> str | None:
+    """Give the key of the list that an object only wraps; None where the object is a record."""
+    if hints.entity or "id" in value:
+        return None
+    lists = [key for key, inner in value.items() if isinstance(inner, list)]
+    full = [key for key in lists if _holds_objects(value[key])]
+    usual = [key for key in ROW_KEYS if key in (full or lists)]
+    if usual:
+        return usual[0]
+    wraps = all(not isinstance(inner, list | dict) for k, inner in value.items() if k not in full)
+    return full[0] if len(full) == 1 and wraps else None
+
+
+def _holds_objects(value: Json) -> bool:
+    return isinstance(value, list) and bool(value) and all(isinstance(v, dict) for v in value)
+
+
+def _rows(values: Sequence[Json], hints: Hints) -> Rows:
+    if all(isinstance(value, dict) for value in values):
+        return Rows([value for value in values if isinstance(value, dict)], hints)
+    if any(isinstance(value, dict) for value in values):
+        return Rows([v if isinstance(v, dict) else {VALUE: v} for v in values], hints, plain=True)
+    column = Hints(None, ({"properties": {VALUE: hints.nodes[0]}},)) if hints.nodes else hints
+    return Rows([{VALUE: value} for value in values], column, plain=True)
+
+
+def _rows_of_each(outputs: Sequence[Json], hints: Hints) -> Rows:
+    """Give the rows of all calls of a `for_each` as one list."""
+    given = [output for output in outputs if output is not None]
+    gaps = len(outputs) - len(given)
+    one = hints
+    if hints.is_list and not all(isinstance(output, list) for output in given):
+        one = hints.inner(EVERY)  # the schema is that of the whole list, not of one call
+    elif hints.inner(EVERY).is_list:
+        one = hints.inner(EVERY)
+    if given and all(isinstance(output, list) for output in given):
+        flat = [row for output in given if isinstance(output, list) for row in output]
+        rows = _rows(flat, one.inner(EVERY))
+        return Rows(rows.rows, rows.hints, gaps=gaps, plain=rows.plain)
+    shapes = [shape_of(output, one) for output in given]
+    lists = [shape for shape in shapes if isinstance(shape, Rows)]
+    if given and len(lists) == len(shapes):
+        counted = sum(shape.counted or len(shape.rows) for shape in lists)
+        joined = [row for shape in lists for row in shape.rows]
+        return Rows(
+            joined,
+            lists[0].hints,
+            counted=counted if counted > len(joined) else None,
+            gaps=gaps,
+            plain=any(shape.plain for shape in lists),
+        )
+    records = [shape for shape in shapes if isinstance(shape, Record)]
+    if given and len(records) == len(shapes):
+        return Rows([shape.fields for shape in records], records[0].hints, gaps=gaps)
+    rows = _rows(given, one)
+    return Rows(rows.rows, rows.hints, gaps=gaps, plain=rows.plain)

@@ -1,0 +1,253 @@
+"""Text that is safe to show: one line, no control characters, numbers without noise.
+
+Everything that comes out of a tool or a plan passes through here before it reaches a terminal, so
+that it can neither move the cursor nor turn the reading direction.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import unicodedata
+from collections.abc import Iterator
+from typing import Final
+
+from toolplan.path import Json, print_path
+from toolplan.plan import Array, Literal, Object, Ref, Template, Value
+
+NOTHING: Final = "–"
+"""What stands where a value is null, missing or not a finite number."""
+
+ELLIPSIS: Final = "…"
+CELL_WIDTH: Final = 40
+
+_GROUPED_FROM: Final = 10_000  # below, a number may be a year
+_JOINERS: Final = frozenset("\u200c\u200d")  # many scripts, and emoji, cannot do without them
+_UNSAFE: Final = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
+_ASCII_SIGNS: Final = str.maketrans(
+    {
+        ELLIPSIS: "...",
+        NOTHING: "-",
+        "•": "*",
+        "─": "-",
+        "│": "|",
+        "├": "|",
+        "└": "`",
+        "→": "->",
+        "✓": "+",
+        "✗": "x",
+        "·": "-",
+    }
+)
+
+
+def printable(text: str) -> str:
+    r"""Give `text` as one line that cannot steer a terminal.
+
+    White space becomes single spaces; control, bidirectional and zero-width characters and lone
+    surrogates become visible escapes.
+
+    >>> printable("a\n\x1b[31mred")
+    'a \\x1b[31mred'
+    """
+    if text.isascii() and text.isprintable() and "  " not in text:
+        return text.strip()
+    return visible(" ".join(text.split()))
+
+
+def visible(text: str) -> str:
+    """Give `text` with escapes for the characters that a terminal would obey; spaces stay."""
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(map(_visible, text))
+
+
+def cut(text: str, width: int) -> str:
+    """Give `text` in at most `width` terminal columns; an ellipsis stands for what is left out."""
+    if text_width(text) <= width:
+        return text
+    kept = 0
+    for at, char in enumerate(text):
+        kept += _char_width(char)
+        if kept > width - 1:
+            return text[:at].rstrip() + ELLIPSIS
+    return text
+
+
+def text_width(text: str) -> int:
+    """Give the number of terminal columns that `text` takes."""
+    return len(text) if text.isascii() else sum(map(_char_width, text))
+
+
+def padded(text: str, width: int, *, right: bool = False) -> str:
+    """Give `text` filled up with spaces to `width` columns; on the left where `right` is set."""
+    spaces = " " * (width - text_width(text))
+    return spaces + text if right else text + spaces
+
+
+def number_text(number: float, *, grouped: bool = False) -> str:
+    """Give `number` without float noise: four decimals at most, or four significant digits.
+
+    `grouped` separates thousands with commas, from 10,000 on. Whole numbers stay exact.
+
+    >>> number_text(0.1 + 0.2), number_text(12345678, grouped=True), number_text(2.5e-7)
+    ('0.3', '12,345,678', '2.5e-07')
+    """
+    comma = "," if grouped and abs(number) >= _GROUPED_FROM else ""
+    if isinstance(number, int):
+        try:
+            return f"{number:{comma}}"
+        except ValueError:  # Python refuses to print thousands of digits
+            return f"a number of {number.bit_length()} bits"
+    if not math.isfinite(number):
+        return NOTHING
+    size = abs(number)
+    if size == 0:
+        return "0"
+    if not 1e-4 <= size < 1e15:
+        return f"{number:.4g}"
+    decimals = 4 if size >= 1 else 3 - math.floor(math.log10(size))
+    return f"{number:{comma}.{decimals}f}".rstrip("0").rstrip(".")
+
+
+def cell(value: Json, width: int = CELL_WIDTH) -> str:
+    """Give any JSON value as one short line: text as it is, lists by commas, objects compact."""
+    match value:
+        case None:
+            return NOTHING
+        case bool():
+            return "true" if value else "false"
+        case int() | float():
+            return cut(number_text(value), width)
+        case str():
+            # a long text is cut before it is looked at, for it may be megabytes
+            return cut(printable(value[: 4 * width]), width)
+        case list():
+            pieces = _joined(value)
+        case dict():
+            pieces = _compact(value)
+    return cut(_take(pieces, width), width)
+
+
+def compact_json(value: Json, width: int) -> str:
+    """Give `value` as compact JSON in one line of at most `width` columns."""
+    return cut(_take(_compact(value), width), width)
+
+
+def value_text(value: Value, width: int) -> str:
+    """Give a plan's value as its canonical JSON would show it, in at most `width` columns.
+
+    A bare reference stands without quotes: `${s0.data[*].id}`.
+    """
+    return cut(_take(_value_pieces(value), width), width)
+
+
+def ref_text(ref: Ref) -> str:
+    """Give `ref` as it is written in a plan."""
+    return "${" + ref.step + print_path(ref.path) + "}"
+
+
+def fit_encoding(text: str, encoding: str) -> str:
+    r"""Give `text` so that a terminal of `encoding` can show it; lines stay lines.
+
+    The signs of this package get their plain forms, any other character becomes an escape.
+
+    >>> fit_encoding("├ Köln …", "ascii")
+    '| K\\xf6ln ...'
+    """
+    try:
+        text.encode(encoding)
+    except UnicodeEncodeError:
+        plain = text.translate(_ASCII_SIGNS)
+        return plain.encode(encoding, "backslashreplace").decode(encoding)
+    except LookupError:  # an encoding that Python does not know
+        return fit_encoding(text, "ascii")
+    return text
+
+
+def _take(pieces: Iterator[str], width: int) -> str:
+    # pieces are made as they are asked for: a value of 100 MB costs no more than its first line
+    taken: list[str] = []
+    size = 0
+    for piece in pieces:
+        taken.append(piece)
+        size += len(piece)
+        if size > 2 * width:
+            break
+    return visible("".join(taken))
+
+
+def _joined(items: list[Json]) -> Iterator[str]:
+    if any(isinstance(item, list | dict) for item in items):
+        yield from _compact(items)
+        return
+    for at, item in enumerate(items):
+        yield ("" if at == 0 else ", ") + cell(item)
+
+
+def _compact(value: Json) -> Iterator[str]:
+    match value:
+        case str():
+            yield json.dumps(value[:1000], ensure_ascii=False)
+        case dict():
+            yield "{"
+            for at, (key, inner) in enumerate(value.items()):
+                yield ("" if at == 0 else ", ") + json.dumps(key, ensure_ascii=False) + ": "
+                yield from _compact(inner)
+            yield "}"
+        case list():
+            yield "["
+            for at, inner in enumerate(value):
+                if at:
+                    yield ", "
+                yield from _compact(inner)
+            yield "]"
+        case None:
+            yield "null"
+        case _:
+            yield cell(value)
+
+
+def _value_pieces(value: Value) -> Iterator[str]:
+    match value:
+        case Literal(value=literal):
+            yield from _compact(literal)
+        case Ref():
+            yield ref_text(value)
+        case Template(parts):
+            yield '"'
+            for part in parts:
+                yield ref_text(part) if isinstance(part, Ref) else _quoted_part(part)
+            yield '"'
+        case Array(items):
+            yield "["
+            for at, item in enumerate(items):
+                yield "" if at == 0 else ", "
+                yield from _value_pieces(item)
+            yield "]"
+        case Object(fields):
+            yield "{"
+            for at, (key, inner) in enumerate(fields):
+                yield ("" if at == 0 else ", ") + json.dumps(key, ensure_ascii=False) + ": "
+                yield from _value_pieces(inner)
+            yield "}"
+
+
+def _quoted_part(text: str) -> str:
+    # text that looks like a reference is written with a doubled dollar, as in the plan
+    return json.dumps(text.replace("${", "$${"), ensure_ascii=False)[1:-1]
+
+
+def _visible(char: str) -> str:
+    if char in _JOINERS or unicodedata.category(char) not in _UNSAFE:
+        return char
+    code = ord(char)
+    if code <= 0xFF:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"
+
+
+def _char_width(char: str) -> int:
+    if unicodedata.combining(char) or char in _JOINERS:
+        return 0
+    return 2 if unicodedata.east_asian_width(char) in "WF" else 1

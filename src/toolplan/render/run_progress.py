@@ -1,0 +1,223 @@
+"""A run as it goes: a live view on a terminal, a line for each event elsewhere."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from types import TracebackType
+from typing import Final, Self
+
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from toolplan.events import (
+    AttemptFailed,
+    Event,
+    Failure,
+    ItemEnded,
+    Run,
+    RunEnded,
+    RunStarted,
+    RunState,
+    StepCancelled,
+    StepFailed,
+    StepProgressed,
+    StepRun,
+    StepSkipped,
+    StepStarted,
+    StepState,
+    StepSucceeded,
+    apply,
+)
+from toolplan.plan import Plan
+from toolplan.render.printable import cut, fit_encoding, number_text, printable
+
+_MOST_ROWS: Final = 16
+_MESSAGE_WIDTH: Final = 160
+_PER_SECOND: Final = 8
+
+_SIGNS: Final = {
+    StepState.PENDING: ("·", "dim"),
+    StepState.RUNNING: ("→", "cyan"),
+    StepState.SUCCEEDED: ("✓", "green"),
+    StepState.FAILED: ("✗", "bold red"),
+    StepState.SKIPPED: ("-", "yellow"),
+    StepState.CANCELLED: ("-", "yellow"),
+    StepState.WAITING: ("?", "yellow"),
+    StepState.IN_DOUBT: ("?", "bold yellow"),
+}
+# where there is no room for all steps, those that tell most are shown
+_URGENCY: Final = (
+    StepState.FAILED,
+    StepState.IN_DOUBT,
+    StepState.WAITING,
+    StepState.RUNNING,
+    StepState.CANCELLED,
+    StepState.SKIPPED,
+    StepState.PENDING,
+    StepState.SUCCEEDED,
+)
+
+
+class RunProgress:
+    """Shows a run of `plan` on `console`: enter it, then call it with each event.
+
+    `clock` gives seconds since the epoch and makes the times of running steps go on between
+    events; without it they stand still until the next event. Events may come from any one thread.
+    """
+
+    def __init__(
+        self, plan: Plan, console: Console, *, clock: Callable[[], float] | None = None
+    ) -> None:
+        self._console = console
+        self._tools = {step.id: printable(step.tool) for step in plan.steps}
+        self._steps = dict.fromkeys(self._tools, StepRun())
+        self._status = RunState.RUNNING
+        self._messages: dict[str, str] = {}
+        self._clock = clock
+        self._latest = 0.0
+        self._live: Live | None = None
+
+    def __enter__(self) -> Self:
+        if self._console.is_terminal:
+            self._live = Live(
+                console=self._console,
+                get_renderable=self._view,
+                refresh_per_second=_PER_SECOND,
+            )
+            self._live.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._live is not None:
+            self._live.stop()
+            self._live = None
+
+    def __call__(self, event: Event) -> None:
+        """Take `event` in, and show it where there is no live view."""
+        self._latest = event.at
+        match event:
+            case RunStarted(steps=steps):
+                self._steps = {**self._steps, **dict.fromkeys(steps, StepRun())}
+            case RunEnded(status=status):
+                self._status = status
+            case _:
+                # one step at a time: folding the whole run would cost its length for each event
+                before = self._steps.get(event.step, StepRun())
+                after = apply(Run(steps={event.step: before}), event)
+                # a new mapping would cost its length too, and a step not of the plan is not shown
+                if event.step in self._steps:
+                    self._steps[event.step] = after.steps[event.step]
+                if isinstance(event, StepProgressed):
+                    self._messages[event.step] = _progress(event)
+        if self._live is None and (line := _event_line(event, self._steps)):
+            text = Text(fit_encoding(line, self._console.encoding))
+            self._console.print(text, soft_wrap=True)
+
+    def _view(self) -> RenderableType:
+        now = self._latest if self._clock is None else self._clock()
+        steps = list(self._steps.items())
+        if len(steps) > _MOST_ROWS:
+            ranked = sorted(steps, key=lambda each: _URGENCY.index(each[1].state))
+            kept = {name for name, _ in ranked[:_MOST_ROWS]}
+            steps = [each for each in steps if each[0] in kept]
+        table = Table.grid(padding=(0, 2))
+        for name, step in steps:
+            table.add_row(*self._row(name, step, now))
+        return Group(table, self._text(self._counts(), "bold"))
+
+    def _row(self, name: str, step: StepRun, now: float) -> Iterator[Text]:
+        sign, style = _SIGNS[step.state]
+        yield self._text(f"{sign} {printable(name)}", style)
+        yield self._text(self._tools.get(name, ""), "")
+        yield self._text(step.state.value.replace("_", " "), style)
+        yield self._text(_items(step), "")
+        end = now if step.ended_at is None else step.ended_at
+        spent = "" if step.started_at is None else duration_text(end - step.started_at)
+        yield self._text(spent, "dim")
+        told = self._messages.get(name, "") if step.state is StepState.RUNNING else ""
+        yield self._text(told if step.error is None else _reason(step.error), "dim")
+
+    def _counts(self) -> str:
+        states = Counter(step.state for step in self._steps.values())
+        parts = [
+            f"{number_text(states[state], grouped=True)} {state.value.replace('_', ' ')}"
+            for state in StepState
+            if states[state]
+        ]
+        return f"{self._status.value.replace('_', ' ')}: {', '.join(parts) or 'no steps'}"
+
+    def _text(self, text: str, style: str) -> Text:
+        return Text(fit_encoding(text, self._console.encoding), style=style, overflow="ellipsis")
+
+
+def duration_text(seconds: float) -> str:
+    """Give a duration for people.
+
+    >>> duration_text(0.0123), duration_text(4.21), duration_text(125)
+    ('12 ms', '4.2 s', '2 min 5 s')
+    """
+    seconds = max(seconds, 0.0)
+    if seconds < 1:
+        return f"{seconds * 1000:.0f} ms"
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest} s"
+
+
+def _event_line(event: Event, steps: dict[str, StepRun]) -> str:
+    """Give the line that tells of `event`, or an empty text where it is not worth one."""
+    match event:
+        case RunStarted(run=run, steps=ids):
+            return f"run {printable(run)}: started, {number_text(len(ids), grouped=True)} steps"
+        case RunEnded(status=status):
+            return f"run: {status.value.replace('_', ' ')}"
+        case StepStarted(step=step, items=items):
+            many = "" if items is None else f", {number_text(items, grouped=True)} items"
+            return f"{printable(step)}: started{many}"
+        case AttemptFailed(step=step, attempt=attempt, failure=failure):
+            return f"{printable(step)}: attempt {attempt} failed: {_reason(failure)}"
+        case ItemEnded(step=step, item=item, failure=failure):
+            return "" if failure is None else f"{printable(step)}[{item}]: {_reason(failure)}"
+        case StepProgressed():
+            return ""
+        case StepSucceeded(step=step, failure=failure):
+            if failure is not None:
+                return f"{printable(step)}: failed, and the plan goes on: {_reason(failure)}"
+            return f"{printable(step)}: succeeded{_spent(steps.get(step))}"
+        case StepFailed(step=step, failure=failure):
+            return f"{printable(step)}: failed{_spent(steps.get(step))}: {_reason(failure)}"
+        case StepSkipped(step=step, failure=failure):
+            return f"{printable(step)}: skipped: {_reason(failure)}"
+        case StepCancelled(step=step):
+            return f"{printable(step)}: cancelled"
+
+
+def _spent(step: StepRun | None) -> str:
+    if step is None or step.started_at is None or step.ended_at is None:
+        return ""
+    return f" in {duration_text(step.ended_at - step.started_at)}"
+
+
+def _reason(failure: Failure) -> str:
+    return cut(printable(failure.message) or printable(failure.code), _MESSAGE_WIDTH)
+
+
+def _progress(event: StepProgressed) -> str:
+    done = number_text(event.done, grouped=True)
+    total = "" if event.total is None else f"/{number_text(event.total, grouped=True)}"
+    return cut(f"{done}{total} {printable(event.message)}", _MESSAGE_WIDTH)
+
+
+def _items(step: StepRun) -> str:
+    if step.items is None:
+        return ""
+    return f"{number_text(step.items_done, grouped=True)}/{number_text(step.items, grouped=True)}"

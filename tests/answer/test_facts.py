@@ -1,0 +1,238 @@
+"""Facts about rows: shares, ranges, outliers, trends."""
+
+from datetime import date, timedelta
+from statistics import fmean, stdev
+
+import pytest
+
+from toolplan.answer.columns import Categories, Dates, Identities, Numbers, columns_of, day_of
+from toolplan.answer.facts import MOST_FACTS, adds_up, outliers_of, row_facts
+from toolplan.answer.hints import NO_HINTS, hints
+from toolplan.answer.shape import Row
+from toolplan.answer.trend import Direction, evenly_spaced, series, trend
+from toolplan.path import Json
+
+
+def facts(rows: list[Row], schema: Json = None) -> list[str]:
+    place = NO_HINTS if schema is None else hints(schema)
+    return [fact.text for fact in row_facts("s0", columns_of(rows, place), rows)]
+
+
+def numbers(*values: float) -> Numbers:
+    return Numbers(values, tuple(range(len(values))))
+
+
+def test_shares_count_what_has_no_value() -> None:
+    passed = (*[True] * 5, *[False] * 2, None)
+    rows: list[Row] = [{}, *({"passed": value} for value in passed)]
+    assert facts(rows) == ["passed: true 5 of 9 (56 %), false 2 (22 %), no value 2 (22 %)."]
+
+
+def test_many_categories_are_told_by_the_most_frequent() -> None:
+    rows: list[Row] = [{"c": chr(65 + at % 8) if at < 80 else "A"} for at in range(83)]
+    assert facts(rows) == [
+        "c: A 13 of 83 (16 %), B 10 (12 %), C 10 (12 %), D 10 (12 %), 4 others 40 (48 %)."
+    ]
+
+
+def test_shares_never_read_as_none_or_all() -> None:
+    rows: list[Row] = [{"a": "x" if at else "y"} for at in range(1000)]
+    assert facts(rows) == ["a: x 999 of 1000 (> 99 %), y 1 (< 1 %)."]
+
+
+def test_identities_and_free_text_have_no_shares() -> None:
+    rows: list[Row] = [
+        {"id": at, "owner_id": f"O{at % 2}", "parentId": at % 2, "note": f"text number {at}"}
+        for at in range(12)
+    ]
+    assert facts(rows) == []
+    kinds = [column.reading for column in columns_of(rows, NO_HINTS)]
+    assert all(isinstance(kind, Identities) for kind in kinds)
+
+
+def test_a_reference_of_the_schema_is_an_identity_whatever_its_name() -> None:
+    rows: list[Row] = [{"owner": f"O{at % 2}"} for at in range(12)]
+    assert facts(rows, {"properties": {"owner": {"x-ref": "person.id"}}}) == []
+    assert len(facts(rows)) == 1
+
+
+def test_what_is_the_same_everywhere_is_said_once() -> None:
+    rows: list[Row] = [{"city": "Rome", "open": True, "n": 4}] * 7
+    assert facts(rows) == ["All 7: city is Rome; open is true; n is 4."]
+    assert facts(rows[:2]) == ["Both: city is Rome; open is true; n is 4."]
+
+
+def test_sums_are_of_amounts_only() -> None:
+    schema: Json = {
+        "properties": {
+            "mass": {"x-unit": "kg"},
+            "level": {"x-unit": "%"},
+            "speed": {"x-unit": "km/h"},
+        }
+    }
+    rows: list[Row] = [
+        {"mass": 1.5 * at, "level": at, "speed": at, "amount": 2 * at, "rate": at, "x": at}
+        for at in range(1, 6)
+    ]
+    columns = columns_of(rows, hints(schema))
+    assert [column.name for column in columns if adds_up(column)] == ["mass", "amount"]
+    assert "mass: 1.5 to 7.5 kg, median 4.5 kg, sum 22.5 kg." in facts(rows, schema)
+
+
+def test_whole_sums_stay_exact() -> None:
+    rows: list[Row] = [{"amount": 2**53 + at} for at in range(3)]
+    assert f"sum {sum(2**53 + at for at in range(3)):,}" in facts(rows)[0]
+
+
+def test_an_outlier_is_beyond_the_quartiles_and_two_deviations() -> None:
+    values = [10.0, 11, 12, 13, 14, 15, 16, 17, 90]
+    found = outliers_of(numbers(*values))
+    assert [(each.number, each.row) for each in found] == [(90, 8)]
+    assert found[0].z_score == pytest.approx((90 - fmean(values)) / stdev(values))
+
+
+@pytest.mark.parametrize(
+    "values",
+    [[], [1.0], [5.0] * 20, [1.0, 1, 1, 900], [float(at) for at in range(20)]],
+    ids=["none", "one", "all equal", "too few", "even"],
+)
+def test_no_outliers_where_there_is_nothing_to_compare(values: list[float]) -> None:
+    assert outliers_of(numbers(*values)) == ()
+
+
+def test_equal_quartiles_need_three_deviations() -> None:
+    assert [each.row for each in outliers_of(numbers(*[5.0] * 30, 6.0))] == [30]
+    assert outliers_of(numbers(*[5.0] * 7, 6.0)) == ()
+
+
+def test_an_outlier_is_named_by_the_identity_of_its_row() -> None:
+    rows: list[Row] = [{"id": f"B{at}", "n": 10 + at % 5} for at in range(20)]
+    rows[7]["n"] = 500
+    assert any(
+        text.startswith("n: 1 of 20 stands out: 500 (B7, z-score 4.") for text in facts(rows)
+    )
+
+
+def test_the_ends_of_a_range_are_named_where_one_row_has_them() -> None:
+    rows: list[Row] = [{"id": f"B{at}", "n": at // 2} for at in range(5)]
+    assert facts(rows) == ["n: 0 to 2 (B4), median 1, sum 4."]
+
+
+def test_a_rising_series_is_called_rising_with_its_slope() -> None:
+    start = date(2024, 1, 1)
+    days = [start + timedelta(days=at) for at in range(10) for _ in range(at + 1)]
+    rows: list[Row] = [{"day": day.isoformat()} for day in days]
+    assert facts(rows) == [
+        "day: 2024-01-01 to 2024-01-10, on 10 different days.",
+        "day: rising by about +1 a day, 5.5 a day on average over 10 days.",
+    ]
+
+
+def test_rows_that_are_a_series_themselves_tell_where_their_numbers_go() -> None:
+    rows: list[Row] = [
+        {"month": f"2024-{at:02d}", "n": at * 10, "x": at % 2} for at in range(1, 13)
+    ]
+    told = facts(list(reversed(rows)))
+    assert "n: rising over month, from 10 to 120." in told
+    assert "n: 10 (2024-01) to 120 (2024-12), median 65, sum 780." in told
+    assert not any("on average" in text for text in told)
+
+
+def test_days_are_evenly_spaced_where_each_occurs_once_at_one_distance() -> None:
+    weeks = [date(2024, 1, 1) + timedelta(days=7 * at) for at in range(5)]
+    assert evenly_spaced(weeks)
+    assert evenly_spaced([date(2024, month, 1) for month in range(1, 13)])
+    assert not evenly_spaced([*weeks, weeks[0]])
+    assert not evenly_spaced([*weeks, date(2024, 1, 2)])
+    assert not evenly_spaced([])
+
+
+@pytest.mark.parametrize(
+    ("points", "direction"),
+    [
+        ([5, 4, 3, 2, 1], Direction.FALLING),
+        ([5, 5, 5, 5], Direction.STEADY),
+        ([100, 101, 102, 103], Direction.STEADY),
+        ([1, 9, 1, 9, 1, 9, 1], Direction.STEADY),
+        ([0, 0, 0], Direction.STEADY),
+    ],
+)
+def test_a_direction_needs_a_clear_and_notable_change(
+    points: list[float], direction: Direction
+) -> None:
+    found = trend(points)
+    assert found is not None
+    assert found.direction is direction
+
+
+def test_days_without_rows_count_as_zero_and_an_open_last_week_is_left_out() -> None:
+    days = [date(2024, 1, 1) + timedelta(days=at) for at in (0, 1, 8, 15, 22, 29, 36, 43)]
+    found = series(days)
+    assert found is not None
+    assert found.period == "week"
+    assert found.counts == (2, 1, 1, 1, 1, 1)
+
+
+def test_too_few_days_have_no_trend() -> None:
+    assert series([]) is None
+    assert series([date(2024, 1, 1)] * 100) is None
+    assert trend([1.0, 2.0]) is None
+
+
+def test_months_are_periods_of_thirty_days_for_long_spans() -> None:
+    found = series([date(2023, 1, 1) + timedelta(days=at) for at in range(365)])
+    assert found is not None
+    assert found.period == "month"
+    assert found.counts == (30,) * 12
+
+
+def test_dates_and_times_are_dates_and_impossible_ones_are_text() -> None:
+    assert day_of("2024-02-29T10:00:00Z") == date(2024, 2, 29)
+    assert day_of("2024-02") == date(2024, 2, 1)
+    assert day_of("2025-13-45") is None
+    assert day_of("20250101") is None
+    assert day_of(20250101) is None
+    (column,) = columns_of([{"d": "2024-01-01"}, {"d": "2024-01-02 10:00"}], NO_HINTS)
+    assert isinstance(column.reading, Dates)
+
+
+def test_an_enum_orders_equal_shares_and_decides_that_a_column_is_categorical() -> None:
+    schema: Json = {"properties": {"risk": {"enum": ["low", "high"]}}}
+    rows: list[Row] = [{"risk": "high"}, {"risk": "low"}, {"risk": "high"}, {"risk": "low"}]
+    (column,) = columns_of(rows, hints(schema))
+    assert column.reading == Categories((("low", 2), ("high", 2)), 0)
+
+
+def test_there_are_at_most_eight_facts_and_each_kind_has_its_turn() -> None:
+    rows: list[Row] = [{"day": f"2024-01-{row + 1:02d}"} for row in range(20)]
+    for at, row in enumerate(rows):
+        row.update({f"n{column}": at * column + at % 3 for column in range(1, 9)})
+        row.update({f"c{column}": "ab"[at % 2] for column in range(8)})
+    told = facts(rows)
+    assert len(told) == MOST_FACTS
+    assert any("median" in text for text in told)
+    assert any(text.startswith("c0: a 10 of 20 (50 %)") for text in told)
+    assert any("on 20 different days" in text for text in told)
+    assert told == facts(rows)
+
+
+def test_hints_follow_references_and_alternatives_and_survive_circles() -> None:
+    schema: Json = {
+        "$defs": {
+            "row": {"x-entity": "book", "properties": {"next": {"$ref": "#/$defs/row"}}},
+            "circle": {"$ref": "#/$defs/circle"},
+        },
+        "properties": {
+            "data": {"type": "array", "items": {"$ref": "#/$defs/row"}},
+            "maybe": {"anyOf": [{"type": "null"}, {"x-unit": "kg"}]},
+            "round": {"$ref": "#/$defs/circle"},
+            "away": {"$ref": "https://example.invalid/schema"},
+        },
+    }
+    place = hints(schema)
+    assert place.inner("data").inner(0).entity == "book"
+    assert place.inner("data").inner(0).inner("next").inner("next").entity == "book"
+    assert place.inner("maybe").unit == "kg"
+    assert place.inner("round").entity == ""
+    assert place.inner("away").entity == ""
+    assert hints(True).inner("x").inner(0).unit == ""

@@ -1,0 +1,119 @@
+"""A run as it goes, on a terminal and elsewhere."""
+
+import io
+from collections.abc import Iterable
+
+from rich.console import Console
+
+from toolplan.events import (
+    AttemptFailed,
+    Event,
+    Failure,
+    ItemEnded,
+    RunEnded,
+    RunStarted,
+    RunState,
+    StepCancelled,
+    StepFailed,
+    StepProgressed,
+    StepSkipped,
+    StepStarted,
+    StepSucceeded,
+)
+from toolplan.plan import Plan, Step
+from toolplan.render.run_progress import RunProgress
+
+PLAN = Plan(tuple(Step(name, f"{name}_tool") for name in ("a", "b", "c", "d")))
+EVENTS: tuple[Event, ...] = (
+    RunStarted("r1", "digest", ("a", "b", "c", "d"), 100.0),
+    StepStarted("a", 3, 100.0),
+    StepStarted("b", None, 100.1),
+    ItemEnded("a", 0, None, 100.2),
+    ItemEnded("a", 1, Failure("timeout", "too slow"), 100.3),
+    StepProgressed("b", 2000, 10000, "half \x1b[2J", 100.35),
+    AttemptFailed("b", None, 1, Failure("tool-error", "[red]no\x1b[2J"), 100.4),
+    StepSucceeded("a", [1, None, 2], 1, None, 101.5),
+    StepFailed("b", Failure("tool-error", "no way"), 2, 101.6),
+    StepSkipped("c", Failure("upstream-failed", "'b' failed"), 101.6),
+    StepCancelled("d", 101.7),
+    RunEnded(RunState.FAILED, None, 101.8),
+)
+
+
+def shown(plan: Plan, events: Iterable[Event], *, terminal: bool, encoding: str = "utf-8") -> str:
+    stream = io.TextIOWrapper(io.BytesIO(), encoding=encoding, newline="\n")
+    console = Console(file=stream, width=100, force_terminal=terminal, color_system=None)
+    with RunProgress(plan, console) as progress:
+        for event in events:
+            progress(event)
+    stream.flush()
+    stream.seek(0)
+    return stream.read()
+
+
+def test_elsewhere_there_is_a_line_for_each_event_worth_one() -> None:
+    assert shown(PLAN, EVENTS, terminal=False).splitlines() == [
+        "run r1: started, 4 steps",
+        "a: started, 3 items",
+        "b: started",
+        "a[1]: too slow",
+        "b: attempt 1 failed: [red]no\\x1b[2J",
+        "a: succeeded in 1.5 s",
+        "b: failed in 1.5 s: no way",
+        "c: skipped: 'b' failed",
+        "d: cancelled",
+        "run: failed",
+    ]
+
+
+def test_a_step_that_the_plan_goes_on_without_says_so() -> None:
+    went_on = StepSucceeded("a", None, 1, Failure("timeout", "too slow"), 101.0)
+    assert shown(PLAN, [went_on], terminal=False) == "a: failed, and the plan goes on: too slow\n"
+
+
+def test_a_terminal_shows_how_every_step_stands() -> None:
+    last = shown(PLAN, EVENTS, terminal=True).split("\x1b[?25h")[0].split("\x1b[2K")[-1]
+    text = shown(PLAN, EVENTS, terminal=True)
+    assert "✓ a" in text
+    assert "2/3" in text
+    assert "no way" in text
+    assert "failed: 1 succeeded, 1 failed, 1 skipped, 1 cancelled" in last
+
+
+def test_running_steps_show_their_items_and_progress() -> None:
+    stream = io.StringIO()
+    console = Console(file=stream, width=100, force_terminal=True, color_system=None)
+    with RunProgress(PLAN, console, clock=lambda: 165.0) as progress:
+        for event in EVENTS[:6]:
+            progress(event)
+    text = stream.getvalue()
+    assert "→ a" in text
+    assert "2/3" in text
+    assert "1 min 5 s" in text
+    assert "2000/10,000 half \\x1b[2J" in text
+    assert "running: 2 pending, 2 running" in text
+
+
+def test_a_terminal_that_is_not_utf_8_shows_it_too_c12() -> None:
+    assert "+ a" in shown(PLAN, EVENTS, terminal=True, encoding="ascii")
+
+
+def test_of_a_thousand_steps_those_that_tell_most_are_shown() -> None:
+    plan = Plan(tuple(Step(f"s{at}", "t") for at in range(1000)))
+    events: list[Event] = [RunStarted("r", "d", tuple(step.id for step in plan.steps), 0.0)]
+    for at in range(1000):
+        failure = Failure("tool-error", "broken pipe")
+        events.append(StepStarted(f"s{at}", None, 0.0))
+        events.append(
+            StepFailed("s777", failure, 1, 1.0)
+            if at == 777
+            else StepSucceeded(f"s{at}", at, 1, None, 1.0)
+        )
+    text = shown(plan, events, terminal=True)
+    assert "broken pipe" in text
+    assert "999 succeeded, 1 failed" in text
+    assert len(text.splitlines()) < 200
+
+
+def test_a_step_that_the_plan_does_not_have_changes_nothing() -> None:
+    assert shown(PLAN, [StepStarted("zz", None, 1.0)], terminal=False) == "zz: started\n"
