@@ -1,0 +1,65 @@
+"""The commands by name, and what every one of them does with errors."""
+
+from __future__ import annotations
+
+import sys
+from importlib.metadata import version
+from typing import Final
+
+from cyclopts import App, CycloptsError
+
+from toolplan.cli import _terminal
+from toolplan.cli._terminal import CommandError, Exit
+
+_COMMANDS: Final = {
+    "ask": "Answer a question: plan, show, run, say what was found.",
+    "plan": "Give the plan for a question, and run nothing.",
+    "check": "Say all that is wrong with a plan.",
+    "convert": "Write a plan in another dialect.",
+    "run": "Run a plan.",
+    "show": "Show a plan as a tree.",
+    "tools": "List the tools.",
+    "explain": "Say what a code means, and the way out.",
+}
+
+
+def _app() -> App:
+    app = App(
+        name="toolplan",
+        help=(
+            "Turns a question into a plan of tool calls, checks all of it before anything runs, "
+            "shows it, and runs exactly that plan."
+        ),
+        version=lambda: version("toolplan"),
+        help_epilogue="Every command has --json. Exit: 0 fine, 1 failed or no plan, 2 usage.",
+        help_format="plaintext",
+        result_action="return_value",
+    )
+    for name, summary in _COMMANDS.items():
+        # a name of a module, not the module: it is imported when its command runs
+        app.command(f"toolplan.cli.{name}:{name}_command", name=name, help=summary)
+    return app
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run a command and exit with its code.
+
+    0: fine. 1: the plan or the run failed, or there is no plan. 2: usage or configuration.
+    3: storage. 130: interrupted. 141: whoever read the output went away.
+    """
+    words = sys.argv[1:] if arguments is None else arguments
+    _terminal.prepare_streams()
+    try:
+        code = _app()(words, exit_on_error=False, print_error=False)
+        sys.stdout.flush()
+    except CommandError as error:
+        code = _terminal.tell(error, as_json="--json" in words)
+    except CycloptsError as error:
+        usage = CommandError("usage", str(error), "`toolplan --help` shows how.", Exit.USAGE)
+        code = _terminal.tell(usage, as_json="--json" in words)
+    except KeyboardInterrupt:
+        code = Exit.INTERRUPTED
+    except BrokenPipeError:
+        _terminal.abandon_output()
+        code = Exit.NO_READER
+    sys.exit(code if isinstance(code, int) else 0)

@@ -1,0 +1,76 @@
+"""Plans in files."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from rich.console import Console
+
+from toolplan.cli._terminal import CommandError, Exit
+from toolplan.diagnostics import Diagnostic
+from toolplan.dialects import DIALECTS
+from toolplan.plan import Limits
+from toolplan.render.diagnostics import DiagnosticView, Located, count_text
+
+
+class PlanFile(NamedTuple):
+    """The text of a plan and the name by which messages call it."""
+
+    name: str
+    text: str
+    dialect: str
+
+    def located(self, diagnostics: Sequence[Diagnostic]) -> tuple[Located, ...]:
+        """Give `diagnostics` with their places in the text."""
+        locate = DIALECTS[self.dialect].locate
+        return tuple(Located(each, locate(self.text, each.pointer)) for each in diagnostics)
+
+
+def read_plan(name: str, dialect: str) -> PlanFile:
+    """Read the file `name`; `-` is standard input.
+
+    Raises:
+        CommandError: there is no such file, or it is larger than any plan may be.
+    """
+    most = Limits().text_bytes + 1
+    try:
+        if name == "-":
+            raw = sys.stdin.buffer.read(most)
+        else:
+            with Path(name).open("rb") as file:
+                raw = file.read(most)
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        raise CommandError("unreadable-file", f"{name}: {reason}.", "Name a file, or -.") from None
+    # what is no UTF-8 becomes half a surrogate pair, which every dialect refuses with its place
+    return PlanFile(name, raw.decode("utf-8", errors="surrogateescape"), dialect)
+
+
+def write_plan(name: str, text: str) -> None:
+    """Write `text` into the file `name`, or to standard output where that is `-`.
+
+    Raises:
+        CommandError: it cannot be written.
+    """
+    if name == "-":
+        sys.stdout.write(text)
+        return
+    try:
+        Path(name).write_text(text, encoding="utf-8")
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        raise CommandError("unwritable-file", f"{name}: {reason}.", None, Exit.STORAGE) from None
+
+
+def print_diagnostics(console: Console, file: PlanFile, diagnostics: Sequence[Diagnostic]) -> None:
+    """Print `diagnostics` with the places underlined, and how many there are."""
+    console.print(DiagnosticView(file.located(diagnostics), file.text, file.name))
+    console.print(count_text(diagnostics) if diagnostics else "No problems.")
+
+
+def whole_plan(plan: object, diagnostics: Sequence[Diagnostic]) -> bool:
+    """Say whether a plan was read without an error that is left."""
+    return plan is not None and not any(each.blocks for each in diagnostics)

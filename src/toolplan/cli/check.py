@@ -1,0 +1,62 @@
+"""`toolplan check FILE`."""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import Annotated, Literal
+
+from cyclopts import Parameter
+
+from toolplan.cli._options import DialectOption, JsonFlag, ToolsOption, known_dialect
+from toolplan.cli._plan_file import print_diagnostics, read_plan, write_plan
+from toolplan.cli._proposal import plan_text
+from toolplan.cli._terminal import Exit, err, note, out, print_json
+from toolplan.cli._toolbox import open_tools
+from toolplan.compiler import examine
+from toolplan.diagnostics import Severity, to_json
+from toolplan.path import Json
+
+FixFlag = Annotated[
+    bool, Parameter(name="--fix", negative="", help="Write the safe fixes into the file.")
+]
+FormatOption = Annotated[
+    Literal["text", "json"], Parameter(name="--format", help="How problems are printed.")
+]
+
+
+def check_command(
+    file: str,
+    *,
+    dialect: DialectOption = "toolplan",
+    tools: ToolsOption = None,
+    fix: FixFlag = False,
+    format: FormatOption = "text",
+    as_json: JsonFlag = False,
+) -> int:
+    """Say all that is wrong with a plan, in one go.
+
+    FILE may be - for standard input. Exits 1 on any error as the plan is written; with --fix, on
+    any that is left.
+    """
+    plan_file = read_plan(file, known_dialect(dialect))
+    opened = None if tools is None else open_tools(tools, date.today())
+    if opened is None:
+        note("Without --tools only the structure is checked: no tool, argument or output type.")
+    known = None if opened is None else opened.tools
+    plan, diagnostics, unchecked = examine(plan_file.text, dialect, known)
+    if fix and plan is not None and any(each.fixed for each in diagnostics):
+        write_plan(file, plan_text(plan, dialect))
+    errors = [each for each in diagnostics if each.severity is Severity.ERROR]
+    valid = not any(each.blocks for each in errors) if fix else not errors
+    if as_json or format == "json":
+        document: dict[str, Json] = {
+            "valid": valid,
+            "diagnostics": [to_json(each) for each in diagnostics],
+            "unchecked_references": unchecked,
+        }
+        print_json(document)
+    else:
+        print_diagnostics(err() if fix and file == "-" else out(), plan_file, diagnostics)
+        if unchecked and opened is not None:
+            note(f"{unchecked} reference(s) could not be checked: no schema speaks for them.")
+    return (Exit.FINE if valid else Exit.FAILED).value

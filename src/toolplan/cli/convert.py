@@ -1,0 +1,49 @@
+"""`toolplan convert FILE`."""
+
+from __future__ import annotations
+
+import sys
+from datetime import date
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from toolplan.cli._options import JsonFlag, ToolsOption, known_dialect
+from toolplan.cli._plan_file import print_diagnostics, read_plan, whole_plan
+from toolplan.cli._proposal import plan_document, plan_text
+from toolplan.cli._terminal import CommandError, Exit, err
+from toolplan.cli._toolbox import open_tools
+from toolplan.compiler import parse
+
+FromOption = Annotated[str, Parameter(name="--from", help="How the plan is written.")]
+ToOption = Annotated[str, Parameter(name="--to", help="How it shall be written.")]
+
+
+def convert_command(
+    file: str,
+    *,
+    from_: FromOption = "toolplan",
+    to: ToOption = "toolplan",
+    tools: ToolsOption = None,
+    as_json: JsonFlag = False,
+) -> int:
+    """Write a plan in another dialect, on standard output.
+
+    FILE may be - for standard input. What the other dialect cannot say is named, never lost.
+    """
+    plan_file = read_plan(file, known_dialect(from_))
+    known_dialect(to)
+    opened = None if tools is None else open_tools(tools, date.today())
+    parsed = parse(plan_file.text, from_, None if opened is None else opened.tools)
+    if parsed.diagnostics:
+        print_diagnostics(err(), plan_file, parsed.diagnostics)
+    if parsed.plan is None or not whole_plan(parsed.plan, parsed.diagnostics):
+        raise CommandError(
+            "unreadable-plan",
+            f"{file} is no plan in the dialect {from_!r}.",
+            "--from says how it is written.",
+            Exit.FAILED,
+        )
+    text = plan_document(parsed.plan, to) if as_json else plan_text(parsed.plan, to)
+    sys.stdout.write(text)
+    return Exit.FINE.value
