@@ -22,7 +22,8 @@ class Policy:
 
     def to_json(self) -> dict[str, Json]:
         """Give the wire form, which the digest covers."""
-        return {"allow": None if self.allow is None else sorted(self.allow)}
+        allow: Json = None if self.allow is None else [*sorted(self.allow)]
+        return {"allow": allow}
 
 
 @dataclass(frozen=True, slots=True)

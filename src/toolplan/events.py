@@ -154,8 +154,7 @@ StepEvent: TypeAlias = (
 Event: TypeAlias = RunStarted | StepEvent | RunEnded
 
 
-@dataclass(frozen=True, slots=True)
-class StepRun:
+class StepRun(NamedTuple):
     """How one step stands. `items_done` and `items` count the calls of `for_each`."""
 
     state: StepState = StepState.PENDING
@@ -189,24 +188,61 @@ class Run:
         return self.status is RunState.SUCCEEDED
 
 
-def fold(events: Iterable[Event]) -> Run:
-    """Give the run that `events` tell of, in order: what `apply` gives, one event after the other.
+class Folding:
+    """A run on its way: takes one event after the other, each in constant time.
 
-    The steps are kept in one dictionary until the end, so that the time grows with the number of
-    events and not with its square.
+    `apply` says what an event means, and leaves the run before it as it was, for which it copies
+    the steps. This does not, and makes one `StepRun` for a step that simply starts and succeeds.
     """
-    run = Run()
-    steps: dict[str, StepRun] = {}
-    for event in events:
+
+    __slots__ = ("_run", "_starts", "_steps")
+
+    def __init__(self) -> None:
+        self._run = Run()
+        self._steps: dict[str, StepRun] = {}
+        # starts of steps about which nothing else has been told since
+        self._starts: dict[str, StepStarted] = {}
+
+    def add(self, event: Event) -> None:
+        """Take the next event."""
         match event:
+            case StepStarted(step=name) if self._steps.get(name, _PENDING) is _PENDING:
+                self._starts[name] = event
+            case StepSucceeded() if event.step in self._starts:
+                begun = self._starts.pop(event.step)
+                self._steps[event.step] = StepRun(
+                    StepState.SUCCEEDED,
+                    event.output,
+                    event.failure,
+                    begun.at,
+                    event.at,
+                    event.attempts,
+                    begun.items,
+                )
             case RunStarted():
-                run = apply(run, event)
-                steps = dict(run.steps)
+                self._run = apply(self._run, event)
+                self._steps = dict(self._run.steps)
+                self._starts.clear()
             case RunEnded():
-                run = apply(run, event)
+                self._run = apply(self._run, event)
             case _:
-                steps[event.step] = _apply_to_step(steps.get(event.step, _PENDING), event)
-    return replace(run, steps=steps)
+                step = self._steps.get(event.step, _PENDING)
+                if event.step in self._starts:
+                    step = _apply_to_step(step, self._starts.pop(event.step))
+                self._steps[event.step] = _apply_to_step(step, event)
+
+    def run(self) -> Run:
+        """Give the run as the events so far tell it."""
+        running = {name: _apply_to_step(_PENDING, begun) for name, begun in self._starts.items()}
+        return replace(self._run, steps={**self._steps, **running})
+
+
+def fold(events: Iterable[Event]) -> Run:
+    """Give the run that `events` tell of, in order: what `apply` gives, one after the other."""
+    folding = Folding()
+    for event in events:
+        folding.add(event)
+    return folding.run()
 
 
 def apply(run: Run, event: Event) -> Run:
@@ -234,16 +270,15 @@ def to_json(run: Run) -> dict[str, Json]:
 def _apply_to_step(step: StepRun, event: StepEvent) -> StepRun:
     match event:
         case StepStarted(items=items, at=at):
-            return replace(step, state=StepState.RUNNING, started_at=at, items=items)
+            return step._replace(state=StepState.RUNNING, started_at=at, items=items)
         case AttemptFailed(attempt=attempt):
-            return replace(step, attempts=attempt)
+            return step._replace(attempts=attempt)
         case ItemEnded():
-            return replace(step, items_done=step.items_done + 1)
+            return step._replace(items_done=step.items_done + 1)
         case StepProgressed():
             return step
         case StepSucceeded(output=output, attempts=attempts, failure=failure, at=at):
-            return replace(
-                step,
+            return step._replace(
                 state=StepState.SUCCEEDED,
                 output=output,
                 attempts=attempts,
@@ -251,13 +286,13 @@ def _apply_to_step(step: StepRun, event: StepEvent) -> StepRun:
                 ended_at=at,
             )
         case StepFailed(failure=failure, attempts=attempts, at=at):
-            return replace(
-                step, state=StepState.FAILED, error=failure, attempts=attempts, ended_at=at
+            return step._replace(
+                state=StepState.FAILED, error=failure, attempts=attempts, ended_at=at
             )
         case StepSkipped(failure=failure, at=at):
-            return replace(step, state=StepState.SKIPPED, error=failure, ended_at=at)
+            return step._replace(state=StepState.SKIPPED, error=failure, ended_at=at)
         case StepCancelled(at=at):
-            return replace(step, state=StepState.CANCELLED, ended_at=at)
+            return step._replace(state=StepState.CANCELLED, ended_at=at)
 
 
 def _step_to_json(step: StepRun) -> Json:

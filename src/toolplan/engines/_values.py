@@ -1,0 +1,254 @@
+"""Values filled from outputs, and results taken over from tools.
+
+Everything that crosses the border between an engine and a tool is a copy, in both directions: a
+tool that changes its arguments, or goes on changing what it returned, changes nothing of the run.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from math import isfinite
+from typing import Final, NoReturn, TypeAlias, cast
+
+from toolplan.path import Json, NotThere, json_type, print_path, select
+from toolplan.plan import (
+    ITEM,
+    RESERVED_IDS,
+    Array,
+    Literal,
+    Object,
+    Ref,
+    Template,
+    Value,
+    escape_pointer,
+    refs,
+)
+
+Outputs: TypeAlias = Mapping[str, Json]
+"""The outputs of steps by step id."""
+
+MAX_INTEGER_BITS: Final = 13_000
+"""Longer integers could not be printed: Python refuses to write more than 4,300 digits."""
+
+_CONTAINERS: Final = frozenset((list, dict))
+
+# of the built-in types themselves, so that reading a subclass runs no code of the tool's
+_ITEMS: Final[Callable[[dict[object, object]], Iterable[tuple[object, object]]]] = dict[
+    object, object
+].items
+_ELEMENTS: Final[Callable[[list[object]], Iterator[object]]] = list[object].__iter__
+_PARTS: Final[Callable[[tuple[object, ...]], Iterator[object]]] = tuple[object, ...].__iter__
+
+
+class ResultUnusable(ValueError):
+    """A tool gave what is not JSON, or too much of it; `pointer` leads to the place."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+        self.pointer = ""
+
+
+def resolve(value: Value, outputs: Outputs, item: Json = None, index: int | None = None) -> Json:
+    """Give `value` with its references filled from `outputs`; nothing in it is shared with them.
+
+    `item` and `index` belong to one call of a step with `for_each`; `index` None means that there
+    is no such call. What comes in is data: text in it that looks like a reference stays as it is.
+
+    Raises:
+        NotThere: a path leads nowhere in the output that it is read from.
+    """
+    match value:
+        case Literal():
+            literal = value.value
+            return copied(literal) if type(literal) in _CONTAINERS else literal
+        case Ref():
+            return copied(_referenced(value, outputs, item, index))
+        case Template():
+            return "".join(
+                part if isinstance(part, str) else rendered(_referenced(part, outputs, item, index))
+                for part in value.parts
+            )
+        case Array():
+            return [resolve(inner, outputs, item, index) for inner in value.items]
+        case Object():
+            return {key: resolve(inner, outputs, item, index) for key, inner in value.fields}
+
+
+def rendered(value: Json) -> str:
+    """Give `value` as it stands inside of text: text as it is, anything else as compact JSON."""
+    if isinstance(value, str):
+        return value
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+
+
+def copied(value: Json) -> Json:
+    """Give a copy of `value` that shares no list and no object with it."""
+    if isinstance(value, list):
+        return [copied(each) if type(each) in _CONTAINERS else each for each in value]
+    if isinstance(value, dict):
+        return {
+            key: copied(each) if type(each) in _CONTAINERS else each for key, each in value.items()
+        }
+    return value
+
+
+def snapshot(result: object, *, depth: int, size: int) -> Json:
+    """Give `result` as JSON that shares nothing with it.
+
+    Tuples become lists, and keys that are booleans, numbers or None become text, as JSON writes
+    them. `depth` bounds the nesting; `size` bounds the number of characters and values together.
+
+    Raises:
+        ResultUnusable: some part has no JSON form (NaN, bytes, sets, objects, lone surrogates,
+            an integer of thousands of digits), or a bound is exceeded.
+    """
+    return _Snapshot(depth, size).take(result, 0)
+
+
+class _Snapshot:
+    __slots__ = ("_depth", "_left", "_size")
+
+    def __init__(self, depth: int, size: int) -> None:
+        self._depth = depth
+        self._size = size
+        self._left = size
+
+    def take(self, value: object, depth: int) -> Json:
+        # exact types first: nearly every value has one
+        kind = type(value)
+        if kind is str:
+            return self._text(cast("str", value))
+        if value is None or kind is bool:
+            return cast("bool | None", value)
+        if kind is int:
+            return _integer(cast("int", value))
+        if kind is float:
+            return _number(cast("float", value))
+        if isinstance(value, dict):
+            return self._object([*_ITEMS(cast("dict[object, object]", value))], depth + 1)
+        if isinstance(value, list):
+            return self._list([*_ELEMENTS(cast("list[object]", value))], depth + 1)
+        if isinstance(value, tuple):
+            return self._list([*_PARTS(cast("tuple[object, ...]", value))], depth + 1)
+        if isinstance(value, str):
+            return self._text(str.__str__(value))
+        if isinstance(value, int):
+            return _integer(int.__int__(value))
+        if isinstance(value, float):
+            return _number(float.__float__(value))
+        raise ResultUnusable("result-type", f"It is {json_type(value)}, which has no JSON form.")
+
+    def _list(self, given: list[object], depth: int) -> list[Json]:
+        self._enter(len(given), depth)
+        taken: list[Json] = [None] * len(given)
+        at = 0
+        try:
+            for at, item in enumerate(given):
+                taken[at] = self.take(item, depth)
+        except ResultUnusable as error:
+            error.pointer = f"/{at}{error.pointer}"
+            raise
+        return taken
+
+    def _object(self, given: list[tuple[object, object]], depth: int) -> dict[str, Json]:
+        self._enter(len(given), depth)
+        taken: dict[str, Json] = {}
+        name = ""
+        try:
+            for key, item in given:
+                name = self._text(key if type(key) is str else _key(key))
+                taken[name] = self.take(item, depth)
+            if len(taken) < len(given):
+                raise ResultUnusable("result-type", "Two of its keys are the same in JSON.")
+        except ResultUnusable as error:
+            error.pointer = f"/{escape_pointer(name)}{error.pointer}"
+            raise
+        return taken
+
+    def _enter(self, count: int, depth: int) -> None:
+        self._left -= count
+        if self._left < 0:
+            self._refuse_size()
+        if depth > self._depth:
+            raise ResultUnusable(
+                "result-type", f"It is nested deeper than {self._depth}, or contains itself."
+            )
+
+    def _text(self, text: str) -> str:
+        self._left -= len(text)
+        if self._left < 0:
+            self._refuse_size()
+        if not text.isascii():
+            try:
+                text.encode()
+            except UnicodeEncodeError:
+                raise ResultUnusable(
+                    "result-type", "Its text has half of a surrogate pair."
+                ) from None
+        return text
+
+    def _refuse_size(self) -> NoReturn:
+        raise ResultUnusable(
+            "result-too-large", f"It has more than {self._size} characters and values."
+        )
+
+
+def _integer(value: int) -> int:
+    if value.bit_length() > MAX_INTEGER_BITS:
+        raise ResultUnusable("result-type", "It has an integer of more than 3,900 digits.")
+    return value
+
+
+def _number(value: float) -> float:
+    if not isfinite(value):
+        raise ResultUnusable("result-type", f"It has {value}, which JSON cannot say.")
+    return value
+
+
+def _key(key: object) -> str:
+    if isinstance(key, str):
+        return str.__str__(key)
+    if key is None or isinstance(key, bool):
+        return json.dumps(key)
+    if isinstance(key, int):
+        return str(_integer(int.__int__(key)))
+    if isinstance(key, float):
+        return repr(_number(float.__float__(key)))
+    raise ResultUnusable("result-type", f"It has a key that is {json_type(key)}, not text.")
+
+
+def filled_output(value: Value, outputs: Outputs) -> tuple[Json, bool]:
+    """Give a plan's output, null where a part cannot be filled, and whether all of it was there.
+
+    A part whose step gave no output (it was skipped, or it failed, which the run tells already) is
+    null and counts as there; a path that leads nowhere in an output does not.
+    """
+    match value:
+        case Array():
+            parts = [filled_output(inner, outputs) for inner in value.items]
+            return [part for part, _ in parts], all(there for _, there in parts)
+        case Object():
+            fields = [(key, filled_output(inner, outputs)) for key, inner in value.fields]
+            return {key: part for key, (part, _) in fields}, all(there for _, (_, there) in fields)
+        case _:
+            if any(ref.step not in outputs for ref in refs(value)):
+                return None, True
+            try:
+                return resolve(value, outputs), True
+            except NotThere:
+                return None, False
+
+
+def _referenced(ref: Ref, outputs: Outputs, item: Json, index: int | None) -> Json:
+    if index is not None and ref.step in RESERVED_IDS:
+        whole = item if ref.step == ITEM else index
+    else:
+        whole = outputs[ref.step]
+    if not ref.path:
+        return whole
+    try:
+        return select(whole, ref.path)
+    except NotThere as error:
+        raise NotThere(f"${{{ref.step}{print_path(ref.path)}}}: {error}.", error.path) from None

@@ -1,0 +1,282 @@
+"""Tools from Python functions: `@tool` reads the schemas from the type hints."""
+
+from __future__ import annotations
+
+import inspect
+import typing
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Annotated, Any, Final, Literal, TypeAlias, cast, overload
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, create_model
+from pydantic.errors import PydanticUserError
+from pydantic.fields import FieldInfo
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue, JsonSchemaWarningKind
+from pydantic_core import PydanticSerializationError, PydanticUndefined, from_json, to_json
+
+from toolplan.path import Json
+from toolplan.sources._threads import run_in_thread
+from toolplan.tools import Arguments, Call, Effects, Tool, ToolError, ToolObjectError
+
+Function: TypeAlias = Callable[..., object]
+StatedEffects: TypeAlias = Literal["read", "write", "destructive"]
+
+_REFUSED_KINDS: Final[Mapping[object, str]] = {
+    inspect.Parameter.VAR_POSITIONAL: "takes any number of values",
+    inspect.Parameter.VAR_KEYWORD: "takes any names",
+    inspect.Parameter.POSITIONAL_ONLY: "cannot be given by name",
+}
+_MOST_ERRORS_TOLD: Final = 5
+
+
+class _Schemas(GenerateJsonSchema):
+    """Schemas without titles that only repeat names."""
+
+    def field_title_should_be_set(self, schema: object) -> bool:
+        """Never: a title made of the name says nothing."""
+        return False
+
+    def emit_warning(self, kind: JsonSchemaWarningKind, detail: str) -> None:
+        """Say nothing: a default that JSON cannot say is just left out of the schema."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Parameters:
+    """The parameters of a function, as a model whose fields have names of their own.
+
+    The names of the parameters are aliases: a parameter may be called `schema` or `_id`, a field
+    of a model may not.
+    """
+
+    model: type[BaseModel]
+    names: tuple[tuple[str, str], ...]
+
+    def read(self, arguments: Arguments) -> dict[str, object]:
+        """Give `arguments` as the function wants them, defaults filled in.
+
+        Raises:
+            ToolError: they do not fit the type hints.
+        """
+        try:
+            values = self.model.model_validate(arguments)
+        except ValidationError as error:
+            raise ToolError(f"The arguments do not fit: {_told(error)}") from error
+        return {name: getattr(values, field) for field, name in self.names}
+
+
+@overload
+def tool(function: Function, /) -> Tool: ...
+
+
+@overload
+def tool(
+    *,
+    name: str | None = None,
+    effects: StatedEffects | None = None,
+    idempotent: bool = False,
+    description: str | None = None,
+    input_schema: Json = None,
+    output_schema: Json = None,
+    hints: Mapping[str, Json] | None = None,
+) -> Callable[[Function], Tool]: ...
+
+
+def tool(
+    function: Function | None = None,
+    /,
+    *,
+    name: str | None = None,
+    effects: StatedEffects | None = None,
+    idempotent: bool = False,
+    description: str | None = None,
+    input_schema: Json = None,
+    output_schema: Json = None,
+    hints: Mapping[str, Json] | None = None,
+) -> Tool | Callable[[Function], Tool]:
+    """Make a `Tool` of a function: `@tool`, or `@tool(effects="read")`.
+
+    The schemas come from the type hints: everything that pydantic knows (`Annotated[…,
+    Field(…)]`, `Literal`, enums, dates, dataclasses, models), closed against arguments that are not
+    declared. Arguments reach the function as its hints say, a date as a `datetime.date`; what it
+    returns is held to its return hint and given as plain JSON. A function without a return hint
+    declares no output. A coroutine function is awaited; any other runs in a thread, with the
+    context variables of its caller.
+
+    Args:
+        function: what the tool calls.
+        name: the tool's name; the function's by default.
+        effects: what a call may change. Not stating it means unknown, which is treated as
+            destructive.
+        idempotent: calling twice is the same as calling once.
+        description: by default the first paragraph of the docstring.
+        input_schema: instead of the schema that is read from the type hints.
+        output_schema: instead of the schema that is read from the return hint.
+        hints: keywords for the root of the input schema, such as `x-entity` (`docs/hints.md`).
+
+    Raises:
+        ToolObjectError: the function cannot be called by named arguments alone, or lacks hints.
+    """
+
+    def make(function: Function) -> Tool:
+        called = name or _name_of(function)
+        signature = _signature(called, function)
+        parameters = _parameters(called, signature)
+        returned = _returned(called, signature)
+        read_input = _schema(called, TypeAdapter(parameters.model), "validation")
+        base = read_input if input_schema is None else input_schema
+        read_output = None if returned is None else _schema(called, returned, "serialization")
+        return Tool(
+            name=called,
+            description=_description(function) if description is None else description,
+            raw_input={**base, **(hints or {})} if isinstance(base, dict) else base,
+            raw_output=read_output if output_schema is None else output_schema,
+            effects=Effects.UNKNOWN if effects is None else Effects(effects),
+            idempotent=idempotent,
+            call=_call(function, parameters, returned),
+            source="python",
+        )
+
+    return make if function is None else make(function)
+
+
+def _call(
+    function: Function, parameters: _Parameters, returned: TypeAdapter[object] | None
+) -> Call:
+    is_async = any(
+        inspect.iscoroutinefunction(each) for each in (function, type(function).__call__)
+    )
+
+    async def call(arguments: Arguments) -> Json:
+        made = partial(function, **parameters.read(arguments))
+        result = made() if is_async else await run_in_thread(made)
+        if inspect.isawaitable(result):
+            result = await cast("Awaitable[object]", result)
+        return _plain(result, returned)
+
+    return call
+
+
+def _plain(result: object, returned: TypeAdapter[object] | None) -> Json:
+    """Give `result` as plain JSON; NaN and infinities become null."""
+    try:
+        if returned is None:
+            text = to_json(result, inf_nan_mode="null")
+        else:
+            valid = returned.validate_python(result, by_alias=True, by_name=True)
+            text = returned.dump_json(valid, by_alias=True)
+    except ValidationError as error:
+        raise ToolError(f"The result is not what the tool declares: {_told(error)}") from error
+    except (PydanticSerializationError, RecursionError) as error:
+        raise ToolError(f"The result cannot be said in JSON: {error}") from error
+    return from_json(text)
+
+
+def _signature(name: str, function: Function) -> inspect.Signature:
+    try:
+        signature = inspect.signature(function)
+        target = function
+        if not inspect.isroutine(function) and not isinstance(function, type | partial):
+            target = type(function).__call__
+        while isinstance(target, partial):
+            target = cast("partial[object]", target).func
+        resolved = typing.get_type_hints(target, include_extras=True)
+    except (NameError, TypeError, ValueError) as error:
+        raise ToolObjectError(f"Tool {name!r}: its signature cannot be read: {error}.") from error
+    parameters = [
+        each.replace(annotation=resolved.get(each.name, each.annotation))
+        for each in signature.parameters.values()
+    ]
+    returned = resolved.get("return", signature.return_annotation)
+    return signature.replace(parameters=parameters, return_annotation=returned)
+
+
+def _parameters(name: str, signature: inspect.Signature) -> _Parameters:
+    fields: dict[str, Any] = {}
+    names: list[tuple[str, str]] = []
+    for at, parameter in enumerate(signature.parameters.values()):
+        if reason := _REFUSED_KINDS.get(parameter.kind):
+            raise ToolObjectError(
+                f"Tool {name!r}: the parameter {parameter.name!r} {reason}, so no schema can"
+                " describe it; give the function named parameters."
+            )
+        if parameter.annotation is inspect.Parameter.empty:
+            raise ToolObjectError(
+                f"Tool {name!r}: the parameter {parameter.name!r} has no type hint."
+            )
+        field = f"p{at}"
+        fields[field] = _field(parameter)
+        names.append((field, parameter.name))
+    try:
+        model = create_model(
+            name, __config__=ConfigDict(extra="forbid", protected_namespaces=()), **fields
+        )
+    except (PydanticUserError, TypeError, NameError) as error:
+        raise ToolObjectError(f"Tool {name!r}: {_first_line(error)}") from error
+    return _Parameters(model, tuple(names))
+
+
+def _field(parameter: inspect.Parameter) -> tuple[object, object]:
+    annotation: object = parameter.annotation
+    default: object = parameter.default
+    if isinstance(default, FieldInfo):  # `limit: int = Field(10, le=100)`
+        annotation = Annotated[cast("Any", annotation), default]
+        default = default.get_default(call_default_factory=True, validated_data={})
+    elif default is inspect.Parameter.empty:
+        default = PydanticUndefined
+    alias = _own_alias(annotation) or parameter.name
+    return annotation, Field(default=cast("Any", default), alias=alias)
+
+
+def _own_alias(annotation: object) -> str | None:
+    """Give the alias that a hint states: `from_: Annotated[str, Field(alias="from")]`."""
+    stated = (each.alias for each in typing.get_args(annotation) if isinstance(each, FieldInfo))
+    return next((alias for alias in stated if alias is not None), None)
+
+
+def _returned(name: str, signature: inspect.Signature) -> TypeAdapter[object] | None:
+    annotation: object = signature.return_annotation
+    if annotation is inspect.Signature.empty or annotation is Any or annotation is object:
+        return None
+    try:
+        return TypeAdapter(cast("type[object]", annotation))
+    except (PydanticUserError, TypeError, NameError) as error:
+        raise ToolObjectError(f"Tool {name!r}: its return hint: {_first_line(error)}") from error
+
+
+def _schema(
+    name: str, adapter: TypeAdapter[Any], mode: Literal["validation", "serialization"]
+) -> JsonSchemaValue:
+    try:
+        schema = adapter.json_schema(mode=mode, by_alias=True, schema_generator=_Schemas)
+    except PydanticUserError as error:
+        raise ToolObjectError(f"Tool {name!r}: {_first_line(error)}") from error
+    if mode == "validation":
+        schema.pop("title", None)
+    return schema
+
+
+def _name_of(function: Function) -> str:
+    name = getattr(function, "__name__", "")
+    if not isinstance(name, str) or not name.isidentifier():
+        raise ToolObjectError("A function without a name of its own needs tool(name=…).")
+    return name
+
+
+def _description(function: Function) -> str:
+    paragraph = (inspect.getdoc(function) or "").strip().partition("\n\n")[0]
+    return " ".join(paragraph.split())
+
+
+def _told(error: ValidationError) -> str:
+    found = error.errors(include_url=False, include_context=False, include_input=False)
+    told = [
+        f"{'.'.join(map(str, each['loc'])) or 'value'}: {each['msg']}"
+        for each in found[:_MOST_ERRORS_TOLD]
+    ]
+    rest = len(found) - len(told)
+    return "; ".join(told) + (f"; and {rest} more." if rest else ".")
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().partition("\n")[0]

@@ -1,0 +1,147 @@
+"""Columns settled: which type each column of each table is read as, so that a statement binds.
+
+The rows of a table say what its columns are, but not always enough: a column may be null in every
+row, a table may be empty, and text that looks like dates may be meant as text. The statement says
+the rest. Each column comes with the readings that it may have, the best first; the first
+combination that the database can bind the statement with is taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import combinations, islice, product
+from typing import Final, TypeAlias
+
+from toolplan.sources.sql._database import Database, ResultColumn
+from toolplan.sources.sql._faults import MissingColumn, SqlFault, Stopped
+from toolplan.sources.sql._statement import Statement
+from toolplan.sources.sql._types import ColumnType, Scalar
+from toolplan.sources.sql._values import UNSEEN
+
+_MOST_TRIALS: Final = 400
+_MOST_CHANGED: Final = 4
+_MOST_FOUND: Final = 200
+
+_Change: TypeAlias = tuple[str, str, ColumnType]
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """What is known of a table before the statement is bound.
+
+    `readings` gives for each column the types that it may have, the best first. `is_open`: it may
+    have columns besides, so that one that the statement reads is believed to be there.
+    """
+
+    readings: Mapping[str, tuple[ColumnType, ...]] = field(
+        default_factory=dict[str, tuple[ColumnType, ...]]
+    )
+    is_open: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """A statement bound: the type of each column of each table, and the columns of the result.
+
+    `guessed`: what the statement reads was not wholly known, so that types of the result are not.
+    """
+
+    tables: Mapping[str, Mapping[str, ColumnType]]
+    result: tuple[ResultColumn, ...]
+    guessed: bool
+
+
+def bind(database: Database, statement: Statement, tables: Mapping[str, Table]) -> Binding:
+    """Make `tables` in `database`, without rows, so that `statement` can be bound.
+
+    Raises:
+        SqlFault: no reading of the columns fits the statement; it says what is wrong with the best.
+    """
+    for _ in range(_MOST_FOUND):
+        try:
+            return _settle(database, statement, tables)
+        except MissingColumn as fault:
+            owner = _owner(statement, tables, fault)
+            if owner is None:
+                raise
+            table = tables[owner]
+            readings = {**table.readings, fault.column: UNSEEN}
+            tables = {**tables, owner: replace(table, readings=readings)}
+    raise SqlFault("The statement reads too many columns that are not known.")
+
+
+def _settle(database: Database, statement: Statement, tables: Mapping[str, Table]) -> Binding:
+    chosen = {
+        name: {key: each[0] for key, each in table.readings.items()}
+        for name, table in tables.items()
+    }
+    for name, columns in chosen.items():
+        database.create(name, columns)
+    try:
+        return _binding(statement, tables, chosen, database.bind(statement))
+    except (MissingColumn, Stopped):
+        raise
+    except SqlFault as fault:
+        first = fault
+    current = chosen
+    for changes in islice(_changes(statement, tables), _MOST_TRIALS):
+        changed = {name: dict(columns) for name, columns in chosen.items()}
+        for name, key, each in changes:
+            changed[name][key] = each
+        for name, columns in changed.items():
+            if columns != current[name]:
+                database.create(name, columns)
+        current = changed
+        try:
+            return _binding(statement, tables, changed, database.bind(statement))
+        except Stopped:
+            raise
+        except MissingColumn as fault:
+            if _owner(statement, tables, fault) is not None:
+                raise
+        except SqlFault:
+            continue
+    raise first
+
+
+def _binding(
+    statement: Statement,
+    tables: Mapping[str, Table],
+    chosen: Mapping[str, Mapping[str, ColumnType]],
+    result: list[ResultColumn],
+) -> Binding:
+    guessed = any(
+        len(each) > 1 and each[0] is Scalar.UNKNOWN and statement.mentions(key)
+        for name in statement.tables
+        for key, each in tables[name].readings.items()
+    )
+    return Binding(chosen, tuple(result), guessed)
+
+
+def _changes(statement: Statement, tables: Mapping[str, Table]) -> Iterator[tuple[_Change, ...]]:
+    """Yield what may be read otherwise than at first, one column, then two, and so on."""
+    others = [
+        [(name, key, each) for each in readings[1:]]
+        for name in statement.tables
+        for key, readings in tables[name].readings.items()
+        if len(readings) > 1 and statement.mentions(key)
+    ]
+    for count in range(1, min(len(others), _MOST_CHANGED) + 1):
+        for columns in combinations(others, count):
+            yield from product(*columns)
+
+
+def _owner(statement: Statement, tables: Mapping[str, Table], fault: MissingColumn) -> str | None:
+    """Give the open table that the missing column must be of, or None."""
+    folded = fault.column.casefold()
+    if fault.table is not None:
+        named = statement.aliases.get(fault.table.casefold())
+        candidates = () if named is None else (named,)
+    else:
+        candidates = statement.tables
+    for name in candidates:
+        table = tables[name]
+        if table.is_open and folded not in map(str.casefold, table.readings):
+            return name
+    return None

@@ -1,0 +1,293 @@
+"""What the tool `sql` says of a call before it is made: its problems, or the type of its result.
+
+The statement is bound to empty tables that have the columns of the referenced output schemas. No
+row is ever read here.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Final, TypeAlias
+
+from toolplan.diagnostics import did_you_mean, near
+from toolplan.path import Json
+from toolplan.schema import Schema, SchemaError
+from toolplan.sources.sql._binding import Binding, Table, bind
+from toolplan.sources.sql._database import Database, Stopwatch, result_fault
+from toolplan.sources.sql._faults import SqlFault, Stopped
+from toolplan.sources.sql._statement import Statement
+from toolplan.sources.sql._types import (
+    WORDS,
+    Columns,
+    ColumnType,
+    RowType,
+    Scalar,
+    agrees,
+    clashing,
+    declared_type,
+    describe,
+    row_schema,
+    row_type,
+)
+from toolplan.sources.sql._values import UNSEEN, misfit, readings, shown, table_columns
+from toolplan.tools import ComputedOutput
+
+Problem: TypeAlias = tuple[str, str]
+
+_UNKNOWN: Final = ComputedOutput(None)
+_COMPARED_BY_VALUE: Final[frozenset[ColumnType]] = frozenset(
+    {Scalar.DATE, Scalar.DATE_TIME, Scalar.INTEGER, Scalar.NUMBER, Scalar.BOOLEAN}
+)
+_COUNT: Final[Json] = {"type": "integer", "minimum": 0}
+
+
+@dataclass(frozen=True, slots=True)
+class _Given:
+    """What is known of one table.
+
+    `rows` are there where they stand in the plan; `row` is what the schema of a reference says of
+    them. Neither: nothing is known. `declared` are the columns that the plan declares.
+    """
+
+    rows: list[dict[str, Json]] | None = None
+    row: RowType | None = None
+    declared: Columns = field(default_factory=dict[str, ColumnType])
+
+    @property
+    def is_vague(self) -> bool:
+        """Whether the table may have columns that nothing tells of."""
+        if self.rows is not None:
+            return not self.rows
+        return self.row is None or self.row.is_open
+
+    def expected(self) -> Table:
+        """Give the table as its schema or its rows describe it."""
+        known: dict[str, tuple[ColumnType, ...]] = {}
+        if self.row is not None:
+            known = {
+                name: UNSEEN if each is Scalar.UNKNOWN else (each,)
+                for name, each in self.row.columns.items()
+            }
+        elif self.rows is not None:
+            known = {name: readings(each) for name, each in table_columns(self.rows).items()}
+        return Table({**known, **self._fixed()}, self.is_vague)
+
+    def without_rows(self) -> Table:
+        """Give the table as a run would see it if it had no rows."""
+        return self.expected() if self.rows else Table(self._fixed(), is_open=True)
+
+    def _fixed(self) -> dict[str, tuple[ColumnType, ...]]:
+        return {name: (each,) for name, each in self.declared.items()}
+
+
+class Check:
+    """Checks calls of the tool; each check is held to `memory_mb` and `seconds`.
+
+    One database is kept between checks, because opening one takes longer than most checks do. It
+    is empty then, and what it is asked is only ever bound, never run.
+    """
+
+    def __init__(self, memory_mb: int, seconds: float) -> None:
+        self._memory_mb = memory_mb
+        self._seconds = seconds
+        self._idle: deque[Database] = deque()
+
+    def compute_output(
+        self, literals: Mapping[str, Json], schemas: Mapping[str, Schema | None]
+    ) -> ComputedOutput:
+        """Give the schema of the result, or the problems of the call.
+
+        `literals` are the arguments that stand in the plan, of objects the fields that do;
+        `schemas` are the schemas of the references by JSON pointer, `/tables/shipments`, None where
+        one is not known.
+        """
+        text = literals.get("sql")
+        if not isinstance(text, str):
+            return _UNKNOWN
+        tables = _given_tables(literals.get("tables"), schemas)
+        problems: list[Problem] = []
+        if tables is not None:
+            declared = literals.get("columns")
+            problems.extend(_declare(declared if isinstance(declared, dict) else {}, tables))
+        database = self._idle.pop() if self._idle else Database(self._memory_mb)
+        try:
+            with Stopwatch(database, self._seconds):
+                found = _check(database, text, tables, problems)
+            database.clear()
+        except Stopped:
+            database.close()
+            return ComputedOutput(None, (*problems, ("/sql", "The statement is too large.")))
+        except BaseException:
+            database.close()
+            raise
+        self._keep(database)
+        return found
+
+    def _keep(self, database: Database) -> None:
+        if self._idle:  # two checks at once, in two threads
+            database.close()
+        else:
+            self._idle.append(database)
+
+
+def _check(
+    database: Database, text: str, tables: Mapping[str, _Given] | None, problems: list[Problem]
+) -> ComputedOutput:
+    known = [name for given in (tables or {}).values() for name in given.expected().readings]
+    statement = database.statement(text, None if tables is None else tuple(tables), known)
+    found = (*problems, *(("/sql", problem) for problem in statement.problems))
+    if found or tables is None:
+        return ComputedOutput(None, found)
+    read = {name: tables[name] for name in statement.tables}
+    vague = any(given.is_vague for given in read.values())
+    try:
+        binding = bind(database, statement, {n: given.expected() for n, given in read.items()})
+    except Stopped:
+        raise
+    except SqlFault as fault:
+        return _UNKNOWN if vague else ComputedOutput(None, (("/sql", str(fault)),))
+    if fault := result_fault(binding.result):
+        return _UNKNOWN if binding.guessed else ComputedOutput(None, (("/sql", fault),))
+    if wrong := tuple(_wrong_literals(database, statement, binding)):
+        return ComputedOutput(None, wrong)
+    if not vague and (needed := _needs_columns(database, statement, read)):
+        return ComputedOutput(None, (("/sql", needed),))
+    if vague and statement.columns is None:
+        return _UNKNOWN
+    return ComputedOutput(_result_schema(statement, binding))
+
+
+def _given_tables(literal: Json, schemas: Mapping[str, Schema | None]) -> dict[str, _Given] | None:
+    """Give what is known of each table; None where not even their names are."""
+    tables: dict[str, _Given] = {}
+    if "/tables" in schemas:
+        return None
+    if isinstance(literal, dict):
+        for name, value in literal.items():
+            if isinstance(value, list):
+                tables[name] = _Given(rows=[row for row in value if isinstance(row, dict)])
+            else:
+                tables[name] = _Given()
+    for pointer, schema in schemas.items():
+        tokens = pointer.split("/")
+        if len(tokens) < 3 or tokens[1] != "tables":
+            continue
+        name = tokens[2].replace("~1", "/").replace("~0", "~")
+        whole = len(tokens) == 3 and schema is not None
+        tables[name] = _Given(row=row_type(schema) if whole and schema is not None else None)
+    return tables
+
+
+def _declare(columns: Mapping[str, Json], tables: dict[str, _Given]) -> Iterator[Problem]:
+    """Put the declared `columns` into `tables`; yield what is wrong with them."""
+    for name, listed in columns.items():
+        place = f"/columns/{_escaped(name)}"
+        if name not in tables:
+            hint = did_you_mean(near(name, tables))
+            message = f"There is no table {name!r} in 'tables'."
+            yield place, f"{message} {hint}" if hint else message
+            continue
+        declared: dict[str, ColumnType] = {}
+        for key, word in (listed if isinstance(listed, dict) else {}).items():
+            where = f"{place}/{_escaped(key)}"
+            try:
+                each = declared_type(word)
+            except SchemaError as error:
+                yield where, f"It is no usable schema: {error}."
+                continue
+            if each is None:
+                yield where, f"It is none of {', '.join(WORDS)}, and no JSON Schema."
+                continue
+            if problem := _disagreement(key, each, tables[name]):
+                yield where, problem
+            declared[key] = each
+        tables[name] = _Given(tables[name].rows, tables[name].row, declared)
+    for name, given in tables.items():
+        if clash := clashing(given.expected().readings):
+            yield (
+                f"/tables/{_escaped(name)}",
+                f"Its columns {clash[0]!r} and {clash[1]!r} differ in letter case only, which SQL"
+                " cannot tell apart.",
+            )
+
+
+def _disagreement(key: str, declared: ColumnType, given: _Given) -> str | None:
+    if given.rows is not None:
+        values = [row.get(key) for row in given.rows]
+        row = misfit(values, declared)
+        if row is None:
+            return None
+        return f"It is declared as {describe(declared)}, and row {row} holds {shown(values[row])}."
+    if given.row is None:
+        return None
+    known = given.row.columns.get(key)
+    if known is None:
+        if given.row.is_open:
+            return None
+        hint = did_you_mean(near(key, given.row.columns))
+        return f"The table has no column {key!r}." + (f" {hint}" if hint else "")
+    if agrees(declared, known):
+        return None
+    return f"It is declared as {describe(declared)}, and the table gives {describe(known)}."
+
+
+def _wrong_literals(
+    database: Database, statement: Statement, binding: Binding
+) -> Iterator[Problem]:
+    """Yield the literals that cannot be compared with their column: a day that is none."""
+    types: dict[str, set[ColumnType]] = {}
+    for columns in binding.tables.values():
+        for name, each in columns.items():
+            types.setdefault(name.casefold(), set()).add(each)
+    for name, text in dict.fromkeys(statement.compared):
+        found = types.get(name, set())
+        known = found & _COMPARED_BY_VALUE
+        if len(found) == 1 and known and not database.reads(text, *known):
+            yield (
+                "/sql",
+                f"{shown(text)} is no {describe(*known)}, and {name!r} holds nothing else.",
+            )
+
+
+def _needs_columns(
+    database: Database, statement: Statement, tables: Mapping[str, _Given]
+) -> str | None:
+    """Say which tables need declared columns, so that the statement also runs without rows."""
+    if all(given.rows for given in tables.values()):
+        return None
+    try:
+        bind(database, statement, {name: each.without_rows() for name, each in tables.items()})
+    except Stopped:
+        raise
+    except SqlFault:
+        names = ", ".join(repr(name) for name, given in tables.items() if not given.rows)
+        return (
+            f"If {names} had no rows, the types of the columns could not be told; declare those"
+            " that the statement reads in 'columns'."
+        )
+    return None
+
+
+def _result_schema(statement: Statement, binding: Binding) -> Schema:
+    columns = [(column.name, column.type or Scalar.JSON) for column in binding.result]
+    written = statement.width == len(columns)
+    counts = frozenset(columns[at][0] for at in statement.counts) if written else frozenset[str]()
+    if binding.guessed:
+        columns = [(n, each if n in counts else Scalar.UNKNOWN) for n, each in columns]
+    return Schema.load(
+        {
+            "type": "object",
+            "properties": {
+                "data": {"type": "array", "items": row_schema(columns, counts)},
+                "count": _COUNT,
+            },
+            "required": ["data", "count"],
+            "additionalProperties": False,
+        }
+    )
+
+
+def _escaped(name: str) -> str:
+    return name.replace("~", "~0").replace("/", "~1")

@@ -1,0 +1,69 @@
+"""What a database says is wrong, in one line each."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+_MESSAGE_CHARACTERS: Final = 300
+
+
+class SqlFault(Exception):
+    """The database takes no such statement, or could not carry it out; one line says why."""
+
+
+class MissingColumn(SqlFault):
+    """A statement reads `column`, which no table (or not `table`, as it calls it) has."""
+
+    def __init__(self, message: str, column: str, table: str | None = None) -> None:
+        super().__init__(message)
+        self.column = column
+        self.table = table
+
+
+class Stopped(SqlFault):
+    """Someone stopped the statement."""
+
+
+_MISSING: Final = (
+    re.compile(r'Referenced column "(?P<column>.+?)" not found in FROM clause'),
+    re.compile(r'"(?P<table>[^"]+)" does not have a column named "(?P<column>[^"]+)"'),
+    re.compile(r'Referenced table "(?P<column>.+?)" not found'),
+    re.compile(r'Column "(?P<column>.+?)" does not exist on (?:left|right) side of join'),
+)
+_CANDIDATES: Final = re.compile(r"^Candidate (?:bindings|columns):[: ]*(.+)$", re.MULTILINE)
+
+
+def read_fault(text: str) -> SqlFault:
+    """Give the fault that the message `text` of the database tells of, in one line."""
+    for pattern in _MISSING:
+        if found := pattern.search(text):
+            groups = found.groupdict()
+            column, table = groups["column"], groups.get("table")
+            message = f"There is no column {column!r}" + (f" in {table!r}." if table else ".")
+            if near := _CANDIDATES.search(text):
+                names = near[1].replace('"', "'")
+                message += f" The nearest are: {names}."
+            return MissingColumn(_shortened(message), column, table)
+    return SqlFault(_shortened(_one_line(text)))
+
+
+def _one_line(text: str) -> str:
+    head = text.partition("\n\nLINE ")[0].partition("Candidate functions:")[0]
+    head = head.partition("\nPossible solutions")[0]
+    line = " ".join(head.split())
+    line = re.sub(r"^[A-Z][A-Za-z ]*? Error: ", "", line)
+    line = line.removesuffix("You might need to add explicit type casts.").rstrip()
+    line = line[:1].upper() + line[1:]
+    return line if line.endswith((".", "!", "?")) else line + "."
+
+
+def _shortened(text: str) -> str:
+    if len(text) <= _MESSAGE_CHARACTERS:
+        return text
+    return text[: _MESSAGE_CHARACTERS - 1].rstrip() + "…"
+
+
+def parse_message(text: str) -> str:
+    """Give the one line for the message `text` of the parser."""
+    return f"The statement is not SQL: {_shortened(_one_line(text))}"

@@ -1,0 +1,350 @@
+"""What a statement may say: one SELECT over its tables, by pure functions, and nothing else.
+
+A statement is judged by its syntax tree, the JSON that DuckDB gives for it, against lists of what
+is allowed. The locked connection would refuse most of the rest as well; this comes first, costs
+nothing, and has words for the reason.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Final, TypeAlias
+
+from toolplan.diagnostics import did_you_mean, near
+from toolplan.path import Json
+from toolplan.sources.sql._functions import Functions
+
+Node: TypeAlias = dict[str, Json]
+
+_NODES: Final = frozenset(
+    {
+        "SELECT_NODE",
+        "SET_OPERATION_NODE",
+        "RECURSIVE_CTE_NODE",
+        "CTE_NODE",
+        "BASE_TABLE",
+        "SUBQUERY",
+        "JOIN",
+        "EMPTY",
+        "EXPRESSION_LIST",
+        "TABLE_FUNCTION",
+        "PIVOT",
+        "ORDER_MODIFIER",
+        "LIMIT_MODIFIER",
+        "LIMIT_PERCENT_MODIFIER",
+        "DISTINCT_MODIFIER",
+        "ORDER_DEFAULT",
+        "ASCENDING",
+        "DESCENDING",
+    }
+)
+_NODES_IN_WORDS: Final[Mapping[str, str]] = {
+    "SHOW_REF": "DESCRIBE, SHOW and SUMMARIZE",
+    "INSERT_QUERY_NODE": "INSERT",
+    "UPDATE_QUERY_NODE": "UPDATE",
+    "DELETE_QUERY_NODE": "DELETE",
+    "MERGE_QUERY_NODE": "MERGE",
+}
+_TABLE_FUNCTIONS: Final = frozenset({"unnest", "range", "generate_series"})
+_CLOCK: Final = frozenset(
+    {
+        "ago",
+        "current_date",
+        "current_localtime",
+        "current_localtimestamp",
+        "current_time",
+        "current_timestamp",
+        "get_current_time",
+        "get_current_timestamp",
+        "localtime",
+        "localtimestamp",
+        "now",
+        "today",
+        "transaction_timestamp",
+    }
+)
+_CHANCE: Final = frozenset({"gen_random_uuid", "random", "setseed", "uuid", "uuidv4", "uuidv7"})
+_COUNTS: Final = frozenset({"count", "count_star"})
+
+# Scalar functions write their results where no memory limit counts them, and cannot be interrupted
+# while they do. Those that make much of little are refused, or held to small literals.
+_MAKES_MUCH: Final = frozenset({"repeat", "list_resize", "array_resize", "bar"})
+_PADS: Final = frozenset({"lpad", "rpad"})
+_FORMATS: Final = frozenset({"format", "printf"})
+_SERIES: Final = frozenset({"range", "generate_series"})
+_MOST_PADDED: Final = 1_000
+_MOST_IN_SERIES: Final = 100_000
+_WIDE_FORMAT: Final = re.compile(r"[0-9]{4}|\*|\{[^}]*\{")
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """A statement and what its syntax tree tells.
+
+    Attributes:
+        text: the statement as written.
+        problems: why it may not run, each one sentence; empty where it may.
+        tables: the tables that it reads, without its own CTEs.
+        columns: the names of columns that it mentions, case-folded; None where it also takes
+            columns that it does not name (`*`).
+        aliases: the names under which it reads tables, case-folded, with the tables.
+        counts: which of the columns of the result are counts, so never null.
+        width: how many columns the result has, None where that is not written out.
+        compared: columns, case-folded, with literal texts that they are compared with.
+    """
+
+    text: str
+    problems: tuple[str, ...]
+    tables: tuple[str, ...] = ()
+    columns: frozenset[str] | None = None
+    aliases: Mapping[str, str] = field(default_factory=dict[str, str])
+    counts: frozenset[int] = frozenset()
+    width: int | None = None
+    compared: tuple[tuple[str, str], ...] = ()
+
+    def mentions(self, column: str) -> bool:
+        """Whether the statement may read a column of this name."""
+        return self.columns is None or column.casefold() in self.columns
+
+
+def examine(
+    text: str,
+    tree: Json,
+    tables: Collection[str] | None,
+    columns: Collection[str],
+    functions: Functions,
+) -> Statement:
+    """Give what the syntax tree `tree` of `text` tells.
+
+    `tables` are the names that it may read, None where they are not known; `columns` the names of
+    columns that are known.
+    """
+    nodes = list(_nodes(tree))
+    own = {name.casefold() for node in nodes for name in _cte_names(node)}
+    problems = [problem for node in nodes for problem in _shape_problems(node)]
+    aliases: dict[str, str] = {}
+    for node in nodes:
+        name = _text(node, "table_name")
+        qualified = _text(node, "schema_name") or _text(node, "catalog_name")
+        if node.get("type") != "BASE_TABLE" or (name.casefold() in own and not qualified):
+            continue
+        table = None if qualified else _table(name, tables)
+        if table is None:
+            problems.append(_no_table(f"{qualified}.{name}" if qualified else name, tables or ()))
+        else:
+            aliases[(_text(node, "alias") or name).casefold()] = table
+    problems.extend(_function_problems(nodes, functions))
+    problems.extend(_clock_columns(nodes, {name.casefold() for name in columns}))
+    counts, width = _counts(tree)
+    return Statement(
+        text,
+        tuple(dict.fromkeys(problems)),
+        tuple(dict.fromkeys(aliases.values())),
+        _column_names(nodes, aliases),
+        aliases,
+        counts,
+        width,
+        tuple(pair for node in nodes for pair in _compared(node)),
+    )
+
+
+def _nodes(tree: Json) -> Iterator[Node]:
+    pending: list[Json] = [tree]
+    while pending:
+        value = pending.pop()
+        if isinstance(value, dict):
+            yield value
+            pending.extend(reversed(list(value.values())))
+        elif isinstance(value, list):
+            pending.extend(reversed(value))
+
+
+def _text(node: Node, key: str) -> str:
+    value = node.get(key)
+    return value if isinstance(value, str) else ""
+
+
+def _cte_names(node: Node) -> Iterator[str]:
+    entries = node.get("map")
+    if isinstance(entries, list):
+        for entry in entries:
+            if isinstance(entry, dict):
+                yield _text(entry, "key")
+    if node.get("type") == "RECURSIVE_CTE_NODE":
+        yield _text(node, "cte_name")
+
+
+def _shape_problems(node: Node) -> Iterator[str]:
+    kind = node.get("type")
+    if isinstance(kind, str) and "class" not in node and kind not in _NODES:
+        yield f"{_NODES_IN_WORDS.get(kind, kind)} is not allowed in a statement, only SELECT."
+    if node.get("sample") is not None:
+        yield "A sample is not allowed in a statement: it would give other rows each time."
+    if node.get("class") == "PARAMETER":
+        yield "A statement has no parameters; write the value itself."
+
+
+def _table(name: str, tables: Collection[str] | None) -> str | None:
+    if tables is None:
+        return name
+    return next((each for each in tables if each.casefold() == name.casefold()), None)
+
+
+def _no_table(name: str, tables: Collection[str]) -> str:
+    message = f"There is no table {name!r} in 'tables'."
+    hint = did_you_mean(near(name, tables))
+    return f"{message} {hint}" if hint else message
+
+
+def _function_problems(nodes: list[Node], functions: Functions) -> Iterator[str]:
+    of_tables = [
+        inner
+        for node in nodes
+        if node.get("type") == "TABLE_FUNCTION" and isinstance(inner := node.get("function"), dict)
+    ]
+    for node in of_tables:
+        name = _text(node, "function_name").casefold()
+        if name not in _TABLE_FUNCTIONS:
+            yield (
+                f"The table function {name!r} is not allowed; a statement reads the tables that"
+                " 'tables' names."
+            )
+    skipped = {id(node) for node in of_tables}
+    for node in nodes:
+        if node.get("class") not in ("FUNCTION", "WINDOW") or id(node) in skipped:
+            continue
+        if problem := _function_problem(node, functions):
+            yield problem
+
+
+def _function_problem(node: Node, functions: Functions) -> str | None:
+    name = _text(node, "function_name").casefold()
+    if name in _CLOCK:
+        return f"{name!r} reads the clock; write the day as a literal: DATE '2025-10-12'."
+    if name in _CHANCE:
+        return f"The function {name!r} gives something else each time, which a plan may not."
+    if name in functions.allowed:
+        return _growth_problem(name, _arguments(node))
+    if name in functions.refused:
+        return f"The function {name!r} is not allowed; a statement reads its tables, nothing else."
+    hint = did_you_mean(near(name, functions.allowed))
+    return f"There is no function {name!r}." + (f" {hint}" if hint else "")
+
+
+def _growth_problem(name: str, arguments: list[Json]) -> str | None:
+    if name in _MAKES_MUCH:
+        return f"The function {name!r} is not allowed: no limit of memory holds for it."
+    if name in _PADS:
+        width = _integer(arguments[1]) if len(arguments) > 1 else None
+        if width is None or width > _MOST_PADDED:
+            return f"{name!r} needs a literal width of at most {_MOST_PADDED}."
+    if name in _FORMATS and arguments:
+        pattern = _literal(arguments[0])
+        if pattern is None or _WIDE_FORMAT.search(pattern):
+            return f"{name!r} needs a literal format with widths of at most 3 digits."
+    if name in _SERIES:
+        bounds = [_integer(argument) for argument in arguments]
+        if any(bound is None or bound > _MOST_IN_SERIES for bound in bounds):
+            return (
+                f"{name!r} as a list needs literal bounds of at most {_MOST_IN_SERIES}; behind FROM"
+                " it may have any."
+            )
+    return None
+
+
+def _arguments(node: Node) -> list[Json]:
+    listed = node.get("arguments")
+    if not isinstance(listed, list):
+        return []
+    return [each.get("expression") if isinstance(each, dict) else None for each in listed]
+
+
+def _literal(expression: Json) -> str | None:
+    if not isinstance(expression, dict) or expression.get("class") != "CONSTANT":
+        return None
+    literal = expression.get("literal")
+    return _text(literal, "text") if isinstance(literal, dict) else None
+
+
+def _integer(expression: Json) -> int | None:
+    text = _literal(expression)
+    return int(text) if text is not None and re.fullmatch(r"[0-9]{1,9}", text) else None
+
+
+def _clock_columns(nodes: list[Node], known: set[str]) -> Iterator[str]:
+    for node in nodes:
+        names = node.get("column_names")
+        if node.get("class") == "COLUMN_REF" and isinstance(names, list) and len(names) == 1:
+            name = str(names[0]).casefold()
+            if name in _CLOCK and name not in known:
+                yield f"{name!r} reads the clock; write the day as a literal: DATE '2025-10-12'."
+
+
+def _column_names(nodes: list[Node], aliases: Mapping[str, str]) -> frozenset[str] | None:
+    names: set[str] = set()
+    for node in nodes:
+        if node.get("class") in ("STAR", "POSITIONAL_REFERENCE") or node.get("type") == "PIVOT":
+            return None
+        if node.get("type") == "JOIN" and node.get("ref_type") == "NATURAL":
+            return None
+        if isinstance(using := node.get("using_columns"), list):
+            names.update(str(name).casefold() for name in using)
+        if node.get("class") == "FUNCTION":
+            names.update(_called_on(node))
+        if isinstance(listed := node.get("column_names"), list):
+            named = [str(name).casefold() for name in listed]
+            if len(named) == 1 and named[0] in aliases:
+                return None  # a whole row
+            names.update(named)
+    return frozenset(names)
+
+
+def _called_on(node: Node) -> Iterator[str]:
+    """Yield the names in front of a function's: `carrier` of `carrier.upper()`."""
+    qualified = node.get("qualified_name")
+    path = qualified.get("path") if isinstance(qualified, dict) else None
+    for name in path[:-1] if isinstance(path, list) else ():
+        yield str(name).casefold()
+
+
+def _compared(node: Node) -> Iterator[tuple[str, str]]:
+    kinds = {str(node.get("class")), str(node.get("type"))}
+    if not kinds & {"COMPARISON", "BETWEEN", "COMPARE_IN", "COMPARE_NOT_IN"}:
+        return
+    operands = [node.get(side) for side in ("left", "right", "input", "lower", "upper")]
+    children = node.get("children")
+    operands.extend(children if isinstance(children, list) else ())
+    texts = [_string(each) for each in operands]
+    for each in operands:
+        names = each.get("column_names") if isinstance(each, dict) else None
+        if isinstance(names, list) and names:
+            yield from ((str(names[-1]).casefold(), text) for text in texts if text is not None)
+
+
+def _string(expression: Json) -> str | None:
+    literal = expression.get("literal") if isinstance(expression, dict) else None
+    is_text = isinstance(literal, dict) and literal.get("kind") == "STRING"
+    return _literal(expression) if is_text else None
+
+
+def _counts(tree: Json) -> tuple[frozenset[int], int | None]:
+    root = tree.get("node") if isinstance(tree, dict) else None
+    if not isinstance(root, dict) or root.get("type") != "SELECT_NODE":
+        return frozenset(), None
+    selected = root.get("select_list")
+    if not isinstance(selected, list):
+        return frozenset(), None
+    shown = [each for each in selected if isinstance(each, dict)]
+    # `*`, `COLUMNS(…)` and `unnest` give any number of columns
+    if any(inner.get("class") == "STAR" for inner in _nodes(selected)):
+        return frozenset(), None
+    if any(inner.get("function_name") == "unnest" for inner in shown):
+        return frozenset(), None
+    counts = (
+        at
+        for at, each in enumerate(shown)
+        if each.get("class") in ("FUNCTION", "WINDOW") and each.get("function_name") in _COUNTS
+    )
+    return frozenset(counts), len(shown)

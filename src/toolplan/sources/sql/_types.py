@@ -1,0 +1,310 @@
+"""Types of columns: read from JSON Schema, from values and from names, and written as SQL.
+
+Nothing here knows a database; `toolplan.sources.sql._database` speaks to one.
+
+| column type | SQL | JSON Schema |
+|---|---|---|
+| `string` | `VARCHAR` | `string` |
+| `integer` | `BIGINT` | `integer` |
+| `number` | `DOUBLE` | `number` |
+| `boolean` | `BOOLEAN` | `boolean` |
+| `date` | `DATE` | `string`, `format: date` |
+| `date-time` | `TIMESTAMP`, in UTC | `string`, `format: date-time`; written with `Z` |
+| list | `T[]` | `array` with `items` |
+| struct | `STRUCT(…)` | `object` with `properties` and no others |
+| `json` | `JSON` | anything else |
+| `unknown` | `"NULL"` | nothing is known: no value was seen, or no type declared |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final, TypeAlias
+
+from toolplan.path import Json
+from toolplan.schema import Absent, Schema, at, elements, types_of
+
+MAX_COLUMNS: Final = 1_000
+MAX_NESTING: Final = 8
+# a key that no schema declares: what it leads to says whether undeclared ones are allowed
+_UNDECLARED: Final = "\x00undeclared"
+
+
+class Scalar(StrEnum):
+    """A type without parts; the values are the words of the `columns` argument."""
+
+    STRING = "string"
+    INTEGER = "integer"
+    NUMBER = "number"
+    BOOLEAN = "boolean"
+    DATE = "date"
+    DATE_TIME = "date-time"
+    JSON = "json"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class ListOf:
+    """A list whose elements have one type."""
+
+    item: ColumnType
+
+
+@dataclass(frozen=True, slots=True)
+class Struct:
+    """An object with declared fields, in order."""
+
+    fields: tuple[tuple[str, ColumnType], ...]
+
+
+ColumnType: TypeAlias = Scalar | ListOf | Struct
+Columns: TypeAlias = Mapping[str, ColumnType]
+
+WORDS: Final = tuple(word.value for word in Scalar if word is not Scalar.UNKNOWN)
+"""The names that the `columns` argument of the tool may give to a type."""
+
+_SQL: Final[Mapping[Scalar, str]] = {
+    Scalar.STRING: "VARCHAR",
+    Scalar.INTEGER: "BIGINT",
+    Scalar.NUMBER: "DOUBLE",
+    Scalar.BOOLEAN: "BOOLEAN",
+    Scalar.DATE: "DATE",
+    Scalar.DATE_TIME: "TIMESTAMP",
+    Scalar.JSON: "JSON",
+    Scalar.UNKNOWN: '"NULL"',
+}
+_JSON_TYPES: Final[Mapping[frozenset[str], Scalar]] = {
+    frozenset[str]({"integer"}): Scalar.INTEGER,
+    frozenset({"integer", "number"}): Scalar.NUMBER,
+    frozenset({"number"}): Scalar.NUMBER,
+    frozenset({"boolean"}): Scalar.BOOLEAN,
+}
+_WIDER: Final[Mapping[Scalar, frozenset[ColumnType]]] = {
+    Scalar.INTEGER: frozenset({Scalar.NUMBER}),
+    Scalar.DATE: frozenset({Scalar.STRING}),
+    Scalar.DATE_TIME: frozenset({Scalar.STRING}),
+}
+
+
+def quoted(name: str) -> str:
+    """Give `name` as an SQL identifier."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def sql_type(column: ColumnType) -> str:
+    """Give the SQL name of `column`."""
+    match column:
+        case Scalar():
+            return _SQL[column]
+        case ListOf(item):
+            return f"{sql_type(item)}[]"
+        case Struct(fields):
+            inner = ", ".join(f"{quoted(name)} {sql_type(each)}" for name, each in fields)
+            return f"STRUCT({inner})"
+
+
+def structure(column: ColumnType) -> Json:
+    """Give `column` as `from_json` of DuckDB wants it."""
+    match column:
+        case Scalar.UNKNOWN:
+            return "JSON"
+        case Scalar():
+            return _SQL[column]
+        case ListOf(item):
+            return [structure(item)]
+        case Struct(fields):
+            return {name: structure(each) for name, each in fields}
+
+
+def describe(column: ColumnType) -> str:
+    """Give the name of `column` for people."""
+    match column:
+        case Scalar():
+            return column.value
+        case ListOf(item):
+            return f"list of {describe(item)}"
+        case Struct(fields):
+            return "object with " + ", ".join(f"{name}: {describe(each)}" for name, each in fields)
+
+
+def schema_of(column: ColumnType, *, nullable: bool = True) -> dict[str, Json]:
+    """Give the JSON Schema of the values that a result column of this type gives."""
+    match column:
+        case Scalar.JSON | Scalar.UNKNOWN:
+            return {}
+        case Scalar.DATE | Scalar.DATE_TIME:
+            return {**_typed("string", nullable), "format": column.value}
+        case Scalar():
+            return _typed(column.value, nullable)
+        case ListOf(item):
+            return {**_typed("array", nullable), "items": schema_of(item)}
+        case Struct(fields):
+            return {**_typed("object", nullable), **_closed(fields)}
+
+
+def row_schema(columns: Iterable[tuple[str, ColumnType]], never_null: frozenset[str]) -> Json:
+    """Give the JSON Schema of a row that has exactly `columns`."""
+    properties: dict[str, Json] = {
+        name: schema_of(each, nullable=name not in never_null) for name, each in columns
+    }
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+def _typed(name: str, nullable: bool) -> dict[str, Json]:
+    return {"type": [name, "null"] if nullable else name}
+
+
+def _closed(fields: tuple[tuple[str, ColumnType], ...]) -> dict[str, Json]:
+    # none is required: where columns are not declared, a field that no row has is not in the type
+    return {
+        "properties": {name: schema_of(each) for name, each in fields},
+        "additionalProperties": False,
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class RowType:
+    """What a schema says of the rows of a table; `is_open`: there may be columns besides."""
+
+    columns: Columns
+    is_open: bool
+
+
+def row_type(table: Schema) -> RowType | None:
+    """Give the columns of `table`, the schema of a list of objects; None where it names none."""
+    row = elements(table)
+    if not isinstance(row, Schema):
+        return None
+    names = _property_names(row)
+    if not names or len(names) > MAX_COLUMNS:
+        return None
+    columns = {name: _type_at(row, name, 0) for name in names}
+    return RowType(columns, not isinstance(at(row, (_UNDECLARED,)), Absent))
+
+
+def column_type(schema: Schema, depth: int = 0) -> ColumnType:
+    """Give the type of a column whose values fit `schema`."""
+    types = types_of(schema) - {"null"}
+    if scalar := _JSON_TYPES.get(frozenset(types)):
+        return scalar
+    if types == frozenset({"string"}):
+        return _text_type(schema)
+    if depth >= MAX_NESTING:
+        return Scalar.JSON
+    if types == frozenset({"array"}):
+        item = elements(schema)
+        return ListOf(column_type(item, depth + 1)) if isinstance(item, Schema) else Scalar.JSON
+    if types == frozenset({"object"}):
+        return _object_type(schema, depth)
+    return Scalar.UNKNOWN if len(types) > 5 else Scalar.JSON
+
+
+def _object_type(schema: Schema, depth: int) -> ColumnType:
+    names = _property_names(schema)
+    is_open = not isinstance(at(schema, (_UNDECLARED,)), Absent)
+    if not names or is_open or clashing(names) is not None:
+        return Scalar.JSON
+    fields = ((name, _type_at(schema, name, depth + 1)) for name in names)
+    return Struct(tuple((n, Scalar.JSON if t is Scalar.UNKNOWN else t) for n, t in fields))
+
+
+def _type_at(schema: Schema, name: str, depth: int) -> ColumnType:
+    part = at(schema, (name,))
+    return column_type(part, depth) if isinstance(part, Schema) else Scalar.UNKNOWN
+
+
+def _text_type(schema: Schema) -> ColumnType:
+    formats = [
+        node.get("format")
+        for node in _in_place(schema)
+        if "string" in _named_types(node) or "format" in node
+    ]
+    if formats and formats.count("date") == len(formats):
+        return Scalar.DATE
+    if formats and formats.count("date-time") == len(formats):
+        return Scalar.DATE_TIME
+    return Scalar.STRING
+
+
+def _named_types(node: dict[str, Json]) -> list[Json]:
+    named = node.get("type")
+    return named if isinstance(named, list) else [named]
+
+
+def _property_names(schema: Schema) -> list[str]:
+    names: dict[str, None] = {}
+    for node in _in_place(schema):
+        if isinstance(properties := node.get("properties"), dict):
+            names.update(dict.fromkeys(properties))
+    return list(names)
+
+
+def _in_place(schema: Schema) -> list[dict[str, Json]]:
+    """Give every node of `schema` that speaks of the value itself, references followed."""
+    found: list[dict[str, Json]] = []
+    seen: set[int] = set()
+    pending: list[Json] = [schema.node]
+    while pending:
+        node = pending.pop(0)
+        if not isinstance(node, dict) or id(node) in seen:
+            continue
+        seen.add(id(node))
+        found.append(node)
+        if "$ref" in node:
+            pending.append(schema.target(node["$ref"]))
+        for keyword in ("allOf", "anyOf", "oneOf"):
+            if isinstance(parts := node.get(keyword), list):
+                pending.extend(parts)
+    return found
+
+
+def clashing(names: Iterable[str]) -> tuple[str, str] | None:
+    """Give two of `names` that SQL cannot tell apart (they differ in letter case only), or None."""
+    seen: dict[str, str] = {}
+    for name in names:
+        other = seen.setdefault(name.casefold(), name)
+        if other != name:
+            return other, name
+    return None
+
+
+def declared_type(declared: Json) -> ColumnType | None:
+    """Give the type that `declared` names: one of `WORDS`, or a JSON Schema.
+
+    None where it names none.
+
+    Raises:
+        SchemaError: it is an object, and no usable schema.
+    """
+    if isinstance(declared, str):
+        return Scalar(declared) if declared in WORDS else None
+    if isinstance(declared, dict):
+        return column_type(Schema.load(declared))
+    return None
+
+
+def agrees(declared: ColumnType, known: ColumnType) -> bool:
+    """Say whether every value of type `known` can be held by a column declared as `declared`."""
+    if declared == known or Scalar.UNKNOWN in (declared, known):
+        return True
+    match declared, known:
+        case Scalar.JSON, _:
+            return True
+        case _, Scalar.JSON:
+            return True  # anything may come, so it shows when it is there
+        case _, Scalar():
+            return declared in _WIDER.get(known, frozenset())
+        case ListOf(item), ListOf(other):
+            return agrees(item, other)
+        case Struct(fields), Struct(others):
+            theirs = dict(others)
+            return all(agrees(each, theirs.get(name, Scalar.UNKNOWN)) for name, each in fields)
+        case _:
+            return False

@@ -1,0 +1,210 @@
+"""Values against column types: what rows may be read as, and whether they fit.
+
+Types are read from the values alone, because a call of the tool gets no schemas.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import UTC, date, datetime
+from typing import Final
+
+from toolplan.path import Json
+from toolplan.sources.sql._types import (
+    MAX_COLUMNS,
+    MAX_NESTING,
+    ColumnType,
+    ListOf,
+    Scalar,
+    Struct,
+    clashing,
+)
+
+_LEAST_BIGINT: Final = -(2**63)
+_MOST_BIGINT: Final = 2**63 - 1
+_DATE: Final = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
+_DATE_TIME: Final = re.compile(
+    r"\d{4}-\d{2}-\d{2}[Tt ]\d{2}:\d{2}:\d{2}(\.\d{1,6})?([Zz]|[+-]\d{2}:\d{2})?", re.ASCII
+)
+UNSEEN: Final[tuple[ColumnType, ...]] = (
+    Scalar.UNKNOWN,
+    Scalar.DATE,
+    Scalar.DATE_TIME,
+    Scalar.NUMBER,
+    Scalar.STRING,
+    ListOf(Scalar.STRING),
+)
+"""How a column without any value may be read: as the first of these that the statement takes."""
+
+
+def table_columns(
+    rows: Sequence[Mapping[str, Json]], names: Iterable[str] | None = None
+) -> dict[str, list[Json]]:
+    """Give the values of each key of `rows`, null where a row has none.
+
+    `names` are the keys, and their order; None means all, in the order in which they are first met.
+    """
+    keys = dict.fromkeys(key for row in rows for key in row) if names is None else names
+    return {name: [row.get(name) for row in rows] for name in keys}
+
+
+def readings(values: Sequence[Json]) -> tuple[ColumnType, ...]:
+    """Give the types that a column with `values` may have, the most telling first.
+
+    The statement decides: the first type that it can be bound with is taken. Text that looks like
+    dates in every row is read as dates; where the statement treats it as text, as text.
+    """
+    first = value_type(values)
+    match first:
+        case Scalar.UNKNOWN:
+            return UNSEEN
+        case Scalar.JSON:
+            return (first,)
+        case Scalar.DATE | Scalar.DATE_TIME:
+            return first, Scalar.STRING, Scalar.JSON
+        case _:
+            return first, Scalar.JSON
+
+
+def value_type(values: Iterable[Json], depth: int = 0) -> ColumnType:
+    """Give the narrowest type that holds all of `values`; nulls do not count."""
+    seen = [value for value in values if value is not None]
+    kinds = set(map(type, seen))
+    if not kinds:
+        return Scalar.UNKNOWN
+    if kinds == {bool}:
+        return Scalar.BOOLEAN
+    if kinds <= {int, float}:
+        return _number_type([value for value in seen if isinstance(value, int | float)])
+    if kinds == {str}:
+        return _text_reading([value for value in seen if isinstance(value, str)])
+    if depth >= MAX_NESTING:
+        return Scalar.JSON
+    if kinds == {list}:
+        lists = [value for value in seen if isinstance(value, list)]
+        item = value_type((inner for each in lists for inner in each), depth + 1)
+        return ListOf(Scalar.JSON if item is Scalar.UNKNOWN else item)
+    if kinds == {dict}:
+        return _struct_reading([value for value in seen if isinstance(value, dict)], depth)
+    return Scalar.JSON
+
+
+def _number_type(values: Sequence[float]) -> Scalar:
+    if any(type(value) is float for value in values):
+        return Scalar.NUMBER
+    fits = min(values) >= _LEAST_BIGINT and max(values) <= _MOST_BIGINT
+    return Scalar.INTEGER if fits else Scalar.NUMBER
+
+
+def _text_reading(values: Sequence[str]) -> Scalar:
+    if all(map(_is_date, values)):
+        return Scalar.DATE
+    return Scalar.DATE_TIME if all(map(_is_date_time, values)) else Scalar.STRING
+
+
+def _struct_reading(values: Sequence[dict[str, Json]], depth: int) -> ColumnType:
+    columns = table_columns(values)
+    if not columns or len(columns) > MAX_COLUMNS or clashing(columns) is not None:
+        return Scalar.JSON
+    fields = ((name, value_type(each, depth + 1)) for name, each in columns.items())
+    return Struct(tuple((n, Scalar.JSON if t is Scalar.UNKNOWN else t) for n, t in fields))
+
+
+def _is_date(text: str) -> bool:
+    return _DATE.fullmatch(text) is not None and _parses(date.fromisoformat, text)
+
+
+def _is_date_time(text: str) -> bool:
+    return _DATE_TIME.fullmatch(text) is not None and _parses(datetime.fromisoformat, text)
+
+
+def _parses(read: Callable[[str], object], text: str) -> bool:
+    try:
+        read(text.upper())
+    except ValueError:
+        return False
+    return True
+
+
+def misfit(values: Sequence[Json], column: ColumnType) -> int | None:
+    """Give the index of the first of `values` that `column` cannot hold, or None."""
+    if column in (Scalar.JSON, Scalar.UNKNOWN):
+        return None
+    fits = _fits(column)
+    return next((i for i, v in enumerate(values) if v is not None and not fits(v)), None)
+
+
+def _fits(column: ColumnType) -> Callable[[Json], bool]:
+    match column:
+        case Scalar():
+            return _FITS[column]
+        case ListOf(item):
+            return lambda value: isinstance(value, list) and misfit(value, item) is None
+        case Struct(fields):
+            return lambda value: (
+                isinstance(value, dict)
+                and all(misfit([value.get(name)], each) is None for name, each in fields)
+            )
+
+
+def _is_bigint(value: Json) -> bool:
+    if isinstance(value, float):
+        return value.is_integer() and abs(value) < _MOST_BIGINT
+    return (
+        isinstance(value, int)
+        and not isinstance(value, bool)
+        and _LEAST_BIGINT <= value <= _MOST_BIGINT
+    )
+
+
+_FITS: Final[Mapping[Scalar, Callable[[Json], bool]]] = {
+    Scalar.STRING: lambda value: isinstance(value, str),
+    Scalar.INTEGER: _is_bigint,
+    Scalar.NUMBER: lambda v: isinstance(v, int | float) and not isinstance(v, bool),
+    Scalar.BOOLEAN: lambda value: isinstance(value, bool),
+    Scalar.DATE: lambda value: isinstance(value, str) and _is_date(value),
+    Scalar.DATE_TIME: lambda v: isinstance(v, str) and (_is_date_time(v) or _is_date(v)),
+    Scalar.JSON: lambda _: True,
+    Scalar.UNKNOWN: lambda _: True,
+}
+
+
+def storable(values: Sequence[Json], column: ColumnType) -> Sequence[Json]:
+    """Give `values` with every field that `column` has, so that a strict reader takes them."""
+    match column:
+        case Scalar.INTEGER:
+            return [int(v) if isinstance(v, float) else v for v in values]
+        case Scalar.DATE_TIME:
+            return [_in_utc(v) if isinstance(v, str) else v for v in values]
+        case Scalar():
+            return values
+        case ListOf(item):
+            return [list(storable(v, item)) if isinstance(v, list) else v for v in values]
+        case Struct(fields):
+            return [_with_all_fields(v, fields) if isinstance(v, dict) else v for v in values]
+
+
+def _in_utc(text: str) -> str:
+    """Give the time `text` in UTC, because the database does not read offsets: it drops them."""
+    if text.endswith("Z") or len(text) < len("YYYY-MM-DDThh:mm"):
+        return text
+    moment = datetime.fromisoformat(text.upper())
+    if moment.tzinfo is None:
+        return moment.isoformat()
+    try:
+        return moment.astimezone(UTC).replace(tzinfo=None).isoformat()
+    except OverflowError:
+        return moment.replace(tzinfo=None).isoformat()  # the first and the last day of the calendar
+
+
+def _with_all_fields(
+    value: dict[str, Json], fields: tuple[tuple[str, ColumnType], ...]
+) -> dict[str, Json]:
+    return {name: storable([value.get(name)], each)[0] for name, each in fields}
+
+
+def shown(value: Json) -> str:
+    """Give `value` as a message quotes it: short, on one line."""
+    text = repr(value)
+    return text if len(text) <= 60 else text[:59] + "…"

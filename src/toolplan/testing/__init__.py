@@ -1,0 +1,34 @@
+"""Doubles for tests of what is built on toolplan, and the meaning of plans as a program.
+
+`ScriptedTools` makes fake tools, `ScriptedPlanner` proposes what it is told to, `RecordingSink`
+keeps events, and `interpret` runs a plan step by step, so that an engine can be held to it.
+"""
+
+from toolplan.testing.interpreter import interpret
+from toolplan.testing.planner import Asked, ScriptedPlanner
+from toolplan.testing.sink import RecordingSink
+from toolplan.testing.tools import (
+    OPEN,
+    Computes,
+    Gives,
+    Hangs,
+    Outcome,
+    Raises,
+    ScriptedCall,
+    ScriptedTools,
+)
+
+__all__ = [
+    "OPEN",
+    "Asked",
+    "Computes",
+    "Gives",
+    "Hangs",
+    "Outcome",
+    "Raises",
+    "RecordingSink",
+    "ScriptedCall",
+    "ScriptedPlanner",
+    "ScriptedTools",
+    "interpret",
+]

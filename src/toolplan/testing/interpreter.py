@@ -1,0 +1,224 @@
+"""What a plan means, as a program that can be read in one go.
+
+One step after the other, one item after the other, nothing at the same time: no tasks, timeouts,
+pauses or events. An engine must give the same states, outputs and plan output, whatever it does at
+once. It shares with the engines the plan, paths and schemas, and nothing of how they run.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+from toolplan.events import Failure, Run, RunState, StepRun, StepState
+from toolplan.execution_plan import ExecutionPlan
+from toolplan.path import Json, NotThere, select
+from toolplan.plan import (
+    Array,
+    Limits,
+    Literal,
+    Object,
+    Plan,
+    Ref,
+    Step,
+    Template,
+    Value,
+    escape_pointer,
+    refs,
+    sinks,
+    step_refs,
+)
+from toolplan.schema import Schema
+from toolplan.tools import Tool
+
+_LIMITS = Limits()
+_CODES = {
+    "type": "argument-type",
+    "value": "argument-value",
+    "missing": "missing-argument",
+    "unknown": "unknown-argument",
+}
+
+
+async def interpret(
+    plan: ExecutionPlan, tools: Mapping[str, Tool], limits: Limits = _LIMITS
+) -> Run:
+    """Run `plan` step by step and give how it went, without any times.
+
+    Tools are awaited for as long as they take. Effects need no approval here.
+
+    Raises:
+        KeyError: a tool of the plan is not in `tools`.
+    """
+    return await _Interpreter(plan.plan, tools, limits).run(plan.order)
+
+
+class _Stop(Exception):
+    """The step fails, with this failure and, for items, with what others of them gave."""
+
+    def __init__(self, code: str, pointer: str = "", output: Json = None) -> None:
+        super().__init__(code)
+        self.failure = Failure(code, code, pointer)
+        self.output = output
+
+
+class _Interpreter:
+    def __init__(self, plan: Plan, tools: Mapping[str, Tool], limits: Limits) -> None:
+        self.plan = plan
+        self.tools = tools
+        self.limits = limits
+        self.calls = 0
+        self.steps: dict[str, StepRun] = {}
+        self.outputs: dict[str, Json] = {}
+        self.broken: set[str] = set()  # failed, or skipped because something failed
+
+    async def run(self, order: tuple[str, ...]) -> Run:
+        by_id = {step.id: step for step in self.plan.steps}
+        for name in order:
+            self.steps[name] = await self.step(by_id[name])
+        well = all(step.state is not StepState.FAILED for step in self.steps.values())
+        output, complete = self.plan_output()
+        status = RunState.SUCCEEDED if well and complete else RunState.FAILED
+        steps = {step.id: self.steps[step.id] for step in self.plan.steps}
+        return Run(status=status, steps=steps, output=output)
+
+    async def step(self, step: Step) -> StepRun:
+        if (reason := self.reason_to_skip(step)) is not None:
+            return StepRun(StepState.SKIPPED, error=Failure(reason, reason))
+        try:
+            if step.when is not None:
+                value = self.fill(step.when.value, {}, "/when/value")
+                if not Schema.load(step.when.schema).is_valid(value):
+                    return StepRun(StepState.SKIPPED, error=Failure("when-false", "", "/when"))
+            output = await (self.call(step, {}) if step.for_each is None else self.fan(step))
+        except _Stop as stop:
+            if step.on_error == "fail":
+                self.broken.add(step.id)
+                return StepRun(StepState.FAILED, error=stop.failure)
+            self.outputs[step.id] = stop.output
+            return StepRun(StepState.SUCCEEDED, output=stop.output, error=stop.failure)
+        self.outputs[step.id] = output
+        return StepRun(StepState.SUCCEEDED, output=output)
+
+    def reason_to_skip(self, step: Step) -> str | None:
+        referred = {ref.step for _, ref in step_refs(step)} & self.steps.keys()
+        needed = referred | set(step.after)
+        if any(self.steps[each].state is StepState.FAILED for each in needed):
+            self.broken.add(step.id)
+            return "upstream-failed"
+        skipped = {each for each in needed if self.steps[each].state is StepState.SKIPPED}
+        if skipped & self.broken:
+            self.broken.add(step.id)
+        elif not skipped & referred:
+            return None
+        return "upstream-skipped"
+
+    async def fan(self, step: Step) -> Json:
+        items = self.fill(step.for_each or Literal(None), {}, "/for_each")
+        if not isinstance(items, list):
+            raise _Stop("not-a-list", "/for_each")
+        if len(items) > min(step.max_items, self.limits.items):
+            raise _Stop("too-many-items", "/for_each")
+        if self.calls + len(items) > self.limits.calls:
+            raise _Stop("too-many-calls")
+        outputs: list[Json] = []
+        first: _Stop | None = None
+        for index, item in enumerate(items):
+            try:
+                outputs.append(await self.call(step, {"item": item, "index": index}))
+            except _Stop as stop:
+                first = first or stop
+                if step.on_error == "fail":
+                    raise
+                outputs.append(None)
+        if first is not None:
+            raise _Stop(first.failure.code, first.failure.pointer, outputs)
+        return outputs
+
+    async def call(self, step: Step, local: Mapping[str, Json]) -> Json:
+        tool = self.tools[step.tool]
+        tries = 1 + (step.retries if tool.may_repeat else 0)
+        for left in reversed(range(tries)):
+            args = {
+                name: self.fill(value, local, f"/args/{escape_pointer(name)}")
+                for name, value in step.args.items()
+            }
+            for violation in tool.input.violations(args):
+                raise _Stop(_CODES[violation.kind], f"/args{violation.pointer}")
+            if self.calls == self.limits.calls:
+                raise _Stop("too-many-calls")
+            self.calls += 1
+            try:
+                return await _answer(tool, args)
+            except _Stop:
+                if not left:
+                    raise
+        raise _Stop("tool-error")
+
+    def fill(self, value: Value, local: Mapping[str, Json], pointer: str) -> Json:
+        try:
+            return _fill(value, {**self.outputs, **local})
+        except NotThere:
+            raise _Stop("reference-missing", pointer) from None
+
+    def plan_output(self) -> tuple[Json, bool]:
+        if self.plan.output is not None:
+            return _fill_what_is_there(self.plan.output, self.outputs)
+        names = [name for name in sinks(self.plan) if name in self.outputs]
+        return {name: self.outputs[name] for name in names}, True
+
+
+async def _answer(tool: Tool, args: dict[str, Json]) -> Json:
+    if tool.call is None:
+        raise _Stop("tool-error")
+    try:
+        answer = await tool.call(args)
+    except Exception:  # a tool may raise anything
+        raise _Stop("tool-error") from None
+    try:
+        output: Json = json.loads(json.dumps(answer, allow_nan=False))
+    except (TypeError, ValueError, RecursionError):
+        raise _Stop("result-type") from None
+    if tool.output is not None and not tool.output.is_valid(output):
+        raise _Stop("result-schema")
+    return output
+
+
+def _fill(value: Value, scope: Mapping[str, Json]) -> Json:
+    filled: Json
+    match value:
+        case Literal(literal):
+            filled = literal
+        case Ref(step, path):
+            filled = select(scope[step], path)
+        case Template(parts):
+            return "".join(p if isinstance(p, str) else _text(_fill(p, scope)) for p in parts)
+        case Array(items):
+            return [_fill(item, scope) for item in items]
+        case Object(fields):
+            return {key: _fill(inner, scope) for key, inner in fields}
+    copy: Json = json.loads(json.dumps(filled))
+    return copy
+
+
+def _text(value: Json) -> str:
+    if isinstance(value, str):
+        return value
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+
+
+def _fill_what_is_there(value: Value, outputs: Mapping[str, Json]) -> tuple[Json, bool]:
+    """Give null for the parts that cannot be filled, and whether all paths led somewhere."""
+    if isinstance(value, Array):
+        parts = [_fill_what_is_there(item, outputs) for item in value.items]
+        return [part for part, _ in parts], all(complete for _, complete in parts)
+    if isinstance(value, Object):
+        fields = {key: _fill_what_is_there(inner, outputs) for key, inner in value.fields}
+        complete = all(complete for _, complete in fields.values())
+        return {key: part for key, (part, _) in fields.items()}, complete
+    if any(ref.step not in outputs for ref in refs(value)):
+        return None, True
+    try:
+        return _fill(value, outputs), True
+    except NotThere:
+        return None, False

@@ -1,0 +1,43 @@
+"""A planner that says what it was told to say."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from toolplan.planners._base import Attempt, Draft, Proposal, Question
+from toolplan.tools import Toolbox
+
+
+class Asked(NamedTuple):
+    """One question to a planner, with what came of the drafts before."""
+
+    question: Question
+    tools: Toolbox
+    tried: tuple[Attempt, ...]
+
+
+class ScriptedPlanner:
+    """Proposes `proposals` one after the other, and the last one for ever.
+
+    A text among them is a draft in the dialect `toolplan`. `asked` holds every question so far.
+    """
+
+    def __init__(self, *proposals: Proposal | str) -> None:
+        """Prepare the proposals.
+
+        Raises:
+            ValueError: there is none.
+        """
+        if not proposals:
+            raise ValueError("A scripted planner needs at least one proposal.")
+        self._proposals = [Draft(each) if isinstance(each, str) else each for each in proposals]
+        self.asked: list[Asked] = []
+
+    async def propose(
+        self, question: Question, tools: Toolbox, tried: Sequence[Attempt]
+    ) -> Proposal:
+        """Give the next proposal."""
+        at = min(len(self.asked), len(self._proposals) - 1)
+        self.asked.append(Asked(question, tools, tuple(tried)))
+        return self._proposals[at]

@@ -1,0 +1,30 @@
+"""A taker of events that keeps them."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from toolplan.events import Event, Run, fold
+
+E = TypeVar("E", bound=tuple[object, ...])
+
+
+class RecordingSink:
+    """Keeps every event that it is called with: `run(plan, tools, on_event=sink)`."""
+
+    def __init__(self) -> None:
+        """Begin without any event."""
+        self.events: list[Event] = []
+
+    def __call__(self, event: Event) -> None:
+        """Keep `event`."""
+        self.events.append(event)
+
+    @property
+    def run(self) -> Run:
+        """The run as the events tell it so far."""
+        return fold(self.events)
+
+    def of(self, kind: type[E]) -> list[E]:
+        """Give the events of one kind, in order: `sink.of(StepStarted)`."""
+        return [event for event in self.events if isinstance(event, kind)]

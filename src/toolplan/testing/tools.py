@@ -1,0 +1,192 @@
+"""Fake tools that do as they are told, and remember what they were asked."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple, TypeAlias
+
+from toolplan.path import Json
+from toolplan.tools import Arguments, Effects, Tool, Toolbox
+
+OPEN: Final[Json] = {"type": "object"}
+"""The input schema of a tool that takes anything."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gives:
+    """The call gives `value`, after `delay_s` seconds, and not before `until` is set."""
+
+    value: Json
+    delay_s: float = 0.0
+    until: asyncio.Event | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Raises:
+    """The call raises `error`, after `delay_s` seconds, and not before `until` is set."""
+
+    error: BaseException
+    delay_s: float = 0.0
+    until: asyncio.Event | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Computes:
+    """The call gives what `function` makes of its arguments; it may raise, or give no JSON."""
+
+    function: Callable[[Arguments], Any]
+    delay_s: float = 0.0
+    until: asyncio.Event | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Hangs:
+    """The call never ends by itself.
+
+    With `ignores_cancellation` it does not end when it is cancelled either, but only when `until`
+    is set, and then gives null.
+    """
+
+    ignores_cancellation: bool = False
+    until: asyncio.Event | None = None
+
+
+Outcome: TypeAlias = Gives | Raises | Computes | Hangs
+
+
+class ScriptedCall(NamedTuple):
+    """A call that was made: the tool's name, and a copy of the arguments as they came."""
+
+    tool: str
+    args: Arguments
+
+
+class ScriptedTools:
+    """A maker of fake tools with one log of their calls.
+
+    >>> tools = ScriptedTools()
+    >>> _ = tools.add("weather", Gives({"sun": True}))
+    >>> tools.toolbox
+    Toolbox(weather)
+
+    Attributes:
+        calls: every call so far, of all tools, in the order in which they started.
+        running: how many calls are under way.
+        most_running: the most that ever were under way at once.
+        cancelled: the tools whose calls were cancelled, one name for each.
+    """
+
+    def __init__(self) -> None:
+        """Begin without any tool."""
+        self.calls: list[ScriptedCall] = []
+        self.running = 0
+        self.most_running = 0
+        self.cancelled: list[str] = []
+        self._tools: dict[str, Tool] = {}
+        self._changed = asyncio.Event()
+
+    @property
+    def toolbox(self) -> Toolbox:
+        """The tools that were added so far."""
+        return Toolbox(self._tools.values())
+
+    def add(
+        self,
+        name: str,
+        *outcomes: Outcome,
+        input_schema: Json = OPEN,
+        output_schema: Json = None,
+        effects: Effects = Effects.READ,
+        idempotent: bool = False,
+        annotations: Mapping[str, Json] | None = None,
+    ) -> Tool:
+        """Add the tool `name`; each call takes the next of `outcomes`, the last one for ever.
+
+        Without any outcome the tool gives its own arguments back.
+        """
+        script = list(outcomes) or [Computes(lambda args: args)]
+        made = 0
+
+        async def call(args: Arguments) -> Json:
+            nonlocal made
+            outcome = script[min(made, len(script) - 1)]
+            made += 1
+            return await self._call(name, args, outcome)
+
+        tool = Tool(
+            name=name,
+            description=f"A scripted tool named {name}.",
+            raw_input=input_schema,
+            raw_output=output_schema,
+            effects=effects,
+            idempotent=idempotent,
+            annotations=annotations or {},
+            call=call,
+        )
+        self._tools[name] = tool
+        return tool
+
+    def args_of(self, name: str) -> list[Arguments]:
+        """Give the arguments of every call of the tool `name`, in the order of the calls."""
+        return [call.args for call in self.calls if call.tool == name]
+
+    async def started(self, name: str, times: int = 1) -> None:
+        """Wait until the tool `name` was called `times` times."""
+        while len(self.args_of(name)) < times:
+            self._changed.clear()
+            await self._changed.wait()
+
+    async def idle(self) -> None:
+        """Wait until no call is under way."""
+        while self.running:
+            self._changed.clear()
+            await self._changed.wait()
+
+    async def _call(self, name: str, args: Arguments, outcome: Outcome) -> Json:
+        self.calls.append(ScriptedCall(name, deepcopy(args)))
+        self.running += 1
+        self.most_running = max(self.most_running, self.running)
+        self._changed.set()
+        try:
+            return await _perform(outcome, args)
+        except asyncio.CancelledError:
+            self.cancelled.append(name)
+            raise
+        finally:
+            self.running -= 1
+            self._changed.set()
+
+
+async def _perform(outcome: Outcome, args: Arguments) -> Json:
+    match outcome:
+        case Hangs(ignores_cancellation, until):
+            await _hang(until or asyncio.Event(), ignores_cancellation)
+            return None
+        case Gives(value):
+            await _wait(outcome.delay_s, outcome.until)
+            return deepcopy(value)
+        case Raises(error):
+            await _wait(outcome.delay_s, outcome.until)
+            raise error
+        case Computes(function):
+            await _wait(outcome.delay_s, outcome.until)
+            return function(args)
+
+
+async def _wait(delay_s: float, until: asyncio.Event | None) -> None:
+    if delay_s:
+        await asyncio.sleep(delay_s)
+    if until is not None:
+        await until.wait()
+
+
+async def _hang(until: asyncio.Event, ignores_cancellation: bool) -> None:
+    while not until.is_set():
+        try:
+            await until.wait()
+        except asyncio.CancelledError:
+            if not ignores_cancellation:
+                raise

@@ -1,0 +1,62 @@
+"""What the tests of the engine have in common."""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeVar
+
+from tests.plans_strategy import execution_plan
+from toolplan.engines import run
+from toolplan.events import Run, StepState
+from toolplan.plan import Literal, Plan, Step, Value
+from toolplan.testing import RecordingSink, ScriptedTools
+
+T = TypeVar("T")
+
+
+def ran(
+    tools: ScriptedTools,
+    *steps: Step,
+    output: Value | None = None,
+    backoff_s: float = 0.0,
+    **bounds: Any,
+) -> tuple[Run, RecordingSink]:
+    """Run `steps` to their end."""
+    sink = RecordingSink()
+    plan = execution_plan(Plan(steps, output))
+    done = asyncio.run(run(plan, tools.toolbox, on_event=sink, backoff_s=backoff_s, **bounds))
+    return done, sink
+
+
+def started(
+    tools: ScriptedTools, *steps: Step, **bounds: Any
+) -> tuple[asyncio.Task[Run], RecordingSink]:
+    """Set the run of `steps` going."""
+    sink = RecordingSink()
+    plan = execution_plan(Plan(steps))
+    task = asyncio.ensure_future(run(plan, tools.toolbox, on_event=sink, **bounds))
+    return task, sink
+
+
+def in_loop(test: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    """Run `test` with a bound on hanging, not on speed."""
+
+    async def bounded() -> T:
+        async with asyncio.timeout(30):
+            return await test()
+
+    return asyncio.run(bounded())
+
+
+def zeros(count: int) -> Literal:
+    """Give a list to make `count` calls for."""
+    return Literal([0 for _ in range(count)])
+
+
+def states(done: Run) -> dict[str, StepState]:
+    """Give the state of each step."""
+    return {name: step.state for name, step in done.steps.items()}
+
+
+def codes(done: Run) -> dict[str, str]:
+    """Give the code of each step that has an error."""
+    return {name: step.error.code for name, step in done.steps.items() if step.error is not None}

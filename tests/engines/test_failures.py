@@ -1,0 +1,573 @@
+"""What fails, what is skipped for it, and what goes on."""
+
+import asyncio
+import math
+from typing import Any
+
+import pytest
+
+from tests.engines._running import codes, in_loop, ran, started, states, zeros
+from tests.plans_strategy import execution_plan
+from toolplan.approval import Approval, ApprovalRequired, approve
+from toolplan.engines import CannotRun, run
+from toolplan.events import (
+    AttemptFailed,
+    RunEnded,
+    RunState,
+    StepCancelled,
+    StepFailed,
+    StepStarted,
+    StepState,
+    StepSucceeded,
+)
+from toolplan.path import Json
+from toolplan.plan import Array, Limits, Literal, Object, Plan, Ref, Step, When
+from toolplan.testing import Computes, Gives, Hangs, Raises, RecordingSink, ScriptedTools
+from toolplan.tools import Arguments, Effects, Tool, Toolbox, ToolError
+
+TYPED: Json = {
+    "type": "object",
+    "properties": {"id": {"type": "string", "minLength": 2}, "tags": {"type": "array"}},
+    "required": ["id"],
+}
+
+
+class _Unprintable(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError("no text")
+
+
+class _ExitsWhenPrinted(Exception):
+    def __str__(self) -> str:
+        raise SystemExit(3)
+
+
+class _Base(BaseException):
+    pass
+
+
+def _kinds() -> list[BaseException]:
+    plain = [
+        kind("why")
+        for kind in (
+            ArithmeticError, AssertionError, AttributeError, BufferError, BlockingIOError,
+            BrokenPipeError, ChildProcessError, ConnectionAbortedError, ConnectionError,
+            ConnectionRefusedError, ConnectionResetError, EOFError, EnvironmentError, Exception,
+            FileExistsError, FileNotFoundError, FloatingPointError, ImportError, IndentationError,
+            IndexError, InterruptedError, IsADirectoryError, KeyError, LookupError, MemoryError,
+            ModuleNotFoundError, NameError, NotADirectoryError, NotImplementedError, OSError,
+            OverflowError, PermissionError, ProcessLookupError, RecursionError, ReferenceError,
+            RuntimeError, StopAsyncIteration, StopIteration, SyntaxError, SystemError, TabError,
+            TimeoutError, ToolError, TypeError, UnboundLocalError, UserWarning, ValueError,
+            ZeroDivisionError, asyncio.InvalidStateError, asyncio.QueueEmpty, BaseException, _Base,
+            SystemExit, KeyboardInterrupt, GeneratorExit, asyncio.CancelledError, _Unprintable,
+            _ExitsWhenPrinted,
+        )
+    ]  # fmt: skip
+    return [
+        *plain,
+        UnicodeDecodeError("utf-8", b"\xff", 0, 1, "bad"),
+        ExceptionGroup("many", [ExceptionGroup("more", [ToolError("the reason")])]),
+        ToolError("half a pair: \ud800"),
+        ToolError("long " * 10_000),
+    ]
+
+
+@pytest.mark.parametrize("error", _kinds(), ids=lambda error: type(error).__name__)
+def test_whatever_a_tool_raises_fails_its_own_step_and_nothing_else(error: BaseException) -> None:
+    tools = ScriptedTools()
+    tools.add("bad", Raises(error))
+    tools.add("good", Gives(1))
+    done, _ = ran(tools, Step("bad", "bad"), Step("good", "good"), Step("b", "bad"))
+    assert states(done) == {"bad": "failed", "good": "succeeded", "b": "failed"}
+    failure = done.steps["bad"].error
+    assert failure is not None
+    assert failure.code == "tool-error"
+    assert 0 < len(failure.message) <= 2_100
+    failure.message.encode()
+    assert not done.succeeded
+
+
+def test_there_are_sixty_kinds_of_error_and_more() -> None:
+    assert len(_kinds()) >= 60
+
+
+def test_a_group_of_errors_tells_its_reason_and_a_tool_error_nothing_but_its_text() -> None:
+    tools = ScriptedTools()
+    tools.add("group", Raises(ExceptionGroup("many", [ToolError("the reason")])))
+    tools.add("type", Raises(TypeError("of sorts")))
+    done, _ = ran(tools, Step("group", "group"), Step("type", "type"))
+    assert [step.error and step.error.message for step in done.steps.values()] == [
+        "the reason",
+        "TypeError: of sorts",
+    ]
+
+
+def test_dependents_are_skipped_with_the_reason_and_independent_branches_go_on_f002_18() -> None:
+    tools = ScriptedTools()
+    tools.add("fail", Raises(ToolError("no")))
+    tools.add("echo")
+    done, _ = ran(
+        tools,
+        Step("a", "fail"),
+        Step("by_ref", "echo", {"x": Ref("a")}),
+        Step("by_order", "echo", after=("a",)),
+        Step("second", "echo", {"x": Ref("by_ref")}),
+        Step("third", "echo", after=("by_order",)),
+        Step("other", "echo", {"x": Literal(1)}),
+        Step("beside", "echo", {"x": Ref("other", ("x",))}),
+    )
+    assert codes(done) == {
+        "a": "tool-error",
+        "by_ref": "upstream-failed",
+        "by_order": "upstream-failed",
+        "second": "upstream-skipped",
+        "third": "upstream-skipped",
+    }
+    reason = done.steps["by_ref"].error
+    assert reason is not None
+    assert "'a'" in reason.message
+    assert done.steps["beside"].output == {"x": 1}
+    assert done.status is RunState.FAILED
+    assert done.output == {"beside": {"x": 1}}
+
+
+def test_a_condition_that_does_not_hold_skips_what_refers_to_it_and_satisfies_order() -> None:
+    tools = ScriptedTools()
+    tools.add("rows", Gives({"count": 0}))
+    tools.add("echo")
+    done, _ = ran(
+        tools,
+        Step("rows", "rows"),
+        Step("if", "echo", when=When(Ref("rows", ("count",)), {"minimum": 1})),
+        Step("by_ref", "echo", {"x": Ref("if")}),
+        Step("further", "echo", {"x": Ref("by_ref")}),
+        Step("by_order", "echo", after=("if", "by_ref")),
+        Step(
+            "each", "echo", for_each=Literal([1]), when=When(Ref("rows", ("count",)), {"const": 0})
+        ),
+    )
+    assert codes(done) == {
+        "if": "when-false",
+        "by_ref": "upstream-skipped",
+        "further": "upstream-skipped",
+    }
+    assert states(done)["by_order"] is StepState.SUCCEEDED
+    assert done.succeeded
+    assert len(tools.calls) == 3
+
+
+def test_on_error_continue_gives_null_and_keeps_the_failure() -> None:
+    tools = ScriptedTools()
+    tools.add("fail", Raises(ToolError("no")))
+    tools.add("echo")
+    done, sink = ran(
+        tools,
+        Step("a", "fail", on_error="continue"),
+        Step("whole", "echo", {"x": Ref("a")}),
+        Step("part", "echo", {"x": Ref("a", ("id",))}),
+    )
+    assert done.steps["whole"].output == {"x": None}
+    assert codes(done) == {"a": "tool-error", "part": "reference-missing"}
+    assert done.steps["part"].error == (
+        "reference-missing",
+        "${a.id}: the output is null, not an object.",
+        "/args/x",
+    )
+    [event] = [e for e in sink.of(StepSucceeded) if e.step == "a"]
+    assert event.output is None
+    assert event.failure is not None
+    assert event.failure.code == "tool-error"
+
+
+@pytest.mark.parametrize(
+    ("args", "code", "pointer"),
+    [
+        ({"id": ["a", "b"]}, "argument-type", "/args/id"),
+        ({"id": "x"}, "argument-value", "/args/id"),
+        ({"tags": []}, "missing-argument", "/args"),
+        ({"id": "xy", "colour": 1}, "unknown-argument", "/args"),
+    ],
+)
+def test_arguments_are_checked_after_they_are_filled(
+    args: Arguments, code: str, pointer: str
+) -> None:
+    tools = ScriptedTools()
+    tools.add("give", Gives(args))
+    tools.add("typed", input_schema=TYPED)
+    filled = {key: Ref("give", (key,)) for key in args}
+    done, _ = ran(tools, Step("give", "give"), Step("typed", "typed", filled))
+    failure = done.steps["typed"].error
+    assert failure is not None
+    assert (failure.code, failure.pointer) == (code, pointer)
+    assert tools.args_of("typed") == []
+    assert done.steps["typed"].attempts == 0
+
+
+@pytest.mark.parametrize(
+    ("result", "code"),
+    [
+        ({"count": "many"}, "result-schema"),
+        (None, "result-schema"),
+        ({"count": math.nan}, "result-type"),
+        ({"count": {1}}, "result-type"),
+        ("x" * 2_000, "result-too-large"),
+    ],
+)
+def test_a_result_of_the_wrong_shape_fails_the_step(result: object, code: str) -> None:
+    tools = ScriptedTools()
+    schema: Json = {"type": "object", "properties": {"count": {"type": "integer"}}}
+    tools.add("odd", Computes(lambda _: result), output_schema=schema)
+    done, _ = ran(tools, Step("odd", "odd"), result_size=1_000)
+    assert codes(done) == {"odd": code}
+
+
+def test_a_result_that_its_tool_changes_later_stays_as_it_was_given() -> None:
+    kept: list[dict[str, int]] = []
+
+    def grow(args: Arguments) -> object:
+        kept.append({"n": len(kept)})
+        kept[0]["n"] = 99 if len(kept) > 1 else 0
+        args.clear()
+        return kept
+
+    tools = ScriptedTools()
+    tools.add("grow", Computes(grow))
+    tools.add("spoil", Computes(lambda args: args.popitem()[1]))
+    done, _ = ran(
+        tools,
+        Step("a", "grow"),
+        Step("b", "grow", {"x": Ref("a")}, after=("a",)),
+        Step("c", "spoil", {"x": Ref("a")}, after=("b",)),
+        Step("d", "spoil", {"x": Ref("a")}, after=("c",)),
+    )
+    assert done.steps["a"].output == [{"n": 0}]
+    assert done.steps["b"].output == [{"n": 99}, {"n": 1}]
+    assert done.steps["c"].output == done.steps["d"].output == [{"n": 0}]
+
+
+def test_a_failed_item_fails_the_step_and_the_first_in_order_is_the_one_told() -> None:
+    async def test() -> None:
+        gate = asyncio.Event()
+        tools = ScriptedTools()
+        tools.add("work", Gives(0), Raises(ToolError("one"), until=gate), Raises(ToolError("two")))
+        task, _ = started(
+            tools, Step("s", "work", for_each=zeros(10)), concurrency=3, backoff_s=0.0
+        )
+        await tools.started("work", times=3)
+        for _ in range(5):
+            await asyncio.sleep(0)
+        gate.set()
+        done = await task
+        assert done.steps["s"].error == ("tool-error", "Item 1: one", "")
+        assert len(tools.calls) <= 4  # nothing starts behind a failure
+
+    in_loop(test)
+
+
+def test_with_continue_a_failed_item_leaves_null_in_its_place() -> None:
+    def work(args: Arguments) -> Json:
+        if args["x"] in (2, 3):
+            raise ToolError(f"not {args['x']}")
+        return args["x"]
+
+    tools = ScriptedTools()
+    tools.add("work", Computes(work))
+    step = Step("s", "work", {"x": Ref("item", ("v",))}, on_error="continue")
+    items: Json = [{"v": 1}, {"v": 2}, {}, {"v": 3}, {"v": 4}]
+    done, _ = ran(tools, Step("s", "work", step.args, for_each=Literal(items), on_error="continue"))
+    assert done.steps["s"].output == [1, None, None, None, 4]
+    assert done.steps["s"].error == ("tool-error", "Item 1: not 2", "")
+    assert done.succeeded
+
+
+@pytest.mark.parametrize(
+    ("value", "max_items", "limits", "code"),
+    [
+        ({"a": 1}, 1000, Limits(), "not-a-list"),
+        ("abc", 1000, Limits(), "not-a-list"),
+        ([1, 2, 3], 2, Limits(), "too-many-items"),
+        ([1, 2, 3], 1000, Limits(items=2), "too-many-items"),
+        ([1, 2, 3], 3, Limits(items=3, calls=2), "too-many-calls"),
+        ([1, 2, 3], 3, Limits(items=3, calls=3), None),
+    ],
+)
+def test_bounds_of_for_each_hold_before_the_first_call(
+    value: Json, max_items: int, limits: Limits, code: str | None
+) -> None:
+    tools = ScriptedTools()
+    tools.add("echo")
+    step = Step("s", "echo", {"x": Ref("item")}, for_each=Literal(value), max_items=max_items)
+    done, _ = ran(tools, step, limits=limits)
+    assert codes(done) == ({"s": code} if code else {})
+    assert len(tools.calls) == (0 if code else 3)
+
+
+def test_the_limit_of_calls_holds_over_the_run_and_counts_every_try() -> None:
+    tools = ScriptedTools()
+    tools.add("bad", Raises(ToolError("no")))
+    tools.add("good", Gives(1))
+    done, _ = ran(
+        tools,
+        Step("a", "bad", retries=5),
+        Step("b", "good", after=("a",)),
+        Step("c", "good"),
+        limits=Limits(calls=3),
+        concurrency=1,
+    )
+    assert len(tools.calls) == 3
+    assert codes(done) == {"a": "tool-error", "b": "upstream-failed"} or codes(done)["c"]
+    done, _ = ran(tools, *[Step(f"s{at}", "good") for at in range(3)], limits=Limits(calls=2))
+    assert codes(done) == {"s2": "too-many-calls"}
+
+
+def test_retries_repeat_read_only_and_idempotent_tools_only() -> None:
+    def attempts(
+        effects: Effects = Effects.READ, idempotent: bool = False
+    ) -> tuple[int, list[int]]:
+        tools = ScriptedTools()
+        outcomes = (Raises(ToolError("1")), Raises(ToolError("2")), Gives(3))
+        tools.add("t", *outcomes, effects=effects, idempotent=idempotent)
+        done, sink = ran(tools, Step("s", "t", retries=2), approval=Approval("x"))
+        return done.steps["s"].attempts, [event.attempt for event in sink.of(AttemptFailed)]
+
+    assert attempts() == (3, [1, 2])
+    assert attempts(effects=Effects.WRITE, idempotent=True) == (3, [1, 2])
+    assert attempts(effects=Effects.WRITE) == (1, [])
+
+
+def test_each_try_gets_the_arguments_anew() -> None:
+    seen: list[Arguments] = []
+
+    def spoil(args: Arguments) -> Json:
+        seen.append(dict(args))
+        args.clear()
+        if len(seen) < 3:
+            raise ToolError("again")
+        return 1
+
+    tools = ScriptedTools()
+    tools.add("spoil", Computes(spoil))
+    done, _ = ran(tools, Step("s", "spoil", {"x": Literal([1])}, retries=2))
+    assert done.succeeded
+    assert seen == [{"x": [1]}] * 3
+
+
+def test_a_call_that_takes_too_long_fails_its_step_and_is_cancelled() -> None:
+    async def test() -> None:
+        tools = ScriptedTools()
+        tools.add("hangs", Hangs())
+        tools.add("good", Gives(1, delay_s=0.05))
+        task, _ = started(
+            tools, Step("a", "hangs", timeout_s=0.01), Step("b", "good"), timeout_s=30.0
+        )
+        done = await task
+        assert codes(done) == {"a": "timeout"}
+        assert states(done)["b"] is StepState.SUCCEEDED
+        assert tools.cancelled == ["hangs"]
+
+    in_loop(test)
+
+
+def test_the_default_timeout_holds_for_each_try() -> None:
+    tools = ScriptedTools()
+    tools.add("t", Hangs(), Hangs(), Gives(3))
+    done, sink = ran(tools, Step("s", "t", retries=2), timeout_s=0.01)
+    assert done.steps["s"].output == 3
+    assert [event.failure.code for event in sink.of(AttemptFailed)] == ["timeout", "timeout"]
+
+
+def test_a_call_that_ignores_its_cancellation_is_left_behind_and_its_answer_discarded() -> None:
+    async def test() -> None:
+        release = asyncio.Event()
+        tools = ScriptedTools()
+        tools.add("deaf", Hangs(ignores_cancellation=True, until=release))
+        task, sink = started(tools, Step("s", "deaf", timeout_s=0.01), grace_s=0.01)
+        done = await task
+        assert codes(done) == {"s": "timeout"}
+        release.set()
+        await tools.idle()
+        assert sink.run == done
+
+    in_loop(test)
+
+
+def test_cancelling_a_run_cancels_every_call_and_says_so() -> None:
+    async def test() -> None:
+        tools = ScriptedTools()
+        tools.add("hangs", Hangs())
+        tools.add("good", Gives(1))
+        task, sink = started(
+            tools,
+            Step("done", "good"),
+            Step("a", "hangs", {"x": Ref("done")}),
+            Step("b", "hangs", for_each=Literal([1, 2])),
+            Step("c", "good", {"x": Ref("a")}),
+        )
+        await tools.started("hangs", times=3)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert tools.cancelled == ["hangs"] * 3
+        assert [event.step for event in sink.of(StepCancelled)] == ["a", "b", "c"]
+        assert sink.of(RunEnded)[-1].status is RunState.CANCELLED
+        assert states(sink.run)["done"] is StepState.SUCCEEDED
+        assert len(asyncio.all_tasks()) == 1
+
+    in_loop(test)
+
+
+def test_a_run_that_is_cancelled_ends_although_a_call_does_not() -> None:
+    async def test() -> None:
+        release = asyncio.Event()
+        tools = ScriptedTools()
+        tools.add("deaf", Hangs(ignores_cancellation=True, until=release))
+        task, sink = started(tools, Step("s", "deaf"), grace_s=30.0)
+        await tools.started("deaf")
+        task.cancel()
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        assert not task.done()
+        task.cancel()  # the second time it waits no longer
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert sink.run.status is RunState.CANCELLED
+        release.set()
+        await tools.idle()
+        assert sink.run.status is RunState.CANCELLED
+
+    in_loop(test)
+
+
+def test_nothing_starts_after_a_cancellation_not_even_another_try() -> None:
+    async def test() -> None:
+        tools = ScriptedTools()
+        tools.add("bad", Raises(ToolError("no")))
+        task, sink = started(tools, Step("s", "bad", retries=9), backoff_s=0.01)
+        await tools.started("bad")
+        assert sink.of(AttemptFailed)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        made = len(tools.calls)
+        await asyncio.sleep(0.03)
+        assert len(tools.calls) == made
+        assert states(sink.run) == {"s": "cancelled"}
+
+    in_loop(test)
+
+
+def test_a_listener_that_fails_does_not_break_the_run() -> None:
+    async def test() -> None:
+        told: list[str] = []
+        asyncio.get_running_loop().set_exception_handler(
+            lambda _, about: told.append(str(about["exception"]))
+        )
+        seen = 0
+
+        def listen(_: object) -> None:
+            nonlocal seen
+            seen += 1
+            if seen == 2:
+                raise OSError("the pipe is closed")
+
+        tools = ScriptedTools()
+        tools.add("good", Gives(1))
+        plan = execution_plan(Plan((Step("a", "good"), Step("b", "good", after=("a",)))))
+        done = await run(plan, tools.toolbox, on_event=listen)
+        assert done.succeeded
+        assert seen == 2
+        assert told == ["the pipe is closed"]
+
+    in_loop(test)
+
+
+def test_times_are_those_of_the_clock_that_is_given() -> None:
+    times = iter(range(100, 200))
+    tools = ScriptedTools()
+    tools.add("good", Gives(1))
+    done, _ = ran(tools, Step("s", "good"), clock=lambda: float(next(times)), run_id="r1")
+    assert (done.run, done.digest, done.started_at, done.ended_at) == ("r1", "x", 100.0, 103.0)
+    assert (done.steps["s"].started_at, done.steps["s"].ended_at) == (101.0, 102.0)
+
+
+def _tools_without(call: bool) -> Toolbox:
+    tools = ScriptedTools()
+    tools.add("good", Gives(1))
+    described = Tool("other", "", {"type": "object"}, effects=Effects.READ)
+    return tools.toolbox.with_tools(described) if call else tools.toolbox
+
+
+@pytest.mark.parametrize("described", [True, False])
+def test_a_tool_that_cannot_be_called_keeps_the_whole_plan_from_running(described: bool) -> None:
+    sink = RecordingSink()
+    plan = execution_plan(Plan((Step("a", "good"), Step("b", "other"))))
+    with pytest.raises(CannotRun, match="'other'"):
+        asyncio.run(run(plan, _tools_without(described), on_event=sink))
+    assert sink.events == []
+
+
+def test_more_steps_than_allowed_are_refused_and_as_many_as_allowed_are_not() -> None:
+    tools = ScriptedTools()
+    tools.add("good", Gives(1))
+    steps = [Step(f"s{at}", "good") for at in range(3)]
+    assert ran(tools, *steps, limits=Limits(steps=3))[0].succeeded
+    with pytest.raises(CannotRun, match="3 steps"):
+        ran(tools, *steps, limits=Limits(steps=2))
+    with pytest.raises(ValueError, match="At least one"):
+        ran(tools, *steps, concurrency=0)
+
+
+@pytest.mark.parametrize("effects", [Effects.WRITE, Effects.DESTRUCTIVE, Effects.UNKNOWN])
+@pytest.mark.parametrize("stated", [(), ("s",)])
+def test_a_plan_with_effects_needs_an_approval_of_this_very_plan(
+    effects: Effects, stated: tuple[str, ...]
+) -> None:
+    tools = ScriptedTools()
+    tools.add("write", Gives(1), effects=effects)
+    plan = execution_plan(Plan((Step("s", "write"),)), effects=stated, digest="d1")
+
+    def attempt(approval: Approval | None) -> bool:
+        return asyncio.run(run(plan, tools.toolbox, approval=approval)).succeeded
+
+    for approval in (None, Approval("d2")):
+        with pytest.raises(ApprovalRequired) as caught:
+            attempt(approval)
+        assert caught.value.digest == "d1"
+    assert tools.calls == []
+    assert attempt(approve(plan))
+
+
+def test_the_output_of_the_plan_has_null_where_a_step_failed() -> None:
+    tools = ScriptedTools()
+    tools.add("fail", Raises(ToolError("no")))
+    tools.add("good", Gives({"n": 1}))
+    output = Object((("bad", Ref("a")), ("good", Array((Ref("b", ("n",)), Literal(2))))))
+    done, _ = ran(tools, Step("a", "fail"), Step("b", "good"), output=output)
+    assert done.output == {"bad": None, "good": [1, 2]}
+    assert done.status is RunState.FAILED
+    done, _ = ran(tools, Step("b", "good"), output=Ref("b", ("x",)))
+    assert done.output is None
+    assert done.status is RunState.FAILED  # not a null that passes for a result
+
+
+def test_a_plan_without_steps_is_over_at_once() -> None:
+    done, _ = ran(ScriptedTools())
+    assert done.succeeded
+    assert done.output == {}
+
+
+def test_a_function_that_cannot_be_awaited_fails_its_step() -> None:
+    not_async: Any = dict[str, Json]
+    box = Toolbox([Tool("odd", "", {}, effects=Effects.READ, call=not_async)])
+    plan = execution_plan(Plan((Step("s", "odd"),)))
+    assert codes(asyncio.run(run(plan, box))) == {"s": "tool-error"}
+
+
+def test_steps_that_never_started_have_no_start() -> None:
+    tools = ScriptedTools()
+    tools.add("good", Gives(1))
+    done, sink = ran(tools, Step("a", "good"), Step("b", "good", {"x": Ref("a", ("no",))}))
+    assert [event.step for event in sink.of(StepStarted)] == ["a"]
+    assert [event.step for event in sink.of(StepFailed)] == ["b"]
+    assert done.steps["b"].started_at is None

@@ -1,0 +1,165 @@
+"""`load_tools`: what `--tools` takes."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from toolplan.sources.named import load_tools
+from toolplan.tools import ToolObjectError
+
+TOOLS = [{"name": "look", "description": "Look.", "input_schema": {"type": "object"}}]
+MODULE = """
+from toolplan.tools import Tool, Toolbox
+
+LOOK = Tool("look", "Look.", {"type": "object"})
+BOX = Toolbox([LOOK])
+MANY = (LOOK, Tool("see", "See.", {"type": "object"}))
+TWICE = [LOOK, LOOK]
+MIXED = [LOOK, 3]
+NUMBER = 3
+calls = 0
+
+
+def made():
+    global calls
+    calls += 1
+    return [LOOK]
+
+
+def picky(n):
+    return [LOOK]
+
+
+def broken():
+    raise RuntimeError("no database")
+
+
+async def later():
+    return [LOOK]
+
+
+class Shelf:
+    tools = [LOOK]
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Iterator[Path]:
+    path = list(sys.path)
+    modules = set(sys.modules)
+    (tmp_path / "shelf_of_tools.py").write_text(MODULE)
+    (tmp_path / "bad_shelf.py").write_text("1 / 0")
+    (tmp_path / "needy_shelf.py").write_text("import no_such_thing_at_all")
+    (tmp_path / "ending_shelf.py").write_text("raise SystemExit(3)")
+    yield tmp_path
+    sys.path[:] = path
+    for name in set(sys.modules) - modules:
+        del sys.modules[name]
+
+
+def write(folder: Path, text: str | bytes) -> str:
+    (folder / "tools.json").write_bytes(text if isinstance(text, bytes) else text.encode())
+    return "tools.json"
+
+
+@pytest.mark.parametrize("document", [TOOLS, {"tools": TOOLS}])
+def test_a_file_of_tool_objects_is_read(folder: Path, document: object) -> None:
+    assert list(load_tools(write(folder, json.dumps(document)), folder)) == ["look"]
+
+
+def test_a_byte_order_mark_does_no_harm(folder: Path) -> None:
+    assert list(load_tools(write(folder, "\ufeff" + json.dumps(TOOLS)), folder)) == ["look"]
+
+
+def test_an_absolute_path_is_read(folder: Path) -> None:
+    write(folder, json.dumps(TOOLS))
+    assert list(load_tools(str(folder / "tools.json"))) == ["look"]
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("[{", "not JSON"),
+        ("", "not JSON"),
+        (b"\xff\xfe", "not UTF-8"),
+        ("[" * 100_000, "not JSON"),
+        ("3", "list of tool objects"),
+        ("[3]", "must be an object"),
+        ('[{"description": "x"}]', "no 'name'"),
+        (json.dumps(TOOLS * 2), "Two tools are named 'look'"),
+        ('{"mcpServers": {}}', "MCP configuration"),
+        ('{"openapi": "3.1.0"}', "OpenAPI"),
+        ("1" * 5_000, "not JSON"),
+    ],
+)
+def test_a_file_that_cannot_be_used_is_named_with_the_reason(
+    folder: Path, text: str | bytes, told: str
+) -> None:
+    with pytest.raises(ToolObjectError, match=told) as caught:
+        load_tools(write(folder, text), folder)
+    assert "tools.json" in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("spec", "told"),
+    [
+        ("absent.json", "There is no file"),
+        ("deep/absent", "There is no file"),
+        (".", "folder"),
+        ("word", "neither a file nor"),
+        ("", "folder"),
+        ("a b:c", "neither a file nor"),
+    ],
+)
+def test_what_names_nothing_is_told(folder: Path, spec: str, told: str) -> None:
+    with pytest.raises(ToolObjectError, match=told):
+        load_tools(spec, folder)
+
+
+@pytest.mark.parametrize(
+    ("attribute", "names"),
+    [
+        ("LOOK", ["look"]),
+        ("BOX", ["look"]),
+        ("MANY", ["look", "see"]),
+        ("made", ["look"]),
+        ("Shelf.tools", ["look"]),
+    ],
+)
+def test_an_attribute_of_a_module_in_the_folder_gives_tools(
+    folder: Path, attribute: str, names: list[str]
+) -> None:
+    assert list(load_tools(f"shelf_of_tools:{attribute}", folder)) == names
+
+
+@pytest.mark.parametrize(
+    ("spec", "told"),
+    [
+        ("no_such_shelf:X", "There is no module 'no_such_shelf'"),
+        ("shelf_of_tools.inner:X", "There is no module 'shelf_of_tools.inner'"),
+        ("shelf_of_tools:LOOKS", "no 'LOOKS'. Did you mean 'LOOK'"),
+        ("shelf_of_tools:NUMBER", "of type int"),
+        ("shelf_of_tools:MIXED", "holds int"),
+        ("shelf_of_tools:TWICE", "Two tools"),
+        ("shelf_of_tools:picky", "needs arguments"),
+        ("shelf_of_tools:broken", "RuntimeError: no database"),
+        ("shelf_of_tools:later", "coroutine"),
+        ("bad_shelf:X", "ZeroDivisionError"),
+        ("needy_shelf:X", "needs 'no_such_thing_at_all'"),
+        ("ending_shelf:X", "SystemExit"),
+    ],
+)
+def test_an_attribute_that_gives_no_tools_is_told(folder: Path, spec: str, told: str) -> None:
+    with pytest.raises(ToolObjectError, match=told):
+        load_tools(spec, folder)
+
+
+def test_the_current_folder_is_importable(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder)
+    assert list(load_tools("shelf_of_tools:BOX")) == ["look"]

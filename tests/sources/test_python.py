@@ -1,0 +1,378 @@
+"""`@tool`: a Python function becomes a tool."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import threading
+import time
+from dataclasses import dataclass
+from datetime import date, datetime
+from enum import StrEnum
+from typing import Annotated, Any, Literal
+
+import pytest
+from pydantic import BaseModel, Field
+
+from toolplan.path import Json
+from toolplan.sources.python import tool
+from toolplan.tools import Effects, Tool, ToolError, ToolObjectError
+
+Limit = Annotated[int, Field(ge=1, le=100, description="How many at most.")]
+REQUEST: contextvars.ContextVar[str] = contextvars.ContextVar("request", default="none")
+
+
+class Colour(StrEnum):
+    RED = "red"
+    BLUE = "blue"
+
+
+@dataclass
+class Size:
+    width: int
+    height: int = 1
+
+
+class Parcel(BaseModel):
+    id: str
+    sent: date
+    weight: float = 1.5
+
+
+def call(made: Tool, **arguments: Json) -> Json:
+    assert made.call is not None
+    return asyncio.run(_awaited(made, arguments))
+
+
+async def _awaited(made: Tool, arguments: dict[str, Json]) -> Json:
+    assert made.call is not None
+    return await made.call(arguments)
+
+
+def properties(schema: Json) -> dict[str, Any]:
+    assert isinstance(schema, dict)
+    found = schema["properties"]
+    assert isinstance(found, dict)
+    return found
+
+
+def test_a_bare_decorator_reads_name_description_and_schemas() -> None:
+    @tool
+    def parcels_list(colour: Colour, limit: Limit = 10) -> list[str]:
+        """List the parcels
+        of a colour.
+
+        Not shown.
+        """
+        return [f"{colour.value}{n}" for n in range(limit)]
+
+    assert isinstance(parcels_list, Tool)
+    assert parcels_list.name == "parcels_list"
+    assert parcels_list.description == "List the parcels of a colour."
+    assert parcels_list.effects is Effects.UNKNOWN
+    assert parcels_list.unusable is None
+    assert parcels_list.raw_input == {
+        "type": "object",
+        "$defs": {"Colour": {"enum": ["red", "blue"], "title": "Colour", "type": "string"}},
+        "properties": {
+            "colour": {"$ref": "#/$defs/Colour"},
+            "limit": {
+                "type": "integer",
+                "minimum": 1,
+                "maximum": 100,
+                "default": 10,
+                "description": "How many at most.",
+            },
+        },
+        "required": ["colour"],
+        "additionalProperties": False,
+    }
+    assert parcels_list.raw_output == {"type": "array", "items": {"type": "string"}}
+    assert call(parcels_list, colour="red", limit=2) == ["red0", "red1"]
+
+
+@pytest.mark.parametrize("effects", ["read", "write", "destructive"])
+def test_effects_are_as_stated(effects: Literal["read", "write", "destructive"]) -> None:
+    @tool(name="other", effects=effects, idempotent=True, description="Said here.")
+    def named() -> None: ...
+
+    assert named.name == "other"
+    assert named.description == "Said here."
+    assert named.effects.value == effects
+    assert named.idempotent
+
+
+def test_hints_stand_at_the_root_of_the_input_schema() -> None:
+    @tool(effects="read", hints={"x-entity": "parcel", "x-aliases": ["parcels"]})
+    def parcels_list() -> list[str]:
+        return []
+
+    assert isinstance(parcels_list.raw_input, dict)
+    assert parcels_list.raw_input["x-entity"] == "parcel"
+    assert parcels_list.aliases == ("parcels",)
+
+
+def test_stated_schemas_replace_those_of_the_hints() -> None:
+    stated_input: Json = {"type": "object", "properties": {"n": {"type": "integer"}}}
+    stated_output: Json = {"type": "integer", "minimum": 0}
+
+    @tool(input_schema=stated_input, output_schema=stated_output)
+    def double(n: int) -> int:
+        return 2 * n
+
+    assert double.raw_input == stated_input
+    assert double.raw_output == stated_output
+    assert call(double, n=4) == 8
+
+
+def test_arguments_reach_the_function_as_its_hints_say() -> None:
+    seen: list[object] = []
+
+    @tool
+    def look(day: date, at: datetime, size: Size, colour: Colour, days: set[date]) -> None:
+        seen.extend([day, at, size, colour, days])
+
+    call(
+        look,
+        day="2025-10-12",
+        at="2025-10-12T10:30:00",
+        size={"width": 3},
+        colour="blue",
+        days=["2025-01-01"],
+    )
+    assert seen == [
+        date(2025, 10, 12),
+        datetime(2025, 10, 12, 10, 30),
+        Size(3, 1),
+        Colour.BLUE,
+        {date(2025, 1, 1)},
+    ]
+
+
+def test_defaults_are_filled_in_and_optional_arguments_may_be_null() -> None:
+    @tool
+    def show(a: int | None, b: str = "x", c: int = Field(7, ge=1)) -> list[object]:
+        return [a, b, c]
+
+    assert call(show, a=None) == [None, "x", 7]
+    assert properties(show.raw_input)["a"] == {"anyOf": [{"type": "integer"}, {"type": "null"}]}
+    assert properties(show.raw_input)["c"] == {"type": "integer", "default": 7, "minimum": 1}
+
+
+def test_parameters_may_have_names_that_models_use_themselves() -> None:
+    @tool
+    def odd(schema: str, model_config: int, copy: bool, _private: str, json: str) -> str:
+        return f"{schema}{model_config}{copy}{_private}{json}"
+
+    names = ["schema", "model_config", "copy", "_private", "json"]
+    assert list(properties(odd.raw_input)) == names
+    assert call(odd, schema="s", model_config=1, copy=True, _private="p", json="j") == "s1Truepj"
+
+
+def test_a_stated_alias_is_the_name_of_the_argument() -> None:
+    @tool
+    def way(from_: Annotated[str, Field(alias="from")], to: str) -> str:
+        return f"{from_}-{to}"
+
+    assert list(properties(way.raw_input)) == ["from", "to"]
+    assert call(way, **{"from": "Kiel", "to": "Bonn"}) == "Kiel-Bonn"
+
+
+def test_extra_keywords_of_fields_stand_in_the_schema() -> None:
+    @tool
+    def parcels_list(
+        since: Annotated[date, Field(json_schema_extra={"x-role": "range.start"})],
+    ) -> list[str]:
+        return [since.isoformat()]
+
+    assert properties(parcels_list.raw_input)["since"] == {
+        "type": "string",
+        "format": "date",
+        "x-role": "range.start",
+    }
+
+
+def test_arguments_that_do_not_fit_are_a_tool_error() -> None:
+    @tool
+    def show(day: date) -> str:
+        return day.isoformat()
+
+    with pytest.raises(ToolError, match="day: "):
+        call(show, day="last week")
+    with pytest.raises(ToolError, match="other: "):
+        call(show, day="2025-10-12", other=1)
+
+
+def test_results_are_plain_json() -> None:
+    @tool
+    def parcels_get(id: str) -> dict[str, Parcel | Size | float | None]:
+        sent = date(2025, 10, 12)
+        return {"parcel": Parcel(id=id, sent=sent), "size": Size(2), "no": float("nan"), "n": None}
+
+    assert call(parcels_get, id="P1") == {
+        "parcel": {"id": "P1", "sent": "2025-10-12", "weight": 1.5},
+        "size": {"width": 2, "height": 1},
+        "no": None,
+        "n": None,
+    }
+
+
+def test_a_result_that_is_not_what_the_hint_says_is_a_tool_error() -> None:
+    def wrong() -> Any:
+        return ["one"]
+
+    @tool
+    def count() -> list[int]:
+        return wrong()
+
+    with pytest.raises(ToolError, match="not what the tool declares"):
+        call(count)
+
+
+def test_without_a_return_hint_no_output_is_declared_and_anything_plain_is_given() -> None:
+    def bare(n: int) -> object:
+        return {"n": n, "when": date(2025, 1, 2), "nan": float("inf")}
+
+    del bare.__annotations__["return"]
+    made = tool(bare)
+    assert made.raw_output is None
+    assert call(made, n=3) == {"n": 3, "when": "2025-01-02", "nan": None}
+
+
+def test_a_function_that_returns_nothing_gives_null() -> None:
+    @tool
+    def noted(text: str) -> None:
+        assert text
+
+    assert noted.raw_output == {"type": "null"}
+    assert call(noted, text="x") is None
+
+
+def test_a_result_that_json_cannot_say_is_a_tool_error() -> None:
+    @tool
+    def thing() -> object:
+        return object()
+
+    with pytest.raises(ToolError, match="JSON"):
+        call(thing)
+
+
+def test_coroutine_functions_are_awaited_in_the_loop() -> None:
+    @tool
+    async def thread_name(pause: float) -> str:
+        await asyncio.sleep(pause)
+        return threading.current_thread().name
+
+    assert call(thread_name, pause=0) == threading.current_thread().name
+
+
+def test_objects_with_a_call_method_can_be_tools() -> None:
+    class Adder:
+        def __init__(self, base: int) -> None:
+            self.base = base
+
+        async def __call__(self, n: int) -> int:
+            return self.base + n
+
+    assert call(tool(name="add")(Adder(2)), n=3) == 5
+    with pytest.raises(ToolObjectError, match="name"):
+        tool(Adder(2))
+
+
+def test_other_functions_run_in_a_thread_with_the_context_of_the_caller() -> None:
+    @tool
+    def where() -> list[str]:
+        return [threading.current_thread().name, REQUEST.get()]
+
+    async def ask() -> Json:
+        REQUEST.set("r-1")
+        assert where.call is not None
+        return await where.call({})
+
+    result = asyncio.run(ask())
+    assert result != [threading.current_thread().name, "r-1"]
+    assert isinstance(result, list)
+    assert result[1] == "r-1"
+
+
+def test_blocking_calls_overlap() -> None:
+    together = threading.Barrier(3, timeout=20)
+
+    @tool
+    def meet() -> bool:
+        together.wait()
+        return True
+
+    async def ask() -> list[Json]:
+        assert meet.call is not None
+        return await asyncio.gather(*(meet.call({}) for _ in range(3)))
+
+    assert asyncio.run(ask()) == [True, True, True]
+
+
+def test_a_cancelled_call_is_left_at_once() -> None:
+    go_on = threading.Event()
+
+    @tool
+    def hang() -> None:
+        go_on.wait(20)
+
+    async def ask() -> float:
+        assert hang.call is not None
+        started = time.monotonic()
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(hang.call({}), 0.05)
+        return time.monotonic() - started
+
+    try:
+        assert asyncio.run(ask()) < 10
+    finally:
+        go_on.set()
+
+
+@pytest.mark.parametrize("error", [ValueError("no"), KeyError("k"), StopIteration()])
+def test_what_a_function_raises_comes_through(error: Exception) -> None:
+    @tool
+    def fail() -> None:
+        raise error
+
+    with pytest.raises((ValueError, KeyError, RuntimeError)):
+        call(fail)
+
+
+def test_functions_that_no_schema_can_describe_are_refused() -> None:
+    def many(*values: int) -> None: ...
+    def named(**values: int) -> None: ...
+    def placed(value: int, /) -> None: ...
+
+    for function, name in ((many, "values"), (named, "values"), (placed, "value")):
+        with pytest.raises(ToolObjectError, match=f"{function.__name__}.*{name}"):
+            tool(function)
+
+
+def test_a_parameter_without_a_hint_is_refused_by_name() -> None:
+    def bare(left: int, right: int) -> int:
+        return left + right
+
+    del bare.__annotations__["right"]
+    with pytest.raises(ToolObjectError, match="'right' has no type hint"):
+        tool(bare)
+
+
+def test_hints_that_have_no_schema_are_refused() -> None:
+    class Opaque: ...
+
+    def look(thing: Opaque) -> None: ...
+    def give() -> Opaque: ...
+
+    for function in (look, give):
+        with pytest.raises(ToolObjectError, match=function.__name__):
+            tool(function)
+
+
+def test_hints_that_name_nothing_are_refused() -> None:
+    def look(thing: int) -> None: ...
+
+    look.__annotations__["thing"] = "NoSuchThing"
+    with pytest.raises(ToolObjectError, match="NoSuchThing"):
+        tool(look)

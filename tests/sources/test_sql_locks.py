@@ -1,0 +1,242 @@
+"""The tool `sql` reads its tables and nothing else, whatever the statement."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.sources.sql_support import ROWS, SHIPMENTS, SQL, check, run
+from toolplan.path import Json
+from toolplan.sources.sql import SqlLimits, sql_tool
+from toolplan.tools import ToolError
+
+FOREVER = "SELECT count(*) AS n FROM range(10000000) a, range(10000000) b WHERE a.range*b.range%7=3"
+
+HOSTILE = [
+    # other statements
+    ("DELETE FROM t", "Only SELECT"),
+    ("DROP TABLE t", "Only SELECT"),
+    ("INSERT INTO t VALUES (1)", "Only SELECT"),
+    ("UPDATE t SET id = 'x'", "Only SELECT"),
+    ("CREATE TABLE u AS SELECT 1", "Only SELECT"),
+    ("ATTACH 'x.db'", "Only SELECT"),
+    ("DETACH memory", "Only SELECT"),
+    ("COPY t TO 'out.csv'", "Only SELECT"),
+    ("COPY (SELECT 1) TO 'out.csv'", "Only SELECT"),
+    ("EXPORT DATABASE 'folder'", ""),
+    ("IMPORT DATABASE 'folder'", ""),
+    ("INSTALL httpfs", "Only SELECT"),
+    ("LOAD httpfs", "Only SELECT"),
+    ("PRAGMA version", "Only SELECT"),
+    ("PRAGMA table_info('t')", "Only SELECT"),
+    ("SET memory_limit = '100GB'", "Only SELECT"),
+    ("RESET memory_limit", "Only SELECT"),
+    ("SET VARIABLE x = 1", "Only SELECT"),
+    ("CALL pragma_version()", "Only SELECT"),
+    ("EXPLAIN SELECT 1", "Only SELECT"),
+    ("EXPLAIN ANALYZE SELECT 1", "Only SELECT"),
+    ("CHECKPOINT", ""),
+    ("BEGIN", ""),
+    ("USE memory", ""),
+    ("PREPARE p AS SELECT 1", ""),
+    ("EXECUTE p", ""),
+    ("VACUUM", ""),
+    ("CREATE SECRET s (TYPE s3)", ""),
+    ("CREATE MACRO f(x) AS x", ""),
+    ("SELECT 1; SELECT 2", "one statement"),
+    ("SELECT 1; DROP VIEW t", "one statement"),
+    ("", "one statement"),
+    (";;", "one statement"),
+    ("-- nothing", "one statement"),
+    ("DESCRIBE t", "DESCRIBE"),
+    ("SHOW TABLES", "SHOW"),
+    ("SUMMARIZE t", "SUMMARIZE"),
+    ("SELECT * FROM (DESCRIBE t)", "DESCRIBE"),
+    ("WITH x AS (INSERT INTO t VALUES (1) RETURNING *) SELECT * FROM x", "INSERT"),
+    ("WITH x AS (DELETE FROM t RETURNING *) SELECT * FROM x", ""),
+    ("PIVOT t ON carrier USING count(*)", "PIVOT"),
+    # files and the network
+    ("SELECT * FROM 'data.csv'", "no table"),
+    ("SELECT * FROM '/etc/passwd'", "no table"),
+    ('SELECT * FROM "data.parquet"', "no table"),
+    ("SELECT * FROM 'https://example.org/x.parquet'", "no table"),
+    ("SELECT * FROM read_csv('/etc/passwd')", "read_csv"),
+    ("SELECT * FROM read_csv_auto('/etc/passwd')", "read_csv_auto"),
+    ("SELECT * FROM read_text('/etc/passwd')", "read_text"),
+    ("SELECT * FROM read_blob('/etc/passwd')", "read_blob"),
+    ("SELECT * FROM read_json('/etc/passwd')", "read_json"),
+    ("SELECT * FROM read_parquet('x')", "read_parquet"),
+    ("SELECT * FROM parquet_scan('x')", "parquet_scan"),
+    ("SELECT * FROM sniff_csv('/etc/passwd')", "sniff_csv"),
+    ("SELECT * FROM glob('/*')", "glob"),
+    ("SELECT id FROM t WHERE id IN (SELECT file FROM glob('/*'))", "glob"),
+    ("WITH x AS (SELECT * FROM glob('/*')) SELECT * FROM x", "glob"),
+    # the program and its settings
+    ("SELECT * FROM duckdb_settings()", "duckdb_settings"),
+    ("SELECT * FROM duckdb_secrets()", "duckdb_secrets"),
+    ("SELECT * FROM duckdb_extensions()", "duckdb_extensions"),
+    ("SELECT * FROM duckdb_functions()", "duckdb_functions"),
+    ("SELECT * FROM information_schema.tables", "no table"),
+    ("SELECT * FROM pg_catalog.pg_tables", "no table"),
+    ("SELECT * FROM sqlite_master", "no table"),
+    ("SELECT * FROM duckdb_tables", "no table"),
+    ("SELECT * FROM memory.main.t", "no table"),
+    ('SELECT * FROM "rows of t"', "no table"),
+    ("SELECT * FROM rows", "no table"),
+    ("SELECT current_setting('memory_limit')", "current_setting"),
+    ("SELECT getenv('HOME')", "getenv"),
+    ("SELECT getvariable('x')", "getvariable"),
+    ("SELECT version()", "version"),
+    ("SELECT pg_sleep(100)", "pg_sleep"),
+    ("SELECT sleep_ms(100000)", "sleep_ms"),
+    ("SELECT write_log('x')", "write_log"),
+    ("SELECT nextval('s')", "nextval"),
+    ("SELECT json_serialize_plan('SELECT 1')", "json_serialize_plan"),
+    ("SELECT * FROM json_execute_serialized_sql('{}')", "json_execute_serialized_sql"),
+    ("SELECT * FROM query('SELECT 1')", "query"),
+    ("SELECT * FROM query_table('t')", "query_table"),
+    ("SELECT main.getenv('HOME')", "getenv"),
+    ("SELECT system.main.current_setting('threads')", "current_setting"),
+    ("SELECT id.current_setting() FROM t", "current_setting"),
+    # the clock and chance
+    ("SELECT now()", "clock"),
+    ("SELECT current_date", "clock"),
+    ("SELECT current_timestamp", "clock"),
+    ("SELECT today()", "clock"),
+    ("SELECT ago(INTERVAL 1 DAY)", "clock"),
+    ("SELECT current_localtimestamp()", "clock"),
+    ("SELECT random()", "each time"),
+    ("SELECT uuid()", "each time"),
+    ("SELECT id FROM t USING SAMPLE 1", "sample"),
+    ("SELECT id FROM t TABLESAMPLE 10%", "sample"),
+    ("SELECT id FROM t WHERE id = ?", "parameters"),
+    ("SELECT id FROM t WHERE id = $x", "parameters"),
+    # memory that no limit counts
+    ("SELECT repeat('x', 1000000000)", "repeat"),
+    ("SELECT lpad('x', 1000000000, 'y')", "lpad"),
+    ("SELECT rpad('x', pieces, 'y') FROM t", "rpad"),
+    ("SELECT printf('%1000000000d', 1)", "printf"),
+    ("SELECT format('{:>1000000000}', 1)", "format"),
+    ("SELECT format('{:>{}}', 1, 1000000000)", "format"),
+    ("SELECT list_resize([1], 1000000000)", "list_resize"),
+    ("SELECT range(1000000000)", "range"),
+    ("SELECT bar(1, 0, 1, 1000000000)", "bar"),
+    ("SELECT " + "(" * 5_000 + "1" + ")" * 5_000, ""),
+]
+
+
+@pytest.mark.parametrize(("sql", "told"), HOSTILE, ids=[sql[:60] for sql, _ in HOSTILE])
+def test_a_hostile_statement_is_a_problem_of_the_plan(sql: str, told: str) -> None:
+    found = check(sql, {"t": SHIPMENTS})
+    assert found.schema is None
+    assert [pointer for pointer, _ in found.problems] == ["/sql"] * len(found.problems)
+    assert any(told in message for _, message in found.problems)
+    assert all("\n" not in message and len(message) < 400 for _, message in found.problems)
+
+
+@pytest.mark.parametrize(("sql", "told"), HOSTILE[::6], ids=[sql[:60] for sql, _ in HOSTILE[::6]])
+def test_a_hostile_statement_that_was_not_checked_fails_its_step(sql: str, told: str) -> None:
+    with pytest.raises(ToolError) as caught:
+        run(sql, {"t": ROWS})
+    assert told in str(caught.value)
+
+
+def test_a_file_beside_the_program_is_out_of_reach(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "t.csv").write_text("a\n1\n")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ToolError):
+        run("SELECT * FROM 't.csv'", {})
+    assert os.listdir(tmp_path) == ["t.csv"]
+
+
+def test_python_variables_are_no_tables() -> None:
+    rows = [{"a": 1}]
+    assert rows
+    with pytest.raises(ToolError, match="no table 'rows'"):
+        run("SELECT * FROM rows", {})
+
+
+def test_problems_are_reported_all_at_once() -> None:
+    found = check("SELECT now(), foo(id) FROM t, x", {"t": SHIPMENTS})
+    assert len(found.problems) == 3
+
+
+def test_too_many_rows_fail_the_step_and_are_not_cut() -> None:
+    tool = sql_tool(SqlLimits(rows=5))
+    assert len(run("SELECT id FROM t LIMIT 5", {"t": ROWS}, tool=tool)) == 5
+    with pytest.raises(ToolError, match="more than 5 rows"):
+        run("SELECT id FROM t", {"t": ROWS}, tool=tool)
+
+
+def test_too_much_memory_fails_the_step() -> None:
+    tool = sql_tool(SqlLimits(memory_mb=64))
+    with pytest.raises(ToolError, match=r"[Mm]emory|allocate"):
+        run("SELECT list(range) AS all FROM range(100000000)", {}, tool=tool)
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        FOREVER,
+        "WITH RECURSIVE r AS (SELECT 1 a UNION ALL SELECT a + 1 FROM r) SELECT max(a) AS n FROM r",
+    ],
+)
+def test_a_statement_that_never_ends_is_stopped(sql: str) -> None:
+    tool = sql_tool(SqlLimits(seconds=0.2))
+    started = time.monotonic()
+    with pytest.raises(ToolError, match=r"longer than 0\.2 s"):
+        run(sql, {}, tool=tool)
+    assert time.monotonic() - started < 15
+
+
+def test_cancelling_the_call_stops_the_statement() -> None:
+    async def ask() -> float:
+        assert SQL.call is not None
+        call = asyncio.ensure_future(SQL.call({"sql": FOREVER}))
+        await asyncio.sleep(0.3)
+        started = time.monotonic()
+        call.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await call
+        return time.monotonic() - started
+
+    assert asyncio.run(ask()) < 10
+
+
+def test_cancelling_many_calls_stops_those_that_wait_too() -> None:
+    async def ask() -> list[Json | BaseException]:
+        assert SQL.call is not None
+        calls = [asyncio.ensure_future(SQL.call({"sql": FOREVER})) for _ in range(34)]
+        await asyncio.sleep(0.2)
+        for call in calls:
+            call.cancel()
+        return await asyncio.gather(*calls, return_exceptions=True)
+
+    found = asyncio.run(ask())
+    assert all(isinstance(each, asyncio.CancelledError) for each in found)
+
+
+def test_calls_do_not_see_each_other() -> None:
+    async def ask() -> list[Json]:
+        assert SQL.call is not None
+        return await asyncio.gather(
+            *(
+                SQL.call({"sql": "SELECT sum(n) AS s FROM t", "tables": {"t": [{"n": n}]}})
+                for n in range(8)
+            )
+        )
+
+    sums = [{"data": [{"s": n}], "count": 1} for n in range(8)]
+    assert asyncio.run(ask()) == sums
+
+
+def test_checking_reads_no_rows_and_ends_even_for_statements_that_do_not() -> None:
+    found = check(FOREVER)
+    assert found.problems == ()
+    assert found.schema is not None
