@@ -86,6 +86,46 @@ def to_text(plan: Plan | ExecutionPlan, dialect: str = "toolplan") -> str:
     return DIALECTS[dialect].print(plan.plan if isinstance(plan, ExecutionPlan) else plan)
 
 
+class Examined(NamedTuple):
+    """A text read, mended and checked, for someone who does not want to run it.
+
+    `plan` is the plan as far as it could be read, with every safe fix applied; None where nothing
+    could be read. `diagnostics` describe the text as it was written. `unchecked_references` counts
+    the references that no schema could speak for.
+    """
+
+    plan: Plan | None
+    diagnostics: tuple[Diagnostic, ...]
+    unchecked_references: int
+
+
+def examine(
+    text: str,
+    dialect: str = "toolplan",
+    tools: Tools | None = None,
+    *,
+    limits: Limits = Limits(),
+    policy: Policy = Policy(),
+    rules: Sequence[Rule] = RULES,
+) -> Examined:
+    """Read `text`, mend what can be mended safely, and give all that was wrong with it.
+
+    `tools` None checks structure only.
+
+    Raises:
+        KeyError: there is no such dialect.
+    """
+    parsed = parse(text, dialect, tools, limits=limits)
+    if parsed.plan is None:
+        return Examined(None, parsed.diagnostics, 0)
+    mended = mend(parsed.plan, tools, policy=policy, rules=rules)
+    # what could not be read has a stand-in, about which nothing more is to be said
+    unread = {each.pointer for each in parsed.diagnostics if each.blocks}
+    found = (each for each in mended.diagnostics if each.pointer not in unread)
+    unchecked = _facts(mended.plan, tools, policy).unchecked
+    return Examined(mended.plan, (*parsed.diagnostics, *found), unchecked)
+
+
 def compile_plan(
     text: str,
     dialect: str = "toolplan",
@@ -95,22 +135,19 @@ def compile_plan(
     policy: Policy = Policy(),
     rules: Sequence[Rule] = RULES,
 ) -> Compiled:
-    """Parse and check `text`, and mend what can be mended safely.
+    """Parse and check `text`, mend what can be mended safely, and make it ready to run.
 
     Raises:
         KeyError: there is no such dialect.
     """
     known = toolbox(tools)
-    parsed = DIALECTS[dialect].parse(text, known.signatures, limits)
-    if parsed.plan is None:
-        return Compiled(None, parsed.diagnostics, None, 0)
-    mended = mend(parsed.plan, known, policy=policy, rules=rules)
-    diagnostics = (*parsed.diagnostics, *mended.diagnostics)
-    facts = _facts(mended.plan, known, policy)
+    draft, diagnostics, unchecked = examine(
+        text, dialect, known, limits=limits, policy=policy, rules=rules
+    )
     plan = None
-    if not any(each.blocks for each in diagnostics):
-        plan = _execution_plan(facts, known, policy)
-    return Compiled(plan, diagnostics, mended.plan, facts.unchecked)
+    if draft is not None and not any(each.blocks for each in diagnostics):
+        plan = _execution_plan(_facts(draft, known, policy), known, policy)
+    return Compiled(plan, diagnostics, draft, unchecked)
 
 
 class Mended(NamedTuple):
@@ -147,6 +184,13 @@ def mend(
         plan,
         tuple(each if key in left else replace(each, fixed=True) for key, each in told.items()),
     )
+
+
+def output_schemas(plan: Plan, tools: Tools) -> dict[str, Json]:
+    """Give the JSON Schema of what each step gives, by step id, where the tools say it."""
+    facts = Facts(plan, toolbox(tools))
+    known = ((step.id, facts.output(step.id)) for step in plan.steps)
+    return {name: schema.document for name, schema in known if schema is not None}
 
 
 def toolbox(tools: Tools) -> Toolbox:

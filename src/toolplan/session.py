@@ -10,7 +10,7 @@ import time
 import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from datetime import date
+from datetime import UTC, date, datetime
 from typing import Final, TypeAlias
 
 from toolplan.answer import Answer, FactFunction, answer
@@ -145,6 +145,7 @@ class Session:
                     compiled = compile_plan(
                         text, dialect, tools=self.tools, limits=self.limits, policy=self.policy
                     )
+                    compiled = _dated(compiled, self._clock())
                     attempt = Attempt(proposal, compiled.diagnostics)
                     asked = replace(asked, compiled=compiled, attempts=(*asked.attempts, attempt))
                     if compiled.plan is not None:
@@ -180,6 +181,16 @@ class Session:
         said = answer(plan, ended, schemas=output_schemas(plan.plan, self.tools), facts=self.facts)
         last = asked.attempts[-1]._replace(events=tuple(events))
         return replace(asked, run=ended, answer=said, attempts=(*asked.attempts[:-1], last))
+
+
+def _dated(compiled: Compiled, now: float) -> Compiled:
+    """Give `compiled` with the time of its making, which is advice and no part of the digest."""
+    if compiled.plan is None:
+        return compiled
+    created = datetime.fromtimestamp(now, UTC).isoformat(timespec="milliseconds")
+    plan = compiled.plan.plan
+    dated = replace(plan, metadata={**plan.metadata, "created_at": created.replace("+00:00", "Z")})
+    return compiled._replace(plan=replace(compiled.plan, plan=dated), draft=dated)
 
 
 def _question(text: str, today: date | str) -> Question:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import date
 from enum import StrEnum
 from functools import cached_property
 from typing import TypeAlias, cast
@@ -226,8 +227,20 @@ class Toolbox(Mapping[str, Tool]):
         """Give the name of the tool that has `name` as an alias, or None."""
         return self._aliases.get(name)
 
+    def on_day(self, today: date, rows: int | None = None) -> Toolbox:
+        """Give the same tools over data that ends on `today`, about `rows` of them.
+
+        This one, where the tools have data of their own; tools over made-up data override it.
+
+        Raises:
+            ToolObjectError: `rows` is given, and the data is not made up.
+        """
+        if rows is not None:
+            raise ToolObjectError("The number of rows can be set only for data that is made up.")
+        return self
+
     def with_tools(self, *more: Tool) -> Toolbox:
-        """Give a toolbox that holds `more` besides."""
+        """Give a toolbox that holds `more` besides (and that has no other days: `on_day`)."""
         return Toolbox([*self._tools.values(), *more])
 
 

@@ -1,0 +1,351 @@
+"""The commands, as a user meets them: what is printed where, and the exit code."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from toolplan.cli import main
+from toolplan.rules import RULES, SYNTAX_PAGES
+
+TODAY = "2025-10-12"
+
+
+class Said(NamedTuple):
+    """What a command printed, and its exit code."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        """What it printed on standard output, read as JSON."""
+        return json.loads(self.out)
+
+
+Call = Callable[..., Said]
+
+
+@pytest.fixture
+def call(capsys: pytest.CaptureFixture[str]) -> Call:
+    def run(*words: str) -> Said:
+        with pytest.raises(SystemExit) as ended:
+            main(list(words))
+        captured = capsys.readouterr()
+        assert "Traceback" not in captured.err + captured.out
+        code = ended.value.code
+        return Said(code if isinstance(code, int) else 1, captured.out, captured.err)
+
+    return run
+
+
+@pytest.fixture
+def plan_file(tmp_path: Path) -> Callable[[object], str]:
+    def write(document: object) -> str:
+        path = tmp_path / "plan.json"
+        text = document if isinstance(document, str) else json.dumps(document, indent=1)
+        path.write_text(text, "utf-8")
+        return str(path)
+
+    return write
+
+
+GOOD = {
+    "toolplan": 1,
+    "steps": [
+        {"id": "f", "tool": "facilities_list", "args": {"location": "Berlin"}},
+        {"id": "s", "tool": "shipments_list", "args": {"facility_id": "${f.data[*].id}"}},
+    ],
+}
+DEMO = ("--tools", "toolplan.demo:TOOLS")
+
+
+def test_ask_shows_the_plan_and_answers(call: Call) -> None:
+    said = call("ask", "Get contaminated shipments from last week", "--today", TODAY)
+    assert said.code == 0
+    assert "shipments_list" in said.out
+    assert re.search(r"\d+ shipments were found", said.out)
+    assert "demo" in said.err
+    assert "\x1b" not in said.out  # no colour when piped
+
+
+def test_ask_json_is_the_run_with_its_answer(call: Call) -> None:
+    said = call("ask", "facilities in Berlin", "--today", TODAY, "--json")
+    assert said.code == 0
+    assert said.json.keys() == {"run", "status", "steps", "output", "answer"}
+    assert said.json["status"] == "succeeded"
+    step = next(iter(said.json["steps"].values()))
+    assert step.keys() == {"state", "output", "error", "started_at", "ended_at", "attempts"}
+
+
+def test_the_same_day_always_has_the_same_rows(call: Call) -> None:
+    once = call("ask", "shipments from last week", "--today", TODAY, "--json").json
+    again = call("ask", "shipments from last week", "--today", TODAY, "--json").json
+    assert once["output"] == again["output"]
+
+
+def test_ask_plan_only_runs_nothing(call: Call) -> None:
+    said = call("ask", "facilities in Berlin", "--plan-only", "--json")
+    assert said.code == 0
+    assert said.json["steps"][0]["tool"] == "facilities_list"
+
+
+@pytest.mark.parametrize("command", ["ask", "plan"])
+def test_what_is_not_understood_is_named(call: Call, command: str) -> None:
+    """F000-41."""
+    said = call(command, "weather in Berlin", "--today", TODAY, "--json")
+    assert said.code == 1
+    clarification = said.json["clarification"]
+    assert clarification.keys() == {"question", "options", "unexplained", "partial_plan"}
+    assert "weather" in clarification["unexplained"]
+
+
+def test_what_nothing_can_do_is_refused(call: Call) -> None:
+    said = call("plan", "delete all shipments", "--today", TODAY, "--json")
+    assert said.code == 1
+    assert said.json["refusal"]["reason"]
+
+
+def test_a_plan_with_effects_runs_only_with_leave(call: Call) -> None:
+    listed = call("ask", "latest 1 shipment", "--today", TODAY, "--json").json
+    name = next(iter(listed["steps"].values()))["output"]["data"][0]["id"]
+    question = f"update shipment {name} to status rejected"
+    said = call("ask", question, "--today", TODAY, "--json")
+    assert said.code == 1
+    assert json.loads(said.err.splitlines()[-1])["error"]["code"] == "approval-required"
+    assert said.out == ""
+    assert call("ask", question, "--today", TODAY, "--yes", "--json").code == 0
+
+
+def test_plan_prints_the_dialect_as_it_is(call: Call) -> None:
+    """F000-31."""
+    said = call(
+        "plan", "Get facilities in Berlin", "--today", TODAY, "--dialect", "clear", "--json"
+    )
+    assert said.code == 0
+    step = said.json["steps"][0]
+    assert (step["tool"], step["params"]) == ("facilities_list", {"location": "Berlin"})
+    assert said.json["metadata"]["query"] == "Get facilities in Berlin"
+    assert said.json["metadata"]["timestamp"].endswith("Z")
+
+
+def test_weeks_may_be_calendar_weeks(call: Call) -> None:
+    """C-06."""
+    words = ("plan", "shipments from last week", "--today", "2025-10-15", "--json")
+    rolling = call(*words).json["steps"][0]["args"]
+    calendar = call(*words, "--weeks", "calendar").json["steps"][0]["args"]
+    assert (rolling["date_from"], rolling["date_to"]) == ("2025-10-08", "2025-10-15")
+    assert (calendar["date_from"], calendar["date_to"]) == ("2025-10-06", "2025-10-12")
+
+
+def test_check_finds_nothing_in_a_good_plan(call: Call, plan_file: Any) -> None:
+    said = call("check", plan_file(GOOD), *DEMO, "--json")
+    assert said.code == 0
+    assert said.json == {"valid": True, "diagnostics": [], "unchecked_references": 0}
+
+
+def test_check_reports_ten_mistakes_in_one_go(call: Call, plan_file: Any) -> None:
+    bad = {
+        "toolplan": 1,
+        "steps": [
+            {"id": "a", "tool": "weather_forecast"},
+            {"id": "b", "tool": "shipments_list", "args": {"colour": "red"}},
+            {"id": "c", "tool": "shipments_list", "args": {"limit": "ten"}},
+            {"id": "d", "tool": "shipments_list", "args": {"status": "lost"}},
+            {"id": "e", "tool": "shipments_get"},
+            {"id": "f", "tool": "shipments_get", "args": {"id": "${zebra.id}"}},
+            {"id": "g", "tool": "shipments_get", "args": {"id": "${b.rows[0].id}"}},
+            {"id": "h", "tool": "shipments_list", "args": {"limit": "${b.data[0].id}"}},
+            {"id": "i", "tool": "shipments_list", "after": ["j"]},
+            {"id": "j", "tool": "shipments_list", "after": ["i"]},
+            {"id": "k", "tool": "shipments_list", "when": {"value": 1, "is": {"type": "x"}}},
+        ],
+    }
+    said = call("check", plan_file(bad), *DEMO, "--json")
+    assert said.code == 1
+    found = {each["code"]: each for each in said.json["diagnostics"]}
+    assert set(found) == {
+        "unknown-tool",
+        "unknown-argument",
+        "argument-type",
+        "argument-value",
+        "missing-argument",
+        "unknown-step",
+        "unknown-output",
+        "reference-type",
+        "cycle",
+        "when-schema",
+    }
+    for each in found.values():
+        assert each["pointer"].startswith("/steps/")
+        assert each["help"]
+    text = call("check", plan_file(bad), *DEMO)
+    assert text.code == 1
+    assert "10 errors" in text.out
+    assert "^" in text.out
+
+
+def test_check_without_tools_says_what_it_leaves_out(call: Call, plan_file: Any) -> None:
+    said = call("check", plan_file({"toolplan": 1, "steps": [{"id": "a", "tool": "nope"}]}))
+    assert said.code == 0
+    assert "--tools" in said.err
+
+
+def test_check_fix_writes_the_safe_fixes(call: Call, plan_file: Any) -> None:
+    name = plan_file(
+        {"toolplan": 1, "steps": [{"id": "a", "tool": "shipment_list", "args": {"limt": 5}}]}
+    )
+    before = call("check", name, *DEMO, "--json")
+    assert before.code == 1
+    assert {(each["code"], each["fixed"]) for each in before.json["diagnostics"]} == {
+        ("unknown-tool", True),
+        ("unknown-argument", True),
+    }
+    assert call("check", name, *DEMO, "--fix").code == 0
+    assert call("check", name, *DEMO).code == 0
+    step = json.loads(Path(name).read_text("utf-8"))["steps"][0]
+    assert (step["tool"], step["args"]) == ("shipments_list", {"limit": 5})
+
+
+def test_convert_goes_both_ways(call: Call, plan_file: Any) -> None:
+    clear = call("convert", plan_file(GOOD), "--to", "clear")
+    assert clear.code == 0
+    assert clear.json["steps"][1]["params"] == {"facility_id": "${step[0].data.*.id}"}
+    assert clear.json["steps"][1]["depends_on"] == [0]
+    back = call("convert", plan_file(clear.json), "--from", "clear")
+    assert back.json["steps"][1]["args"] == {"facility_id": "${s0.data[*].id}"}
+
+
+def test_convert_names_what_a_dialect_cannot_say(call: Call, plan_file: Any) -> None:
+    step = {"id": "a", "tool": "t", "when": {"value": 1, "is": {"const": 1}}}
+    said = call("convert", plan_file({"toolplan": 1, "steps": [step]}), "--to", "clear")
+    assert said.code == 1
+    assert "when" in said.err
+
+
+def test_run_runs_exactly_the_plan(call: Call, plan_file: Any) -> None:
+    said = call("run", plan_file(GOOD), *DEMO, "--today", TODAY, "--json")
+    assert said.code == 0
+    assert list(said.json["steps"]) == ["f", "s"]
+    assert said.json["steps"]["s"]["output"]["count"] > 0
+    assert call("run", plan_file(GOOD), *DEMO, "--today", TODAY).code == 0
+
+
+def test_run_refuses_a_bad_plan_and_calls_nothing(call: Call, plan_file: Any) -> None:
+    said = call("run", plan_file({"toolplan": 1, "steps": [{"id": "a", "tool": "x"}]}), *DEMO)
+    assert said.code == 1
+    assert "unknown-tool" in said.err
+    assert "nothing was run" in said.err
+
+
+def test_run_needs_tools_that_can_be_called(call: Call, plan_file: Any, tmp_path: Path) -> None:
+    tools = tmp_path / "tools.json"
+    tools.write_text(
+        json.dumps([{"name": "t", "input_schema": {}, "annotations": {"readOnlyHint": True}}])
+    )
+    plan = plan_file({"toolplan": 1, "steps": [{"id": "a", "tool": "t"}]})
+    assert call("run", plan).code == 2
+    said = call("run", plan, "--tools", str(tools))
+    assert said.code == 2
+    assert "cannot-run" in said.err
+
+
+def test_show_draws_what_needs_what(call: Call, plan_file: Any) -> None:
+    said = call("show", plan_file(GOOD))
+    assert said.code == 0
+    assert "${f.data[*].id}" in said.out
+
+
+def test_tools_lists_and_shows_one(call: Call) -> None:
+    assert "shipments_list" in call("tools").out
+    one = call("tools", "shipments_list")
+    assert "has_contaminants" in one.out
+    assert call("tools", "shipments_lst").code == 2
+    names = {each["name"] for each in call("tools", "--json").json}
+    assert {"shipments_list", "sql", "facilities_create"} <= names
+
+
+@pytest.mark.parametrize("code", [*SYNTAX_PAGES, *(rule.code for rule in RULES)])
+def test_every_code_is_explained(call: Call, code: str) -> None:
+    said = call("explain", code)
+    assert said.code == 0
+    assert code in said.out
+
+
+def test_explain_lists_codes_and_offers_near_ones(call: Call) -> None:
+    assert "unknown-tool" in call("explain").out
+    said = call("explain", "unknown-tol")
+    assert said.code == 2
+    assert "unknown-tool" in said.err
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (("check", "/nowhere/plan.json"), "unreadable-file"),
+        (("check", ".", "--json"), "unreadable-file"),
+        (("ask", "shipments", "--today", "yesterday"), "bad-date"),
+        (("ask", "shipments", "--tools", "nowhere:TOOLS"), "bad-tools"),
+        (("ask", "shipments", "--tools", "nowhere.json"), "bad-tools"),
+        (("ask", "shipments", "--tools", "toolplan.demo:NOTHING"), "bad-tools"),
+        (("ask", "shipments", "--rows", "-5"), "bad-tools"),
+        (("plan", "shipments", "--dialect", "klingon"), "unknown-dialect"),
+        (("ask",), "usage"),
+        (("ask", "a", "b"), "usage"),
+        (("nonsense",), "usage"),
+        (("ask", "shipments", "--weeks", "lunar"), "usage"),
+    ],
+)
+def test_bad_usage_gets_a_code_and_exit_2(call: Call, words: tuple[str, ...], code: str) -> None:
+    said = call(*words)
+    assert said.code == 2
+    assert said.out == ""
+    if "--json" in words:
+        assert json.loads(said.err.splitlines()[-1])["error"]["code"] == code
+    else:
+        assert f"[{code}]" in said.err
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "not json",
+        "[1, 2",
+        '{"toolplan": 1, "steps": []}',
+        '{"toolplan": 1, "steps": [{"id": "a", "tool": "t", "tool": "u"}]}',
+        "[" * 100_000,
+        '{"toolplan": 1, "steps": [{"id": "a", "tool": "t", "args": {"x": NaN}}]}',
+        '{"toolplan": 1, "steps": [{"id": "a", "tool": "t", "args": {"x": "\\ud800"}}]}',
+    ],
+    ids=range(8),
+)
+def test_bad_plans_get_a_code_and_a_place(call: Call, plan_file: Any, text: str) -> None:
+    said = call("check", plan_file(text), "--json")
+    assert said.code == 1
+    assert not said.json["valid"]
+    assert all(each["code"] for each in said.json["diagnostics"])
+
+
+def test_bytes_that_are_no_text_are_refused_with_a_code(call: Call, tmp_path: Path) -> None:
+    """P10."""
+    path = tmp_path / "plan.json"
+    path.write_bytes(b'{"toolplan": 1, "steps": [{"id": "a", "tool": "\xff\xfe"}]}')
+    said = call("check", str(path), "--json")
+    assert said.code == 1
+    assert said.json["diagnostics"][0]["code"] == "bad-encoding"
+
+
+def test_version_and_help(call: Call) -> None:
+    assert re.match(r"\d+\.\d+", call("--version").out)
+    said = call("--help")
+    assert said.code == 0
+    for command in ("ask", "plan", "check", "convert", "run", "show", "tools", "explain"):
+        assert command in said.out
+        assert "--json" in call(command, "--help").out

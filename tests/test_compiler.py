@@ -1,0 +1,262 @@
+"""From text to a plan that may run: fixes, rounds, order, digest."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import toolplan
+from toolplan import Policy, Tool, Toolbox
+from toolplan.compiler import examine, mend, output_schemas
+from toolplan.demo import TOOLS
+from toolplan.plan_json import dump, load
+from toolplan.tools import Effects
+
+READ: dict[str, Any] = {"readOnlyHint": True}
+ROWS: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "data": {
+            "type": "array",
+            "items": {"type": "object", "properties": {"id": {"type": "string"}}},
+        }
+    },
+}
+
+
+def box(**changes: Any) -> Toolbox:
+    """Give a small toolbox; `changes` are put into the tool `orders`."""
+    orders: dict[str, Any] = {
+        "name": "orders",
+        "description": "Lists orders.",
+        "input_schema": {
+            "type": "object",
+            "x-aliases": ["orders_list"],
+            "properties": {"customer": {"type": "string"}, "limit": {"type": "integer"}},
+        },
+        "output_schema": ROWS,
+        "annotations": READ,
+    }
+    return Toolbox.from_json(
+        [
+            {"name": "customers", "input_schema": {}, "output_schema": ROWS, "annotations": READ},
+            {**orders, **changes},
+            {"name": "ship", "input_schema": {"properties": {"id": {"type": "string"}}}},
+        ]
+    )
+
+
+def text(*steps: dict[str, Any], **more: Any) -> str:
+    return json.dumps({"toolplan": 1, "steps": list(steps), **more})
+
+
+C = {"id": "c", "tool": "customers"}
+
+
+def test_a_good_plan_becomes_an_execution_plan() -> None:
+    compiled = toolplan.compile_plan(
+        text({"id": "o", "tool": "orders", "args": {"customer": "${c.data[0].id}"}}, C),
+        tools=box(),
+    )
+    assert compiled.diagnostics == ()
+    assert compiled.plan is not None
+    assert compiled.plan.order == ("c", "o")
+    assert compiled.plan.needs == {"o": ("c",), "c": ()}
+    assert compiled.plan.effects == ()
+    assert compiled.plan.signatures["orders"].inputs == ("customer", "limit")
+
+
+def test_there_is_a_plan_exactly_when_no_error_is_left() -> None:
+    bad = toolplan.compile_plan(text({"id": "a", "tool": "zebra"}), tools=box())
+    assert bad.plan is None
+    assert bad.draft is not None
+    mended = toolplan.compile_plan(text({"id": "a", "tool": "order"}), tools=box())
+    assert mended.plan is not None
+    assert mended.plan.plan.steps[0].tool == "orders"
+    assert [(each.code, each.fixed) for each in mended.diagnostics] == [("unknown-tool", True)]
+
+
+def test_an_old_name_of_a_tool_is_replaced_and_told() -> None:
+    """C-02."""
+    compiled = toolplan.compile_plan(text({"id": "a", "tool": "orders_list"}), tools=box())
+    assert compiled.plan is not None
+    assert compiled.plan.plan.steps[0].tool == "orders"
+    assert [(d.code, d.severity.value, d.fixed) for d in compiled.diagnostics] == [
+        ("tool-alias", "warning", True)
+    ]
+
+
+def test_what_one_mistake_hid_is_found_in_the_next_round() -> None:
+    """A misspelt tool hides a misspelt argument, which hides a wrong type."""
+    compiled = toolplan.compile_plan(
+        text({"id": "a", "tool": "order", "args": {"limitt": "ten"}}), tools=box()
+    )
+    assert compiled.plan is None
+    assert [(each.code, each.fixed) for each in compiled.diagnostics] == [
+        ("unknown-tool", True),
+        ("unknown-argument", True),
+        ("argument-type", False),
+    ]
+
+
+def test_a_list_into_a_scalar_becomes_a_fan_out_for_all_who_read_it() -> None:
+    """C-03."""
+    compiled = toolplan.compile_plan(
+        text(
+            C,
+            {"id": "o", "tool": "orders", "args": {"customer": "${c.data[*].id}"}},
+            {"id": "p", "tool": "orders", "args": {"customer": "${o.data[0].id}"}},
+            output="all: ${o.data[*].id}",
+        ),
+        tools=box(),
+    )
+    assert [(each.code, each.step, each.fixed) for each in compiled.diagnostics][:1] == [
+        ("list-into-scalar", "o", True)
+    ]
+    assert compiled.draft is not None
+    o, p = (dump(compiled.draft)["steps"][n] for n in (1, 2))  # pyright: ignore
+    assert o["for_each"] == "${c.data[*].id}"
+    assert o["args"] == {"customer": "${item}"}
+    # what was the first order is now that of every customer, which again is a list for one
+    assert p["for_each"] == "${o[*].data[0].id}"
+    assert dump(compiled.draft)["output"] == "all: ${o[*].data[*].id}"
+
+
+def test_mending_twice_changes_nothing_more() -> None:
+    plan = load(
+        json.loads(text(C, {"id": "o", "tool": "order", "args": {"customer": "${c.data[*].id}"}}))
+    ).plan
+    assert plan is not None
+    once = mend(plan, box())
+    twice = mend(once.plan, box())
+    assert twice.plan == once.plan
+    assert not [each for each in twice.diagnostics if each.fixed]
+
+
+def test_what_could_not_be_read_is_told_once() -> None:
+    found = examine(text({"id": "a", "tool": "orders", "args": {"limit": "${"}}), tools=box())
+    assert [each.code for each in found.diagnostics] == ["reference-syntax"]
+
+
+def test_tools_that_are_not_allowed_are_refused() -> None:
+    compiled = toolplan.compile_plan(text(C), tools=box(), policy=Policy(allow=("orders",)))
+    assert compiled.plan is None
+    assert compiled.diagnostics[0].code == "tool-not-allowed"
+
+
+def test_references_that_no_schema_speaks_for_are_counted() -> None:
+    compiled = toolplan.compile_plan(
+        text(
+            {"id": "s", "tool": "ship", "args": {"id": "x"}},
+            {"id": "o", "tool": "orders", "args": {"customer": "${s.anything}"}},
+        ),
+        tools=box(),
+    )
+    assert compiled.unchecked_references == 1
+
+
+def digest(plan: str, tools: Toolbox, policy: Policy = Policy()) -> str:
+    compiled = toolplan.compile_plan(plan, tools=tools, policy=policy)
+    assert compiled.plan is not None
+    return compiled.plan.digest
+
+
+def test_the_digest_covers_what_runs_and_nothing_else() -> None:
+    plan = text({**C, "thought": "first"}, metadata={"query": "who?"})
+    same = digest(plan, box())
+    assert len(same) == 64
+    assert digest(text(C), box()) == same
+    assert digest(text({**C, "timeout_s": 5}), box()) != same
+    assert digest(text(C, output="${c}"), box()) != same
+    assert digest(text(C), box(), Policy(allow=("customers",))) != same
+    # a tool that is not used may change; one that is used may not
+    assert digest(text(C), box(description="Lists all orders.")) == same
+    orders = text({"id": "o", "tool": "orders"})
+    assert digest(orders, box()) != digest(orders, box(description="Lists all orders."))
+
+
+@given(st.integers(-(2**63), 2**63 - 1), st.integers(-(2**63), 2**63 - 1))
+def test_plans_that_differ_in_any_whole_number_have_other_digests(one: int, other: int) -> None:
+    tools = Toolbox.from_json([{"name": "t", "input_schema": {}, "annotations": READ}])
+
+    def of(number: int) -> str:
+        return digest(text({"id": "a", "tool": "t", "args": {"n": number}}), tools)
+
+    assert (of(one) == of(other)) == (one == other)
+
+
+def test_output_schemas_follow_for_each_and_on_error() -> None:
+    plan = load(
+        json.loads(
+            text(
+                C,
+                {"id": "o", "tool": "orders", "for_each": "${c.data}", "on_error": "continue"},
+            )
+        )
+    ).plan
+    assert plan is not None
+    schemas = output_schemas(plan, box())
+    assert schemas["c"] == ROWS
+    assert schemas["o"] == {"type": "array", "items": {"anyOf": [ROWS, {"type": "null"}]}}
+
+
+def narrowed(tools: Toolbox) -> Toolbox:
+    """Give `tools` with every argument `facility_id` taking one id, not a list (C-03)."""
+    changed: list[Tool] = []
+    for tool in tools.values():
+        schema: Any = json.loads(json.dumps(tool.raw_input))
+        if "facility_id" in schema.get("properties", {}):
+            schema["properties"]["facility_id"] = {"type": "string"}
+        changed.append(replace(tool, raw_input=schema))
+    return Toolbox(changed)
+
+
+def recorded() -> list[dict[str, Any]]:
+    """Give the recorded plans of third parties, where they are."""
+    path = Path(__file__).parents[2] / "shared" / "data" / "clearai_recorded_plans.json"
+    if not path.exists():
+        pytest.skip("the recorded plans are not on this machine")
+    return json.loads(path.read_text("utf-8"))
+
+
+def test_sixteen_of_twenty_recorded_plans_have_errors() -> None:
+    found = [examine(json.dumps({"steps": r["steps"]}), "clear", TOOLS) for r in recorded()]
+    errors = [any(d.severity.value == "error" for d in each.diagnostics) for each in found]
+    assert len(errors) == 20
+    assert sum(errors) >= 16
+    later = [
+        at
+        for at, row in enumerate(recorded())
+        if row["scenario"].startswith("scenario-03") and "previous" not in row["run"]
+    ]
+    assert [found[at].diagnostics for at in later] == [()]
+
+
+def test_every_list_that_meets_one_facility_is_found() -> None:
+    """C-03: with `facility_id` narrowed to one id, each step where a list meets it is told."""
+    tools = narrowed(TOOLS)
+    lists = told = 0
+    for row in recorded():
+        found = examine(json.dumps({"steps": row["steps"]}), "clear", tools)
+        expected = {
+            f"/steps/{at}/args/facility_id"
+            for at, step in enumerate(row["steps"])
+            if ".*." in str(step["params"].get("facility_id"))
+            and row["steps"][int(step["params"]["facility_id"][7])]["tool"] in tools
+        }
+        codes = {d.pointer for d in found.diagnostics if d.code == "list-into-scalar"}
+        assert expected <= codes
+        lists += len(expected)
+        told += len(codes)
+    assert lists > 15
+    assert told >= lists
+
+
+def test_every_tool_of_the_demo_says_its_effects() -> None:
+    assert {tool.effects for tool in TOOLS.values()} == {Effects.READ, Effects.WRITE}

@@ -1,0 +1,143 @@
+"""One question, from the asking to the answer."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from toolplan import ApprovalRequired, Session, Tool, Toolbox, ToolError, approve
+from toolplan.events import Event
+from toolplan.path import Json
+from toolplan.planners import Attempt, Clarification, Draft, Proposal, Question, Refusal
+from toolplan.tools import Arguments, Effects
+
+
+class Proposals:
+    """A planner that proposes what it was given, in order, and keeps what it was told."""
+
+    def __init__(self, *proposals: Proposal) -> None:
+        self.proposals = list(proposals)
+        self.told: list[tuple[Attempt, ...]] = []
+
+    async def propose(
+        self, question: Question, tools: Toolbox, tried: Sequence[Attempt]
+    ) -> Proposal:
+        self.told.append(tuple(tried))
+        return self.proposals.pop(0)
+
+
+def draft(*steps: dict[str, Any]) -> Draft:
+    return Draft(json.dumps({"toolplan": 1, "steps": list(steps)}))
+
+
+CALLS: list[str] = []
+
+
+def tool(name: str, effects: Effects = Effects.READ, *, fails: bool = False) -> Tool:
+    async def call(arguments: Arguments) -> Json:
+        CALLS.append(name)
+        if fails:
+            raise ToolError("no luck")
+        return {"data": [{"id": "1"}]}
+
+    return Tool(name, f"Does {name}.", {"type": "object"}, None, effects, call=call)
+
+
+@pytest.fixture(autouse=True)
+def fresh_calls() -> None:
+    CALLS.clear()
+
+
+TOOLS = Toolbox([tool("good"), tool("bad", fails=True), tool("write", Effects.WRITE)])
+GOOD = draft({"id": "a", "tool": "good"})
+
+
+def test_a_question_becomes_an_answer() -> None:
+    """F000-43."""
+    events: list[Event] = []
+    shown: list[object] = []
+    session = Session(TOOLS, Proposals(GOOD), clock=lambda: 0.0, new_id=lambda: "r1")
+    asked = asyncio.run(
+        session.ask("what?", today="2025-10-12", on_plan=shown.append, on_event=events.append)
+    )
+    assert asked.succeeded
+    assert asked.run is not None
+    assert asked.run.run == "r1"
+    assert asked.answer is not None
+    assert asked.plan is not None
+    assert asked.plan.plan.metadata["created_at"] == "1970-01-01T00:00:00.000Z"
+    assert len(shown) == 1
+    assert asked.attempts[0].events == tuple(events)
+    assert CALLS == ["good"]
+
+
+def test_planning_runs_nothing() -> None:
+    asked = asyncio.run(Session(TOOLS, Proposals(GOOD)).plan("what?", today="2025-10-12"))
+    assert asked.plan is not None
+    assert asked.run is None
+    assert CALLS == []
+
+
+def test_diagnostics_go_back_to_the_planner() -> None:
+    """C-08: the planner is told all that was wrong, and asked again."""
+    planner = Proposals(draft({"id": "a", "tool": "zebra"}), GOOD)
+    asked = asyncio.run(Session(TOOLS, planner).ask("what?", today="2025-10-12"))
+    assert asked.succeeded
+    assert [len(told) for told in planner.told] == [0, 1]
+    assert planner.told[1][0].diagnostics[0].code == "unknown-tool"
+
+
+def test_attempts_are_bounded() -> None:
+    planner = Proposals(*[draft({"id": "a", "tool": "zebra"})] * 5)
+    asked = asyncio.run(Session(TOOLS, planner, attempts=2).ask("what?", today="2025-10-12"))
+    assert asked.plan is None
+    assert len(asked.attempts) == 2
+    assert CALLS == []
+    with pytest.raises(ValueError, match="attempt"):
+        Session(TOOLS, planner, attempts=0)
+
+
+@pytest.mark.parametrize("proposal", [Clarification("Which?"), Refusal("Never.")])
+def test_what_is_no_plan_is_given_as_it_is(proposal: Proposal) -> None:
+    asked = asyncio.run(Session(TOOLS, Proposals(proposal)).ask("what?", today="2025-10-12"))
+    assert asked.proposal == proposal
+    assert asked.run is None
+    assert asked.plan is None
+
+
+def test_a_failed_run_goes_back_to_the_planner() -> None:
+    planner = Proposals(draft({"id": "a", "tool": "bad"}), GOOD)
+    asked = asyncio.run(Session(TOOLS, planner).ask("what?", today="2025-10-12"))
+    assert asked.succeeded
+    assert planner.told[1][0].events
+    assert CALLS == ["bad", "good"]
+
+
+def test_a_failed_run_stands_where_there_is_no_other_plan() -> None:
+    planner = Proposals(draft({"id": "a", "tool": "bad"}), Clarification("Tried."))
+    asked = asyncio.run(Session(TOOLS, planner).ask("what?", today="2025-10-12"))
+    assert not asked.succeeded
+    assert asked.run is not None
+    assert asked.answer is not None
+    assert "no luck" in asked.answer.text
+
+
+def test_a_plan_with_effects_needs_leave() -> None:
+    plan = draft({"id": "a", "tool": "write"})
+    with pytest.raises(ApprovalRequired):
+        asyncio.run(Session(TOOLS, Proposals(plan)).ask("do it", today="2025-10-12"))
+    assert CALLS == []
+    session = Session(TOOLS, Proposals(plan), approve=approve)
+    assert asyncio.run(session.ask("do it", today="2025-10-12")).succeeded
+
+
+def test_a_failed_run_with_effects_is_not_tried_again() -> None:
+    plan = draft({"id": "a", "tool": "write"}, {"id": "b", "tool": "bad", "after": ["a"]})
+    planner = Proposals(plan, GOOD)
+    session = Session(TOOLS, planner, approve=approve)
+    assert not asyncio.run(session.ask("do it", today="2025-10-12")).succeeded
+    assert CALLS == ["write", "bad"]
