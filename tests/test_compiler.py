@@ -120,12 +120,13 @@ def test_a_list_into_a_scalar_becomes_a_fan_out_for_all_who_read_it() -> None:
         ("list-into-scalar", "o", True)
     ]
     assert compiled.draft is not None
-    o, p = (dump(compiled.draft)["steps"][n] for n in (1, 2))  # pyright: ignore
+    document: Any = dump(compiled.draft)
+    _, o, p = document["steps"]
     assert o["for_each"] == "${c.data[*].id}"
     assert o["args"] == {"customer": "${item}"}
     # what was the first order is now that of every customer, which again is a list for one
     assert p["for_each"] == "${o[*].data[0].id}"
-    assert dump(compiled.draft)["output"] == "all: ${o[*].data[*].id}"
+    assert document["output"] == "all: ${o[*].data[*].id}"
 
 
 def test_mending_twice_changes_nothing_more() -> None:
@@ -161,8 +162,8 @@ def test_references_that_no_schema_speaks_for_are_counted() -> None:
     assert compiled.unchecked_references == 1
 
 
-def digest(plan: str, tools: Toolbox, policy: Policy = Policy()) -> str:
-    compiled = toolplan.compile_plan(plan, tools=tools, policy=policy)
+def digest(plan: str, tools: Toolbox, policy: Policy | None = None) -> str:
+    compiled = toolplan.compile_plan(plan, tools=tools, policy=policy or Policy())
     assert compiled.plan is not None
     return compiled.plan.digest
 

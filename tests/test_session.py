@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -12,22 +11,9 @@ import pytest
 from toolplan import ApprovalRequired, Session, Tool, Toolbox, ToolError, approve
 from toolplan.events import Event
 from toolplan.path import Json
-from toolplan.planners import Attempt, Clarification, Draft, Proposal, Question, Refusal
+from toolplan.planners import Clarification, Draft, Proposal, Refusal
+from toolplan.testing import ScriptedPlanner
 from toolplan.tools import Arguments, Effects
-
-
-class Proposals:
-    """A planner that proposes what it was given, in order, and keeps what it was told."""
-
-    def __init__(self, *proposals: Proposal) -> None:
-        self.proposals = list(proposals)
-        self.told: list[tuple[Attempt, ...]] = []
-
-    async def propose(
-        self, question: Question, tools: Toolbox, tried: Sequence[Attempt]
-    ) -> Proposal:
-        self.told.append(tuple(tried))
-        return self.proposals.pop(0)
 
 
 def draft(*steps: dict[str, Any]) -> Draft:
@@ -60,7 +46,7 @@ def test_a_question_becomes_an_answer() -> None:
     """F000-43."""
     events: list[Event] = []
     shown: list[object] = []
-    session = Session(TOOLS, Proposals(GOOD), clock=lambda: 0.0, new_id=lambda: "r1")
+    session = Session(TOOLS, ScriptedPlanner(GOOD), clock=lambda: 0.0, new_id=lambda: "r1")
     asked = asyncio.run(
         session.ask("what?", today="2025-10-12", on_plan=shown.append, on_event=events.append)
     )
@@ -76,7 +62,7 @@ def test_a_question_becomes_an_answer() -> None:
 
 
 def test_planning_runs_nothing() -> None:
-    asked = asyncio.run(Session(TOOLS, Proposals(GOOD)).plan("what?", today="2025-10-12"))
+    asked = asyncio.run(Session(TOOLS, ScriptedPlanner(GOOD)).plan("what?", today="2025-10-12"))
     assert asked.plan is not None
     assert asked.run is None
     assert CALLS == []
@@ -84,15 +70,15 @@ def test_planning_runs_nothing() -> None:
 
 def test_diagnostics_go_back_to_the_planner() -> None:
     """C-08: the planner is told all that was wrong, and asked again."""
-    planner = Proposals(draft({"id": "a", "tool": "zebra"}), GOOD)
+    planner = ScriptedPlanner(draft({"id": "a", "tool": "zebra"}), GOOD)
     asked = asyncio.run(Session(TOOLS, planner).ask("what?", today="2025-10-12"))
     assert asked.succeeded
-    assert [len(told) for told in planner.told] == [0, 1]
-    assert planner.told[1][0].diagnostics[0].code == "unknown-tool"
+    assert [len(each.tried) for each in planner.asked] == [0, 1]
+    assert planner.asked[1].tried[0].diagnostics[0].code == "unknown-tool"
 
 
 def test_attempts_are_bounded() -> None:
-    planner = Proposals(*[draft({"id": "a", "tool": "zebra"})] * 5)
+    planner = ScriptedPlanner(*[draft({"id": "a", "tool": "zebra"})] * 5)
     asked = asyncio.run(Session(TOOLS, planner, attempts=2).ask("what?", today="2025-10-12"))
     assert asked.plan is None
     assert len(asked.attempts) == 2
@@ -103,22 +89,22 @@ def test_attempts_are_bounded() -> None:
 
 @pytest.mark.parametrize("proposal", [Clarification("Which?"), Refusal("Never.")])
 def test_what_is_no_plan_is_given_as_it_is(proposal: Proposal) -> None:
-    asked = asyncio.run(Session(TOOLS, Proposals(proposal)).ask("what?", today="2025-10-12"))
+    asked = asyncio.run(Session(TOOLS, ScriptedPlanner(proposal)).ask("what?", today="2025-10-12"))
     assert asked.proposal == proposal
     assert asked.run is None
     assert asked.plan is None
 
 
 def test_a_failed_run_goes_back_to_the_planner() -> None:
-    planner = Proposals(draft({"id": "a", "tool": "bad"}), GOOD)
+    planner = ScriptedPlanner(draft({"id": "a", "tool": "bad"}), GOOD)
     asked = asyncio.run(Session(TOOLS, planner).ask("what?", today="2025-10-12"))
     assert asked.succeeded
-    assert planner.told[1][0].events
+    assert planner.asked[1].tried[0].events
     assert CALLS == ["bad", "good"]
 
 
 def test_a_failed_run_stands_where_there_is_no_other_plan() -> None:
-    planner = Proposals(draft({"id": "a", "tool": "bad"}), Clarification("Tried."))
+    planner = ScriptedPlanner(draft({"id": "a", "tool": "bad"}), Clarification("Tried."))
     asked = asyncio.run(Session(TOOLS, planner).ask("what?", today="2025-10-12"))
     assert not asked.succeeded
     assert asked.run is not None
@@ -129,15 +115,15 @@ def test_a_failed_run_stands_where_there_is_no_other_plan() -> None:
 def test_a_plan_with_effects_needs_leave() -> None:
     plan = draft({"id": "a", "tool": "write"})
     with pytest.raises(ApprovalRequired):
-        asyncio.run(Session(TOOLS, Proposals(plan)).ask("do it", today="2025-10-12"))
+        asyncio.run(Session(TOOLS, ScriptedPlanner(plan)).ask("do it", today="2025-10-12"))
     assert CALLS == []
-    session = Session(TOOLS, Proposals(plan), approve=approve)
+    session = Session(TOOLS, ScriptedPlanner(plan), approve=approve)
     assert asyncio.run(session.ask("do it", today="2025-10-12")).succeeded
 
 
 def test_a_failed_run_with_effects_is_not_tried_again() -> None:
     plan = draft({"id": "a", "tool": "write"}, {"id": "b", "tool": "bad", "after": ["a"]})
-    planner = Proposals(plan, GOOD)
+    planner = ScriptedPlanner(plan, GOOD)
     session = Session(TOOLS, planner, approve=approve)
     assert not asyncio.run(session.ask("do it", today="2025-10-12")).succeeded
     assert CALLS == ["write", "bad"]

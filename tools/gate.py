@@ -29,7 +29,8 @@ def breaches(path: Path) -> Iterator[str]:
             continue
         length = (node.end_lineno or node.lineno) - node.lineno + 1
         if length > MAX_FUNCTION:
-            yield f"{path}:{node.lineno}: {node.name} has {length} lines; {MAX_FUNCTION} is the most"
+            place = f"{path}:{node.lineno}: {node.name}"
+            yield f"{place} has {length} lines; {MAX_FUNCTION} is the most"
         for inner in ast.walk(node):
             if any(name.partition(".")[0] in OURS for name in _imported(inner)):
                 yield f"{path}:{node.lineno}: {node.name} imports our own code inside itself"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -358,7 +359,5 @@ def test_what_a_schema_says_is_not_there_is_not_there(value: Json, path: Path) -
 
 @given(values)
 def test_loading_any_json_gives_a_schema_or_says_why_not(raw: Json) -> None:
-    try:
-        Schema.load(raw)
-    except SchemaError as error:
-        assert str(error)
+    with suppress(SchemaError):
+        assert isinstance(Schema.load(raw), Schema)

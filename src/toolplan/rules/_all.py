@@ -11,11 +11,15 @@ from toolplan.rules._rule import Rule
 from toolplan.rules.argument_type import argument_type
 from toolplan.rules.argument_value import argument_value
 from toolplan.rules.cycle import cycle
+from toolplan.rules.duplicate_call import duplicate_call
+from toolplan.rules.fan_out_large import fan_out_large
 from toolplan.rules.item_outside_for_each import item_outside_for_each
 from toolplan.rules.list_into_scalar import list_into_scalar
 from toolplan.rules.maybe_skipped import maybe_skipped
 from toolplan.rules.missing_argument import missing_argument
 from toolplan.rules.not_a_list import not_a_list
+from toolplan.rules.ratio_over_filtered import ratio_over_filtered
+from toolplan.rules.redundant_after import redundant_after
 from toolplan.rules.reference_type import reference_type
 from toolplan.rules.retry_unsafe import retry_unsafe
 from toolplan.rules.secret_literal import secret_literal
@@ -27,6 +31,7 @@ from toolplan.rules.unknown_argument import unknown_argument
 from toolplan.rules.unknown_output import unknown_output
 from toolplan.rules.unknown_step import unknown_step
 from toolplan.rules.unknown_tool import unknown_tool
+from toolplan.rules.unused_step import unused_step
 from toolplan.rules.when_schema import when_schema
 
 # What a step calls comes before what it says, and both before how steps hang together: a reader who
@@ -52,6 +57,11 @@ RULES: Final[tuple[Rule, ...]] = (
     reference_type,
     when_schema,
     maybe_skipped,
+    unused_step,
+    duplicate_call,
+    redundant_after,
+    ratio_over_filtered,
+    fan_out_large,
 )
 
 

@@ -1,0 +1,62 @@
+"""The rule `ratio-over-filtered`."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+
+from toolplan.diagnostics import Severity
+from toolplan.path import Json
+from toolplan.plan import Literal, Step
+from toolplan.rules._facts import Facts
+from toolplan.rules._rule import Problem, rule
+from toolplan.schema import Schema, at
+
+
+@rule(Severity.WARNING)
+def ratio_over_filtered(facts: Facts) -> Iterator[Problem]:
+    """A rate is computed over rows that a filter has already chosen by what is rated.
+
+    Of rows that are all contaminated, the share that is contaminated is all of them: the rows that
+    make the denominator are missing. The figure comes out without an error, and it is 100 %.
+
+        shipments_list(has_contaminants: true), then avg(has_contaminants)
+
+    Way out: fetch all rows, and let the statement choose.
+    """
+    for use in facts.uses:
+        source = facts.steps.get(use.ref.step)
+        if source is None or not use.in_arguments:
+            continue
+        for text in _statements(facts, use.step):
+            for name, value in source.args.items():
+                if isinstance(value, Literal) and _is_one(value.value) and _is_rated(name, text):
+                    yield Problem(
+                        f"{use.step.id!r} computes over {name!r}, but {source.id!r} fetches only "
+                        f"rows where it is {json.dumps(value.value)}.",
+                        use.pointer,
+                        use.step.id,
+                        f"Fetch all rows: leave {name!r} out of {source.id!r}.",
+                    )
+
+
+def _statements(facts: Facts, step: Step) -> Iterator[str]:
+    """Yield the arguments that must be written out: those that say what is computed."""
+    tool = facts.tool(step)
+    for name, value in step.args.items():
+        if tool is None or not isinstance(value, Literal) or not isinstance(value.value, str):
+            continue
+        part = at(tool.input, (name,))
+        if isinstance(part, Schema) and isinstance(part.node, dict) and part.node.get("x-literal"):
+            yield value.value
+
+
+def _is_one(value: Json) -> bool:
+    return isinstance(value, bool | str)
+
+
+def _is_rated(name: str, text: str) -> bool:
+    """Say whether an average of something about `name` is computed, or a share of a count."""
+    column = re.escape(name)
+    return re.search(rf"(?i)\bavg\s*\([^()]*\b{column}\b|/[^/]*\b{column}\b", text) is not None

@@ -1,0 +1,32 @@
+"""The rule `redundant-after`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from toolplan.diagnostics import REMOVED, Edit, Fix, Severity
+from toolplan.plan import step_refs
+from toolplan.rules._facts import Facts
+from toolplan.rules._rule import Problem, rule
+
+
+@rule(Severity.WARNING)
+def redundant_after(facts: Facts) -> Iterator[Problem]:
+    """`after` names a step that the step already refers to.
+
+    References give order by themselves. `after` is for order that no reference shows.
+
+    Way out: leave it out of `after`.
+    """
+    for position, step in enumerate(facts.plan.steps):
+        shown = {ref.step for _, ref in step_refs(step)}
+        for at, name in enumerate(step.after):
+            if name in shown or name in step.after[:at]:
+                pointer = f"/steps/{position}/after/{at}"
+                yield Problem(
+                    f"That {step.id!r} comes after {name!r} is said twice.",
+                    pointer,
+                    step.id,
+                    "A reference already gives the order; leave it out of `after`.",
+                    Fix(False, (Edit(pointer, REMOVED),)),
+                )
