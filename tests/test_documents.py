@@ -1,0 +1,39 @@
+"""The documents say what is so: their snippets run, and what should be named is named."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text("utf-8")
+
+
+def blocks(text: str, language: str) -> list[str]:
+    """Give the fenced blocks of `language` in a Markdown text."""
+    return re.findall(rf"^```{language}\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+
+
+@pytest.mark.parametrize("code", blocks(README, "python"), ids=range(len(blocks(README, "python"))))
+def test_the_snippets_of_the_readme_run(code: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_readme_names_every_command() -> None:
+    commands = {p.stem for p in (ROOT / "src/toolplan/cli").glob("[!_]*.py")}
+    assert commands
+    for command in commands:
+        assert f"toolplan {command}" in README
+
+
+def test_every_link_of_a_document_leads_somewhere() -> None:
+    for document in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]:
+        for target in re.findall(r"\]\(([^)#]+)\)", document.read_text("utf-8")):
+            assert (document.parent / target).exists(), f"{document.name}: {target}"
