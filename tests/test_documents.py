@@ -37,3 +37,13 @@ def test_every_link_of_a_document_leads_somewhere() -> None:
     for document in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]:
         for target in re.findall(r"\]\(([^)#]+)\)", document.read_text("utf-8")):
             assert (document.parent / target).exists(), f"{document.name}: {target}"
+
+
+def test_the_pages_of_the_rules_are_current() -> None:
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "tools/generate.py"), "--check"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout

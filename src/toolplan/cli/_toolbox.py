@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from datetime import date
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias, cast
 
 from toolplan.answer import FactFunction
 from toolplan.cli._terminal import CommandError, note
@@ -48,8 +48,8 @@ def open_tools(spec: str | None, today: date, rows: int | None = None) -> Toolse
 
 def _facts(spec: str) -> Facts:
     """Give the `FACTS` that stand in the module of MODULE:ATTRIBUTE, if there are any."""
-    found = getattr(sys.modules.get(spec.partition(":")[0]), "FACTS", ())
-    return found if isinstance(found, tuple) else ()
+    found: object = getattr(sys.modules.get(spec.partition(":")[0]), "FACTS", ())
+    return cast("Facts", found) if isinstance(found, tuple) else ()
 
 
 def _sql() -> Tool | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import date
+from importlib.metadata import version
 from typing import Annotated, Literal
 
 from cyclopts import Parameter
@@ -15,12 +16,14 @@ from toolplan.cli._toolbox import open_tools
 from toolplan.compiler import examine
 from toolplan.diagnostics import Severity, to_json
 from toolplan.path import Json
+from toolplan.render.sarif import sarif
+from toolplan.rules import RULES, SYNTAX_PAGES
 
 FixFlag = Annotated[
     bool, Parameter(name="--fix", negative="", help="Write the safe fixes into the file.")
 ]
 FormatOption = Annotated[
-    Literal["text", "json"], Parameter(name="--format", help="How problems are printed.")
+    Literal["text", "json", "sarif"], Parameter(name="--format", help="How problems are printed.")
 ]
 
 
@@ -55,6 +58,11 @@ def check_command(
             "unchecked_references": unchecked,
         }
         print_json(document)
+    elif format == "sarif":
+        located = plan_file.located(diagnostics)
+        pages = {**SYNTAX_PAGES, **{rule.code: rule.page for rule in RULES}}
+        log = sarif(located, plan_file.text, file=file, pages=pages, version=version("toolplan"))
+        print_json(log)
     else:
         print_diagnostics(err() if fix and file == "-" else out(), plan_file, diagnostics)
         if unchecked and opened is not None:
