@@ -1,0 +1,75 @@
+"""What every text has to be before a dialect that is no JSON reads it: not too large, and text."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from toolplan.diagnostics import Diagnostic, Severity
+from toolplan.plan import Limits
+from toolplan.plan_json import Report
+from toolplan.source import line_and_column
+
+REPLACEMENT: Final = "\ufffd"
+"""Stands where no character can: the text around it keeps its place."""
+
+_NO_CHARACTER = re.compile("[\x00\ud800-\udfff]")
+
+
+def checked(text: str, limits: Limits, report: Report) -> str | None:
+    """Give `text` in its old length, with a replacement for all that is no character.
+
+    None where it has more bytes than `limits` allow. What is wrong is reported.
+    """
+    size = len(text)
+    if not text.isascii() and size <= limits.text_bytes:
+        size = len(text.encode("utf-8", "surrogatepass"))
+    if size > limits.text_bytes:
+        report.error("too-large", f"The text has {size} bytes; {limits.text_bytes} are allowed.")
+        return None
+    if text.startswith("\ufeff"):
+        report.error(
+            "bad-encoding",
+            "The text begins with a byte order mark.",
+            help="Save it as UTF-8 without one.",
+        )
+        text = " " + text[1:]
+    found = _NO_CHARACTER.search(text)
+    if found is None:
+        return text
+    line, column = line_and_column(text, found.start())
+    report.error(
+        "bad-encoding",
+        f"The text holds {_called(found[0])} (line {line}, column {column}).",
+        help="Save it as UTF-8.",
+    )
+    return replaced(text)
+
+
+def not_text(text: str) -> str | None:
+    """Name what `text` holds that is no character, as escapes can say it; None where it is text."""
+    found = _NO_CHARACTER.search(text)
+    return None if found is None else _called(found[0])
+
+
+def replaced(text: str) -> str:
+    """Give `text` with a replacement for all that is no character."""
+    return _NO_CHARACTER.sub(REPLACEMENT, text)
+
+
+def syntax(
+    text: str,
+    offset: int,
+    message: str,
+    pointer: str = "",
+    step: str | None = None,
+    help: str | None = None,
+) -> Diagnostic:
+    """Give the diagnostic that `text` is no plan at `offset`; `message` has no full stop yet."""
+    line, column = line_and_column(text, offset)
+    place = f"(line {line}, column {column})"
+    return Diagnostic("syntax", Severity.ERROR, f"{message} {place}.", step, pointer, help)
+
+
+def _called(char: str) -> str:
+    return "a NUL character" if char == "\0" else "half a character (a lone surrogate)"

@@ -1,0 +1,266 @@
+"""What dialects have in common that are JSON, but name and place things in their own way."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Final, NamedTuple, TypeAlias
+
+from toolplan.diagnostics import CannotExpress, Diagnostic, Severity
+from toolplan.dialects import _json
+from toolplan.dialects._values import Syntax
+from toolplan.path import Json, json_type
+from toolplan.plan import (
+    DEFAULT_MAX_ITEMS,
+    Limits,
+    Literal,
+    Plan,
+    Ref,
+    Signature,
+    Step,
+    Template,
+    Value,
+    escape_pointer,
+    located_refs,
+    split_pointer,
+    step_refs,
+)
+from toolplan.plan_json import DEEPEST, Parsed, shown
+from toolplan.source import Span
+from toolplan.source import locate as locate_json
+
+Signatures: TypeAlias = Mapping[str, Signature]
+
+NO_LIMITS: Final = Limits(text_bytes=2**40, steps=2**31, depth=DEEPEST)
+"""For text that was written here, when it is read back."""
+
+
+class Places(NamedTuple):
+    """Where a dialect keeps what the canonical plan has at `/steps/0/args/…`.
+
+    `steps` are the pointers that the list of steps may have, the usual one first. `fields` gives
+    the names of a field of a step, the usual one first, by its canonical name. `argument` gives the
+    rest of the pointer of one argument, where arguments are no object.
+    """
+
+    steps: tuple[str, ...]
+    fields: Mapping[str, tuple[str, ...]]
+    argument: Callable[[Json, str], str] | None = None
+
+    def canonical(self, diagnostic: Diagnostic) -> Diagnostic:
+        """Give `diagnostic`, whose pointer is the dialect's own, with a canonical pointer."""
+        for prefix in self.steps:
+            found = re.match(
+                rf"{re.escape(prefix)}/([0-9]{{1,9}})(?:/([^/]*))?", diagnostic.pointer
+            )
+            if found is not None:
+                rest = diagnostic.pointer[found.end() :]
+                field = "" if found[2] is None else f"/{self._canonical_field(found[2])}"
+                return replace(diagnostic, pointer=f"/steps/{found[1]}{field}{rest}")
+        return diagnostic
+
+    def native(self, document: Json, pointer: str) -> str:
+        """Give the place in `document` of what the canonical `pointer` names."""
+        match split_pointer(pointer):
+            case ("steps", *way):
+                prefix = next((p for p in self.steps if _at(document, p) is not None), "")
+            case _:
+                return pointer
+        match way:
+            case [position, field, *rest]:
+                item = _at(document, f"{prefix}/{position}")
+            case _:
+                return "".join((prefix, *(f"/{token}" for token in way)))
+        names = self.fields.get(field, (field,))
+        have: Mapping[str, Json] = item if isinstance(item, dict) else {}
+        name = next((each for each in names if each in have), names[0])
+        ending = "".join(f"/{escape_pointer(token)}" for token in rest)
+        if field == "args" and rest and self.argument is not None:
+            inner = "".join(f"/{escape_pointer(token)}" for token in rest[1:])
+            ending = self.argument(have.get(name), rest[0]) + inner
+        return f"{prefix}/{position}/{name}{ending}"
+
+    def _canonical_field(self, name: str) -> str:
+        return next((field for field, names in self.fields.items() if name in names), name)
+
+
+class Form(NamedTuple):
+    """How a dialect is read: which JSON is its plan, what that says, and where things stand."""
+
+    is_plan: Callable[[Json], bool]
+    load: Callable[[Json, Signatures | None, Limits], Parsed]
+    places: Places
+
+
+def parse(form: Form, text: str, signatures: Signatures | None, limits: Limits | None) -> Parsed:
+    """Give as much of the plan as can be read, and all that is wrong. Never raises."""
+    read = _json.read(text, form.is_plan, limits)
+    told = [form.places.canonical(each) for each in read.diagnostics]
+    if read.block is None:
+        return Parsed(None, tuple(told))
+    loaded = form.load(read.block.document, signatures, limits or Limits())
+    return Parsed(loaded.plan, (*told, *_json.without(loaded.diagnostics, told)))
+
+
+def locate(form: Form, text: str, pointer: str) -> Span | None:
+    """Give the place of what the canonical `pointer` names, None where there is no plan."""
+    block = _json.read(text, form.is_plan, NO_LIMITS).block
+    if block is None:
+        return None
+    start = block.span.start
+    found = locate_json(text[start : block.span.end], form.places.native(block.document, pointer))
+    return found and Span(found.start + start, found.end + start)
+
+
+def write_list(items: Iterable[Json]) -> str:
+    """Give a list as text, each item on a line of its own."""
+    lines = ",\n".join("  " + json.dumps(each, ensure_ascii=False) for each in items)
+    return f"[\n{lines}\n]\n" if lines else "[]\n"
+
+
+def objects(items: Json, names: Iterable[str]) -> bool:
+    """Whether `items` is a list of objects, each of which has one of `names`."""
+    wanted = frozenset(names)
+    return (
+        isinstance(items, list)
+        and bool(items)
+        and all(isinstance(each, dict) and not wanted.isdisjoint(each) for each in items)
+    )
+
+
+def read_back(parsed: Parsed, wanted: Plan) -> None:
+    """Make sure that what was written reads as `wanted`, and without an error.
+
+    Raises:
+        CannotExpress: it does not; the diagnostics say why.
+    """
+    errors = [each for each in parsed.diagnostics if each.severity is Severity.ERROR]
+    if parsed.plan != wanted or errors:
+        told = [cannot(each.message, each.pointer, each.step) for each in errors]
+        raise CannotExpress(
+            "the dialect cannot say this plan",
+            told or [cannot("What was written would be read otherwise.", "")],
+        )
+
+
+def cannot(message: str, pointer: str, step: str | None = None) -> Diagnostic:
+    """Give the diagnostic of one thing that a dialect has no way to say."""
+    return Diagnostic("cannot-express", Severity.ERROR, message, step, pointer)
+
+
+def without_implied(step: Step) -> Step:
+    """Give `step` without the `after` that its references show already."""
+    implied = {ref.step for _, ref in step_refs(step)}
+    if not implied or not step.after:
+        return step
+    return replace(step, after=tuple(each for each in step.after if each not in implied))
+
+
+class Says(NamedTuple):
+    """What a dialect can say beside tools and arguments.
+
+    `title` is its name in a sentence. `fields` are canonical names of fields of a plan or of a
+    step. `refusal` says why a reference to a step of the plan cannot be said, None where it can.
+    """
+
+    title: str
+    fields: frozenset[str]
+    refusal: Callable[[Ref], str | None]
+
+
+def unsaid(plan: Plan, says: Says, syntax: Syntax, known: Collection[str]) -> list[Diagnostic]:
+    """Give one diagnostic for each thing in `plan` that the dialect has no word for.
+
+    `known` holds the ids of the steps that can be referred to, and `syntax` knows them.
+    """
+    found: list[Diagnostic] = []
+    if plan.output is not None:
+        if "output" in says.fields:
+            found += _unsaid_value(plan.output, "/output", None, says, syntax, known)
+        else:
+            found.append(cannot(f"{says.title} has no 'output'.", "/output"))
+    if plan.metadata and "metadata" not in says.fields:
+        found.append(cannot(f"{says.title} has no 'metadata'.", "/metadata"))
+    for at, step in enumerate(plan.steps):
+        for field, is_used in _more_than_calls(step).items():
+            if is_used and field not in says.fields:
+                place = f"/steps/{at}/{field}"
+                found.append(cannot(f"{says.title} has no {field!r}.", place, step.id))
+        for name, value in step.args.items():
+            place = f"/steps/{at}/args/{escape_pointer(name)}"
+            found += _unsaid_value(value, place, step.id, says, syntax, known)
+    return found
+
+
+def _unsaid_value(
+    value: Value,
+    pointer: str,
+    step: str | None,
+    says: Says,
+    syntax: Syntax,
+    known: Collection[str],
+) -> Iterator[Diagnostic]:
+    bad = False
+    for place, ref in located_refs(value, pointer):
+        if ref.step not in known:
+            bad = True
+            yield cannot(f"{says.title} has no reference to {ref.step!r}.", place, step)
+        elif (refusal := says.refusal(ref)) is not None:
+            bad = True
+            yield cannot(f"{says.title} {refusal}.", place, step)
+    if bad:  # what cannot be written cannot be read back either
+        return
+    for place, part in syntax.unsaid(value, pointer):
+        yield cannot(f"{says.title} has no way to write {_said(part)}.", place, step)
+
+
+def _said(part: Value) -> str:
+    match part:
+        case Literal(str(text)):
+            return f"the text {shown(text)}: it would be read as a reference"
+        case Literal(value):
+            return (
+                f"this {json_type(value).partition(' ')[2] or 'null'}: it would be read otherwise"
+            )
+        case Ref() | Template():
+            return "this reference beside its text"
+        case _:
+            return "this value"
+
+
+def _more_than_calls(step: Step) -> dict[str, bool]:
+    return {
+        "after": bool(without_implied(step).after),
+        "for_each": step.for_each is not None,
+        "max_items": step.max_items != DEFAULT_MAX_ITEMS,
+        "when": step.when is not None,
+        "on_error": step.on_error != "fail",
+        "timeout_s": step.timeout_s is not None,
+        "retries": step.retries != 0,
+        "thought": step.thought is not None,
+    }
+
+
+def _at(document: Json, pointer: str) -> Json:
+    """Give what `document` has at `pointer`, None where there is nothing."""
+    for token in split_pointer(pointer):
+        match document:
+            case dict():
+                document = document.get(token)
+            case list() if token.isascii() and token.isdigit() and len(token) < 10:
+                document = document[int(token)] if int(token) < len(document) else None
+            case _:
+                return None
+    return document
+
+
+def refuse(title: str, diagnostics: Sequence[Diagnostic]) -> None:
+    """Refuse to write a plan of which there are `diagnostics`.
+
+    Raises:
+        CannotExpress: there are any.
+    """
+    if diagnostics:
+        raise CannotExpress(f"{title} cannot say this plan", diagnostics)

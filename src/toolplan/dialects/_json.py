@@ -1,0 +1,434 @@
+"""From text to a JSON document, for every dialect that is JSON.
+
+Strict JSON comes first. Where the text is something else, the block that reads as a plan is looked
+for in it, and what was passed over is told. What ends inside a value is refused: a plan that was
+cut off is not completed by adding brackets, because nobody knows which steps are missing.
+"""
+
+from __future__ import annotations
+
+import heapq
+import json
+import math
+import re
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final, NamedTuple, NoReturn, TypeAlias
+
+import json_repair
+
+from toolplan.diagnostics import Diagnostic
+from toolplan.dialects._blocks import Segment, Segments, blocks, prose, segments
+from toolplan.dialects._lenient import strict_json
+from toolplan.path import Json
+from toolplan.plan import Limits, escape_pointer
+from toolplan.plan_json import Report, check_depth
+from toolplan.source import Span, duplicate_keys, find_words, line_and_column
+
+IsPlan: TypeAlias = Callable[[Json], bool]
+
+_CUT_OFF: Final = "What begins there does not end: the plan was cut off, and nobody completes it."
+
+MOST_BLOCKS: Final = 64
+"""So many blocks of a segment, the largest, are looked at."""
+
+MOST_LENIENT: Final = 500_000
+"""A longer block has to be strict JSON: nobody writes so much by hand."""
+
+MOST_REPAIRED: Final = 50_000
+"""So many characters of a text at most are mended by guess: that is slow."""
+
+LARGEST_INTEGER: Final = 2**63
+
+_NOT_TEXT = re.compile("[\x00\ud800-\udfff]")
+_ESCAPED_NOT_TEXT = re.compile(r"\\u(?:0000|[dD][89a-fA-F])")
+_WHOLE_NUMBER = re.compile(r"-?[0-9]+")
+_NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
+_GOES_ON = re.compile(r"""\s*[\[\]{}",:\d-]""")
+
+
+class Block(NamedTuple):
+    """A JSON document, and where it stands in the text."""
+
+    document: Json
+    span: Span
+
+
+class JsonText(NamedTuple):
+    """What was read: the block that is the plan, None where there is none, and what is wrong."""
+
+    block: Block | None
+    diagnostics: tuple[Diagnostic, ...]
+
+
+class _Irregular(Exception):
+    """Strict JSON, but with a key twice or a number that no reader agrees about."""
+
+
+class _Decoded(NamedTuple):
+    document: Json
+    strict: str  # the text that was decoded in the end: pointers are looked up in it
+    is_irregular: bool
+    noise: tuple[str, ...] = ()
+
+
+class _Candidate(NamedTuple):
+    decoded: _Decoded
+    span: Span
+    is_fenced: bool
+
+
+class _Search(NamedTuple):
+    """What a search for blocks found.
+
+    `cut_off` is where a value begins that does not end; `is_spoilt`, that some string did not end.
+    """
+
+    candidates: tuple[_Candidate, ...]
+    cut_off: int | None
+    too_deep: bool
+    is_spoilt: bool
+
+
+def read(text: str, is_plan: IsPlan, limits: Limits | None = None) -> JsonText:
+    """Give the JSON document in `text` that is the plan. Never raises.
+
+    `is_plan` tells a plan of the dialect from other JSON that stands in the text.
+    """
+    limits = limits or Limits()
+    report = Report()
+    size = len(text) if text.isascii() or len(text) > limits.text_bytes else _size(text)
+    if size > limits.text_bytes:
+        report.error("too-large", f"The text has {size} bytes; {limits.text_bytes} are allowed.")
+        return JsonText(None, report.diagnostics)
+    text, is_suspect = _checked(text, report)
+    try:
+        block = _read(text, is_plan, is_suspect, limits, report)
+    except RecursionError:
+        _report_too_deep(limits, report)
+        block = None
+    return JsonText(block, report.diagnostics)
+
+
+def write(document: dict[str, Json]) -> str:
+    """Give `document` as text: its members on lines of their own, and so is every step."""
+    members = [f"  {_compact(key)}: {_member(value)}" for key, value in document.items()]
+    return "{\n" + ",\n".join(members) + "\n}\n"
+
+
+def without(diagnostics: Iterable[Diagnostic], told: Sequence[Diagnostic]) -> list[Diagnostic]:
+    """Give the `diagnostics` that speak of no number that was `told` to be bad already."""
+    numbers = {each.pointer for each in told if each.code == "bad-number"}
+    return [each for each in diagnostics if each.pointer not in numbers]
+
+
+def _read(
+    text: str, is_plan: IsPlan, is_suspect: bool, limits: Limits, report: Report
+) -> Block | None:
+    try:
+        decoded = _decoded(text)
+    except json.JSONDecodeError as error:
+        found = _look(text, is_plan, error, limits, report)
+        if found is None:
+            return None
+        decoded, span = found.decoded, found.span
+    else:
+        span = Span(0, len(text))
+    if decoded.is_irregular:
+        _report_irregular(decoded.strict, report)
+    document = decoded.document
+    if is_suspect or _ESCAPED_NOT_TEXT.search(decoded.strict):
+        if not check_depth(document, limits.depth, report):
+            return None
+        before = len(report.diagnostics)
+        document = _cleaned(document, "", report)
+        if is_suspect and len(report.diagnostics) == before:
+            report.error("bad-encoding", "The text holds half a character (a lone surrogate).")
+    return Block(document, span)
+
+
+def _look(
+    text: str, is_plan: IsPlan, error: json.JSONDecodeError, limits: Limits, report: Report
+) -> _Candidate | None:
+    """Find the plan in text that is no strict JSON, or report why there is none."""
+    if report.diagnostics:  # not even text: what is wrong with it has been told
+        return None
+    if _goes_on(text):
+        _report_syntax(text, error.pos, "The text goes on behind the end of the plan", report)
+        return None
+    parts = segments(text)
+    search = _search(text, parts, is_plan, by_line=True)
+    chosen = _chosen(search, is_plan)
+    if search.is_spoilt and (len(chosen) != 1 or search.cut_off is not None):
+        again = _search(text, parts, is_plan, by_line=False)
+        if len(_chosen(again, is_plan)) == 1 and again.cut_off is None:
+            search = again
+            chosen = _chosen(again, is_plan)
+    if search.too_deep:
+        _report_too_deep(limits, report)
+    elif len(chosen) > 1:
+        _report_syntax(text, chosen[1].span.start, "The text holds a second plan", report)
+    elif search.cut_off is not None and not (chosen and chosen[0].is_fenced):
+        _report_syntax(text, search.cut_off, "The text ends inside of a value", report, _CUT_OFF)
+    elif not chosen:
+        _report_syntax(text, error.pos, f"The text is no JSON: {_said(error)}", report)
+    else:
+        _report_noise(text, parts, chosen[0], report)
+        return chosen[0]
+    return None
+
+
+def _search(text: str, parts: Segments, is_plan: IsPlan, *, by_line: bool) -> _Search:
+    candidates: list[_Candidate] = []
+    cut_off: int | None = None
+    too_deep = is_spoilt = False
+    room = MOST_REPAIRED
+    for part in parts.segments:
+        found = blocks(text, part.span, by_line=by_line)
+        too_deep = too_deep or found.too_deep
+        is_spoilt = is_spoilt or found.is_spoilt
+        if found.cut_off is not None and cut_off is None:
+            cut_off = found.cut_off
+        for span in sorted(heapq.nlargest(MOST_BLOCKS, found.spans, key=_length)):
+            candidate, room = _candidate(text, span, part, is_plan, room)
+            if candidate is not None:
+                candidates.append(candidate)
+    return _Search(tuple(candidates), cut_off, too_deep, is_spoilt)
+
+
+def _candidate(
+    text: str, span: Span, part: Segment, is_plan: IsPlan, room: int
+) -> tuple[_Candidate | None, int]:
+    """Give what the block at `span` says, and what is left of `room` for guessing."""
+    block = text[span.start : span.end]
+    try:
+        return _Candidate(_decoded(block), span, part.is_fenced), room
+    except json.JSONDecodeError:
+        strict = strict_json(block) if len(block) <= MOST_LENIENT else None
+    if strict is None:
+        return None, room
+    try:
+        decoded = _decoded(strict.text)._replace(noise=strict.noise)
+        return _Candidate(decoded, span, part.is_fenced), room
+    except json.JSONDecodeError:
+        if len(block) > room:
+            return None, room
+    decoded = _mended(block)
+    is_good = is_plan(decoded.document)
+    return (_Candidate(decoded, span, part.is_fenced) if is_good else None), room - len(block)
+
+
+def _mended(block: str) -> _Decoded:
+    """Give `block`, whose brackets and strings do end, mended by guess."""
+    # written and read again, so that its numbers meet the same bounds
+    decoded = _decoded(json.dumps(json_repair.loads(block, skip_json_loads=True)))
+    keys_lost = bool(duplicate_keys(block, most=1))
+    return decoded._replace(
+        strict=block if keys_lost else decoded.strict,
+        is_irregular=decoded.is_irregular or keys_lost,
+        noise=("broken JSON, mended by guess",),
+    )
+
+
+def _chosen(search: _Search, is_plan: IsPlan) -> list[_Candidate]:
+    """Give the blocks that are the plan: one, if all is well; the same plan twice is one."""
+    plans = [each for each in search.candidates if is_plan(each.decoded.document)]
+    if plans:
+        first = plans[0]
+        others = [e for e in plans[1:] if e.decoded.document != first.decoded.document]
+        return [first, *others]
+    objects = [e for e in search.candidates if isinstance(e.decoded.document, dict)]
+    candidates = objects or list(search.candidates)
+    return candidates if len(candidates) == 1 else []
+
+
+def _goes_on(text: str) -> bool:
+    """Whether a document ends and another, or a stray bracket, follows at once."""
+    start = len(text) - len(text.lstrip())
+    if text[start : start + 1] not in ("{", "["):
+        return False
+    try:
+        _, end = _TOLERANT.raw_decode(text, start)
+    except json.JSONDecodeError:
+        return False
+    return _GOES_ON.match(text, end) is not None
+
+
+def _decoded(text: str) -> _Decoded:
+    try:
+        return _Decoded(_STRICT.decode(text), text, False)
+    except _Irregular:
+        return _Decoded(_TOLERANT.decode(text), text, True)
+
+
+def _report_irregular(text: str, report: Report) -> None:
+    for place in duplicate_keys(text):
+        key = text[place.span.start : place.span.end].strip("\"'")
+        report.error(
+            "duplicate-key",
+            f"The key {key[:60]!r} stands twice in one object.",
+            place.pointer,
+            help="Keep one of the two.",
+        )
+    for place in find_words(text, _is_bad_number):
+        report.error(
+            "bad-number",
+            f"{text[place.span.start : place.span.end][:40]} is no number that JSON readers share.",
+            place.pointer,
+            help="Numbers are finite, and whole numbers lie between -2^63 and 2^63.",
+        )
+
+
+def _report_noise(text: str, parts: Segments, chosen: _Candidate, report: Report) -> None:
+    noise = [*parts.noise, *chosen.decoded.noise]
+    if prose(text, parts, chosen.span):
+        noise.insert(0, "prose")
+    report.warning(
+        "noise",
+        f"The plan was read without what does not belong to it: {', '.join(noise)}.",
+        help="Write the plan alone, as strict JSON.",
+    )
+
+
+def _report_syntax(
+    text: str, offset: int, message: str, report: Report, help: str = "Write the plan alone."
+) -> None:
+    line, column = line_and_column(text, offset)
+    report.error("syntax", f"{message} (line {line}, column {column}).", help=help)
+
+
+def _report_too_deep(limits: Limits, report: Report) -> None:
+    report.error("too-deep", f"Lists and objects are nested deeper than {limits.depth}.")
+
+
+def _said(error: json.JSONDecodeError) -> str:
+    return error.msg[:1].lower() + error.msg[1:]
+
+
+def _checked(text: str, report: Report) -> tuple[str, bool]:
+    """Give `text` without what no text has, in its old length; and whether halves are in it."""
+    if text.startswith("\ufeff"):
+        report.error(
+            "bad-encoding",
+            "The text begins with a byte order mark.",
+            help="Save it as UTF-8 without one.",
+        )
+        text = " " + text[1:]
+    if _NOT_TEXT.search(text) is None:
+        return text, False
+    if "\0" in text:
+        line, column = line_and_column(text, text.index("\0"))
+        report.error(
+            "bad-encoding",
+            f"The text holds a NUL character (line {line}, column {column}).",
+            help="Save it as UTF-8.",
+        )
+        text = text.replace("\0", "\ufffd")
+    return text, _NOT_TEXT.search(text) is not None
+
+
+def _cleaned(value: Json, pointer: str, report: Report) -> Json:
+    """Give `value` with every character that is none replaced, and report where they stood."""
+    match value:
+        case str():
+            return _clean(value, pointer, report)
+        case list():
+            return [_cleaned(each, f"{pointer}/{at}", report) for at, each in enumerate(value)]
+        case dict():
+            cleaned: dict[str, Json] = {}
+            for key, each in value.items():
+                inner = f"{pointer}/{escape_pointer(_replaced(key))}"
+                cleaned[_clean(key, inner, report)] = _cleaned(each, inner, report)
+            return cleaned
+        case _:
+            return value
+
+
+def _clean(text: str, pointer: str, report: Report) -> str:
+    if _NOT_TEXT.search(text) is None:
+        return text
+    what = "a NUL character" if "\0" in text else "half a character (a lone surrogate)"
+    report.error("bad-encoding", f"The text holds {what}.", pointer)
+    return _replaced(text)
+
+
+def _replaced(text: str) -> str:
+    return _NOT_TEXT.sub("\ufffd", text)
+
+
+def _size(text: str) -> int:
+    return len(text.encode("utf-8", "surrogatepass"))
+
+
+def _length(span: Span) -> int:
+    return span.end - span.start
+
+
+def _member(value: Json) -> str:
+    if isinstance(value, list) and value and isinstance(value[0], dict):
+        return "[\n" + ",\n".join(f"    {_compact(each)}" for each in value) + "\n  ]"
+    return _compact(value)
+
+
+def _compact(value: Json) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _once(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
+    members = dict(pairs)
+    if len(members) != len(pairs):
+        raise _Irregular
+    return members
+
+
+def _is_bad_number(word: str) -> bool:
+    if word in ("NaN", "Infinity", "-Infinity"):
+        return True
+    if _WHOLE_NUMBER.fullmatch(word):
+        return len(word) > 20 or abs(int(word)) > LARGEST_INTEGER
+    return _NUMBER.fullmatch(word) is not None and math.isinf(float(word))
+
+
+def _number(word: str) -> float:
+    number = float(word)
+    if math.isinf(number):
+        raise _Irregular
+    return number
+
+
+def _whole_number(word: str) -> int:
+    if len(word) > 18 and _is_bad_number(word):
+        raise _Irregular
+    return int(word)
+
+
+def _no_number(word: str) -> NoReturn:
+    raise _Irregular
+
+
+def _nearest_number(word: str) -> float:
+    return max(min(float(word), 1.7e308), -1.7e308)
+
+
+def _nearest_whole_number(word: str) -> int:
+    if _is_bad_number(word):
+        return -LARGEST_INTEGER if word.startswith("-") else LARGEST_INTEGER
+    return int(word)
+
+
+def _nearest_constant(word: str) -> float:
+    return 0.0 if word == "NaN" else _nearest_number(word)
+
+
+# The first refuses what is irregular, without keeping any state; the second reads it all the same,
+# so that the rest of the plan can be checked.
+_STRICT = json.JSONDecoder(
+    object_pairs_hook=_once,
+    parse_float=_number,
+    parse_int=_whole_number,
+    parse_constant=_no_number,
+)
+_TOLERANT = json.JSONDecoder(
+    parse_float=_nearest_number,
+    parse_int=_nearest_whole_number,
+    parse_constant=_nearest_constant,
+)

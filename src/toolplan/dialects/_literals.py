@@ -1,0 +1,393 @@
+"""Values as Python programs write them: text in either quote, numbers, constants, lists, dicts.
+
+JSON's constants are read too, and a reference may stand bare where a value may. Nothing is ever
+evaluated: this is a reader of its own, which takes each character once, is bounded in depth, and
+knows no name, no operator and no call. It reads the arguments of a call.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final, NamedTuple, TypeAlias
+
+from toolplan.dialects._characters import not_text, replaced
+from toolplan.path import Json
+from toolplan.plan import Literal, Value, array, escape_pointer, object_
+from toolplan.plan_json import Report, shown
+from toolplan.source import Span
+
+LARGEST_INTEGER: Final = 2**63
+
+# Possessive, and complete even where the closing quotes are missing, so that no text makes a scan
+# go over a character twice. A group `…q` takes part only where the text ends well.
+_STRING: Final = (
+    r'"""(?P<triple_double>(?:[^"\\]|\\.|"(?!""))*+)(?:(?P<tdq>""")|\\?+)'
+    r"|'''(?P<triple_single>(?:[^'\\]|\\.|'(?!''))*+)(?:(?P<tsq>''')|\\?+)"
+    r'|"(?P<double>[^"\\]*+(?:\\.[^"\\]*+)*+)(?:(?P<dq>")|\\?+)'
+    r"|'(?P<single>[^'\\]*+(?:\\.[^'\\]*+)*+)(?:(?P<sq>')|\\?+)"
+)
+_TEXT = re.compile(rf"(?P<raw>[rR])?(?:{_STRING})", re.DOTALL)
+_TEXT_STARTS = re.compile(r"""[rR]?["']""")
+_BRACKET_OR_PASSED = re.compile(
+    rf"(?:{_STRING})|\#[^\n]*+|(?P<opens>[(\[{{])|(?P<closes>[)\]}}])", re.DOTALL
+)
+_SPACE = re.compile(r"(?:\s|\#[^\n]*)*+")
+_NUMBER = re.compile(
+    r"[+-]?(?:(?:0|[1-9][0-9]*+)(?:\.[0-9]*+)?+|\.[0-9]++)(?:[eE][+-]?[0-9]++)?+(?![\w.])"
+)
+_RUN = re.compile(r"[\w.+-]++")
+_WORD = re.compile(r"[-+]?[^\W\d]\w*+")
+_KEYWORD = re.compile(r"(?P<name>[^\W\d]\w*+)\s*+=(?!=)")
+_ESCAPE = re.compile(
+    r"\\(?:(?P<line>\r?\n)|x(?P<x>[0-9a-fA-F]{2})|u(?P<u>[0-9a-fA-F]{4})|U(?P<U>[0-9a-fA-F]{8})"
+    r"|(?P<octal>[0-7]{1,3})|(?P<char>.))",
+    re.DOTALL,
+)
+_PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
+_NAMED_ESCAPES: Final = {
+    "n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "a": "\a", "v": "\v",
+    "\\": "\\", "'": "'", '"': '"',
+}  # fmt: skip
+_CONSTANTS: Final[Mapping[str, bool | None]] = {
+    "True": True, "true": True, "False": False, "false": False, "None": None, "null": None,
+}  # fmt: skip
+_NO_NUMBERS: Final = frozenset(
+    sign + word for sign in ("", "+", "-") for word in ("NaN", "nan", "Infinity", "inf")
+)
+_CLOSERS: Final = {"[": "]", "(": ")", "{": "}"}
+
+Way: TypeAlias = "list[str | int]"
+
+
+class LiteralError(ValueError):
+    """The text at `offset` is no value, or no list of arguments; `str(error)` says why not."""
+
+    def __init__(self, message: str, offset: int, code: str = "syntax") -> None:
+        super().__init__(message)
+        self.offset = offset
+        self.code = code
+
+
+class Bare(NamedTuple):
+    """A value that stands without quotes and is no literal, and where it ends."""
+
+    value: Value
+    end: int
+
+
+class Argument(NamedTuple):
+    """One argument of a call: its name, None where it is given by position."""
+
+    name: str | None
+    value: Value
+
+
+@dataclass(slots=True)
+class Search:
+    """Looks for the place of the value that `wanted` leads to, while the text is read again.
+
+    `found` is the place of the deepest value on the way there, `depth` how far that is.
+    """
+
+    wanted: Way
+    depth: int = 0
+    found: Span | None = None
+
+    def see(self, way: Way, span: Span) -> None:
+        """Take note of the value at `way`."""
+        if self.depth < len(way) <= len(self.wanted) and way == self.wanted[: len(way)]:
+            self.depth, self.found = len(way), span
+
+
+def call_end(text: str, start: int, end: int) -> int | None:
+    """Give the offset of the bracket that closes the one before `start`; None if none by `end`."""
+    depth = 1
+    for token in _BRACKET_OR_PASSED.finditer(text, start, end):
+        if token["opens"]:
+            depth += 1
+        elif token["closes"]:
+            depth -= 1
+            if depth == 0:
+                return token.start()
+    return None
+
+
+def print_quoted(text: str) -> str:
+    """Give `text` in double quotes, on one line, as this reader, Python and JSON read it."""
+    return '"' + _TO_ESCAPE.sub(_escaped, text) + '"'
+
+
+def print_literal(value: Json, print_string: Callable[[str], str] = print_quoted) -> str:
+    """Give `value` as it is read here; its texts, but not its keys, by `print_string`."""
+    match value:
+        case str():
+            return print_string(value)
+        case dict():
+            members = (
+                f"{print_quoted(key)}: {print_literal(each, print_string)}"
+                for key, each in value.items()
+            )
+            return "{" + ", ".join(members) + "}"
+        case list():
+            return "[" + ", ".join(print_literal(each, print_string) for each in value) + "]"
+        case int() if not isinstance(value, bool) and abs(value) > LARGEST_INTEGER:
+            return "inf"  # no reader takes it, and Python refuses to print the longest ones
+        case _:
+            return repr(value)
+
+
+@dataclass(slots=True)
+class ArgumentReader:
+    """Reads the arguments of one call: `text` from `at` to `end`.
+
+    `read_text` gives what a quoted text says, `read_bare` what stands at an offset without quotes,
+    None where that is nothing it knows; both report at `pointer()`. `noise` collects what was
+    spelled loosely. `most` lists, tuples and dicts may stand in one another.
+    """
+
+    text: str
+    at: int
+    end: int
+    report: Report
+    step: str
+    way: Way
+    most: int
+    read_text: Callable[[str], Value]
+    read_bare: Callable[[int], Bare | None]
+    noise: dict[str, None]
+    search: Search | None = None
+    depth: int = 0
+
+    def pointer(self) -> str:
+        """Give the JSON pointer of the value that is being read."""
+        return "".join(f"/{escape_pointer(str(token))}" for token in self.way)
+
+    def arguments(self, arguments: list[Argument], names: tuple[str, ...]) -> None:
+        """Read all arguments into `arguments`; those given by position have `names` in order.
+
+        Raises:
+            LiteralError: what stands at its offset is no argument. What was read before is kept.
+        """
+        position = 0
+        has_names = False
+        while not self._is_at_end():
+            start = self.at
+            if self._takes("**"):
+                has_names = True
+                self._unpacked(arguments)
+            elif keyword := _KEYWORD.match(self.text, self.at, self.end):
+                has_names = True
+                self.at = keyword.end()
+                arguments.append(Argument(keyword["name"], self._inner(keyword["name"])))
+            elif has_names:
+                raise LiteralError(
+                    "An argument without a name stands behind one with a name", start
+                )
+            else:
+                name = names[position] if position < len(names) else None
+                value = self._value() if name is None else self._inner(name)
+                arguments.append(Argument(name, value))
+                position += 1
+            if not self._is_at_end() and not self._takes(","):
+                raise self._unexpected("',' or ')'")
+
+    def _unpacked(self, arguments: list[Argument]) -> None:
+        if not self._takes("{"):
+            raise self._unexpected("'{'")
+        while not self._takes("}"):
+            key = self._key()
+            arguments.append(Argument(key, self._inner(key)))
+            if not self._takes(","):
+                self._expect("}")
+                return
+
+    def _inner(self, label: str | int) -> Value:
+        self.way.append(label)
+        try:
+            self._is_at_end()
+            start = self.at
+            value = self._value()
+            if self.search is not None:
+                self.search.see(self.way, Span(start, self.at))
+        finally:
+            self.way.pop()
+        return value
+
+    def _value(self) -> Value:
+        if self._is_at_end():
+            raise self._unexpected("a value")
+        if _TEXT_STARTS.match(self.text, self.at, self.end):
+            return self.read_text(self._string())
+        char = self.text[self.at]
+        if char in _CLOSERS:
+            return self._nested(char)
+        bare = self.read_bare(self.at)
+        if bare is not None:
+            self.at = bare.end
+            return bare.value
+        return Literal(self._scalar())
+
+    def _nested(self, opening: str) -> Value:
+        if self.depth >= self.most:
+            raise LiteralError("Lists and objects are nested too deep", self.at, "too-deep")
+        self.depth += 1
+        self.at += 1
+        value = self._dict() if opening == "{" else self._list(opening)
+        self.depth -= 1
+        return value
+
+    def _list(self, opening: str) -> Value:
+        closing = _CLOSERS[opening]
+        items: list[Value] = []
+        while not self._takes(closing):
+            items.append(self._inner(len(items)))
+            if not self._takes(","):
+                self._expect(closing)
+                if opening == "(" and len(items) == 1:
+                    return items[0]  # as in Python: brackets round a value, no tuple
+                break
+        if opening == "(":
+            self.noise["a tuple for a list"] = None
+        return array(tuple(items))
+
+    def _dict(self) -> Value:
+        fields: dict[str, Value] = {}
+        while not self._takes("}"):
+            key = self._key()
+            if key in fields:
+                self._complain("duplicate-key", f"The key {shown(key)} stands twice.", key)
+            fields[key] = self._inner(key)
+            if not self._takes(","):
+                self._expect("}")
+                break
+        return object_(tuple(fields.items()))
+
+    def _key(self) -> str:
+        """Read a key and the colon behind it; keys are what they say, never references."""
+        self._is_at_end()
+        if not _TEXT_STARTS.match(self.text, self.at, self.end):
+            raise self._unexpected("a key in quotes")
+        key = self._string()
+        self._expect(":")
+        return key
+
+    def _string(self) -> str:
+        """Read text in quotes; texts side by side are one, as in Python."""
+        texts = [self._one_string()]
+        while not self._is_at_end() and _TEXT_STARTS.match(self.text, self.at, self.end):
+            self.noise["texts side by side"] = None
+            texts.append(self._one_string())
+        return "".join(texts)
+
+    def _one_string(self) -> str:
+        token = _TEXT.match(self.text, self.at, self.end)
+        if token is None or not (token["tdq"] or token["tsq"] or token["dq"] or token["sq"]):
+            raise LiteralError("The text in quotes does not end", self.at)
+        self.at = token.end()
+        in_one_line = token["double"] if token["dq"] else token["single"]
+        if in_one_line is not None and "\n" in in_one_line:
+            self.noise["line ends inside of text"] = None
+        body = in_one_line
+        if body is None:
+            body = token["triple_double"] if token["tdq"] else token["triple_single"]
+        if token["raw"] or "\\" not in body:
+            return body
+        text = _PAIR.sub(_joined, _ESCAPE.sub(_unescaped, body))
+        wrong = not_text(text)
+        if wrong is None:
+            return text
+        self._complain("bad-encoding", f"The text holds {wrong}.")
+        return replaced(text)
+
+    def _scalar(self) -> bool | int | float | None:
+        if number := _NUMBER.match(self.text, self.at, self.end):
+            self.at = number.end()
+            return self._number(number[0])
+        word = _WORD.match(self.text, self.at, self.end)
+        if word is None:
+            raise self._unexpected("a value")
+        if word[0] in _CONSTANTS:
+            self.at = word.end()
+            return _CONSTANTS[word[0]]
+        if word[0] in _NO_NUMBERS:
+            self.at = word.end()
+            return self._bad_number(word[0])
+        raise LiteralError(f"{shown(word[0])} is no value: text stands in quotes", self.at)
+
+    def _number(self, word: str) -> int | float:
+        if any(mark in word for mark in ".eE"):
+            number = float(word)
+            return self._bad_number(word) if math.isinf(number) else number
+        if len(word) > 20 or abs(int(word)) > LARGEST_INTEGER:
+            self._bad_number(word)
+            return -LARGEST_INTEGER if word.startswith("-") else LARGEST_INTEGER
+        return int(word)
+
+    def _bad_number(self, word: str) -> float:
+        self._complain(
+            "bad-number",
+            f"{word[:40]} is no number that JSON readers share.",
+            help="Numbers are finite, and whole numbers lie between -2^63 and 2^63.",
+        )
+        return 0.0
+
+    def _complain(
+        self, code: str, message: str, key: str | None = None, help: str | None = None
+    ) -> None:
+        if self.report.is_full():
+            return
+        pointer = self.pointer() if key is None else f"{self.pointer()}/{escape_pointer(key)}"
+        self.report.error(code, message, pointer, self.step, help)
+
+    def _is_at_end(self) -> bool:
+        """Go on to the next token; give whether there is none."""
+        space = _SPACE.match(self.text, self.at, self.end)
+        self.at = self.end if space is None else space.end()
+        return self.at >= self.end
+
+    def _takes(self, mark: str) -> bool:
+        self._is_at_end()
+        if not self.text.startswith(mark, self.at, self.end):
+            return False
+        self.at += len(mark)
+        return True
+
+    def _expect(self, mark: str) -> None:
+        if not self._takes(mark):
+            raise self._unexpected(f"{mark!r}")
+
+    def _unexpected(self, wanted: str) -> LiteralError:
+        if self.at >= self.end:
+            return LiteralError(f"The arguments end where {wanted} was expected", self.at)
+        run = _RUN.match(self.text, self.at, self.end)
+        found = shown(self.text[self.at] if run is None else run[0])
+        return LiteralError(f"{found} stands where {wanted} was expected", self.at)
+
+
+_TO_ESCAPE = re.compile('["\\\\\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]')
+_SHORT_ESCAPES: Final = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r"}
+
+
+def _escaped(found: re.Match[str]) -> str:
+    return _SHORT_ESCAPES.get(found[0]) or f"\\u{ord(found[0]):04x}"
+
+
+def _unescaped(found: re.Match[str]) -> str:
+    match found.lastgroup:
+        case "line":
+            return ""
+        case "x" | "u" | "U":
+            code = int(found[found.lastgroup], 16)
+            return chr(code) if code < 0x110000 else found[0]
+        case "octal":
+            return chr(int(found["octal"], 8))
+        case _:
+            return _NAMED_ESCAPES.get(found["char"], found[0])
+
+
+def _joined(found: re.Match[str]) -> str:
+    high, low = found[0]
+    return chr(0x10000 + ((ord(high) - 0xD800) << 10) + (ord(low) - 0xDC00))

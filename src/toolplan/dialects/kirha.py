@@ -1,0 +1,328 @@
+"""The dialect of the Kirha planner.
+
+`<think>…</think><plan>[{"thought", "toolName", "arguments"}]</plan>`. Steps have no ids and are
+read as `s0`, `s1`, … by position. A reference is `{0.path}`, inside of text or as the whole of it,
+or the object `{"fromStep": 0, "outputKey": "path"}`; a whole text that is one reference keeps the
+type of the value, as the object does. `{{0}}` is the text `{0}`. What stands in the think block is
+kept as `notes` in the metadata.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Final, NamedTuple
+
+from toolplan.diagnostics import Diagnostic, Severity
+from toolplan.dialects import _form
+from toolplan.dialects._form import Form, Places, Says, Signatures, without_implied
+from toolplan.dialects._paths import SEGMENTS, read_path, write_bare
+from toolplan.dialects._steps import StepFields, read_list
+from toolplan.dialects._values import (
+    ReadText,
+    Resolved,
+    Syntax,
+    TextProblem,
+    Written,
+    read_parts,
+)
+from toolplan.path import EVERY, Json, PathSyntaxError
+from toolplan.plan import Limits, Literal, Plan, Ref, Step, Template, positional
+from toolplan.plan_json import Parsed, Report, shown
+from toolplan.source import TOKEN, Span
+
+_TOOL: Final = ("toolName", "tool")
+_ARGS: Final = ("arguments", "args", "params", "parameters")
+_FIELDS: Final = ("thought", *_TOOL, *_ARGS)
+_OTHER_NAMES: Final = {"name": "toolName", "tool_name": "toolName", "reason": "thought"}
+_PLACES = Places(("",), {"tool": _TOOL, "args": _ARGS, "thought": ("thought",)})
+_NOTES: Final = "notes"
+
+_TAG = re.compile(r"<(?P<end>/?)(?P<name>think|thinking|plan)>")
+_PLAN_END = re.compile(r"</plan>")
+_THINK_END = re.compile(r"</think(?:ing)?>")
+_OPENING = re.compile(r"[\[{]")
+_ALL_BUT_LINES = re.compile("[^\n\0\ufeff\ud800-\udfff]")
+_TAG_IN_TEXT = re.compile(r"<(?=/?(?:think|thinking|plan)>)")
+
+# of the braces before a number each pair is one brace of text; an odd one left opens a reference
+_BRACES = re.compile(
+    rf"(?<!\{{)(?P<open>\{{++)(?P<body>(?P<number>[0-9]++)(?P<path>{SEGMENTS}))(?P<close>\}}++)"
+)
+_BRACES_AT_END = re.compile(r"\{++\Z")
+_LONGEST_NUMBER: Final = 9
+_HELP: Final = "A reference is `{0.path}`, with steps counted from 0; `{{0}}` is the text `{0}`."
+
+
+@dataclass(frozen=True, slots=True)
+class KirhaDialect:
+    """Says tools, arguments, thoughts, and the notes of the plan; no order but by references."""
+
+    name: str = "kirha"
+    json: bool = False
+
+    def parse(
+        self,
+        text: str,
+        signatures: Signatures | None = None,
+        limits: Limits | None = None,
+    ) -> Parsed:
+        """Give as much of the plan as can be read, and all that is wrong. Never raises.
+
+        The first `<plan>` block is the plan; a list without the tag is read too. Both are told.
+        """
+        limits = limits or Limits()
+        if (
+            len(text) > limits.text_bytes
+            or len(text.encode("utf-8", "replace")) > limits.text_bytes
+        ):
+            return _form.parse(_FORM, text, signatures, limits)
+        parts = _parts(text)
+        parsed = _form.parse(_FORM, parts.plan, signatures, limits)
+        if parsed.plan is None:
+            return parsed
+        plan = parsed.plan
+        if parts.think:
+            plan = Plan(plan.steps, plan.output, {_NOTES: parts.think})
+        return Parsed(plan, (*_noise(parts.noise), *parsed.diagnostics))
+
+    def print(self, plan: Plan) -> str:
+        """Give the text of `plan`, a step a line; ids become positions.
+
+        A reference that is a whole value is written as an object, which keeps its type.
+
+        Raises:
+            CannotExpress: the plan holds more than tools, arguments, thoughts and notes.
+        """
+        ids = [step.id for step in plan.steps]
+        syntax = _syntax(ids)
+        found = _form.unsaid(plan, _SAYS, syntax, ids)
+        found += [
+            _form.cannot(f"Kirha has no {key!r} in the metadata.", f"/metadata/{key}")
+            for key in plan.metadata
+            if key != _NOTES
+        ]
+        _form.refuse("kirha", found)
+        notes = plan.metadata.get(_NOTES)
+        think = f"<think>\n{notes}\n</think>\n" if isinstance(notes, str) else ""
+        steps = _form.write_list(_dump(step, syntax) for step in plan.steps)
+        steps = _TAG_IN_TEXT.sub(r"\\u003c", steps)
+        text = f"{think}<plan>\n{steps}</plan>\n"
+        _form.read_back(self.parse(text, None, _form.NO_LIMITS), _normalised(plan))
+        return text
+
+    def locate(self, text: str, pointer: str) -> Span | None:
+        """Give the place of what the canonical `pointer` names, None where there is no plan."""
+        return _form.locate(_FORM, _parts(text).plan, pointer)
+
+
+class _Parts(NamedTuple):
+    """A text taken apart.
+
+    `plan` is the text with everything before the plan's list blanked and everything behind it cut
+    off, so that places in it are places in the text. `noise` is what is told.
+    """
+
+    plan: str
+    think: str
+    noise: tuple[str, ...]
+
+
+def is_plan(document: Json) -> bool:
+    """Whether `document` is a list of objects that name a tool."""
+    return _form.objects(document, _TOOL)
+
+
+def load(document: Json, _: Signatures | None, limits: Limits) -> Parsed:
+    """Give the plan that `document`, the list in the plan block, says. Never raises."""
+    report = Report()
+    items = read_list(document, "Kirha", limits, report)
+    if items is None:
+        return Parsed(None, report.diagnostics)
+    syntax = _syntax([f"s{at}" for at in range(len(items))])
+    steps = tuple(_step(item, at, syntax, report) for at, item in enumerate(items))
+    return Parsed(Plan(steps), report.diagnostics)
+
+
+def _step(item: Json, at: int, syntax: Syntax, report: Report) -> Step:
+    name = f"s{at}"
+    fields = StepFields(item, f"/steps/{at}", name, report)
+    fields.only(_FIELDS, _OTHER_NAMES)
+    return Step(
+        name,
+        fields.tool(_TOOL),
+        fields.args(_ARGS, syntax),
+        thought=fields.text("thought", "thought"),
+    )
+
+
+def _dump(step: Step, syntax: Syntax) -> Json:
+    item: dict[str, Json] = {} if step.thought is None else {"thought": step.thought}
+    item["toolName"] = step.tool
+    item["arguments"] = {name: syntax.dump(value) for name, value in step.args.items()}
+    return item
+
+
+def _normalised(plan: Plan) -> Plan:
+    plan = positional(plan)
+    return Plan(tuple(map(without_implied, plan.steps)), plan.output, plan.metadata)
+
+
+def _parts(text: str) -> _Parts:
+    """Find the think block, and the first plan block outside of it."""
+    think = ""
+    before: list[str] = []
+    start = at = 0
+    last_end = max(text.rfind("</think>"), text.rfind("</thinking>"))
+    while tag := _TAG.search(text, at):
+        at = tag.end()
+        if tag["name"] == "plan":
+            if not tag["end"]:
+                before.append(text[start : tag.start()])
+                return _block(text, at, think, "".join(before))
+        elif tag["end"]:  # the tag that opened it was cut from the text: all before is thinking
+            think = think or text[start : tag.start()].strip()
+            before.clear()
+            start = at
+        elif at <= last_end and (close := _THINK_END.search(text, at)):
+            before.append(text[start : tag.start()])
+            think = think or text[at : close.start()].strip()
+            start = at = close.end()
+    return _Parts(_blanked(text[:start]) + text[start:], think, ("no <plan> tag",))
+
+
+def _block(text: str, start: int, think: str, before: str) -> _Parts:
+    noise = {"prose": None} if before.strip() else dict[str, None]()
+    end = _PLAN_END.search(text, _json_end(text, start))
+    if end is None:
+        noise["no </plan> tag"] = None
+    elif "<plan>" in text[end.end() :]:
+        noise["a second <plan> block"] = None
+    elif text[end.end() :].strip():
+        noise["prose"] = None
+    stop = len(text) if end is None else end.start()
+    return _Parts(_blanked(text[:start]) + text[start:stop], think, tuple(noise))
+
+
+def _json_end(text: str, start: int) -> int:
+    """Give where the JSON behind `start` ends, so that a tag inside of it is text."""
+    opening = _OPENING.search(text, start)
+    if opening is None:
+        return start
+    depth = 0
+    for token in TOKEN.finditer(text, opening.start()):
+        if token.lastgroup == "mark":
+            depth += (token[0] in "[{") - (token[0] in "]}")
+            if depth == 0:
+                return token.end()
+    return start
+
+
+def _blanked(text: str) -> str:
+    return _ALL_BUT_LINES.sub(" ", text)
+
+
+def _noise(noise: Sequence[str]) -> list[Diagnostic]:
+    if not noise:
+        return []
+    message = f"The plan was read in spite of: {', '.join(noise)}."
+    return [Diagnostic("noise", Severity.WARNING, message, help="Write one <plan> block, alone.")]
+
+
+def _syntax(ids: Sequence[str]) -> Syntax:
+    """Give the syntax of a plan with these steps, in order."""
+    numbers = {name: at for at, name in enumerate(ids)}
+    return Syntax(partial(_read_text, ids), partial(_write, numbers), partial(_read_object, ids))
+
+
+def _read_text(ids: Sequence[str], text: str) -> ReadText:
+    if "{" not in text:
+        return ReadText(Literal(text))
+    return read_parts(text, _BRACES, partial(_resolve, ids))
+
+
+def _resolve(ids: Sequence[str], found: re.Match[str]) -> Resolved:
+    opened, closed = len(found["open"]), len(found["close"])
+    braces = "{" * (opened // 2)
+    if opened % 2 == 0:  # `{{0}}` and `{{0}` are both the text `{0}`
+        return (braces + found["body"] + "}" * max(1, closed - 1),)
+    ref = _ref(ids, found["number"], found["path"], "{" + found["body"] + "}")
+    return ref if isinstance(ref, TextProblem) else (braces, ref, "}" * (closed - 1))
+
+
+def _ref(ids: Sequence[str], number: str, path: str, written: str) -> Ref | TextProblem:
+    at = int(number) if len(number) <= _LONGEST_NUMBER else None
+    if at is None or at >= len(ids):
+        what = f"There is no step {number[:20]} for {shown(written)} to refer to."
+        there = f"The steps are 0 to {len(ids) - 1}. {_HELP}"
+        return TextProblem("unknown-step", what, there)
+    try:
+        return Ref(ids[at], read_path(path))
+    except PathSyntaxError as error:
+        what = f"The reference {shown(written)} cannot be read: {error}."
+        return TextProblem("reference-syntax", what, _HELP)
+
+
+_KEY_PATH = re.compile(SEGMENTS)
+
+
+def _read_object(ids: Sequence[str], item: Mapping[str, Json]) -> ReadText | None:
+    if "fromStep" not in item or not item.keys() <= {"fromStep", "outputKey"}:
+        return None
+    kept = Literal(dict(item))
+    number, key = item["fromStep"], item.get("outputKey", "")
+    is_number = isinstance(number, int) and not isinstance(number, bool)
+    if not is_number and not (isinstance(number, str) and re.fullmatch("[0-9]{1,9}", number)):
+        what = "'fromStep' is not the number of a step."
+        return ReadText(kept, (TextProblem("reference-syntax", what, _HELP),))
+    dotted = key if not isinstance(key, str) or key[:1] in ("", ".", "[") else f".{key}"
+    if not isinstance(dotted, str) or _KEY_PATH.fullmatch(dotted) is None:
+        what = f"'outputKey' is no path: {shown(str(key))}."
+        return ReadText(kept, (TextProblem("reference-syntax", what, _HELP),))
+    if isinstance(number, int) and not 0 <= number < len(ids):
+        number = -1
+    ref = _ref(ids, str(number), dotted, f"fromStep {number}")
+    return ReadText(kept, (ref,)) if isinstance(ref, TextProblem) else ReadText(ref)
+
+
+def _write(numbers: Mapping[str, int], value: Written) -> Json:
+    match value:
+        case Literal(str(text)):
+            return _escaped(text)
+        case Literal():
+            raise TypeError("only text is written as text")
+        case Ref(step, path):
+            return {"fromStep": numbers[step], "outputKey": write_bare(path)}
+        case Template(parts):
+            return "".join(_part(numbers, parts, at) for at in range(len(parts)))
+
+
+def _part(numbers: Mapping[str, int], parts: Sequence[str | Ref], at: int) -> str:
+    part = parts[at]
+    if isinstance(part, Ref):
+        path = write_bare(part.path)
+        return f"{{{numbers[part.step]}{'.' if path else ''}{path}}}"
+    text = _escaped(part)
+    return text if at + 1 == len(parts) else _BRACES_AT_END.sub(_twice, text)
+
+
+def _escaped(text: str) -> str:
+    return _BRACES.sub(_escape, text) if "{" in text else text
+
+
+def _escape(found: re.Match[str]) -> str:
+    return found["open"] * 2 + found["body"] + found["close"] + "}"
+
+
+def _twice(found: re.Match[str]) -> str:
+    return found[0] * 2
+
+
+def _refusal(ref: Ref) -> str | None:
+    return "has no '[*]'" if EVERY in ref.path else None
+
+
+_FORM: Final = Form(is_plan, load, _PLACES)
+_SAYS: Final = Says("Kirha", frozenset({"thought", "metadata"}), _refusal)

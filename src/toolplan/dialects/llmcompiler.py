@@ -1,0 +1,426 @@
+"""The dialect of LLMCompiler: numbered calls, as Python writes them.
+
+    Thought: The area comes first.
+    1. search(query="Sahara area")
+    2. math(problem="33 % of it", context=["$1"])
+    3. join()<END_OF_PLAN>
+
+Steps are read as `s0`, `s1`, … by position, and their numbers only tell references apart. A
+reference is `$1`, `${1}` or `${1.path}`; the whole of a text, or bare outside of quotes, it keeps
+the value's type. `$$1` is the text `$1`; so is, with a warning, a `$1` in quotes where there is no
+step 1: it may be a price. In braces or bare it can be nothing but a reference, and is an error.
+A thought belongs to the step behind it. `join` is no step, and what it is given means nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from toolplan.diagnostics import CannotExpress, Diagnostic
+from toolplan.dialects._call_lines import (
+    TOOL_NAME,
+    Call,
+    Syntax,
+    outline,
+    read_outline,
+    report_call,
+    report_noise,
+    steps_of,
+)
+from toolplan.dialects._characters import checked, syntax
+from toolplan.dialects._literals import (
+    Argument,
+    ArgumentReader,
+    Bare,
+    LiteralError,
+    Search,
+    call_end,
+    print_literal,
+    print_quoted,
+)
+from toolplan.dialects._numbered import (
+    NO_LIMITS,
+    NUMBER,
+    Marks,
+    Mention,
+    Problem,
+    Steps,
+    cannot,
+    number_of,
+    parse_text,
+    print_text,
+    read_mention,
+    refuse_unlike,
+    unsaid,
+)
+from toolplan.path import Json, Path, parse_segments, print_path
+from toolplan.plan import (
+    Array,
+    Limits,
+    Literal,
+    Object,
+    Plan,
+    Ref,
+    Signature,
+    Step,
+    Template,
+    Value,
+    escape_pointer,
+    split_pointer,
+)
+from toolplan.plan_json import DEEPEST, Parsed, ReferenceSyntaxError, Report, shown
+from toolplan.source import Span
+
+_AROUND_VALUES: Final = 4
+"""Lists and objects of the canonical form around the value of an argument."""
+
+CLOSER: Final = "join"
+"""The call that ends a plan. It is no step."""
+
+_LINES: Final = Syntax(
+    line=re.compile(
+        r"^[ \t]*+(?:"
+        r"(?P<think><think(?:ing)?>)"
+        r"|(?P<fence>(?:```|~~~)[^\n]*+)"
+        r"|(?P<thought>Thought:)"
+        r"|(?P<call>(?P<start>(?P<number>[0-9]{1,9}+))[.)][ \t]*+"
+        rf"(?P<tool>{TOOL_NAME.pattern})\()"
+        r"|(?P<stray>(?P<digits>[0-9]{1,9}+)(?:[.)][^\n]*+)?+$)"
+        r"|(?P<begun>T(?:h(?:o(?:u(?:g(?:ht?+)?+)?+)?+)?+)?+\s*+\Z))"
+        r"|(?P<orphan></think(?:ing)?>)|(?P<end><END_OF_PLAN>)",
+        re.MULTILINE,
+    ),
+    call_line=re.compile(rf"^[ \t]*+[0-9]{{1,9}}+[.)][ \t]*+{TOOL_NAME.pattern}\(", re.MULTILINE),
+    call_end=call_end,
+    behind=re.compile(r"[ \t\r]*+(?:\#[^\n]*+)?+(?=\n|\Z|<END_OF_PLAN>)"),
+    closer=CLOSER,
+    form="1. tool(name=value)",
+)
+_NAME = re.compile(r"[^\W\d]\w*+")
+_NO_STEPS: Final = Steps({})
+
+
+@dataclass(frozen=True, slots=True)
+class LlmCompilerDialect:
+    """Says tools, arguments with references, and thoughts; no more."""
+
+    name: str = "llmcompiler"
+    json: bool = False
+
+    def parse(
+        self,
+        text: str,
+        signatures: Mapping[str, Signature] | None = None,
+        limits: Limits | None = None,
+    ) -> Parsed:
+        """Give as much of the plan as can be read, and all that is wrong. Never raises.
+
+        Arguments by position get their names from `signatures`; without those `needs-tools`.
+        """
+        limits = limits or Limits()
+        report = Report()
+        clean = checked(text, limits, report)
+        if clean is None:
+            return Parsed(None, report.diagnostics)
+        try:
+            plan = _plan(clean, signatures, limits, report)
+        except RecursionError:
+            plan = None
+            said = f"Lists and objects are nested deeper than {limits.depth}."
+            report.error("too-deep", said)
+        return Parsed(plan, report.diagnostics)
+
+    def print(self, plan: Plan) -> str:
+        """Give the text of `plan`, a step a line, every argument with its name.
+
+        Ids become numbers. `after` is left out where a reference shows the same order.
+
+        Raises:
+            CannotExpress: the plan holds more than tools, arguments, references and thoughts.
+        """
+        told = [*unsaid(plan, "LLMCompiler"), *_unsaid_calls(plan)]
+        if told:
+            raise CannotExpress("llmcompiler cannot say this plan", told)
+        try:
+            text = _written(plan)
+        except RecursionError:
+            deep = cannot("A value is nested too deep.", "")
+            raise CannotExpress("llmcompiler cannot say this plan", [deep]) from None
+        back = self.parse(text, None, NO_LIMITS)
+        refuse_unlike(plan, back.plan, back.diagnostics)
+        return text
+
+    def locate(self, text: str, pointer: str) -> Span | None:
+        """Give the place of what `pointer` names, None where no plan is found in `text`.
+
+        An argument by position is found by the brackets that it stands in.
+        """
+        clean = checked(text, NO_LIMITS, Report())
+        calls = () if clean is None else outline(clean, _LINES).calls
+        if clean is None or not calls:
+            return None
+        match split_pointer(pointer):
+            case ["steps", position, *rest] if position.isdigit() and int(position) < len(calls):
+                return _place(clean, calls[int(position)], rest)
+            case _:
+                return Span(calls[0].start, _call_end(calls[-1]))
+
+
+def _plan(
+    text: str, signatures: Mapping[str, Signature] | None, limits: Limits, report: Report
+) -> Plan | None:
+    lines = read_outline(text, _LINES, limits, report)
+    if lines is None:
+        return None
+    reading = _Reading(
+        text,
+        report,
+        steps_of(lines, report),
+        signatures,
+        min(limits.depth, DEEPEST) - _AROUND_VALUES,
+        dict.fromkeys(lines.noise),
+    )
+    plan = Plan(tuple(reading.step(call, at) for at, call in enumerate(lines.calls)))
+    report_noise(reading.noise, report)
+    return plan
+
+
+class _Reading(NamedTuple):
+    """A text, and all that reading its calls needs to know."""
+
+    text: str
+    report: Report
+    steps: Steps
+    signatures: Mapping[str, Signature] | None
+    depth: int
+    noise: dict[str, None]
+
+    def step(self, call: Call, at: int) -> Step:
+        """Give the step that `call`, the one at position `at`, says."""
+        name, pointer = f"s{at}", f"/steps/{at}"
+        tool = self.text[call.tool.start : call.tool.end]
+        report_call(self.text, call, at, self.report)
+        if call.args is None:
+            return Step(name, tool, thought=call.thought)
+        arguments = self.arguments(call.args, tool, name, at)
+        return Step(name, tool, self._named(arguments, tool, pointer, name), thought=call.thought)
+
+    def arguments(
+        self, span: Span, tool: str, step: str, at: int, search: Search | None = None
+    ) -> list[Argument]:
+        """Give the arguments that stand at `span`, as far as they can be read."""
+        signature = None if self.signatures is None else self.signatures.get(tool)
+        arguments: list[Argument] = []
+        reader = _reader(self, span, step, at, search)
+        try:
+            reader.arguments(arguments, () if signature is None else signature.inputs)
+        except LiteralError as error:
+            pointer = f"/steps/{at}/args"
+            if error.code == "syntax":
+                way_out = "Text stands in quotes; nothing but values is read."
+                self.report.add(syntax(self.text, error.offset, str(error), pointer, step, way_out))
+            else:
+                self.report.error(error.code, f"{error}.", pointer, step)
+        return arguments
+
+    def _named(
+        self, arguments: list[Argument], tool: str, pointer: str, step: str
+    ) -> dict[str, Value]:
+        named: dict[str, Value] = {}
+        nameless = 0
+        for name, value in arguments:
+            if name is None:
+                nameless += 1
+            elif name in named:
+                twice = f"The argument {shown(name)} is given twice."
+                place = f"{pointer}/args/{escape_pointer(name)}"
+                self.report.error("duplicate-key", twice, place, step, "Keep one of the two.")
+            else:
+                named[name] = value
+        if nameless:
+            self._report_nameless(nameless, tool, pointer, step)
+        return named
+
+    def _report_nameless(self, count: int, tool: str, pointer: str, step: str) -> None:
+        signature = None if self.signatures is None else self.signatures.get(tool)
+        if signature is not None:
+            self.report.error(
+                "unknown-argument",
+                f"{shown(tool)} takes {len(signature.inputs)} argument(s); {count} more are given.",
+                f"{pointer}/args",
+                step,
+                "Write the names of the arguments: `tool(name=value)`.",
+            )
+            return
+        why = "the tools are not given" if self.signatures is None else "no such tool is known"
+        self.report.error(
+            "needs-tools",
+            f"Arguments of {shown(tool)} are given by position, and {why}.",
+            f"{pointer}/args",
+            step,
+            "Give the tools, or write the names of the arguments: `tool(name=value)`.",
+        )
+
+
+def _reader(
+    reading: _Reading, span: Span, step: str, at: int, search: Search | None
+) -> ArgumentReader:
+    def read_text(text: str) -> Value:
+        if "$" not in text:
+            return Literal(text)
+        marked = parse_text(text, _MARKS, reading.steps)
+        tell(marked.problems)
+        return marked.value
+
+    def read_bare(offset: int) -> Bare | None:
+        if not _BARE.match(reading.text, offset, span.end):
+            return None
+        read = read_mention(reading.text, offset + 1, _MARKS, reading.steps, is_bare=True)
+        if read.problem is not None:
+            tell((read.problem,))
+        if read.end == offset + 1 or read.end > span.end:
+            return None
+        said = Literal(reading.text[offset : read.end])
+        return Bare(said if read.value is None else read.value, read.end)
+
+    def tell(problems: tuple[Problem, ...]) -> None:
+        for each in problems:
+            if not reading.report.is_full(each.severity):
+                code, severity, message, help = each
+                reading.report.add(
+                    Diagnostic(code, severity, message, step, reader.pointer(), help)
+                )
+
+    reader = ArgumentReader(
+        text=reading.text,
+        at=span.start,
+        end=span.end,
+        report=reading.report,
+        step=step,
+        way=["steps", at, "args"],
+        most=reading.depth,
+        read_text=read_text,
+        read_bare=read_bare,
+        noise=reading.noise,
+        search=search,
+    )
+    return reader
+
+
+def _place(text: str, call: Call, rest: list[str]) -> Span:
+    """Give the place in `call` of what `rest`, a pointer inside of the step, names."""
+    whole = Span(call.start, _call_end(call))
+    match rest:
+        case ["id"]:
+            return Span(call.start, call.start + len(str(call.number)))
+        case ["tool"]:
+            return call.tool
+        case ["args", *way] if call.args is not None and way:
+            search = Search(["steps", 0, "args", *_labels(way)])
+            reading = _Reading(text, Report(), _NO_STEPS, None, DEEPEST - _AROUND_VALUES, {})
+            reading.arguments(call.args, "", "", 0, search)
+            return search.found or call.args
+        case ["args"] if call.args is not None:
+            return call.args
+        case _:
+            return whole
+
+
+def _labels(way: list[str]) -> list[str | int]:
+    # the name of an argument is never an index; deeper down a list may be meant
+    return [way[0], *(int(each) if each.isdigit() else each for each in way[1:])]
+
+
+def _call_end(call: Call) -> int:
+    return call.tool.end if call.args is None else call.args.end + 1
+
+
+def _unsaid_calls(plan: Plan) -> list[Diagnostic]:
+    """Give one diagnostic for each name and each thought that no line of a plan can hold."""
+    found: list[Diagnostic] = []
+    for at, step in enumerate(plan.steps):
+        if step.tool == CLOSER:
+            what = f"In LLMCompiler {CLOSER!r} ends the plan, and is no tool."
+            found.append(cannot(what, f"/steps/{at}/tool", step.id))
+        elif not TOOL_NAME.fullmatch(step.tool):
+            what = f"LLMCompiler cannot write {shown(step.tool)} as the name of a tool."
+            found.append(cannot(what, f"/steps/{at}/tool", step.id))
+        if step.thought is not None and not _is_thought(step.thought):
+            what = "LLMCompiler has no thought that is empty or looks like a line of the plan."
+            found.append(cannot(what, f"/steps/{at}/thought", step.id))
+    return found
+
+
+def _is_thought(thought: str) -> bool:
+    lines = outline(f"Thought: {thought}\n1. tool()\n2. {CLOSER}()", _LINES)
+    return [call.thought for call in lines.calls] == [thought] and not lines.noise
+
+
+def _written(plan: Plan) -> str:
+    numbers = {step.id: at for at, step in enumerate(plan.steps, start=1)}
+    lines: list[str] = []
+    for step in plan.steps:
+        if step.thought is not None:
+            lines.append(f"Thought: {step.thought}")
+        args = ", ".join(_argument(name, value, numbers) for name, value in step.args.items())
+        lines.append(f"{numbers[step.id]}. {step.tool}({args})")
+    lines.append(f"{len(plan.steps) + 1}. {CLOSER}()<END_OF_PLAN>\n")
+    return "\n".join(lines)
+
+
+def _argument(name: str, value: Value, numbers: Mapping[str, int]) -> str:
+    written = _value(value, numbers)
+    if _NAME.fullmatch(name):
+        return f"{name}={written}"
+    return f"**{{{print_quoted(name)}: {written}}}"
+
+
+def _value(value: Value, numbers: Mapping[str, int]) -> str:
+    match value:
+        case Literal(literal):
+            return print_literal(literal, _quoted_literal)
+        case Ref() | Template():
+            return print_quoted(print_text(value, _MARKS, numbers))
+        case Array(items):
+            return "[" + ", ".join(_value(each, numbers) for each in items) + "]"
+        case Object(fields):
+            members = (f"{print_quoted(key)}: {_value(each, numbers)}" for key, each in fields)
+            return "{" + ", ".join(members) + "}"
+
+
+def _quoted_literal(text: Json) -> str:
+    return print_quoted(print_text(Literal(text), _MARKS, {}))
+
+
+def _read_mention(text: str, at: int) -> Mention | None:
+    if digits := NUMBER.match(text, at):
+        number = number_of(digits[0])
+        return None if number is None else Mention(number, (), digits.end(), False)
+    digits = NUMBER.match(text, at + 1)
+    number = None if digits is None else number_of(digits[0])
+    if digits is None or number is None:
+        raise ReferenceSyntaxError("the number of a step was expected", at + 1)
+    path, end = parse_segments(text, digits.end())
+    if not text.startswith("}", end):
+        raise ReferenceSyntaxError("'}' is missing", end)
+    return Mention(number, path, end + 1, True)
+
+
+def _write_mention(number: int, path: Path, behind: str) -> str:
+    if path:
+        return f"${{{number}{print_path(path)}}}"
+    return f"${{{number}}}" if NUMBER.match(behind) else f"${number}"
+
+
+_BARE = re.compile(r"\$(?=[0-9]|\{ ?[0-9])")
+_MARKS: Final = Marks(
+    mark="$",
+    opening=re.compile(r"(?<!\$)\$++(?=[0-9]|\{ ?[0-9])"),
+    closing=re.compile(r"(?<!\$)\$++(?=[0-9]|\{ ?[0-9]|\Z)"),
+    read=_read_mention,
+    write=_write_mention,
+    help="A reference is `$1`, or `${1.path}`; `$$1` is the text `$1`.",
+)

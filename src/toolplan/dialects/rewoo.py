@@ -1,0 +1,316 @@
+"""The dialect of ReWOO: evidence that is numbered, each from one tool and one text.
+
+    Plan: Look the area up.
+    #E1 = Wikipedia[Colorado orogeny]
+    Plan: Ask for what the page says.
+    #E2 = LLM[What is the elevation range? Given context: #E1]
+
+Steps are read as `s0`, `s1`, … by position, and their numbers only tell references apart. The text
+in brackets is the tool's first argument, by its signature; empty brackets give no argument.
+Brackets inside of the text pair. `#E1` is a reference, and alone in the brackets it keeps the
+value's type; `##E1` is the text `#E1`. A line `Plan:` is the thought of the step behind it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from toolplan.diagnostics import CannotExpress, Diagnostic
+from toolplan.dialects._call_lines import (
+    TOOL_NAME,
+    Call,
+    Syntax,
+    outline,
+    read_outline,
+    report_call,
+    report_noise,
+    steps_of,
+)
+from toolplan.dialects._characters import checked
+from toolplan.dialects._numbered import (
+    NO_LIMITS,
+    NUMBER,
+    Marks,
+    Mention,
+    Steps,
+    cannot,
+    number_of,
+    parse_text,
+    print_text,
+    refuse_unlike,
+    unsaid,
+)
+from toolplan.path import Path
+from toolplan.plan import (
+    Array,
+    Limits,
+    Literal,
+    Object,
+    Plan,
+    Ref,
+    Signature,
+    Step,
+    Template,
+    Value,
+    escape_pointer,
+    refs,
+    split_pointer,
+)
+from toolplan.plan_json import Parsed, Report, shown
+from toolplan.source import Span
+
+_BRACKET = re.compile(r"[\[\]]")
+
+
+@dataclass(frozen=True, slots=True)
+class RewooDialect:
+    """Says calls of one text each, with whole outputs as references, and thoughts; no more."""
+
+    name: str = "rewoo"
+    json: bool = False
+
+    def parse(
+        self,
+        text: str,
+        signatures: Mapping[str, Signature] | None = None,
+        limits: Limits | None = None,
+    ) -> Parsed:
+        """Give as much of the plan as can be read, and all that is wrong. Never raises.
+
+        The argument gets its name from `signatures`; without those it gives `needs-tools`.
+        """
+        limits = limits or Limits()
+        report = Report()
+        clean = checked(text, limits, report)
+        lines = None if clean is None else read_outline(clean, _LINES, limits, report)
+        if clean is None or lines is None:
+            return Parsed(None, report.diagnostics)
+        numbered = steps_of(lines, report)
+        steps: list[Step] = []
+        for at, call in enumerate(lines.calls):
+            report_call(clean, call, at, report)
+            tool = clean[call.tool.start : call.tool.end]
+            said = "" if call.args is None else clean[call.args.start : call.args.end]
+            args = _arguments(said, tool, at, numbered, signatures, report)
+            steps.append(Step(f"s{at}", tool, args, thought=call.thought))
+        report_noise(dict.fromkeys(lines.noise), report)
+        return Parsed(Plan(tuple(steps)), report.diagnostics)
+
+    def print(self, plan: Plan) -> str:
+        """Give the text of `plan`, a step a line. Ids become numbers.
+
+        The name of the argument is not written: what is read back is the tool's first one.
+
+        Raises:
+            CannotExpress: the plan holds more than calls of one text, references and thoughts.
+        """
+        told = [*unsaid(plan, "ReWOO"), *_unsaid_calls(plan)]
+        if told:
+            raise CannotExpress("rewoo cannot say this plan", told)
+        text = _written(plan)
+        back = self.parse(text, _one_argument(plan), NO_LIMITS)
+        refuse_unlike(plan, back.plan, back.diagnostics)
+        return text
+
+    def locate(self, text: str, pointer: str) -> Span | None:
+        """Give the place of what `pointer` names, None where no plan is found in `text`."""
+        clean = checked(text, NO_LIMITS, Report())
+        calls = () if clean is None else outline(clean, _LINES).calls
+        if not calls:
+            return None
+        match split_pointer(pointer):
+            case ["steps", position, *rest] if position.isdigit() and int(position) < len(calls):
+                return _place(calls[int(position)], rest)
+            case _:
+                return Span(calls[0].start, _call_end(calls[-1]))
+
+
+def _arguments(
+    said: str,
+    tool: str,
+    at: int,
+    steps: Steps,
+    signatures: Mapping[str, Signature] | None,
+    report: Report,
+) -> dict[str, Value]:
+    """Give the argument that `said`, the text in the brackets of step `at`, is."""
+    if not said:
+        return {}
+    name, pointer = f"s{at}", f"/steps/{at}/args"
+    signature = None if signatures is None else signatures.get(tool)
+    first = "" if signature is None or not signature.inputs else signature.inputs[0]
+    marked = parse_text(said, _MARKS, steps)
+    for code, severity, message, help in marked.problems:
+        place = f"{pointer}/{escape_pointer(first)}" if first else pointer
+        report.add(Diagnostic(code, severity, message, name, place, help))
+    if first:
+        return {first: marked.value}
+    if signature is not None:
+        none = f"{shown(tool)} takes no argument; one is given."
+        report.error("unknown-argument", none, pointer, name, "Leave the brackets empty.")
+        return {}
+    why = "the tools are not given" if signatures is None else "no such tool is known"
+    nameless = f"The argument of {shown(tool)} has no name in the text, and {why}."
+    report.error("needs-tools", nameless, pointer, name, "Give the tools.")
+    return {}
+
+
+def _place(call: Call, rest: list[str]) -> Span:
+    match rest:
+        case ["tool"]:
+            return call.tool
+        case ["args", *_] if call.args is not None:
+            return call.args
+        case _:
+            return Span(call.start, _call_end(call))
+
+
+def _call_end(call: Call) -> int:
+    return call.tool.end if call.args is None else call.args.end + 1
+
+
+def _unsaid_calls(plan: Plan) -> list[Diagnostic]:
+    """Give one diagnostic for each thing that no call of one text, and no thought, can hold."""
+    found: list[Diagnostic] = []
+    first: dict[str, str] = {}
+    for at, step in enumerate(plan.steps):
+        pointer = f"/steps/{at}"
+        if not TOOL_NAME.fullmatch(step.tool):
+            what = f"ReWOO cannot write {shown(step.tool)} as the name of a tool."
+            found.append(cannot(what, f"{pointer}/tool", step.id))
+        if step.thought is not None and not _is_thought(step.thought):
+            what = "ReWOO has no thought that is empty or looks like a line of the plan."
+            found.append(cannot(what, f"{pointer}/thought", step.id))
+        if len(step.args) > 1:
+            what = f"ReWOO has one argument a step; this one has {len(step.args)}."
+            found.append(cannot(what, f"{pointer}/args", step.id))
+            continue
+        for name, value in step.args.items():
+            place = f"{pointer}/args/{escape_pointer(name)}"
+            if first.setdefault(step.tool, name) != name:
+                what = f"In ReWOO {shown(step.tool)} has one argument, called the same each time."
+                found.append(cannot(what, place, step.id))
+            found += [cannot(what, place, step.id) for what in _unsaid_value(name, value)]
+    return found
+
+
+def _unsaid_value(name: str, value: Value) -> list[str]:
+    """Give a sentence for each thing in `value` that the text in the brackets cannot hold."""
+    if not name:
+        return ["ReWOO has no argument without a name."]
+    match value:
+        case Literal(str(text)) if text:
+            texts = [text]
+        case Literal("") | Literal() | Array() | Object():
+            return ["ReWOO has no argument but text that is not empty."]
+        case Ref():
+            texts = []
+        case Template(parts):
+            texts = [part for part in parts if isinstance(part, str)]
+    told: list[str] = []
+    if any(ref.path for ref in refs(value)):
+        told.append("A reference of ReWOO is to all that a step gives, and has no path.")
+    if isinstance(value, Template) and _has_digit_behind(value):
+        told.append("In ReWOO no digit can stand right behind a reference.")
+    if not _is_input("".join(texts)):
+        told.append("In ReWOO brackets pair, and no line of a text looks like one of the plan.")
+    return told
+
+
+def _has_digit_behind(value: Template) -> bool:
+    pairs = zip(value.parts, value.parts[1:], strict=False)
+    return any(isinstance(a, Ref) and isinstance(b, str) and NUMBER.match(b) for a, b in pairs)
+
+
+def _is_thought(thought: str) -> bool:
+    lines = outline(f"Plan: {thought}\n#E1 = tool[]\n", _LINES)
+    return [call.thought for call in lines.calls] == [thought] and not lines.noise
+
+
+def _is_input(text: str) -> bool:
+    before = "#E1 = tool["
+    lines = outline(f"{before}{text}]\n", _LINES)
+    wanted = Span(len(before), len(before) + len(text))
+    return [call.args for call in lines.calls] == [wanted] and lines.calls[0].fault is None
+
+
+def _written(plan: Plan) -> str:
+    numbers = {step.id: at for at, step in enumerate(plan.steps, start=1)}
+    lines: list[str] = []
+    for step in plan.steps:
+        if step.thought is not None:
+            lines.append(f"Plan: {step.thought}")
+        said = "".join(_input(value, numbers) for value in step.args.values())
+        lines.append(f"#E{numbers[step.id]} = {step.tool}[{said}]")
+    return "\n".join(lines) + "\n"
+
+
+def _input(value: Value, numbers: Mapping[str, int]) -> str:
+    match value:
+        case Literal() | Ref() | Template():
+            return print_text(value, _MARKS, numbers)
+        case Array() | Object():
+            raise TypeError("only text is written in brackets")
+
+
+def _one_argument(plan: Plan) -> dict[str, Signature]:
+    """Give signatures by which `plan`, as it is written, reads back as it was."""
+    named = {step.tool: Signature((), ()) for step in plan.steps}
+    for step in plan.steps:
+        if step.args:
+            named[step.tool] = Signature(tuple(step.args), ())
+    return named
+
+
+def _closing_bracket(text: str, start: int, end: int) -> int | None:
+    depth = 1
+    for bracket in _BRACKET.finditer(text, start, end):
+        depth += 1 if bracket[0] == "[" else -1
+        if depth == 0:
+            return bracket.start()
+    return None
+
+
+def _read_mention(text: str, at: int) -> Mention | None:
+    digits = NUMBER.match(text, at + 1)  # behind the `E`
+    number = None if digits is None else number_of(digits[0])
+    if digits is None or number is None:
+        return None
+    return Mention(number, (), digits.end(), True)
+
+
+def _write_mention(number: int, path: Path, behind: str) -> str:
+    return f"#E{number}"
+
+
+_MARKS: Final = Marks(
+    mark="#",
+    opening=re.compile(r"(?<!\#)\#++(?=E[0-9])"),
+    closing=re.compile(r"(?<!\#)\#++(?=E[0-9]|\Z)"),
+    read=_read_mention,
+    write=_write_mention,
+    help="A reference is `#E1`; `##E1` is the text `#E1`.",
+)
+_CALL: Final = rf"\#E[0-9]{{1,9}}+[ \t]*+=[ \t]*+{TOOL_NAME.pattern}\["
+_LINES: Final = Syntax(
+    line=re.compile(
+        r"^[ \t]*+(?:"
+        r"(?P<think><think(?:ing)?>)"
+        r"|(?P<fence>(?:```|~~~)[^\n]*+)"
+        r"|(?P<thought>Plan:)"
+        r"|(?P<begun>(?:P(?:l(?:an?+)?+)?+|\#E?+)\s*+\Z)"
+        rf"|(?!{_CALL})(?P<stray>\#E(?P<digits>[0-9]{{1,9}}+)[^\n]*+))"
+        r"|(?:^|(?<=[ \t]))(?P<call>(?P<start>\#)E(?P<number>[0-9]{1,9}+)[ \t]*+=[ \t]*+"
+        rf"(?P<tool>{TOOL_NAME.pattern})\[)"
+        r"|(?P<orphan></think(?:ing)?>)",
+        re.MULTILINE,
+    ),
+    call_line=re.compile(r"^[ \t]*+(?:Plan:|\#E[0-9]++[ \t]*+=)", re.MULTILINE),
+    call_end=_closing_bracket,
+    behind=re.compile(r"[ \t\r]*+(?=\n|\Z)"),
+    closer=None,
+    form="#E1 = Tool[text]",
+)

@@ -1,0 +1,54 @@
+"""The canonical JSON form of a plan, versioned: how plans are stored and sent.
+
+`load` reports all that is wrong, each with its JSON pointer, and gives as much of the plan as
+could be read, so that the rules can go on with it: nothing is left out of a list of steps or of
+arguments, and what cannot be read has a stand-in at its place. `dump` writes what is not default.
+"""
+
+from toolplan.plan_json._dump import dump
+from toolplan.plan_json._fields import read_args, read_metadata, read_steps, read_tool
+from toolplan.plan_json._load import LONGEST_TIMEOUT_S, MOST_RETRIES, VERSION, load
+from toolplan.plan_json._references import (
+    CANONICAL,
+    OPENING,
+    STEP_ID,
+    Head,
+    ParsedText,
+    ReferenceProblem,
+    ReferenceSyntaxError,
+    parse_text,
+    print_ref,
+    print_text,
+)
+from toolplan.plan_json._report import Parsed, Report, shown
+from toolplan.plan_json._values import DEEPEST, ValueReader, check_depth, copied, dump_value
+
+__all__ = [
+    "CANONICAL",
+    "DEEPEST",
+    "LONGEST_TIMEOUT_S",
+    "MOST_RETRIES",
+    "OPENING",
+    "STEP_ID",
+    "VERSION",
+    "Head",
+    "Parsed",
+    "ParsedText",
+    "ReferenceProblem",
+    "ReferenceSyntaxError",
+    "Report",
+    "ValueReader",
+    "check_depth",
+    "copied",
+    "dump",
+    "dump_value",
+    "load",
+    "parse_text",
+    "print_ref",
+    "print_text",
+    "read_args",
+    "read_metadata",
+    "read_steps",
+    "read_tool",
+    "shown",
+]

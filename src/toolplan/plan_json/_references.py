@@ -1,0 +1,195 @@
+"""References in text: `${` id segment* `}`, and how a dollar is written that is only a dollar.
+
+Of n dollars directly before `{` each pair is one dollar of text. An odd one left over opens a
+reference; none left makes the brace text. So `$${x}` is the text `${x}`, and `$$${x}` is a dollar
+with a reference behind it. Text is parsed here once and never searched again.
+
+A dialect may name the step in another way: it gives its own `Head` to read and to print by.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+from toolplan.path import Path, PathSyntaxError, parse_path, parse_segments, print_path
+from toolplan.plan import Literal, Ref, Template, Value, template
+
+STEP_ID: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,63}")
+"""What the id of a step looks like; `fullmatch` it."""
+
+OPENING: Final = "${"
+"""Text without it holds no reference and no escape: it is what it says."""
+
+MOST_PROBLEMS: Final = 20
+"""So many problems are told of one text; whoever has more has seen enough."""
+
+_SHORT: Final = 200
+"""So long a text may be whose path is remembered: plans say the same few paths again and again."""
+
+# the look-behind keeps a long row of dollars from being tried from each of them
+_BEFORE_BRACE = re.compile(r"(?<!\$)\$++\{")
+_AT_BRACE_OR_END = re.compile(r"(?<!\$)\$++(?=\{|\Z)")
+_AT_BRACE = re.compile(r"(?<!\$)\$++(?=\{)")
+
+_CANONICAL_HELP = "A reference is `${step.path}`, as in `${s0.data[0].id}`; `$${` is the text `${`."
+
+
+class ReferenceSyntaxError(ValueError):
+    """The text at `offset` names no step, or no path; `str(error)` says what is there instead."""
+
+    def __init__(self, message: str, offset: int) -> None:
+        super().__init__(message)
+        self.offset = offset
+
+
+class ReferenceProblem(NamedTuple):
+    """What is wrong with one reference, a sentence; `offset` counts from the text's start."""
+
+    message: str
+    help: str
+    offset: int
+
+
+class ParsedText(NamedTuple):
+    """What a text says. Where there are problems, `value` is the text itself."""
+
+    value: Value
+    problems: tuple[ReferenceProblem, ...] = ()
+
+
+class Head(NamedTuple):
+    """How a dialect names the step of a reference.
+
+    `read(text, at)` gives the id of the step and the offset behind its name, or raises
+    ReferenceSyntaxError. `write(step)` is its inverse, `path` writes the rest.
+    """
+
+    read: Callable[[str, int], tuple[str, int]]
+    write: Callable[[str], str]
+    path: Callable[[Path], str]
+    help: str
+
+
+def parse_text(text: str, head: Head | None = None) -> ParsedText:
+    """Give what `text` says: a Literal, a bare Ref, or a Template.
+
+    Never raises: each bad reference is a problem, and the text is then taken literally.
+    """
+    if OPENING not in text:
+        return ParsedText(Literal(text))
+    head = head or CANONICAL
+    if (ref := _only_reference(text, head)) is not None:
+        return ParsedText(ref)
+    parts: list[str | Ref] = []
+    literal: list[str] = []  # joined once: a text may be one long row of escapes
+    problems: list[ReferenceProblem] = []
+    at = 0
+    while opening := _BEFORE_BRACE.search(text, at):
+        dollars = len(opening[0]) - 1
+        literal.append(text[at : opening.start()] + "$" * (dollars // 2))
+        at = opening.end()
+        if dollars % 2 == 0:
+            literal.append("{")
+            continue
+        try:
+            ref, at = _reference(text, at, head)
+            parts += ("".join(literal), ref)
+            literal.clear()
+        except (ReferenceSyntaxError, PathSyntaxError) as error:
+            problems.append(_problem(text, at, error, head))
+            if len(problems) == MOST_PROBLEMS:
+                break
+    if problems:
+        return ParsedText(Literal(text), tuple(problems))
+    return ParsedText(template((*parts, "".join(literal) + text[at:])))
+
+
+def print_text(value: Literal | Ref | Template, head: Head | None = None) -> str:
+    """Give the text that `parse_text` reads as `value`; a Literal must be a string.
+
+    Raises:
+        TypeError: the Literal is no string.
+    """
+    head = head or CANONICAL
+    match value:
+        case Literal(str(text)):
+            return _AT_BRACE.sub(_twice, text) if OPENING in text else text
+        case Literal():
+            raise TypeError("only text is printed as text")
+        case Ref():
+            return print_ref(value, head)
+        case Template(parts):
+            return "".join(_part(part, at + 1 < len(parts), head) for at, part in enumerate(parts))
+
+
+def print_ref(ref: Ref, head: Head | None = None) -> str:
+    """Give the spelling of `ref` with its dollar and braces."""
+    head = head or CANONICAL
+    return "${" + head.write(ref.step) + head.path(ref.path) + "}"
+
+
+def _part(part: str | Ref, is_followed: bool, head: Head) -> str:
+    if isinstance(part, Ref):
+        return print_ref(part, head)
+    return (_AT_BRACE_OR_END if is_followed else _AT_BRACE).sub(_twice, part)
+
+
+def _twice(found: re.Match[str]) -> str:
+    return found[0] * 2
+
+
+def _only_reference(text: str, head: Head) -> Ref | None:
+    """Give the reference that `text` is, the common case; None where it is anything else."""
+    if len(text) > _SHORT or not text.endswith("}") or text.find("{") != 1:
+        return None
+    try:
+        step, end = head.read(text, 2)
+        return Ref(step, _short_path(text[end:-1]))
+    except (ReferenceSyntaxError, PathSyntaxError):
+        return None
+
+
+@lru_cache(maxsize=1024)
+def _short_path(text: str) -> Path:
+    return parse_path(text)
+
+
+def _reference(text: str, at: int, head: Head) -> tuple[Ref, int]:
+    step, end = head.read(text, at)
+    path, end = parse_segments(text, end)
+    if not text.startswith("}", end):
+        what = (
+            f"{text[end]!r} stands where '}}' was expected" if end < len(text) else "'}' is missing"
+        )
+        raise ReferenceSyntaxError(what, end)
+    return Ref(step, path), end + 1
+
+
+def _problem(
+    text: str, at: int, error: ReferenceSyntaxError | PathSyntaxError, head: Head
+) -> ReferenceProblem:
+    shown = text[at - 2 : at + 60].partition("}")
+    return ReferenceProblem(
+        f"The reference {shown[0] + shown[1]!r} cannot be read: {error}.", head.help, error.offset
+    )
+
+
+def _canonical_step(text: str, at: int) -> tuple[str, int]:
+    if found := STEP_ID.match(text, at):
+        return found[0], found.end()
+    if text.startswith("}", at):
+        raise ReferenceSyntaxError("it is empty", at)
+    if text.startswith("${", at):
+        raise ReferenceSyntaxError("a reference cannot stand inside another", at)
+    raise ReferenceSyntaxError("the id of a step was expected", at)
+
+
+def _as_written(step: str) -> str:
+    return step
+
+
+CANONICAL: Final = Head(_canonical_step, _as_written, print_path, _CANONICAL_HELP)
+"""`${facilities.data[*].id}`"""

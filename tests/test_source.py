@@ -1,0 +1,127 @@
+"""Places in text: the second scan, made only when a diagnostic is shown."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.dialects.strategies import JSON
+from toolplan.path import Json
+from toolplan.plan import escape_pointer
+from toolplan.source import Span, duplicate_keys, find_words, line_and_column, locate
+
+TEXT = """{
+  "steps": [
+    {"id": "a", "args": {"x/y": [1, "two"], "~": null}},
+    {id: 'b', 'to"ol': -1.5e3, /* } */ "args": {}, }, // ]
+  ],
+  "steps2": true
+}"""
+
+
+def at(pointer: str, text: str = TEXT) -> str | None:
+    span = locate(text, pointer)
+    return None if span is None else text[span.start : span.end]
+
+
+@pytest.mark.parametrize(
+    ("pointer", "found"),
+    [
+        ("", TEXT),
+        ("/steps/0/id", '"a"'),
+        ("/steps/0/args/x~1y/1", '"two"'),
+        ("/steps/0/args/~0", "null"),
+        ("/steps/1/id", "'b'"),
+        ('/steps/1/to"ol', "-1.5e3"),
+        ("/steps/1/args", "{}"),
+        ("/steps2", "true"),
+        ("/steps/0/args/x~1y", '[1, "two"]'),
+    ],
+)
+def test_a_pointer_leads_to_its_value(pointer: str, found: str) -> None:
+    assert at(pointer) == found
+
+
+@pytest.mark.parametrize(
+    ("pointer", "found"),
+    [
+        ("/steps/0/tool", "{"),
+        ("/steps/0/args/z", '"args"'),
+        ("/steps/9", '"steps"'),
+        ("/steps/1/id/deeper/still", "id"),
+        ("/none", "{"),
+    ],
+)
+def test_what_is_missing_leads_to_the_key_of_what_is_around_it(pointer: str, found: str) -> None:
+    assert at(pointer) == found
+
+
+def test_text_without_json_has_no_places() -> None:
+    assert locate("", "/a") is None
+    assert locate("prose, no braces", "/a") is None
+    assert locate("  5 ", "") == Span(2, 3)
+    assert locate("", "") is None
+
+
+def test_text_that_ends_early_has_the_places_of_what_is_there() -> None:
+    assert at("/a/1", '{"a": [1, 22') == "22"
+    assert at("/a", '{"a": [1, 22  ') == "[1, 22"
+    assert at("/a", '{"a": "x') == '"x'
+
+
+def test_of_a_key_that_stands_twice_the_last_counts() -> None:
+    assert at("/a", '{"a": 1, "a": 2}') == "2"
+
+
+def test_lines_and_columns_count_from_one() -> None:
+    assert line_and_column("ab\ncd", 0) == (1, 1)
+    assert line_and_column("ab\ncd", 2) == (1, 3)
+    assert line_and_column("ab\ncd", 3) == (2, 1)
+    assert line_and_column("ab\n\n", 4) == (3, 1)
+
+
+def test_p06_all_duplicate_keys_are_found() -> None:
+    text = '{"a": 1, "b": [{"x": 1, x: 2}, {"x": 3}], "a": {"c": 1, "\\u0063": {}}, "d": {"c": 1}}'
+    found = [(each.pointer, text[each.span.start : each.span.end]) for each in duplicate_keys(text)]
+    assert found == [("/b/0/x", "x"), ("/a", '"a"'), ("/a/c", '"\\u0063"')]
+    assert len(duplicate_keys('{"a":1' + ',"a":1' * 500 + "}", most=7)) == 7
+
+
+def test_words_are_found_with_their_pointers() -> None:
+    text = '{"a": [NaN, "NaN", 1], "NaN": {NaN: NaN}}'
+    found = find_words(text, lambda word: word == "NaN")
+    assert [each.pointer for each in found] == ["/a/0", "/NaN/NaN"]
+
+
+@settings(deadline=None, max_examples=60)
+@given(JSON, st.data())
+def test_every_value_of_json_is_found_where_it_stands(value: Json, data: st.DataObject) -> None:
+    text = json.dumps(value, ensure_ascii=data.draw(st.booleans()), indent=1)
+    pointer = ""
+    while isinstance(value, dict | list) and value and data.draw(st.booleans()):
+        if isinstance(value, dict):
+            key = data.draw(st.sampled_from(sorted(value)))
+            pointer, value = f"{pointer}/{escape_pointer(key)}", value[key]
+        else:
+            index = data.draw(st.integers(0, len(value) - 1))
+            pointer, value = f"{pointer}/{index}", value[index]
+    found = at(pointer, text)
+    assert found is not None
+    assert json.loads(found) == value
+
+
+@settings(deadline=None, max_examples=100)
+@given(st.text("{}[]\"':,\\/*#a1 \n", max_size=40), st.text("/a01~", max_size=6))
+def test_no_text_makes_the_scan_fail(text: str, pointer: str) -> None:
+    span = locate(text, pointer)
+    assert span is None or 0 <= span.start <= span.end <= len(text)
+    duplicate_keys(text)
+
+
+@pytest.mark.parametrize("text", ["[" * 1_000_000, '{"a":' * 300_000, '{"' * 500_000])
+def test_no_depth_makes_the_scan_fail(text: str) -> None:
+    locate(text, "/a/a/a")
+    duplicate_keys(text)
