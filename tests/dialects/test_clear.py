@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -252,11 +253,43 @@ def test_c15_all_recorded_plans_are_read_and_only_today_is_refused() -> None:
         pytest.skip("the recorded plans are not on this machine")
     rows: list[dict[str, Any]] = json.loads(RECORDED.read_text("utf-8"))
     assert len(rows) == 20
-    refused = 0
+    refused = undeclared = 0
     for row in rows:
         parsed = CLEAR.parse(json.dumps({"steps": row["steps"]}))
         assert parsed.plan is not None
-        refused += len(parsed.diagnostics)
-        assert {each.code for each in parsed.diagnostics} <= {"reference-syntax"}
+        codes = [each.code for each in parsed.diagnostics]
+        refused += codes.count("reference-syntax")
+        undeclared += codes.count("undeclared-dependency")
+        assert set(codes) <= {"reference-syntax", "undeclared-dependency"}
         assert CLEAR.parse(CLEAR.print(parsed.plan)).plan == parsed.plan
     assert refused == 1
+    missing = [
+        set(re.findall(r"step\[(\d+)\]", json.dumps(step["params"])))
+        - set(map(str, step["dependsOn"]))
+        for row in rows
+        for step in row["steps"]
+    ]
+    assert undeclared == sum(map(len, missing)) > 0
+
+
+def test_a_reference_that_is_not_declared_is_told_and_does_no_harm() -> None:
+    """C-15, F000-20: nested values and every match count, each step once, in order."""
+    text = json.dumps(
+        {
+            "steps": [
+                {"tool": "a"},
+                {"tool": "b"},
+                {
+                    "tool": "c",
+                    "params": {"x": [{"y": "${step[1].id} and ${step[0].id}"}], "z": "${step[0]}"},
+                    "depends_on": [1],
+                },
+            ]
+        }
+    )
+    plan, diagnostics = CLEAR.parse(text)
+    assert [(d.code, d.severity.value, d.fixed, d.pointer) for d in diagnostics] == [
+        ("undeclared-dependency", "warning", True, "/steps/2/after")
+    ]
+    assert plan is not None
+    assert json.loads(CLEAR.print(plan))["steps"][2]["depends_on"] == [0, 1]

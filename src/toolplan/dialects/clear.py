@@ -180,11 +180,29 @@ def _step(item: Json, at: int, steps: int, reader: ValueReader) -> Step:
     args = read_args(item.get("params", {}), "params", f"{pointer}/args", name, reader)
     step = Step(name, tool, args)
     indexes = _depends_on(item, at, steps, report)
+    implied = {ref.step for _, ref in step_refs(step)}
+    if "depends_on" in item or "dependsOn" in item:  # who lists none at all leaves it to us
+        declared = {f"s{each}" for each in indexes}
+        for needed in sorted(implied - declared - {name}, key=_index):
+            if _index(needed) < steps:
+                report.add(_undeclared(at, _index(needed)))
     if not indexes:
         return step
-    implied = {ref.step for _, ref in step_refs(step)}
     after = tuple(f"s{each}" for each in sorted(set(indexes)) if f"s{each}" not in implied)
     return Step(name, tool, args, after)
+
+
+def _undeclared(at: int, needed: int) -> Diagnostic:
+    """Tell that a reference shows an order that is not declared; it holds all the same (C-15)."""
+    return Diagnostic(
+        "undeclared-dependency",
+        Severity.WARNING,
+        f"Step {at} refers to step {needed}, which is not among its 'depends_on'.",
+        f"s{at}",
+        f"/steps/{at}/after",
+        f"Add {needed} to 'depends_on'.",
+        fixed=True,
+    )
 
 
 def _depends_on(item: Mapping[str, Json], at: int, steps: int, report: Report) -> list[int]:

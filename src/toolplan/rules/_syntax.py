@@ -72,7 +72,7 @@ write the plan in another dialect; `toolplan` can say all of it.""",
     "needs-tools": """Arguments are given by position, so the tools are needed to read the plan.
 
 Way out: give the tools with `--tools`.""",
-    "undeclared-dependency": """A step refers to one that it does not list among its dependencies.
+    "undeclared-dependency": """A step lists what it depends on, but not all that it refers to.
 
 Some dialects list what a step depends on besides referring to it. Here order comes from the
 references themselves, so the missing entry does no harm; it is added when the plan is printed.""",
