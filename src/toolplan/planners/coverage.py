@@ -1,0 +1,72 @@
+"""What to say where there is no plan: which words found no place, and what could be meant."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from toolplan.diagnostics import near
+from toolplan.path import Json
+from toolplan.planners._base import Clarification, Refusal
+from toolplan.planners.catalogue import Catalogue, Verb
+from toolplan.planners.mentions import Code, Mention, Name, Unknown
+from toolplan.planners.outcome import Outcome
+from toolplan.planners.words import Sort
+
+_MOST_OPTIONS: Final = 6
+
+
+def refused_deletion(mentions: Sequence[Mention], catalogue: Catalogue) -> Refusal | None:
+    """Refuse to delete where no tool deletes; None where nothing shall be deleted."""
+    if any(card.verb is Verb.DELETE for card in catalogue.cards.values()):
+        return None
+    for at, mention in enumerate(mentions):
+        if not mention.does(Sort.DELETE) or mention.readings:
+            continue
+        before = [m for m in mentions[max(at - 2, 0) : at] if not m.does(Sort.FILLER)]
+        if before and before[-1].does(Sort.NOT, Sort.WITHOUT):
+            continue
+        return Refusal(f"Nothing here deletes: no tool can do what '{mention.text}' asks for.")
+    return None
+
+
+def clarification(found: Outcome, catalogue: Catalogue, partial: Json) -> Clarification:
+    """Ask about what stands in the way of the plan `found`; `partial` is what was understood."""
+    left = sorted(set(found.unexplained), key=lambda mention: mention.first)
+    # what only hangs on an unknown word is not itself unknown
+    unknown = [m for m in left if isinstance(m.what, Unknown | Name | Code)] or left
+    unexplained = tuple(dict.fromkeys(mention.text for mention in unknown))
+    parts: list[str] = []
+    if unexplained:
+        parts.append(f"What does {_listed(unexplained)} mean here?")
+    if found.missing:
+        parts.append(f"Please also give {_listed(found.missing)}.")
+    parts.extend(f"{reason[:1].upper()}{reason[1:]}." for reason in found.reasons)
+    if not found.draft.steps and not found.missing:
+        things = [kind.plural for kind in catalogue.kinds.values() if kind.listing is not None]
+        parts.append(f"I can answer questions about {', '.join(things)}.")
+    return Clarification(
+        question=" ".join(parts),
+        options=tuple(_options(unexplained, found, catalogue)),
+        unexplained=unexplained,
+        partial_plan=partial,
+    )
+
+
+def _listed(names: Iterable[str]) -> str:
+    quoted = [f"'{name}'" for name in names]
+    return quoted[0] if len(quoted) == 1 else f"{', '.join(quoted[:-1])} and {quoted[-1]}"
+
+
+def _options(unexplained: Sequence[str], found: Outcome, catalogue: Catalogue) -> list[str]:
+    """Give words that the catalogue knows and that look like those that nothing knows."""
+    known = [" ".join(phrase) for phrase in catalogue.lexicon]
+    options: dict[str, None] = {}
+    for text in unexplained:
+        if len(text) > 3:
+            options.update(dict.fromkeys(near(text, known)))
+    if not options and not found.draft.steps:
+        options.update(
+            dict.fromkeys(k.plural for k in catalogue.kinds.values() if k.listing is not None)
+        )
+    return list(options)[:_MOST_OPTIONS]
