@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import sys
+
 from toolplan.answer import Answer
 from toolplan.approval import ApprovalRequired
 from toolplan.cli._terminal import CommandError, Exit, out, print_json
 from toolplan.events import Run, to_json
 from toolplan.render.answer_view import answer_view
+from toolplan.render.printable import fit_encoding
 
 
 def print_run(run: Run, answer: Answer | None, *, as_json: bool) -> int:
@@ -16,7 +19,10 @@ def print_run(run: Run, answer: Answer | None, *, as_json: bool) -> int:
     elif answer is not None:
         console = out()
         console.print()
-        console.print(answer_view(answer))
+        if console.is_terminal:
+            console.print(answer_view(answer))
+        else:  # text for other programs has no padding to a width
+            sys.stdout.write(fit_encoding(answer.text, console.encoding).rstrip() + "\n")
     return (Exit.FINE if run.succeeded else Exit.FAILED).value
 
 

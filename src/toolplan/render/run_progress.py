@@ -177,7 +177,8 @@ def _event_line(event: Event, steps: dict[str, StepRun]) -> str:
     """Give the line that tells of `event`, or an empty text where it is not worth one."""
     match event:
         case RunStarted(run=run, steps=ids):
-            return f"run {printable(run)}: started, {number_text(len(ids), grouped=True)} steps"
+            many = f"{number_text(len(ids), grouped=True)} {'step' if len(ids) == 1 else 'steps'}"
+            return f"run {printable(run)}: started, {many}"
         case RunEnded(status=status):
             return f"run: {status.value.replace('_', ' ')}"
         case StepStarted(step=step, items=items):
