@@ -115,15 +115,8 @@ def examine(
     Raises:
         KeyError: there is no such dialect.
     """
-    parsed = parse(text, dialect, tools, limits=limits)
-    if parsed.plan is None:
-        return Examined(None, parsed.diagnostics, 0)
-    mended = mend(parsed.plan, tools, policy=policy, rules=rules)
-    # what could not be read has a stand-in, about which nothing more is to be said
-    unread = {each.pointer for each in parsed.diagnostics if each.blocks}
-    found = (each for each in mended.diagnostics if each.pointer not in unread)
-    unchecked = _facts(mended.plan, tools, policy).unchecked
-    return Examined(mended.plan, (*parsed.diagnostics, *found), unchecked)
+    examined, _ = _examine(text, dialect, tools, limits, policy, rules)
+    return examined
 
 
 def compile_plan(
@@ -141,13 +134,32 @@ def compile_plan(
         KeyError: there is no such dialect.
     """
     known = toolbox(tools)
-    draft, diagnostics, unchecked = examine(
-        text, dialect, known, limits=limits, policy=policy, rules=rules
-    )
+    examined, facts = _examine(text, dialect, known, limits, policy, rules)
+    draft, diagnostics, unchecked = examined
     plan = None
-    if draft is not None and not any(each.blocks for each in diagnostics):
-        plan = _execution_plan(_facts(draft, known, policy), known, policy)
+    if facts is not None and not any(each.blocks for each in diagnostics):
+        plan = _execution_plan(facts, known, policy)
     return Compiled(plan, diagnostics, draft, unchecked)
+
+
+def _examine(
+    text: str,
+    dialect: str,
+    tools: Tools | None,
+    limits: Limits,
+    policy: Policy,
+    rules: Sequence[Rule],
+) -> tuple[Examined, Facts | None]:
+    """Give what was read and found, and the facts of the mended plan where there is one."""
+    known = None if tools is None else toolbox(tools)
+    parsed = parse(text, dialect, known, limits=limits)
+    if parsed.plan is None:
+        return Examined(None, parsed.diagnostics, 0), None
+    facts, found = _mended(_facts(parsed.plan, known, policy), rules)
+    # what could not be read has a stand-in, about which nothing more is to be said
+    unread = {each.pointer for each in parsed.diagnostics if each.blocks}
+    told = (each for each in found if each.pointer not in unread)
+    return Examined(facts.plan, (*parsed.diagnostics, *told), facts.unchecked), facts
 
 
 class Mended(NamedTuple):
@@ -169,21 +181,26 @@ def mend(
     What an earlier round did not see, because another mistake hid it, is reported too. A problem
     that is gone in the end is reported as fixed.
     """
+    facts, diagnostics = _mended(_facts(plan, tools, policy), rules)
+    return Mended(facts.plan, diagnostics)
+
+
+def _mended(facts: Facts, rules: Sequence[Rule]) -> tuple[Facts, tuple[Diagnostic, ...]]:
+    """Give the facts of the mended plan, and all that was wrong with that of `facts`."""
     told: dict[tuple[str, str, str], Diagnostic] = {}
-    for _ in range(MAX_ROUNDS):
-        found = check_facts(_facts(plan, tools, policy), rules)
+    found: list[Diagnostic] = []
+    for rounds_left in range(MAX_ROUNDS, -1, -1):
+        found = check_facts(facts, rules)
         for each in found:
             told.setdefault(_key(each), each)
         fixes = _apart([each.fix for each in found if each.fix is not None and each.fix.safe])
-        mended = _apply(plan, fixes) if fixes else None
-        if mended is None:
+        plan = _apply(facts.plan, fixes) if fixes and rounds_left else None
+        if plan is None:
             break
-        plan = mended
-    left = {_key(each) for each in check_facts(_facts(plan, tools, policy), rules)}
-    return Mended(
-        plan,
-        tuple(each if key in left else replace(each, fixed=True) for key, each in told.items()),
-    )
+        facts = Facts(plan, facts.tools, facts.allowed)
+    left = set(map(_key, found))
+    diagnostics = (each if key in left else replace(each, fixed=True) for key, each in told.items())
+    return facts, tuple(diagnostics)
 
 
 def output_schemas(plan: Plan, tools: Tools) -> dict[str, Json]:
@@ -210,20 +227,18 @@ def _key(diagnostic: Diagnostic) -> tuple[str, str, str]:
 def _apart(fixes: Iterable[Fix]) -> list[Fix]:
     """Give those of `fixes` that touch nothing that an earlier one touches."""
     taken: set[tuple[str, ...]] = set()
+    above: set[tuple[str, ...]] = set()  # every place that something taken stands in
     kept: list[Fix] = []
     for fix in fixes:
         places = [split_pointer(edit.pointer) for edit in fix.edits]
         # a removal from a list would move what stands behind it, so it takes the whole list
         places = [p[:-1] if p and p[-1].isdigit() else p for p in places]
-        if not any(_touches(place, other) for place in places for other in taken):
+        ways = {place[:length] for place in places for length in range(len(place) + 1)}
+        if taken.isdisjoint(ways) and above.isdisjoint(places):
             taken.update(places)
+            above.update(ways)
             kept.append(fix)
     return kept
-
-
-def _touches(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
-    length = min(len(one), len(other))
-    return one[:length] == other[:length]
 
 
 def _apply(plan: Plan, fixes: Iterable[Fix]) -> Plan | None:

@@ -6,7 +6,7 @@ any reference is always one `Literal`, so that two plans that say the same are e
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple, TypeAlias
 from typing import Literal as OneOf
@@ -57,7 +57,7 @@ class Literal:
         return isinstance(other, Literal) and _same(self.value, other.value)
 
     def __hash__(self) -> int:
-        return hash(repr(self.value))
+        return hash(_key(self.value))
 
 
 @dataclass(frozen=True, slots=True)
@@ -327,3 +327,14 @@ def _same(one: Json, other: Json) -> bool:
     if isinstance(one, list) and isinstance(other, list):
         return len(one) == len(other) and all(map(_same, one, other))
     return type(one) is type(other) and one == other
+
+
+def _key(value: Json) -> Hashable:
+    """Give what is equal for values that are the same, whatever the order of their keys."""
+    match value:
+        case dict():
+            return frozenset((key, _key(inner)) for key, inner in value.items())
+        case list():
+            return tuple(map(_key, value))
+        case _:
+            return type(value), value

@@ -63,7 +63,7 @@ class Tool:
     """A named function with schemas.
 
     `call` is None where only the description is known: enough to plan and check. `raw_output` None
-    means that the tool does not say what it gives. `unusable` says why the schemas cannot be used.
+    means that the tool does not say what it gives. `unusable` says why the tool cannot be called.
     """
 
     name: str
@@ -98,24 +98,29 @@ class Tool:
 
     @cached_property
     def output(self) -> Schema | None:
-        """The schema of the result, or None where the tool does not declare one.
+        """The schema of the result, or None where the tool declares none that can be used."""
+        if self.raw_output is None or self.output_fault is not None:
+            return None
+        return Schema.load(self.raw_output)
 
-        Raises:
-            SchemaError: it is unusable (`unusable` says so without raising).
-        """
-        return None if self.raw_output is None else Schema.load(self.raw_output)
+    @cached_property
+    def output_fault(self) -> str | None:
+        """Why the declared output schema is not used, or None where it is, or there is none."""
+        if self.raw_output is None:
+            return None
+        try:
+            Schema.load(self.raw_output)
+        except SchemaError as error:
+            return str(error)
+        return None
 
     @cached_property
     def unusable(self) -> str | None:
-        """Why the tool's own schemas cannot be used, or None where they can."""
+        """Why the tool cannot be called (its input schema cannot be used), or None where it can."""
         try:
             _ = self.input
         except SchemaError as error:
             return f"input schema: {error}"
-        try:
-            _ = self.output
-        except SchemaError as error:
-            return f"output schema: {error}"
         return None
 
     @cached_property

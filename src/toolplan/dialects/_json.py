@@ -136,7 +136,7 @@ def _read(
     if decoded.is_irregular:
         _report_irregular(decoded.strict, report)
     document = decoded.document
-    if is_suspect or _ESCAPED_NOT_TEXT.search(decoded.strict):
+    if is_suspect or ("\\u" in decoded.strict and _ESCAPED_NOT_TEXT.search(decoded.strict)):
         if not check_depth(document, limits.depth, report):
             return None
         before = len(report.diagnostics)
@@ -306,6 +306,8 @@ def _said(error: json.JSONDecodeError) -> str:
 
 def _checked(text: str, report: Report) -> tuple[str, bool]:
     """Give `text` without what no text has, in its old length; and whether halves are in it."""
+    if text.isascii() and "\0" not in text:
+        return text, False
     if text.startswith("\ufeff"):
         report.error(
             "bad-encoding",

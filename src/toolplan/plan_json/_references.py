@@ -34,6 +34,12 @@ _BEFORE_BRACE = re.compile(r"(?<!\$)\$++\{")
 _AT_BRACE_OR_END = re.compile(r"(?<!\$)\$++(?=\{|\Z)")
 _AT_BRACE = re.compile(r"(?<!\$)\$++(?=\{)")
 
+# a reference without any quoted key; what it matches is what the long way reads
+_PLAIN = re.compile(
+    r"\$\{([A-Za-z0-9_][A-Za-z0-9_-]{0,63})"
+    r"((?:\.[A-Za-z_][A-Za-z0-9_]*|\[(?:\*|0|[1-9][0-9]{0,8})\])*+)\}"
+)
+
 _CANONICAL_HELP = "A reference is `${step.path}`, as in `${s0.data[0].id}`; `$${` is the text `${`."
 
 
@@ -80,6 +86,8 @@ def parse_text(text: str, head: Head | None = None) -> ParsedText:
     """
     if OPENING not in text:
         return ParsedText(Literal(text))
+    if head is None and (plain := _plain(text)) is not None:
+        return ParsedText(plain)
     head = head or CANONICAL
     if (ref := _only_reference(text, head)) is not None:
         return ParsedText(ref)
@@ -139,6 +147,22 @@ def _part(part: str | Ref, is_followed: bool, head: Head) -> str:
 
 def _twice(found: re.Match[str]) -> str:
     return found[0] * 2
+
+
+def _plain(text: str) -> Value | None:
+    """Give what a short text says whose every brace is that of a plain reference, else None."""
+    if len(text) > _SHORT or "$$" in text:
+        return None
+    pieces = _PLAIN.split(text)
+    if len(pieces) != 3 * text.count("{") + 1:
+        return None
+    parts: list[str | Ref] = [pieces[0]] if pieces[0] else []
+    for at in range(1, len(pieces), 3):
+        parts.append(Ref(pieces[at], _short_path(pieces[at + 1])))
+        if pieces[at + 2]:
+            parts.append(pieces[at + 2])
+    only = parts[0]
+    return only if len(parts) == 1 and isinstance(only, Ref) else Template(tuple(parts))
 
 
 def _only_reference(text: str, head: Head) -> Ref | None:

@@ -18,6 +18,7 @@ from toolplan.rules.list_into_scalar import list_into_scalar
 from toolplan.rules.maybe_skipped import maybe_skipped
 from toolplan.rules.missing_argument import missing_argument
 from toolplan.rules.not_a_list import not_a_list
+from toolplan.rules.output_schema import output_schema
 from toolplan.rules.ratio_over_filtered import ratio_over_filtered
 from toolplan.rules.redundant_after import redundant_after
 from toolplan.rules.reference_type import reference_type
@@ -41,6 +42,7 @@ RULES: Final[tuple[Rule, ...]] = (
     tool_alias,
     tool_not_allowed,
     tool_schema,
+    output_schema,
     missing_argument,
     unknown_argument,
     argument_type,
@@ -68,6 +70,8 @@ RULES: Final[tuple[Rule, ...]] = (
 def check_facts(facts: Facts, rules: Iterable[Rule] = RULES) -> list[Diagnostic]:
     """Give everything that `rules` object to, in the order of the steps."""
     found = [each for rule in rules for each in rule.check(facts)]
+    if not found:
+        return []
     positions = facts.positions
     last = len(positions)
     return sorted(found, key=lambda each: positions.get(each.step or "", last))

@@ -2,10 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
 
-from toolplan.path import Json
-from toolplan.plan import Array, Literal, Object, Ref, Step, Template, Value, escape_pointer
+from toolplan.diagnostics import Edit, Fix
+from toolplan.path import Json, Path, Segment
+from toolplan.plan import (
+    Array,
+    Literal,
+    Object,
+    Ref,
+    Step,
+    Template,
+    Value,
+    escape_pointer,
+    object_,
+    split_pointer,
+)
+from toolplan.plan_json import dump_value
+from toolplan.rules._spelling import respelt
 from toolplan.schema import Absent, Schema, Violation, at, describe, required, types_of
 
 
@@ -19,7 +34,16 @@ def argument_violations(step: Step, schema: Schema) -> list[Violation]:
     }
     if len(literals) == len(step.args):
         return schema.violations(literals)
-    return list(_of_fields(step.args, schema, ""))
+    parts = schema.of_parts
+    if parts is None:
+        return list(_of_fields(step.args, schema, ""))
+    found = parts.violations(literals)
+    if missing := list(_missing(step.args, schema, "")):
+        found = [*missing, *found]
+    for name, value in step.args.items():
+        if name not in literals:
+            found += _of_named(name, value, schema, "")
+    return found
 
 
 def literal_part(value: Value) -> Json:
@@ -33,18 +57,78 @@ def literal_part(value: Value) -> Json:
             return None
 
 
+def place_name(inside: str) -> str:
+    """Give the name of a place in the arguments for a message: `lines.0.count`."""
+    return ".".join(split_pointer(inside)) or "The arguments"
+
+
+def wanted_at(schema: Schema, step: Step, inside: str) -> str | None:
+    """Say what `schema` takes at the pointer `inside` of the arguments, None if anything."""
+    part = at(schema, _written_at(step, inside).path)
+    if not isinstance(part, Schema):
+        return None
+    wanted = describe(part)
+    return None if wanted == "any value" else f"It takes {wanted}."
+
+
+def respelling(schema: Schema, step: Step, inside: str, pointer: str) -> Fix | None:
+    """Give the safe fix that spells what is written at `inside` as `schema` takes it, if any."""
+    path, value = _written_at(step, inside)
+    part = at(schema, path)
+    if not path or not isinstance(value, Literal) or not isinstance(part, Schema):
+        return None
+    other = respelt(value.value, part)
+    return other and Fix(True, (Edit(pointer, dump_value(Literal(other[0]))),))
+
+
+class _Written(NamedTuple):
+    path: Path
+    value: Value | None
+
+
+def _written_at(step: Step, inside: str) -> _Written:
+    """Give the path that the pointer `inside` spells, and the value there, None if none."""
+    value: Value | None = object_(tuple(step.args.items()))
+    path: list[Segment] = []
+    for token in split_pointer(inside):
+        match value:
+            case Literal(list() as items):
+                value = Literal(items[int(token)])
+                path.append(int(token))
+            case Array(parts):
+                value = parts[int(token)]
+                path.append(int(token))
+            case Literal(dict() as fields):
+                value = Literal(fields[token]) if token in fields else None
+                path.append(token)
+            case Object(named):
+                value = dict(named).get(token)
+                path.append(token)
+            case _:
+                value = None
+                path.append(token)
+    return _Written(tuple(path), value)
+
+
 def _of_fields(fields: Mapping[str, Value], schema: Schema, pointer: str) -> Iterator[Violation]:
+    yield from _missing(fields, schema, pointer)
+    for name, value in fields.items():
+        yield from _of_named(name, value, schema, pointer)
+
+
+def _missing(fields: Mapping[str, Value], schema: Schema, pointer: str) -> Iterator[Violation]:
     for name in required(schema):
         if name not in fields:
             yield Violation("missing", pointer, f"The required {name!r} is missing.", name)
-    for name, value in fields.items():
-        match at(schema, (name,)):
-            case Absent():
-                yield Violation("unknown", pointer, f"There is no {name!r} here.", name)
-            case None:
-                continue
-            case part:
-                yield from _of_value(value, part, f"{pointer}/{escape_pointer(name)}")
+
+
+def _of_named(name: str, value: Value, schema: Schema, pointer: str) -> Iterable[Violation]:
+    part = at(schema, (name,))
+    if isinstance(part, Absent):
+        return [Violation("unknown", pointer, f"There is no {name!r} here.", name)]
+    if part is None or isinstance(value, Ref | Template):
+        return ()
+    return _of_value(value, part, f"{pointer}/{escape_pointer(name)}")
 
 
 def _of_value(value: Value, schema: Schema, pointer: str) -> Iterator[Violation]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from functools import cached_property
-from typing import Final, NamedTuple
+from typing import Final
 
-from toolplan.path import Json, Path, print_path
+from toolplan.path import Json
 from toolplan.plan import (
     INDEX,
     RESERVED_IDS,
@@ -20,48 +20,19 @@ from toolplan.plan import (
     Value,
     escape_pointer,
     located_refs,
-    needs,
-    split_pointer,
+    step_refs,
 )
 from toolplan.rules._arguments import argument_violations, literal_part
-from toolplan.schema import Absent, Schema, Verdict, Violation, assignable, at, elements
+from toolplan.rules._names import Meant, meant
+from toolplan.rules._use import Place, Use, located
+from toolplan.schema import Absent, Schema, Violation, at, elements
 from toolplan.tools import ComputedOutput, Tool, Toolbox
 
 INTEGER: Final = Schema.load({"type": "integer", "minimum": 0})
 TEXT: Final = Schema.load({"type": "string"})
 
-
-class Use(NamedTuple):
-    """One reference and what stands at its two ends.
-
-    `pointer` is the value that holds it, in the plan. `given` is the schema of what it selects,
-    `Absent` where it selects nothing, None where no schema says. `taken` is the schema of the
-    place, for a reference in an argument whose tool is known. `whole` is False inside of text.
-    """
-
-    step: Step
-    pointer: str
-    ref: Ref
-    whole: bool
-    given: Schema | Absent | None
-    taken: Schema | Absent | None
-
-    @property
-    def text(self) -> str:
-        """The reference as it is written."""
-        return "${" + self.ref.step + print_path(self.ref.path) + "}"
-
-    @property
-    def in_arguments(self) -> bool:
-        """Whether the reference stands in an argument, not in `for_each` or `when`."""
-        return split_pointer(self.pointer)[2] == "args"
-
-    @property
-    def verdict(self) -> Verdict:
-        """Whether what is given fits what is taken."""
-        given = self.given if isinstance(self.given, Schema) else None
-        taken = self.taken if isinstance(self.taken, Schema) else None
-        return assignable(given, taken)
+MOST_COMPARED: Final = 100_000
+"""So many comparisons of names are made for one plan."""
 
 
 class Facts:
@@ -83,8 +54,9 @@ class Facts:
         self.allowed = allowed
         self._outputs: dict[str, Schema | None] = {}
         self._computed: dict[str, ComputedOutput | None] = {}
-        self._violations: dict[int, list[Violation]] = {}
+        self._usable: dict[str, Tool | None] = {}
         self._open: set[str] = set()
+        self._compared = 0
 
     @cached_property
     def steps(self) -> Mapping[str, Step]:
@@ -105,72 +77,107 @@ class Facts:
     @cached_property
     def needs(self) -> Mapping[str, tuple[str, ...]]:
         """The steps that each step needs and that exist, itself left out."""
+        found: dict[str, dict[str, None]] = {step.id: {} for step in self.plan.steps}
+        for use in self.uses:
+            of_item = use.step.for_each is not None and use.ref.step in RESERVED_IDS
+            if use.ref.step in found and not of_item:
+                found[use.step.id][use.ref.step] = None
+        for step in self.plan.steps:
+            if step.after:
+                found[step.id].update((name, None) for name in step.after if name in found)
         return {
-            step.id: tuple(n for n in needs(step) if n in self.steps and n != step.id)
-            for step in self.plan.steps
+            name: tuple(each for each in needed if each != name) for name, needed in found.items()
         }
+
+    def meant(self, name: str, names: Collection[str]) -> Meant:
+        """Give those of `names` that may have been meant by `name`.
+
+        A plan that is wrong in very many names among very many is given no more offers.
+        """
+        self._compared += len(names)
+        return Meant() if self._compared > MOST_COMPARED else meant(name, names)
 
     def tool(self, step: Step) -> Tool | None:
         """Give the tool of `step` if it is known and its schemas can be used."""
         if self.tools is None:
             return None
-        tool = self.tools.get(step.tool)
-        return tool if tool is not None and tool.unusable is None else None
+        if step.tool not in self._usable:
+            tool = self.tools.get(step.tool)
+            self._usable[step.tool] = None if tool is None or tool.unusable is not None else tool
+        return self._usable[step.tool]
 
-    def violations(self, position: int) -> list[Violation]:
-        """Give what is wrong with the literal arguments of the step at `position`.
+    @cached_property
+    def violations(self) -> tuple[tuple[int, Step, Violation], ...]:
+        """What is wrong with the literal arguments of each step, with the step and its position.
 
         Pointers are relative to the arguments. What a tool itself says of a call is among them.
         """
-        if position not in self._violations:
-            step = self.plan.steps[position]
-            tool = self.tool(step)
-            found: list[Violation] = []
-            if tool is not None:
-                found = argument_violations(step, tool.input)
-                computed = self._compute(step, tool)
-                if computed is not None:
-                    found += [Violation("value", p, text) for p, text in computed.problems]
-            self._violations[position] = found
-        return self._violations[position]
+        return tuple(
+            (position, step, found)
+            for position, step in enumerate(self.plan.steps)
+            for found in self._violations(step)
+        )
 
     def output(self, step_id: str) -> Schema | None:
         """Give the schema of what a step gives, as others see it; None where it does not say.
 
         That of a step with `for_each` is a list; one that may be null by `on_error` says so.
         """
-        if step_id not in self._outputs:
-            if step_id in self._open or step_id not in self.steps:
-                return None  # a cycle: its own rule tells
-            self._open.add(step_id)
-            try:
-                self._outputs[step_id] = self._output(self.steps[step_id])
-            finally:
-                self._open.discard(step_id)
+        if step_id in self._outputs:
+            return self._outputs[step_id]
+        if step_id in self._open or step_id not in self.steps:
+            return None  # a cycle: its own rule tells
+        # a chain of computed outputs may be as long as the plan: recursion would not reach its end
+        pending = [step_id]
+        while pending:
+            name = pending[-1]
+            if name not in self._open and name not in self._outputs:
+                self._open.add(name)
+                pending += self._not_yet_known(self.steps[name])
+                if pending[-1] != name:
+                    continue
+            pending.pop()
+            if name not in self._outputs:
+                self._outputs[name] = self._output(self.steps[name])
+                self._open.discard(name)
         return self._outputs[step_id]
 
     @cached_property
     def uses(self) -> tuple[Use, ...]:
         """Every reference of the plan's steps, in the order of reading."""
-        return tuple(use for n, step in enumerate(self.plan.steps) for use in self._uses(n, step))
+        found: list[Use] = []
+        for position, step in enumerate(self.plan.steps):
+            self._add_uses(found, position, step)
+        return tuple(found)
+
+    @cached_property
+    def doubtful(self) -> tuple[Use, ...]:
+        """The uses that may not fit: all but those of which the schemas leave no doubt."""
+        return tuple(use for use in self.uses if not use.surely_fits)
+
+    @cached_property
+    def readers(self) -> Mapping[str, list[Use]]:
+        """The references to each step, by its id; no entry for a step that nothing refers to."""
+        found: dict[str, list[Use]] = {}
+        for use in self.uses:
+            found.setdefault(use.ref.step, []).append(use)
+        return found
 
     @cached_property
     def unchecked(self) -> int:
         """How many references no schema could speak for."""
         return sum(
-            1 for use in self.uses if use.given is None or (use.in_arguments and use.taken is None)
+            use.given is None or (use.taken is None and use.in_arguments) for use in self.uses
         )
 
     def type_of(self, ref: Ref, step: Step | None) -> Schema | Absent | None:
         """Give the schema of what `ref`, standing in `step`, selects."""
         whole: Schema | Absent | None
-        if step is not None and step.for_each is not None and ref.step in RESERVED_IDS:
+        if ref.step in RESERVED_IDS and step is not None and step.for_each is not None:
             whole = INTEGER if ref.step == INDEX else self.item(step)
         else:
             whole = self.output(ref.step)
-        if not isinstance(whole, Schema):
-            return None
-        return at(whole, ref.path)
+        return at(whole, ref.path) if isinstance(whole, Schema) else None
 
     def item(self, step: Step) -> Schema | None:
         """Give the schema of one item of the step's `for_each`."""
@@ -197,6 +204,24 @@ class Facts:
                 return Schema.load({"type": "array", "items": of_all})
             case Object():
                 return None
+
+    def _violations(self, step: Step) -> list[Violation]:
+        tool = self.tool(step)
+        if tool is None:
+            return []
+        found = argument_violations(step, tool.input)
+        computed = self._compute(step, tool)
+        if computed is not None:
+            found += [Violation("value", p, text) for p, text in computed.problems]
+        return found
+
+    def _not_yet_known(self, step: Step) -> list[str]:
+        """Give the steps whose outputs that of `step` hangs on and whose are still to be told."""
+        tool = self.tool(step)
+        if tool is None or tool.compute_output is None:
+            return []
+        names = dict.fromkeys(ref.step for _, ref in step_refs(step) if ref.step in self.steps)
+        return [n for n in names if n not in self._outputs and n not in self._open]
 
     def _output(self, step: Step) -> Schema | None:
         tool = self.tool(step)
@@ -227,50 +252,29 @@ class Facts:
             self._computed[step.id] = tool.compute_output(literals, schemas)
         return self._computed[step.id]
 
-    def _uses(self, position: int, step: Step) -> Iterator[Use]:
+    def _add_uses(self, found: list[Use], position: int, step: Step) -> None:
         tool = self.tool(step)
-        start = f"/steps/{position}"
         for name, value in step.args.items():
             if isinstance(value, Literal):
                 continue
-            place = f"/args/{escape_pointer(name)}"
-            for pointer, ref, whole in _located(value, place):
-                path = _path(pointer)
-                taken = None if tool is None else at(tool.input, path)
-                given = self.type_of(ref, step)
-                yield Use(step, start + pointer, ref, whole, given, taken)
-        for name, value in (
-            ("/for_each", step.for_each),
-            ("/when/value", None if step.when is None else step.when.value),
-        ):
-            if value is None:
+            if isinstance(value, Ref):  # by far the most frequent
+                taken = None if tool is None else at(tool.input, (name,))
+                given = self.type_of(value, step)
+                found.append(Use(step, position, ("args", name), value, True, given, taken))
                 continue
-            for pointer, ref, whole in _located(value, name):
-                # neither may use the item: `when` is decided before there is one
-                yield Use(step, start + pointer, ref, whole, self.type_of(ref, None), None)
+            for place, ref, whole in located(value, ("args", name)):
+                taken = None if tool is None else at(tool.input, place[1:])
+                given = self.type_of(ref, step)
+                found.append(Use(step, position, place, ref, whole, given, taken))
+        # neither may use the item: `when` is decided before there is one
+        for start, value in _decided_before(step):
+            for place, ref, whole in located(value, start):
+                given = self.type_of(ref, None)
+                found.append(Use(step, position, place, ref, whole, given, None))
 
 
-def _located(value: Value, pointer: str) -> Iterator[tuple[str, Ref, bool]]:
-    """Yield the references of `value` with their places, and whether each is the whole value."""
-    match value:
-        case Ref():
-            yield pointer, value, True
-        case Template(parts):
-            yield from ((pointer, part, False) for part in parts if isinstance(part, Ref))
-        case Array(items):
-            for position, item in enumerate(items):
-                yield from _located(item, f"{pointer}/{position}")
-        case Object(fields):
-            for key, inner in fields:
-                yield from _located(inner, f"{pointer}/{escape_pointer(key)}")
-        case Literal():
-            return
-
-
-def _path(pointer: str) -> Path:
-    """Give the path inside of the arguments of a pointer `/args/name/0`."""
-    tokens = split_pointer(pointer)[1:]
-    return tuple(
-        int(token) if at_ and token.isascii() and token.isdigit() else token
-        for at_, token in enumerate(tokens)
-    )
+def _decided_before(step: Step) -> Iterator[tuple[Place, Value]]:
+    if step.for_each is not None:
+        yield ("for_each",), step.for_each
+    if step.when is not None:
+        yield ("when", "value"), step.when.value

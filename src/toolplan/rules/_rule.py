@@ -39,17 +39,19 @@ class Rule:
         return self.page.partition("\n")[0]
 
     def check(self, facts: Facts) -> Iterator[Diagnostic]:
-        """Yield what this rule objects to, as diagnostics."""
-        for problem in self.find(facts):
-            yield Diagnostic(
-                self.code,
-                self.severity,
-                problem.message,
-                problem.step,
-                problem.pointer,
-                problem.help,
-                problem.fix,
-            )
+        """Give what this rule objects to, as diagnostics."""
+        return map(self._diagnostic, self.find(facts))
+
+    def _diagnostic(self, problem: Problem) -> Diagnostic:
+        return Diagnostic(
+            self.code,
+            self.severity,
+            problem.message,
+            problem.step,
+            problem.pointer,
+            problem.help,
+            problem.fix,
+        )
 
 
 def rule(severity: Severity = Severity.ERROR) -> Callable[[RuleFunction], Rule]:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from toolplan.plan import Step, split_pointer
+from toolplan.rules._arguments import place_name, respelling, wanted_at
 from toolplan.rules._facts import Facts
 from toolplan.rules._rule import Problem, rule
-from toolplan.schema import Schema, at, describe
 
 
 @rule()
@@ -20,31 +19,19 @@ def argument_value(facts: Facts) -> Iterator[Problem]:
 
         {"tool": "shipments_list", "args": {"date_from": "last week"}}
 
+    A value of an enum in other letter case, or a date in another spelling that can only mean one
+    day, is put in its place.
+
     Way out: write a value that the message names.
     """
-    for position, step in enumerate(facts.plan.steps):
-        for found in facts.violations(position):
-            if found.kind == "value":
-                pointer = f"/steps/{position}/args{found.pointer}"
-                yield Problem(
-                    f"{_named(found.pointer)}: {found.message}",
-                    pointer,
-                    step.id,
-                    _way_out(facts, step, found.pointer),
-                )
-
-
-def _named(inside: str) -> str:
-    return ".".join(split_pointer(inside)) or "The arguments"
-
-
-def _way_out(facts: Facts, step: Step, inside: str) -> str | None:
-    tool = facts.tool(step)
-    if tool is None:
-        return None
-    path = tuple(int(key) if key.isdigit() else key for key in split_pointer(inside))
-    part = at(tool.input, path)
-    if not isinstance(part, Schema):
-        return None
-    wanted = describe(part)
-    return None if wanted == "any value" else f"It takes {wanted}."
+    for position, step, found in facts.violations:
+        tool = facts.tool(step)
+        if found.kind == "value" and tool is not None:
+            pointer = f"/steps/{position}/args{found.pointer}"
+            yield Problem(
+                f"{place_name(found.pointer)}: {found.message}",
+                pointer,
+                step.id,
+                wanted_at(tool.input, step, found.pointer),
+                respelling(tool.input, step, found.pointer, pointer),
+            )

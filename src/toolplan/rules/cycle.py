@@ -18,6 +18,8 @@ def cycle(facts: Facts) -> Iterator[Problem]:
 
     Way out: take out one of the references that close the circle.
     """
+    if _is_in_order(facts):
+        return
     for group in _groups(facts.needs):
         circle = _shortest(facts, group)
         first = circle[0]
@@ -28,6 +30,14 @@ def cycle(facts: Facts) -> Iterator[Problem]:
             first,
             "Take out one of the references, or of the `after`, that close the circle.",
         )
+
+
+def _is_in_order(facts: Facts) -> bool:
+    """Say whether each step stands behind what it needs, as most plans are written."""
+    positions = facts.positions
+    return all(
+        positions[need] < positions[step] for step, needed in facts.needs.items() for need in needed
+    )
 
 
 def _groups(needs: Mapping[str, tuple[str, ...]]) -> Iterator[frozenset[str]]:

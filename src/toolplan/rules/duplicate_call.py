@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 
 from toolplan.diagnostics import Severity
-from toolplan.path import Json
-from toolplan.plan import Step
+from toolplan.plan import Array, Literal, Object, Ref, Step, Template, Value
 from toolplan.plan_json import dump_value
 from toolplan.rules._facts import Facts
 from toolplan.rules._rule import Problem, rule
@@ -22,11 +21,20 @@ def duplicate_call(facts: Facts) -> Iterator[Problem]:
 
     Way out: refer to the first step, or make the calls differ.
     """
-    first: dict[str, Step] = {}
+    if len({step.tool for step in facts.plan.steps}) == len(facts.plan.steps):
+        return
+    alike: dict[Hashable, list[Step]] = {}
+    first: dict[Hashable, Step] = {}
     for position, step in enumerate(facts.plan.steps):
         tool = facts.tool(step)
         if not step.tool or (tool is not None and tool.has_effects):
             continue
+        group = alike.setdefault(_at_a_glance(step), [])
+        group.append(step)
+        if len(group) == 1:
+            continue
+        if len(group) == 2:
+            first.setdefault(_call(group[0]), group[0])
         earlier = first.setdefault(_call(step), step)
         if earlier is not step:
             yield Problem(
@@ -37,11 +45,33 @@ def duplicate_call(facts: Facts) -> Iterator[Problem]:
             )
 
 
-def _call(step: Step) -> str:
-    """Give what is called with what, as text that is the same for the same call."""
-    parts: dict[str, Json] = {name: dump_value(value) for name, value in step.args.items()}
-    over = None if step.for_each is None else dump_value(step.for_each)
-    when: Json = None
+def _at_a_glance(step: Step) -> Hashable:
+    """Give what is the same for the same call, and cheap: most steps differ in it already."""
+    return step.tool, frozenset(
+        (name, value.value)
+        for name, value in step.args.items()
+        if isinstance(value, Literal) and not isinstance(value.value, list | dict)
+    )
+
+
+def _call(step: Step) -> Hashable:
+    """Give what is called with what, as something that is equal for the same call."""
+    args = frozenset((name, _comparable(value)) for name, value in step.args.items())
+    over = None if step.for_each is None else _comparable(step.for_each)
+    when = None
     if step.when is not None:
-        when = [dump_value(step.when.value), step.when.schema]
-    return json.dumps([step.tool, parts, over, when, sorted(step.after)], sort_keys=True)
+        schema = json.dumps(step.when.schema, sort_keys=True)
+        when = (_comparable(step.when.value), schema)
+    return (step.tool, args, over, when, frozenset(step.after))
+
+
+def _comparable(value: Value) -> Hashable:
+    match value:
+        case Literal(dict() | list() as constant):
+            return json.dumps(constant, sort_keys=True)
+        case Literal(constant):
+            return type(constant), constant  # 1 is not 1.0, nor true
+        case Ref():
+            return value
+        case Template() | Array() | Object():
+            return json.dumps(dump_value(value), sort_keys=True)

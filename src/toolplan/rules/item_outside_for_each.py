@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from toolplan.plan import RESERVED_IDS, located_refs, step_refs
+from toolplan.plan import RESERVED_IDS, located_refs
 from toolplan.rules._facts import Facts
 from toolplan.rules._rule import Problem, rule
 
@@ -18,20 +18,20 @@ def item_outside_for_each(facts: Facts) -> Iterator[Problem]:
 
     Way out: give the step a `for_each`, or refer to a step.
     """
-    for position, step in enumerate(facts.plan.steps):
-        told: set[str] = set()
-        for pointer, ref in step_refs(step):
-            inside = step.for_each is not None and pointer.startswith("/args/")
-            if ref.step in RESERVED_IDS and not inside and pointer not in told:
-                told.add(pointer)
-                yield Problem(
-                    f"There is no {ref.step!r} here.",
-                    f"/steps/{position}{pointer}",
-                    step.id,
-                    "`item` and `index` exist only in the arguments of a step with `for_each`."
-                    if step.for_each is None
-                    else "`when` and `for_each` are decided before there is an item.",
-                )
+    told: set[str] = set()
+    for use in facts.uses:
+        if use.ref.step not in RESERVED_IDS or (use.step.for_each and use.in_arguments):
+            continue
+        if use.pointer not in told:
+            told.add(use.pointer)
+            yield Problem(
+                f"There is no {use.ref.step!r} here.",
+                use.pointer,
+                use.step.id,
+                "`item` and `index` exist only in the arguments of a step with `for_each`."
+                if use.step.for_each is None
+                else "`when` and `for_each` are decided before there is an item.",
+            )
     if facts.plan.output is not None:
         for pointer, ref in located_refs(facts.plan.output, "/output"):
             if ref.step in RESERVED_IDS:

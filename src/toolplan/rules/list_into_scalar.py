@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Final
 
 from toolplan.diagnostics import Edit, Fix
 from toolplan.path import EVERY
-from toolplan.plan import ITEM, Plan, Ref, located_refs, map_refs, step_values, value_at
+from toolplan.plan import ITEM, Ref, located_refs, map_refs, value_at
 from toolplan.plan_json import dump_value
 from toolplan.rules._facts import Facts, Use
 from toolplan.rules._rule import Problem, rule
 from toolplan.schema import Schema, Verdict, assignable, elements, types_of
+
+_MOST_LAYERS: Final = 8
+"""Lists in lists are looked into so far: a schema may go on for ever."""
 
 
 @rule()
@@ -32,7 +36,9 @@ def list_into_scalar(facts: Facts) -> Iterator[Problem]:
 
     Way out: use `for_each`, or select one element (`[0]`).
     """
-    found = [use for use in facts.uses if is_list_into_scalar(use)]
+    found = [use for use in facts.doubtful if is_list_into_scalar(use)]
+    if not found:
+        return
     of_step = Counter(use.step.id for use in found)
     for use in found:
         yield Problem(
@@ -46,13 +52,25 @@ def list_into_scalar(facts: Facts) -> Iterator[Problem]:
 
 def is_list_into_scalar(use: Use) -> bool:
     """Say whether `use` gives a list of what is wanted one at a time."""
+    return _layers(use) > 0
+
+
+def _layers(use: Use) -> int:
+    """Give how many lists stand around what is wanted: 0 where that is not what is wrong."""
     if not (use.whole and isinstance(use.given, Schema) and isinstance(use.taken, Schema)):
-        return False
-    if "array" in types_of(use.taken) or types_of(use.given) - {"array", "null"}:
-        return False
-    element = elements(use.given)
-    known = element if isinstance(element, Schema) else None
-    return assignable(known, use.taken) is not Verdict.NO and "array" in types_of(use.given)
+        return 0
+    if not _is_list(use.given) or "array" in types_of(use.taken):
+        return 0
+    layers, part = 1, elements(use.given)
+    while layers < _MOST_LAYERS and isinstance(part, Schema) and _is_list(part):
+        layers, part = layers + 1, elements(part)
+    known = part if isinstance(part, Schema) else None
+    return 0 if assignable(known, use.taken) is Verdict.NO else layers
+
+
+def _is_list(schema: Schema) -> bool:
+    types = types_of(schema)
+    return "array" in types and not types - {"array", "null"}
 
 
 def _fan_out(facts: Facts, use: Use) -> Fix | None:
@@ -60,27 +78,28 @@ def _fan_out(facts: Facts, use: Use) -> Fix | None:
         return None
     tool = facts.tool(use.step)
     position = facts.positions[use.step.id]
+    inner = (EVERY,) * (_layers(use) - 1)
+    # the first `[*]` of a path makes one flat list, so lists in lists need one more
+    spread = inner if not inner or EVERY in use.ref.path else (EVERY, *inner)
     edits = [
-        Edit(f"/steps/{position}/for_each", dump_value(use.ref)),
+        Edit(
+            f"/steps/{position}/for_each",
+            dump_value(replace(use.ref, path=(*use.ref.path, *spread))),
+        ),
         Edit(use.pointer, dump_value(Ref(ITEM))),
-        *_readers(facts.plan, use.step.id),
+        *_readers(facts, use.step.id),
     ]
     return Fix(tool is not None and not tool.has_effects, tuple(edits))
 
 
-def _readers(plan: Plan, step_id: str) -> Iterator[Edit]:
+def _readers(facts: Facts, step_id: str) -> Iterator[Edit]:
     """Yield an edit for each value that refers to the step: what was one output is now a list."""
 
     def spread(ref: Ref) -> Ref:
         return replace(ref, path=(EVERY, *ref.path)) if ref.step == step_id else ref
 
-    places = [
-        pointer
-        for position, step in enumerate(plan.steps)
-        for start, value in step_values(step)
-        for pointer, ref in located_refs(value, f"/steps/{position}{start}")
-        if ref.step == step_id
-    ]
+    plan = facts.plan
+    places = [use.pointer for use in facts.readers.get(step_id, ())]
     if plan.output is not None:
         places += [p for p, ref in located_refs(plan.output, "/output") if ref.step == step_id]
     for pointer in dict.fromkeys(places):

@@ -18,16 +18,15 @@ def missing_argument(facts: Facts) -> Iterator[Problem]:
 
     Way out: give the argument a value, or a reference to a step that has one.
     """
-    for position, step in enumerate(facts.plan.steps):
-        for found in facts.violations(position):
-            if found.kind == "missing":
-                pointer = f"/steps/{position}/args{found.pointer}"
-                yield Problem(
-                    f"{step.tool!r} needs {found.name!r}, which is missing.",
-                    pointer,
-                    step.id,
-                    _way_out(facts, step, found.name or "", found.pointer),
-                )
+    for position, step, found in facts.violations:
+        if found.kind == "missing":
+            pointer = f"/steps/{position}/args{found.pointer}"
+            yield Problem(
+                f"{step.tool!r} needs {found.name!r}, which is missing.",
+                pointer,
+                step.id,
+                _way_out(facts, step, found.name or "", found.pointer),
+            )
 
 
 def _way_out(facts: Facts, step: Step, name: str, inside: str) -> str:

@@ -22,7 +22,7 @@ def not_a_list(facts: Facts) -> Iterator[Problem]:
 
     Way out: name the field that is a list.
     """
-    for use in facts.uses:
+    for use in facts.doubtful:
         if isinstance(use.given, Absent) and use.given.not_a_list:
             yield Problem(
                 f"{use.text} takes every element of what is no list: {use.given.message}.",

@@ -11,7 +11,7 @@ from toolplan.path import Json
 from toolplan.plan import Literal, Step
 from toolplan.rules._facts import Facts
 from toolplan.rules._rule import Problem, rule
-from toolplan.schema import Schema, at
+from toolplan.tools import Tool
 
 
 @rule(Severity.WARNING)
@@ -26,10 +26,13 @@ def ratio_over_filtered(facts: Facts) -> Iterator[Problem]:
     Way out: fetch all rows, and let the statement choose.
     """
     for use in facts.uses:
-        source = facts.steps.get(use.ref.step)
-        if source is None or not use.in_arguments:
+        tool = facts.tool(use.step)
+        if tool is None or not tool.input.literal_only or not use.in_arguments:
             continue
-        for text in _statements(facts, use.step):
+        source = facts.steps.get(use.ref.step)
+        if source is None:
+            continue
+        for text in _statements(tool, use.step):
             for name, value in source.args.items():
                 if isinstance(value, Literal) and _is_one(value.value) and _is_rated(name, text):
                     yield Problem(
@@ -41,14 +44,11 @@ def ratio_over_filtered(facts: Facts) -> Iterator[Problem]:
                     )
 
 
-def _statements(facts: Facts, step: Step) -> Iterator[str]:
+def _statements(tool: Tool, step: Step) -> Iterator[str]:
     """Yield the arguments that must be written out: those that say what is computed."""
-    tool = facts.tool(step)
-    for name, value in step.args.items():
-        if tool is None or not isinstance(value, Literal) or not isinstance(value.value, str):
-            continue
-        part = at(tool.input, (name,))
-        if isinstance(part, Schema) and isinstance(part.node, dict) and part.node.get("x-literal"):
+    for name in tool.input.literal_only:
+        value = step.args.get(name)
+        if isinstance(value, Literal) and isinstance(value.value, str):
             yield value.value
 
 

@@ -19,6 +19,8 @@ def redundant_after(facts: Facts) -> Iterator[Problem]:
     Way out: leave it out of `after`.
     """
     for position, step in enumerate(facts.plan.steps):
+        if not step.after:
+            continue
         shown = {ref.step for _, ref in step_refs(step)}
         for at, name in enumerate(step.after):
             if name in shown or name in step.after[:at]:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from toolplan.diagnostics import Edit, Fix
+from toolplan.plan_json import dump_value
 from toolplan.rules._facts import Facts, Use
 from toolplan.rules._rule import Problem, rule
 from toolplan.rules.list_into_scalar import is_list_into_scalar
-from toolplan.schema import Schema, Verdict, describe, types_of
+from toolplan.schema import Schema, Verdict, assignable, describe, elements, types_of
 
 
 @rule()
@@ -18,19 +20,18 @@ def reference_type(facts: Facts) -> Iterator[Problem]:
     that only overlap (a number into an integer, one that may be null into one that may not) are no
     error: the engine checks the value when it is there. Text with references in it always gives
     text, so it is an error where an argument takes none. An argument that must be written out in
-    the plan (`x-literal`) takes no reference at all.
+    the plan (`x-literal`) takes no reference at all. One value where a list of such values is taken
+    is made a list of one.
 
         {"tool": "shipments_list", "args": {"limit": "${facilities.data[0].name}"}}
 
     Way out: refer to a part of the right type.
     """
     told: set[str] = set()
-    for use in facts.uses:
-        if not isinstance(use.taken, Schema) or use.pointer in told:
-            continue
-        problem = _problem(use, use.taken)
-        if problem is not None:
-            told.add(use.pointer)
+    for use in facts.doubtful:
+        problem = _problem(use, use.taken) if isinstance(use.taken, Schema) else None
+        if problem is not None and problem.pointer not in told:
+            told.add(problem.pointer)
             yield problem
 
 
@@ -60,4 +61,18 @@ def _problem(use: Use, taken: Schema) -> Problem | None:
         use.pointer,
         use.step.id,
         "Refer to a part that has the right type.",
+        _as_list_of_one(use, taken),
     )
+
+
+def _as_list_of_one(use: Use, taken: Schema) -> Fix | None:
+    """Give the fix that makes a list of one value, where each element surely may be such a value.
+
+    The plan's writer had one thing in mind, and the tool takes several.
+    """
+    element = elements(taken)
+    if types_of(taken) - {"array", "null"} or not isinstance(element, Schema):
+        return None
+    if not isinstance(use.given, Schema) or assignable(use.given, element) is not Verdict.YES:
+        return None
+    return Fix(True, (Edit(use.pointer, [dump_value(use.ref)]),))

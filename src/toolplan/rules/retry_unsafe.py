@@ -19,8 +19,8 @@ def retry_unsafe(facts: Facts) -> Iterator[Problem]:
     Way out: leave `retries` out, or have the tool say that it is idempotent.
     """
     for position, step in enumerate(facts.plan.steps):
-        tool = facts.tool(step)
-        if step.retries and tool is not None and not tool.may_repeat:
+        tool = facts.tool(step) if step.retries else None
+        if tool is not None and not tool.may_repeat:
             pointer = f"/steps/{position}/retries"
             yield Problem(
                 f"{step.tool!r} may do its work twice if it is called again.",

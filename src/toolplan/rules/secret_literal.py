@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from toolplan.path import Json
-from toolplan.plan import Array, Literal, Object, Ref, Template, Value, escape_pointer
+from toolplan.plan import Array, Literal, Object, Plan, Ref, Template, Value, escape_pointer
 from toolplan.rules._facts import Facts
 from toolplan.rules._rule import Problem, rule
 
@@ -22,6 +22,14 @@ _SHAPES: Final = (
     ("a Stripe key", re.compile(r"\b[rs]k_(?:live|test)_[A-Za-z0-9]{16,}")),
 )
 
+_MARKS: Final = (
+    "-----BEGIN ", "eyJ", "AKIA", "ASIA", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_",
+    "sk-", "xox", "AIza", "k_live_", "k_test_",
+)  # fmt: skip
+_SHORTEST: Final = 15
+"""Each shape has one of the marks in it, and none is shorter. Most plans have no such text, and are
+looked at no closer."""
+
 
 @rule()
 def secret_literal(facts: Facts) -> Iterator[Problem]:
@@ -33,6 +41,8 @@ def secret_literal(facts: Facts) -> Iterator[Problem]:
 
     Way out: let the tool's source take the secret from the environment by name.
     """
+    if not _is_suspect(facts.plan):
+        return
     for position, step in enumerate(facts.plan.steps):
         for name, value in step.args.items():
             place = f"/steps/{position}/args/{escape_pointer(name)}"
@@ -46,6 +56,39 @@ def secret_literal(facts: Facts) -> Iterator[Problem]:
                         "Let the tool's source take it from the environment by name, and change "
                         "the secret: it has been seen.",
                     )
+
+
+_HOLDERS: Final = (str, list, dict, Template, Array, Object)
+
+
+def _is_suspect(plan: Plan) -> bool:
+    texts: list[str] = []
+    for step in plan.steps:
+        for value in step.args.values():
+            constant = value.value if isinstance(value, Literal) else value
+            if isinstance(constant, _HOLDERS):
+                _collect(constant, texts)
+    text = "\n".join(texts)
+    return any(mark in text for mark in _MARKS)
+
+
+def _collect(value: Value | Json, texts: list[str]) -> None:
+    """Add all text in `value` that is long enough to `texts`, in no order."""
+    if isinstance(value, str):
+        if len(value) >= _SHORTEST:
+            texts.append(value)
+    elif isinstance(value, list):
+        for item in value:
+            _collect(item, texts)
+    elif isinstance(value, dict):
+        for inner in value.values():
+            _collect(inner, texts)
+    elif isinstance(value, Template):
+        for part in value.parts:
+            if isinstance(part, str):
+                _collect(part, texts)
+    elif isinstance(value, Array | Object | Literal):
+        texts += [text for _, text in _texts(value, "")]
 
 
 def _kind(text: str) -> str | None:

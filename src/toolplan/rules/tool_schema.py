@@ -10,7 +10,7 @@ from toolplan.rules._rule import Problem, rule
 
 @rule()
 def tool_schema(facts: Facts) -> Iterator[Problem]:
-    """A step calls a tool whose own schemas cannot be used.
+    """A step calls a tool whose input schema cannot be used.
 
     A schema that is no JSON Schema, refers to what is not in it, refers to itself without end or
     would take exponential work is never used; nothing outside of it is ever fetched. Other tools of

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
+from typing import Final
 
-from toolplan.diagnostics import did_you_mean, near
-from toolplan.plan import located_refs
-from toolplan.rules._facts import Facts
+from toolplan.diagnostics import Edit, Fix, did_you_mean
+from toolplan.path import Path
+from toolplan.plan import Ref, located_refs, map_refs, value_at
+from toolplan.plan_json import dump_value
+from toolplan.rules._facts import Facts, Use
 from toolplan.rules._rule import Problem, rule
-from toolplan.schema import Absent
+from toolplan.rules.list_into_scalar import is_list_into_scalar
+from toolplan.schema import Absent, Schema, Verdict, assignable, at
+
+WRAPPERS: Final = frozenset(
+    ("data", "result", "results", "output", "response", "body", "payload", "content", "items")
+)
+"""Names of fields that only stand around what a tool gives."""
 
 
 @rule()
@@ -17,21 +26,21 @@ def unknown_output(facts: Facts) -> Iterator[Problem]:
 
     The path is followed through the tool's output schema, as it will be followed through the
     output. A tool without an output schema gives no complaint; the plan's check counts the
-    references that could not be checked.
+    references that could not be checked. A path that is off by a wrapper (`data.items` for `items`)
+    or by a slip in one key is put right, where only one other path leads anywhere.
 
         "${shipments.items[*].id}"     the output has no field 'items'
 
     Way out: use a field that the message names.
     """
-    for use in facts.uses:
+    for use in facts.doubtful:
         if isinstance(use.given, Absent) and not use.given.not_a_list:
-            last = use.ref.path[-1] if use.ref.path else ""
-            close = near(last, use.given.names) if isinstance(last, str) else []
             yield Problem(
                 f"{use.text} leads nowhere: {use.given.message}.",
                 use.pointer,
                 use.step.id,
-                did_you_mean(close) or _way_out(use.given),
+                did_you_mean(_near(facts, use.ref, use.given)) or _way_out(use.given),
+                _lead(facts, use),
             )
     if facts.plan.output is not None:
         for pointer, ref in located_refs(facts.plan.output, "/output"):
@@ -43,6 +52,52 @@ def unknown_output(facts: Facts) -> Iterator[Problem]:
                     None,
                     _way_out(found),
                 )
+
+
+def _near(facts: Facts, ref: Ref, absent: Absent) -> Collection[str]:
+    last = ref.path[-1] if ref.path else ""
+    return facts.meant(last, absent.names).near if isinstance(last, str) else ()
+
+
+def _lead(facts: Facts, use: Use) -> Fix | None:
+    """Give the fix that leads to the one other place that was surely meant, if there is one."""
+    whole = facts.type_of(Ref(use.ref.step), use.step)
+    value = value_at(facts.plan, use.pointer)
+    if not isinstance(whole, Schema) or value is None:
+        return None
+    paths = dict.fromkeys(_other_paths(facts, whole, use.ref.path))
+    fitting = [path for path in paths if _fits(use, at(whole, path))]
+    if len(fitting) != 1:
+        return None
+    right = Ref(use.ref.step, fitting[0])
+    mended = map_refs(value, lambda ref: right if ref == use.ref else ref)
+    return Fix(True, (Edit(use.pointer, dump_value(mended)),))
+
+
+def _other_paths(facts: Facts, whole: Schema, path: Path) -> Iterator[Path]:
+    """Yield `path` with its first wrong key spelt right, or a wrapper left out or put in."""
+    for wrong in range(len(path)):
+        found = at(whole, path[: wrong + 1])
+        if not isinstance(found, Absent):
+            continue
+        before, key, rest = path[:wrong], path[wrong], path[wrong + 1 :]
+        if isinstance(key, str):
+            sure = facts.meant(key, found.names).sure
+            if sure is not None:
+                yield (*before, sure, *rest)
+            if key in WRAPPERS and rest:
+                yield (*before, *rest)
+        yield from ((*before, name, key, *rest) for name in found.names if name in WRAPPERS)
+        return
+
+
+def _fits(use: Use, given: Schema | Absent | None) -> bool:
+    if not isinstance(given, Schema):
+        return False
+    taken = use.taken if isinstance(use.taken, Schema) else None
+    if assignable(given, taken) is not Verdict.NO:
+        return True
+    return not use.whole or is_list_into_scalar(use._replace(given=given))
 
 
 def _way_out(absent: Absent) -> str | None:

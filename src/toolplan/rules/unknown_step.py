@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import islice
 
-from toolplan.diagnostics import Edit, Fix, did_you_mean, near, nearest
+from toolplan.diagnostics import Edit, Fix, did_you_mean
 from toolplan.plan import RESERVED_IDS, Ref, located_refs, map_refs, value_at
 from toolplan.plan_json import dump_value
 from toolplan.rules._facts import Facts
@@ -24,41 +25,43 @@ def unknown_step(facts: Facts) -> Iterator[Problem]:
     Way out: name a step of the plan.
     """
     ids = facts.steps
-    for pointer, holder, ref in _references(facts):
-        if ref.step in ids or ref.step in RESERVED_IDS:
-            continue
-        sure = nearest(ref.step, ids)
+    for pointer, holder, ref in _unknown(facts):
+        offers = facts.meant(ref.step, ids)
         yield Problem(
             f"There is no step {ref.step!r}.",
             pointer,
             holder,
-            did_you_mean(near(ref.step, ids)) or _list(facts),
-            None if sure is None else _point_to(facts, pointer, ref.step, sure),
+            did_you_mean(offers.near) or _list(facts),
+            None if offers.sure is None else _point_to(facts, pointer, ref.step, offers.sure),
         )
     for position, step in enumerate(facts.plan.steps):
         for at, name in enumerate(step.after):
             if name in ids:
                 continue
             pointer = f"/steps/{position}/after/{at}"
-            sure = nearest(name, ids)
+            offers = facts.meant(name, ids)
             yield Problem(
                 f"There is no step {name!r}.",
                 pointer,
                 step.id,
-                did_you_mean(near(name, ids)) or _list(facts),
-                None if sure is None else Fix(True, (Edit(pointer, sure),)),
+                did_you_mean(offers.near) or _list(facts),
+                None if offers.sure is None else Fix(True, (Edit(pointer, offers.sure),)),
             )
 
 
-def _references(facts: Facts) -> Iterator[tuple[str, str | None, Ref]]:
+def _unknown(facts: Facts) -> Iterator[tuple[str, str | None, Ref]]:
+    """Yield the references to no step, one of those that stand in one value and name the same."""
     seen: set[tuple[str, str]] = set()
     for use in facts.uses:
-        if (use.pointer, use.ref.step) not in seen:
-            seen.add((use.pointer, use.ref.step))
-            yield use.pointer, use.step.id, use.ref
+        name = use.ref.step
+        if name in facts.steps or name in RESERVED_IDS or (use.pointer, name) in seen:
+            continue
+        seen.add((use.pointer, name))
+        yield use.pointer, use.step.id, use.ref
     if facts.plan.output is not None:
         for pointer, ref in located_refs(facts.plan.output, "/output"):
-            yield pointer, None, ref
+            if ref.step not in facts.steps and ref.step not in RESERVED_IDS:
+                yield pointer, None, ref
 
 
 def _point_to(facts: Facts, pointer: str, old: str, new: str) -> Fix | None:
@@ -70,5 +73,5 @@ def _point_to(facts: Facts, pointer: str, old: str, new: str) -> Fix | None:
 
 
 def _list(facts: Facts) -> str:
-    names = list(facts.steps)
-    return f"The steps are {', '.join(map(repr, names[:12]))}{' …' if len(names) > 12 else ''}."
+    names = ", ".join(map(repr, islice(facts.steps, 12)))
+    return f"The steps are {names}{' …' if len(facts.steps) > 12 else ''}."

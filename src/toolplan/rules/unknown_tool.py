@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from toolplan.diagnostics import Edit, Fix, did_you_mean, near, nearest
+from toolplan.diagnostics import Edit, Fix, did_you_mean
 from toolplan.rules._facts import Facts
 from toolplan.rules._rule import Problem, rule
 
@@ -26,17 +26,17 @@ def unknown_tool(facts: Facts) -> Iterator[Problem]:
     for position, step in enumerate(facts.plan.steps):
         if step.tool == "" or step.tool in facts.tools or facts.tools.alias(step.tool) is not None:
             continue
-        sure = nearest(step.tool, facts.tools)
+        offers = facts.meant(step.tool, facts.tools)
         pointer = f"/steps/{position}/tool"
         fix = None
-        if sure is not None:
-            fix = Fix(not facts.tools[sure].has_effects, (Edit(pointer, sure),))
+        if offers.sure is not None:
+            is_safe = not facts.tools[offers.sure].has_effects
+            fix = Fix(is_safe, (Edit(pointer, offers.sure),))
         yield Problem(
             f"There is no tool {_visible(step.tool)}.",
             pointer,
             step.id,
-            did_you_mean(near(step.tool, facts.tools))
-            or "`toolplan tools` lists the tools that there are.",
+            did_you_mean(offers.near) or "`toolplan tools` lists the tools that there are.",
             fix,
         )
 

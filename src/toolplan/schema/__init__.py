@@ -7,8 +7,8 @@ gives fits what another takes. `UNKNOWN` is a verdict: where nothing is declared
 
 from toolplan.schema._document import SchemaError
 from toolplan.schema._fit import Verdict, assignable
-from toolplan.schema._schema import JsonType, Schema, Violation
-from toolplan.schema._types import Absent, at, describe, elements, required, types_of
+from toolplan.schema._schema import Absent, JsonType, Schema, Violation
+from toolplan.schema._types import at, describe, elements, required, types_of
 
 __all__ = [
     "Absent",

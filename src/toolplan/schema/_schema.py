@@ -11,6 +11,7 @@ from toolplan.path import Json, Path, json_type
 from toolplan.plan import escape_pointer
 from toolplan.schema import _document
 from toolplan.schema._document import Document, Node, SchemaError
+from toolplan.schema._formats import FORMATS
 
 JsonType: TypeAlias = Literal["null", "boolean", "integer", "number", "string", "array", "object"]
 
@@ -23,6 +24,27 @@ ARTICLE: Final[dict[JsonType, str]] = {
     "array": "a list",
     "object": "an object",
 }
+
+_OF_THE_WHOLE: Final = frozenset(
+    (
+        "$ref",
+        "$dynamicRef",
+        "allOf",
+        "anyOf",
+        "oneOf",
+        "not",
+        "if",
+        "dependentRequired",
+        "dependentSchemas",
+        "dependencies",
+        "minProperties",
+        "maxProperties",
+        "unevaluatedProperties",
+        "enum",
+        "const",
+    )
+)
+"""Keywords that speak about an object as one thing, not about each of its properties."""
 
 # Linear in the text, whatever the pattern; look-around and back-references do not exist in it.
 _LINEAR = jsonschema_rs.RegexOptions()
@@ -42,16 +64,35 @@ class Violation(NamedTuple):
     name: str | None = None
 
 
+class Absent(NamedTuple):
+    """A path leads nowhere in a schema, for sure.
+
+    `message` says where the way ends; `names` are the keys that are declared there; `not_a_list`
+    says that `[*]` meets what is never a list, `is_a_list` that a key meets what is always one.
+    """
+
+    message: str
+    names: tuple[str, ...] = ()
+    not_a_list: bool = False
+    is_a_list: bool = False
+
+
 class Schema:
     """A JSON Schema (draft 2020-12 unless it says otherwise), self-contained and safe to use."""
 
     def __init__(self, document: Document) -> None:
         """Hold what `_document.read` gave; use `Schema.load` for schemas from outside."""
         self._parts = document
-        self.found: dict[Path, object] = {}
+        self.node: Node = document.node
+        """The schema's own node; its references need `target`."""
+        self.found: dict[Path, Schema | Absent | None] = {}
         """What `toolplan.schema.at` found here before, by path."""
         self.verdicts: dict[int, tuple[Schema, object]] = {}
         """What `toolplan.schema.assignable` said before, by the id of the other schema."""
+        self.types: frozenset[JsonType] | None = None
+        """What `toolplan.schema.types_of` said before."""
+        self.required: tuple[str, ...] | None = None
+        """What `toolplan.schema.required` said before."""
 
     @classmethod
     def load(cls, raw: Json) -> Schema:
@@ -66,11 +107,6 @@ class Schema:
 
     def __repr__(self) -> str:
         return f"Schema({self.document!r})"
-
-    @property
-    def node(self) -> Node:
-        """The schema's own node; its references need `target`."""
-        return self._parts.node
 
     @cached_property
     def document(self) -> Node:
@@ -90,6 +126,18 @@ class Schema:
         """Whether the schema, at its root or in what it combines there, names any property."""
         return any(node.get("properties") for node in self._in_place_nodes())
 
+    @cached_property
+    def literal_only(self) -> tuple[str, ...]:
+        """The properties that take no reference: `x-literal`, they must be written out."""
+        named = [node.get("properties") for node in self._in_place_nodes()]
+        return tuple(
+            name
+            for properties in named
+            if isinstance(properties, dict)
+            for name, part in properties.items()
+            if isinstance(part, dict) and part.get("x-literal")
+        )
+
     def closed(self) -> Schema:
         """Give this schema with undeclared properties refused, unless it allows them itself.
 
@@ -104,6 +152,17 @@ class Schema:
         simple = not any(name in node for name in ("$ref", "allOf", "anyOf", "oneOf", "if"))
         keyword = "additionalProperties" if simple else "unevaluatedProperties"
         return self.part({**node, keyword: False})
+
+    @cached_property
+    def of_parts(self) -> Schema | None:
+        """The schema as it speaks of an object with some of its properties left out.
+
+        None where what it says of one property may hang on another.
+        """
+        node = self.node
+        if isinstance(node, bool) or _OF_THE_WHOLE & node.keys():
+            return None
+        return self.part({name: value for name, value in node.items() if name != "required"})
 
     def is_valid(self, value: Json) -> bool:
         """Say whether the schema accepts `value`."""
@@ -144,7 +203,11 @@ class Schema:
 
 def _compile(document: Node) -> jsonschema_rs.Validator:
     return jsonschema_rs.validator_for(
-        document, validate_formats=True, pattern_options=_LINEAR, offline=True
+        document,
+        formats=dict(FORMATS),
+        validate_formats=True,
+        pattern_options=_LINEAR,
+        offline=True,
     )
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, TypeAlias
 
 from toolplan.path import EVERY, Every, Json, Path, print_path
 from toolplan.schema._document import Node
-from toolplan.schema._schema import ARTICLE, JsonType, Schema
+from toolplan.schema._schema import ARTICLE, Absent, JsonType, Schema
 
 ALL_TYPES: Final[frozenset[JsonType]] = frozenset(
     ("null", "boolean", "integer", "number", "string", "array", "object")
@@ -19,28 +19,16 @@ _MAX_REMEMBERED: Final = 10_000
 _Branch: TypeAlias = tuple[dict[str, Json], ...]
 
 
-class Absent(NamedTuple):
-    """A path leads nowhere in a schema, for sure.
-
-    `message` says where the way ends; `names` are the keys that are declared there; `not_a_list`
-    says that `[*]` meets what is never a list, `is_a_list` that a key meets what is always one.
-    """
-
-    message: str
-    names: tuple[str, ...] = ()
-    not_a_list: bool = False
-    is_a_list: bool = False
-
-
 def at(schema: Schema, path: Path) -> Schema | Absent | None:
     """Give the schema of what `path` selects from a value that fits `schema`.
 
     None: the schema does not say. Where alternatives differ, one that has the path is enough. Each
     path with `[*]` gives a flat list, as `toolplan.path.select` does.
     """
-    known = schema.found.get(path, schema)
-    if known is not schema:
-        return known if isinstance(known, Schema | Absent) else None
+    try:
+        return schema.found[path]
+    except KeyError:
+        pass
     result = _at(schema, path, 0)
     if len(schema.found) < _MAX_REMEMBERED:
         schema.found[path] = result
@@ -54,14 +42,24 @@ def elements(schema: Schema) -> Schema | Absent | None:
 
 def types_of(schema: Schema) -> frozenset[JsonType]:
     """Give the JSON types that values of `schema` may have; `number` always includes `integer`."""
-    branches = _branches(schema)
-    if branches is None:
-        return ALL_TYPES
-    return frozenset[JsonType]().union(*map(_branch_types, branches))
+    if schema.types is None:
+        branches = _branches(schema)
+        schema.types = (
+            ALL_TYPES
+            if branches is None
+            else frozenset[JsonType]().union(*map(_branch_types, branches))
+        )
+    return schema.types
 
 
 def required(schema: Schema) -> tuple[str, ...]:
     """Give the properties that every value of `schema` must have, in declared order."""
+    if schema.required is None:
+        schema.required = _required(schema)
+    return schema.required
+
+
+def _required(schema: Schema) -> tuple[str, ...]:
     branches = _branches(schema)
     if branches is None:
         return _required_of((schema.node,) if isinstance(schema.node, dict) else ())

@@ -1,0 +1,56 @@
+"""Steps counted from 1 where they are counted from 0.
+
+Dialects without ids name a step by its number, from 0. Who counts from 1 refers to the step behind
+the one that is meant, and at least once to the step itself or to one behind the end.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+
+from toolplan.diagnostics import Edit, Fix
+from toolplan.path import Json
+from toolplan.plan import Plan, Ref, map_refs, step_values
+from toolplan.plan_json import dump_value
+from toolplan.rules._facts import Facts
+
+_BY_NUMBER = re.compile(r"s(0|[1-9][0-9]{0,8})")
+
+
+def counted_from_one(facts: Facts) -> Fix | None:
+    """Give the unsafe fix that counts all references of the plan from 0.
+
+    None where the plan names a step by anything but its number, or where some reference would then
+    lead to no earlier step.
+    """
+    plan = facts.plan
+    if any(step.id != f"s{at}" for at, step in enumerate(plan.steps)):
+        return None
+    meant = [(use.position, _number(use.ref.step)) for use in facts.uses]
+    meant += [(at, _number(name)) for at, step in enumerate(plan.steps) for name in step.after]
+    if not meant or any(number is None or not 1 <= number <= at for at, number in meant):
+        return None
+    return Fix(False, tuple(_edits(plan)))
+
+
+def _number(name: str) -> int | None:
+    found = _BY_NUMBER.fullmatch(name)
+    return None if found is None else int(found[1])
+
+
+def _edits(plan: Plan) -> Iterator[Edit]:
+    for at, step in enumerate(plan.steps):
+        for place, value in step_values(step):
+            lower = map_refs(value, _lower)
+            if lower != value:
+                yield Edit(f"/steps/{at}{place}", dump_value(lower))
+        if step.after:
+            names: list[Json] = [_lower(Ref(name)).step for name in step.after]
+            yield Edit(f"/steps/{at}/after", names)
+
+
+def _lower(ref: Ref) -> Ref:
+    number = _number(ref.step)
+    return ref if number is None else replace(ref, step=f"s{number - 1}")

@@ -1,0 +1,102 @@
+"""Values that say the right thing in another JSON type, or another spelling.
+
+A value is changed only where exactly one other spelling of it is accepted, so that nothing is
+chosen for the writer.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+
+from toolplan.path import Json
+from toolplan.rules._dates import iso_date
+from toolplan.schema import Schema
+
+_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,17})(?:\.[0-9]{1,17})?")
+_NO_LIST = re.compile(r"[^\[\]{},;|\n]*")
+_BOOLEANS = {"true": True, "false": False}
+_LONGEST = 10_000
+
+
+def respelt(value: Json, schema: Schema) -> tuple[Json] | None:
+    """Give the one value that `schema` accepts and that says what `value` says, None if none."""
+    accepted: dict[str, Json] = {}
+    for other in _spellings(value, schema):
+        if schema.is_valid(other):
+            accepted[json.dumps(other, sort_keys=True)] = other
+    return (accepted.popitem()[1],) if len(accepted) == 1 else None
+
+
+def _spellings(value: Json, schema: Schema) -> Iterator[Json]:
+    match value:
+        case str() if len(value) <= _LONGEST:
+            yield from _of_text(value, schema)
+            if _NO_LIST.fullmatch(value):  # "a, b" may be meant as two
+                yield [value]
+        case bool():
+            yield [value]
+        case int():
+            yield str(value)
+            yield [value]
+        case float():
+            if not value.is_integer():  # nobody knows whether 2.0 was written 2 or 2.0
+                yield repr(value)
+            yield [value]
+        case [single] if not isinstance(single, list | dict):
+            yield single
+        case _:
+            return
+
+
+def _of_text(text: str, schema: Schema) -> Iterator[Json]:
+    plain = text.strip()
+    if _NUMBER.fullmatch(plain):
+        number: int | float = json.loads(plain)
+        yield int(number) if number == int(number) else number
+    if plain.casefold() in _BOOLEANS:
+        yield _BOOLEANS[plain.casefold()]
+    if plain[:1] in ("[", "{"):
+        yield from _of_json(plain)
+    folded = _folded(text)
+    yield from (each for each in _listed(schema) if _folded(each) == folded)
+    if (day := iso_date(text)) is not None and _is_format(schema, "date"):
+        yield day
+
+
+def _of_json(text: str) -> Iterator[Json]:
+    try:
+        yield json.loads(text, parse_constant=_refuse)
+    except (ValueError, RecursionError):
+        return
+
+
+def _refuse(name: str) -> Json:
+    raise ValueError(f"{name} is no JSON")
+
+
+def _listed(schema: Schema) -> Iterator[str]:
+    """Yield the texts that an enum or a const of `schema` lists, in alternatives too."""
+    nodes: list[Json] = [schema.node]
+    while nodes:
+        node = nodes.pop()
+        if not isinstance(node, dict):
+            continue
+        for name in ("enum", "anyOf", "oneOf"):
+            if not isinstance(values := node.get(name), list):
+                continue
+            if name == "enum":
+                yield from (each for each in values if isinstance(each, str))
+            else:
+                nodes += values
+        if isinstance(constant := node.get("const"), str):
+            yield constant
+
+
+def _is_format(schema: Schema, name: str) -> bool:
+    return isinstance(schema.node, dict) and schema.node.get("format") == name
+
+
+def _folded(text: str) -> str:
+    return "".join(char for char in text.casefold() if char.isalnum())

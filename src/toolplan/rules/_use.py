@@ -1,0 +1,87 @@
+"""One reference of a plan, and what stands at its two ends."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple, TypeAlias
+
+from toolplan.path import print_path
+from toolplan.plan import Array, Literal, Object, Ref, Step, Template, Value, escape_pointer
+from toolplan.schema import Absent, Schema, Verdict, assignable, types_of
+
+Place: TypeAlias = tuple[str | int, ...]
+"""Where in a step a value stands: `("args", "ids", 0)`."""
+
+
+class Use(NamedTuple):
+    """One reference and what stands at its two ends.
+
+    `position` is that of its step, `place` where in the step the value stands that holds it.
+    `given` is the schema of what it selects, `Absent` where it selects nothing, None where no
+    schema says. `taken` is the schema of the place, for a reference in an argument whose tool is
+    known. `whole` is False inside of text.
+    """
+
+    step: Step
+    position: int
+    place: Place
+    ref: Ref
+    whole: bool
+    given: Schema | Absent | None
+    taken: Schema | Absent | None
+
+    @property
+    def pointer(self) -> str:
+        """The JSON pointer, in the plan, of the value that holds the reference."""
+        tokens = "/".join(escape_pointer(str(token)) for token in self.place)
+        return f"/steps/{self.position}/{tokens}"
+
+    @property
+    def text(self) -> str:
+        """The reference as it is written."""
+        return "${" + self.ref.step + print_path(self.ref.path) + "}"
+
+    @property
+    def in_arguments(self) -> bool:
+        """Whether the reference stands in an argument, not in `for_each` or `when`."""
+        return self.place[0] == "args"
+
+    @property
+    def surely_fits(self) -> bool:
+        """Whether no rule about types can object to it."""
+        given, taken = self.given, self.taken
+        if isinstance(given, Absent):
+            return False
+        if not isinstance(taken, Schema):
+            return True
+        if isinstance(taken.node, dict) and "x-literal" in taken.node:
+            return False
+        if not self.whole:
+            return "string" in types_of(taken)
+        return given is None or assignable(given, taken) is Verdict.YES
+
+    @property
+    def verdict(self) -> Verdict:
+        """Whether what is given fits what is taken."""
+        given = self.given if isinstance(self.given, Schema) else None
+        taken = self.taken if isinstance(self.taken, Schema) else None
+        return assignable(given, taken)
+
+
+def located(value: Value, place: Place) -> Iterator[tuple[Place, Ref, bool]]:
+    """Yield the references of `value` with their places, and whether each is the whole value."""
+    match value:
+        case Ref():
+            yield place, value, True
+        case Template(parts):
+            for part in parts:
+                if isinstance(part, Ref):
+                    yield place, part, False
+        case Array(items):
+            for position, item in enumerate(items):
+                yield from located(item, (*place, position))
+        case Object(fields):
+            for key, inner in fields:
+                yield from located(inner, (*place, key))
+        case Literal():
+            return
