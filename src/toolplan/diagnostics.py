@@ -111,22 +111,6 @@ def near(name: str, names: Iterable[str], *, most: int = 3) -> list[str]:
     return [candidate for key in close for candidate in folded[key]][:most]
 
 
-def nearest(name: str, names: Iterable[str]) -> str | None:
-    """Give the one of `names` that was surely meant by `name`, or None where there is doubt.
-
-    Sure is: it is very near (0.85 of what is alike by difflib's measure), or the same but for
-    letter case and punctuation, and no other name comes as near.
-    """
-    scores = sorted(
-        ((_likeness(name, candidate), candidate) for candidate in names), reverse=True
-    )
-    if not scores or scores[0][0] < _SURE:
-        return None
-    if len(scores) > 1 and scores[1][0] >= _SURE and scores[0][0] - scores[1][0] < _MARGIN:
-        return None
-    return scores[0][1]
-
-
 def did_you_mean(names: Iterable[str]) -> str | None:
     """Give the question that offers `names`, or None where there is nothing to offer.
 
@@ -139,14 +123,6 @@ def did_you_mean(names: Iterable[str]) -> str | None:
     if len(quoted) == 1:
         return f"Did you mean {quoted[0]}?"
     return f"Did you mean {', '.join(quoted[:-1])} or {quoted[-1]}?"
-
-
-_SURE: Final = 0.85
-_MARGIN: Final = 0.03
-
-
-def _likeness(one: str, other: str) -> float:
-    return difflib.SequenceMatcher(None, _folded(one), _folded(other)).ratio()
 
 
 def _folded(name: str) -> str:

@@ -200,7 +200,8 @@ class Toolbox(Mapping[str, Tool]):
             if alias not in self._tools
         }
         self.signatures: Mapping[str, Signature] = {
-            name: tool.signature for name, tool in self._tools.items()
+            **{alias: self._tools[name].signature for alias, name in self._aliases.items()},
+            **{name: tool.signature for name, tool in self._tools.items()},
         }
 
     @classmethod

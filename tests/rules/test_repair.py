@@ -10,12 +10,12 @@ import pytest
 
 from toolplan.compiler import check, mend
 from toolplan.diagnostics import Severity
+from toolplan.names import is_misspelt, meant
 from toolplan.path import EVERY
 from toolplan.plan import Array, Literal, Object, Plan, Ref, Step, Value
 from toolplan.plan_json import dump, load
 from toolplan.rules import Facts
 from toolplan.rules._arguments import argument_violations
-from toolplan.rules._names import is_misspelt, meant
 from toolplan.rules._spelling import respelt
 from toolplan.schema import Schema
 from toolplan.tools import Toolbox

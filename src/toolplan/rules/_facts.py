@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator, Mapping
 from functools import cached_property
 from typing import Final
 
+from toolplan.names import Meant, meant
 from toolplan.path import Json
 from toolplan.plan import (
     INDEX,
@@ -23,7 +24,6 @@ from toolplan.plan import (
     step_refs,
 )
 from toolplan.rules._arguments import argument_violations, literal_part
-from toolplan.rules._names import Meant, meant
 from toolplan.rules._use import Place, Use, located
 from toolplan.schema import Absent, Schema, Violation, at, elements
 from toolplan.tools import ComputedOutput, Tool, Toolbox

@@ -23,6 +23,8 @@ def unused_step(facts: Facts) -> Iterator[Problem]:
     if facts.plan.output is None:
         return
     used = {ref.step for ref in refs(facts.plan.output)}
+    if not used & facts.steps.keys():  # what it names is not there: another rule tells
+        return
     pending = list(used)
     while pending:
         needed = facts.needs.get(pending.pop(), ())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from toolplan.path import Json
 from toolplan.rules._facts import Facts
 from toolplan.rules._rule import Problem, rule
 from toolplan.schema import Schema, SchemaError
@@ -21,12 +22,22 @@ def when_schema(facts: Facts) -> Iterator[Problem]:
     for position, step in enumerate(facts.plan.steps):
         if step.when is None:
             continue
-        try:
-            Schema.load(step.when.schema)
-        except SchemaError as error:
+        fault = _fault(step.when.schema)
+        if fault is not None:
             yield Problem(
-                f"The condition of {step.id!r} is no usable JSON Schema: {error}.",
+                f"The condition of {step.id!r} is no usable JSON Schema: {fault}.",
                 f"/steps/{position}/when/is",
                 step.id,
                 'Write one that the value must fit: {"const": true}, {"minItems": 1} …',
             )
+
+
+def _fault(raw: Json) -> str | None:
+    try:
+        schema = Schema.load(raw)
+    except SchemaError as error:
+        return str(error)
+    if schema.is_whole:
+        return None
+    # a tool's pattern that is left out lets more through to the tool; here it would decide
+    return "a pattern in it looks round itself or back, and would not be enforced"

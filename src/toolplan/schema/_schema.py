@@ -175,6 +175,11 @@ class Schema:
         return [each for error in self._validator.iter_errors(value) for each in _read(error)]
 
     @cached_property
+    def is_whole(self) -> bool:
+        """Whether all of the schema is enforced: no pattern had to be left out."""
+        return not _unusable_patterns(self.document)
+
+    @cached_property
     def _validator(self) -> jsonschema_rs.Validator:
         document = self.document
         try:
@@ -213,12 +218,7 @@ def _compile(document: Node) -> jsonschema_rs.Validator:
 
 def _without_unusable_patterns(document: Node) -> Node | None:
     """Give `document` without the patterns that cannot be matched in linear time, None if none."""
-    bad = {
-        pattern
-        for node in _document.sub_schemas(document)
-        for pattern in _patterns(node)
-        if not _is_linear(pattern)
-    }
+    bad = _unusable_patterns(document)
 
     def clean(value: Json) -> Json:
         if isinstance(value, list):
@@ -240,6 +240,15 @@ def _without_unusable_patterns(document: Node) -> Node | None:
         return None
     cleaned = clean(document)
     return cleaned if isinstance(cleaned, dict) else None
+
+
+def _unusable_patterns(document: Node) -> set[str]:
+    return {
+        pattern
+        for node in _document.sub_schemas(document)
+        for pattern in _patterns(node)
+        if not _is_linear(pattern)
+    }
 
 
 def _patterns(node: dict[str, Json]) -> list[str]:

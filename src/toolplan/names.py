@@ -61,6 +61,8 @@ def is_misspelt(name: str, right: str) -> bool:
     (True, True)
     >>> is_misspelt("decode", "encode"), is_misspelt("min_total", "max_total")
     (False, False)
+    >>> is_misspelt("s999", "s99")
+    False
     """
     ones, others = words(name), words(right)
     if len(ones) != len(others):
@@ -79,10 +81,12 @@ def _once(word: str) -> str:
 
 
 def _is_slip(one: str, other: str) -> bool:
+    if not (one + other).isalpha():  # 99 is not 999
+        return False
     if one + "s" == other or other + "s" == one or _once(one) == _once(other):
         return True
     short, long = sorted((one, other), key=len)
-    if one[0] != other[0] or len(long) < _LONG_WORD or not (one + other).isalpha():
+    if one[0] != other[0] or len(long) < _LONG_WORD:
         return False
     if len(short) == len(long):
         places = [at for at, pair in enumerate(zip(one, other, strict=True)) if len(set(pair)) > 1]
