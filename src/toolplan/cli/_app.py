@@ -6,7 +6,7 @@ import sys
 from importlib.metadata import version
 from typing import Final
 
-from cyclopts import App, CycloptsError
+from cyclopts import App, CycloptsError, MissingArgumentError, UnusedCliTokensError
 
 from toolplan.cli import _terminal
 from toolplan.cli._terminal import CommandError, Exit
@@ -55,11 +55,29 @@ def main(arguments: list[str] | None = None) -> None:
     except CommandError as error:
         code = _terminal.tell(error, as_json="--json" in words)
     except CycloptsError as error:
-        usage = CommandError("usage", str(error), "`toolplan --help` shows how.", Exit.USAGE)
-        code = _terminal.tell(usage, as_json="--json" in words)
+        code = _terminal.tell(_usage(error, words), as_json="--json" in words)
     except KeyboardInterrupt:
         code = Exit.INTERRUPTED
     except BrokenPipeError:
         _terminal.abandon_output()
         code = Exit.NO_READER
+    except OSError as error:
+        _terminal.abandon_output()
+        reason = error.strerror or type(error).__name__
+        full = CommandError("storage", f"The system said: {reason}.", None, Exit.STORAGE)
+        code = _terminal.tell(full, as_json="--json" in words)
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _usage(error: CycloptsError, words: list[str]) -> CommandError:
+    """Say what is wrong with the words of the call, and where it is told how they go."""
+    command = words[0] if words and words[0] in _COMMANDS else ""
+    help_ = f"`toolplan {command} --help` shows how." if command else "`toolplan --help` shows how."
+    message = str(error)
+    if isinstance(error, UnusedCliTokensError) and command in ("ask", "plan"):
+        help_ = "Put the question in quotes."
+    elif isinstance(error, MissingArgumentError) and error.argument is not None:
+        message = f"{error.argument.name.removeprefix('--').upper()} is missing."
+        if error.argument.name == "--tools":
+            message = "--tools is missing: a plan is run with the tools that it names."
+    return CommandError("usage", message, help_, Exit.USAGE)

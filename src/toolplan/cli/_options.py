@@ -10,6 +10,9 @@ from cyclopts import Parameter
 from toolplan.cli._terminal import CommandError
 from toolplan.dialects import DIALECTS
 
+PlanFileArgument: TypeAlias = Annotated[
+    str, Parameter(allow_leading_hyphen=True, help="The file of the plan; - is standard input.")
+]
 JsonFlag: TypeAlias = Annotated[
     bool, Parameter(name="--json", negative="", help="Print JSON on standard output.")
 ]
@@ -18,7 +21,7 @@ ToolsOption: TypeAlias = Annotated[
     Parameter(name="--tools", help="A JSON file of tool objects, or MODULE:ATTRIBUTE."),
 ]
 DialectOption: TypeAlias = Annotated[
-    str, Parameter(name="--dialect", help="How the plan is written.")
+    str, Parameter(name="--dialect", help=f"How the plan is written: {', '.join(DIALECTS)}.")
 ]
 TodayOption: TypeAlias = Annotated[
     str | None, Parameter(name="--today", help="The day that it is, YYYY-MM-DD.")

@@ -13,7 +13,7 @@ from toolplan.cli._terminal import CommandError, Exit
 from toolplan.diagnostics import Diagnostic
 from toolplan.dialects import DIALECTS
 from toolplan.plan import Limits
-from toolplan.render.diagnostics import DiagnosticView, Located, count_text
+from toolplan.render.diagnostics import DiagnosticView, Located
 
 
 class PlanFile(NamedTuple):
@@ -68,7 +68,11 @@ def write_plan(name: str, text: str) -> None:
 def print_diagnostics(console: Console, file: PlanFile, diagnostics: Sequence[Diagnostic]) -> None:
     """Print `diagnostics` with the places underlined, and how many there are."""
     console.print(DiagnosticView(file.located(diagnostics), file.text, file.name))
-    console.print(count_text(diagnostics) if diagnostics else "No problems.")
+    if any(each.blocks for each in diagnostics):
+        for name, dialect in DIALECTS.items():
+            other = dialect.parse(file.text, None, Limits())
+            if name != file.dialect and whole_plan(other.plan, other.diagnostics):
+                console.print(f"It reads well as a plan in the dialect {name!r}.")
 
 
 def whole_plan(plan: object, diagnostics: Sequence[Diagnostic]) -> bool:

@@ -6,10 +6,13 @@ import io
 import json
 import os
 import sys
+from collections.abc import Sequence
 from enum import IntEnum
+from typing import TextIO
 
 from rich.console import Console
 
+from toolplan.diagnostics import Diagnostic, to_json
 from toolplan.path import Json
 
 
@@ -28,17 +31,26 @@ class CommandError(Exception):
     """What keeps a command from doing its work, for the person who called it."""
 
     def __init__(
-        self, code: str, message: str, help_: str | None = None, exit_: Exit = Exit.USAGE
+        self,
+        code: str,
+        message: str,
+        help_: str | None = None,
+        exit_: Exit = Exit.USAGE,
+        diagnostics: Sequence[Diagnostic] = (),
     ) -> None:
-        """Hold a kebab-case code, a sentence, the way out, and the exit code."""
+        """Hold a kebab-case code, a sentence, the way out, the exit code, and what is behind it."""
         super().__init__(message)
         self.code = code
         self.help = help_
         self.exit = exit_
+        self.diagnostics = tuple(diagnostics)
 
 
 def prepare_streams() -> None:
     """Let a terminal that is not UTF-8 get a stand-in for what it cannot show."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # the caller closed it
+            setattr(sys, name, io.StringIO())
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
@@ -49,14 +61,27 @@ def abandon_output() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
+class _Stream(Console):
+    """A console that says when nobody reads any more, where the library's would just exit."""
+
+    def on_broken_pipe(self) -> None:
+        """Let the command end as any program whose reader goes away."""
+        raise BrokenPipeError
+
+
 def out() -> Console:
-    """Give standard output: plain text where it is not a terminal."""
-    return Console(highlight=False, markup=False, emoji=False, soft_wrap=False)
+    """Give standard output as it is now: plain text, 100 wide, where it is not a terminal."""
+    return _stream(sys.stdout)
 
 
 def err() -> Console:
-    """Give standard error."""
-    return Console(stderr=True, highlight=False, markup=False, emoji=False)
+    """Give standard error as it is now."""
+    return _stream(sys.stderr)
+
+
+def _stream(file: TextIO) -> Console:
+    width = None if file.isatty() or "COLUMNS" in os.environ else 100
+    return _Stream(file=file, width=width, highlight=False, markup=False, emoji=False)
 
 
 def print_json(value: Json) -> None:
@@ -73,8 +98,14 @@ def note(text: str) -> None:
 def tell(error: CommandError, *, as_json: bool) -> int:
     """Print `error` on standard error and give its exit code."""
     if as_json:
-        document = {"error": {"code": error.code, "message": str(error), "help": error.help}}
-        sys.stderr.write(json.dumps(document) + "\n")
+        document: dict[str, Json] = {
+            "code": error.code,
+            "message": str(error),
+            "help": error.help,
+        }
+        if error.diagnostics:
+            document["diagnostics"] = [to_json(each) for each in error.diagnostics]
+        sys.stderr.write(json.dumps({"error": document}) + "\n")
     else:
         console = err()
         console.print(f"error[{error.code}] {error}", style="bold red", soft_wrap=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from datetime import date
+from pathlib import PurePath
 from typing import Final, NamedTuple, TypeAlias, cast
 
 from toolplan.answer import FactFunction
@@ -39,11 +40,17 @@ def open_tools(spec: str | None, today: date, rows: int | None = None) -> Toolse
     try:
         tools = load_tools(name).on_day(today, rows)
     except ToolObjectError as error:
-        raise CommandError("bad-tools", str(error), "`toolplan tools --help` says more.") from None
+        raise CommandError("bad-tools", str(error), _way_out(name)) from None
     more = _sql()
     if more is not None and more.name not in tools:
         tools = tools.with_tools(more)
     return Toolset(tools, _facts(name))
+
+
+def _way_out(spec: str) -> str:
+    if spec.endswith(".py") or ".py:" in spec:
+        return f"Name the module without its ending: {PurePath(spec).stem}:ATTRIBUTE."
+    return "Give a JSON file of tool objects, or MODULE:ATTRIBUTE, as in toolplan.demo:TOOLS."
 
 
 def _facts(spec: str) -> Facts:

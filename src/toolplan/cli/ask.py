@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 import time
+from contextlib import redirect_stdout
 from typing import Annotated
 
 from cyclopts import Parameter
@@ -61,11 +63,15 @@ def ask_command(
         return _plan_only(asyncio.run(session.plan(question, today=day(today))), as_json)
     display = _Display(as_json=as_json)
     try:
-        asked = asyncio.run(
-            session.ask(
-                question, today=day(today), on_plan=display.show_plan, on_event=display.show_event
+        with redirect_stdout(sys.stderr):  # what a tool prints is no result of ours
+            asked = asyncio.run(
+                session.ask(
+                    question,
+                    today=day(today),
+                    on_plan=display.show_plan,
+                    on_event=display.show_event,
+                )
             )
-        )
     except ApprovalRequired as required:
         raise approval_missing(required) from None
     finally:
@@ -90,6 +96,7 @@ class _Display:
 
     def __init__(self, *, as_json: bool) -> None:
         self._silent = as_json
+        self._out = out()
         self._progress: RunProgress | None = None
 
     def show_plan(self, compiled: Compiled) -> None:
@@ -97,11 +104,10 @@ class _Display:
         self.close()
         if self._silent or compiled.plan is None:
             return
-        console = out()
-        console.print(plan_tree(compiled.plan.plan, marks=effect_marks(compiled.plan)))
+        self._out.print(plan_tree(compiled.plan.plan, marks=effect_marks(compiled.plan)))
         if compiled.diagnostics:
             err().print(DiagnosticView(tuple(Located(each) for each in compiled.diagnostics)))
-        console.print()
+        self._out.print()
         self._progress = RunProgress(compiled.plan.plan, err(), clock=time.time)
         self._progress.__enter__()
 

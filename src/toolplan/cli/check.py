@@ -8,7 +8,13 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
-from toolplan.cli._options import DialectOption, JsonFlag, ToolsOption, known_dialect
+from toolplan.cli._options import (
+    DialectOption,
+    JsonFlag,
+    PlanFileArgument,
+    ToolsOption,
+    known_dialect,
+)
 from toolplan.cli._plan_file import print_diagnostics, read_plan, write_plan
 from toolplan.cli._proposal import plan_text
 from toolplan.cli._terminal import Exit, err, note, out, print_json
@@ -28,7 +34,7 @@ FormatOption = Annotated[
 
 
 def check_command(
-    file: str,
+    file: PlanFileArgument,
     *,
     dialect: DialectOption = "toolplan",
     tools: ToolsOption = None,
@@ -38,7 +44,7 @@ def check_command(
 ) -> int:
     """Say all that is wrong with a plan, in one go.
 
-    FILE may be - for standard input. Exits 1 on any error as the plan is written; with --fix, on
+    Exits 1 on any error as the plan is written; with --fix, on
     any that is left.
     """
     plan_file = read_plan(file, known_dialect(dialect))
@@ -47,7 +53,8 @@ def check_command(
         note("Without --tools only the structure is checked: no tool, argument or output type.")
     known = None if opened is None else opened.tools
     plan, diagnostics, unchecked = examine(plan_file.text, dialect, known)
-    if fix and plan is not None and any(each.fixed for each in diagnostics):
+    mended = any(each.fixed or each.code == "noise" for each in diagnostics)
+    if fix and plan is not None and mended:
         write_plan(file, plan_text(plan, dialect))
     errors = [each for each in diagnostics if each.severity is Severity.ERROR]
     valid = not any(each.blocks for each in errors) if fix else not errors
@@ -65,6 +72,8 @@ def check_command(
         print_json(log)
     else:
         print_diagnostics(err() if fix and file == "-" else out(), plan_file, diagnostics)
+        if any(each.fixed for each in diagnostics) and not fix:
+            note("What is marked as fixed is mended before a plan runs; --fix writes it down.")
         if unchecked and opened is not None:
             note(f"{unchecked} reference(s) could not be checked: no schema speaks for them.")
     return (Exit.FINE if valid else Exit.FAILED).value

@@ -8,19 +8,21 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from toolplan.cli._options import JsonFlag, ToolsOption, known_dialect
+from toolplan.cli._options import JsonFlag, PlanFileArgument, ToolsOption, known_dialect
 from toolplan.cli._plan_file import print_diagnostics, read_plan, whole_plan
 from toolplan.cli._proposal import plan_document, plan_text
 from toolplan.cli._terminal import CommandError, Exit, err
 from toolplan.cli._toolbox import open_tools
 from toolplan.compiler import parse
+from toolplan.dialects import DIALECTS
 
-FromOption = Annotated[str, Parameter(name="--from", help="How the plan is written.")]
+_NAMES = ", ".join(DIALECTS)
+FromOption = Annotated[str, Parameter(name="--from", help=f"How it is written: {_NAMES}.")]
 ToOption = Annotated[str, Parameter(name="--to", help="How it shall be written.")]
 
 
 def convert_command(
-    file: str,
+    file: PlanFileArgument,
     *,
     from_: FromOption = "toolplan",
     to: ToOption = "toolplan",
@@ -29,7 +31,7 @@ def convert_command(
 ) -> int:
     """Write a plan in another dialect, on standard output.
 
-    FILE may be - for standard input. What the other dialect cannot say is named, never lost.
+    What the other dialect cannot say is named, never lost.
     """
     plan_file = read_plan(file, known_dialect(from_))
     known_dialect(to)
@@ -40,9 +42,10 @@ def convert_command(
     if parsed.plan is None or not whole_plan(parsed.plan, parsed.diagnostics):
         raise CommandError(
             "unreadable-plan",
-            f"{file} is no plan in the dialect {from_!r}.",
-            "--from says how it is written.",
+            f"{file} is no whole plan in the dialect {from_!r}.",
+            "Mend what is told above, or say how it is written: --from.",
             Exit.FAILED,
+            parsed.diagnostics,
         )
     text = plan_document(parsed.plan, to) if as_json else plan_text(parsed.plan, to)
     sys.stdout.write(text)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 import time
 import uuid
+from contextlib import redirect_stdout
 from typing import Annotated
 
 from cyclopts import Parameter
@@ -14,6 +16,7 @@ from toolplan.approval import ApprovalRequired, approve
 from toolplan.cli._options import (
     DialectOption,
     JsonFlag,
+    PlanFileArgument,
     RowsOption,
     TodayOption,
     YesFlag,
@@ -38,7 +41,7 @@ NeededTools = Annotated[
 
 
 def run_command(
-    file: str,
+    file: PlanFileArgument,
     *,
     tools: NeededTools,
     dialect: DialectOption = "toolplan",
@@ -49,12 +52,12 @@ def run_command(
 ) -> int:
     """Check a plan and run exactly that plan.
 
-    FILE may be - for standard input. A plan that changes something runs only with --yes.
+    A plan that changes something runs only with --yes.
     """
     plan_file = read_plan(file, known_dialect(dialect))
     opened = open_tools(tools, day(today), rows)
     compiled = compile_plan(plan_file.text, dialect, tools=opened.tools)
-    if compiled.diagnostics:
+    if compiled.diagnostics and not as_json:
         print_diagnostics(err(), plan_file, compiled.diagnostics)
     if compiled.plan is None:
         raise CommandError(
@@ -62,11 +65,13 @@ def run_command(
             "The plan does not pass the check; nothing was run.",
             "`toolplan explain CODE` says more of each problem.",
             Exit.FAILED,
+            compiled.diagnostics,
         )
     if not as_json:
         out().print(plan_tree(compiled.plan.plan, marks=effect_marks(compiled.plan)))
     try:
-        ended = asyncio.run(_run(compiled.plan, opened.tools, yes=yes, quiet=as_json))
+        with redirect_stdout(sys.stderr):  # what a tool prints is no result of ours
+            ended = asyncio.run(_run(compiled.plan, opened.tools, yes=yes, quiet=as_json))
     except ApprovalRequired as required:
         raise approval_missing(required) from None
     except CannotRun as error:

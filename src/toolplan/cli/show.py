@@ -8,8 +8,14 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from toolplan.cli._options import DialectOption, JsonFlag, ToolsOption, known_dialect
-from toolplan.cli._plan_file import print_diagnostics, read_plan
+from toolplan.cli._options import (
+    DialectOption,
+    JsonFlag,
+    PlanFileArgument,
+    ToolsOption,
+    known_dialect,
+)
+from toolplan.cli._plan_file import print_diagnostics, read_plan, whole_plan
 from toolplan.cli._terminal import CommandError, Exit, err, out, print_json
 from toolplan.cli._toolbox import open_tools
 from toolplan.compiler import parse
@@ -25,7 +31,7 @@ SvgFlag = Annotated[bool, Parameter(name="--svg", negative="", help="Print an SV
 
 
 def show_command(
-    file: str,
+    file: PlanFileArgument,
     *,
     dialect: DialectOption = "toolplan",
     tools: ToolsOption = None,
@@ -35,7 +41,7 @@ def show_command(
 ) -> int:
     """Show a plan as a tree: each step, and what it needs.
 
-    FILE may be - for standard input. With --json the plan is printed in its canonical form. With
+    With --json the plan is printed in its canonical form. With
     --tools, steps that may change something are marked.
     """
     plan_file = read_plan(file, known_dialect(dialect))
@@ -43,12 +49,13 @@ def show_command(
     parsed = parse(plan_file.text, dialect, known)
     if parsed.diagnostics:
         print_diagnostics(err(), plan_file, parsed.diagnostics)
-    if parsed.plan is None:
+    if parsed.plan is None or not whole_plan(parsed.plan, parsed.diagnostics):
         raise CommandError(
             "unreadable-plan",
-            f"{file} is no plan in the dialect {dialect!r}.",
-            "--dialect says how it is written.",
+            f"{file} is no whole plan in the dialect {dialect!r}; nothing is drawn by guess.",
+            "Mend what is told above, or say how it is written: --dialect.",
             Exit.FAILED,
+            parsed.diagnostics,
         )
     marks = {
         step.id: WRITES

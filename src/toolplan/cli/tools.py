@@ -62,7 +62,9 @@ def _one(tool: Tool) -> Group:
             takes = describe(part) if isinstance(part, Schema) else "any value"
             sign = "yes" if argument in needed else ""
             table.add_row(Text(printable(argument)), Text(sign), Text(printable(takes)))
-    gives = ", ".join(tool.signature.outputs) or "not declared"
+    gives = ", ".join(tool.signature.outputs)
+    if not gives:
+        gives = "not declared" if tool.output is None else describe(tool.output)
     return Group(
         Text(f"{printable(tool.name)}  ({tool.effects.value})", style="bold"),
         Text(printable(tool.description)),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from toolplan.approval import Approval, ApprovalRequired
 from toolplan.engines._calls import Bounds, Clock
@@ -12,7 +12,7 @@ from toolplan.engines._steps import Scheduler
 from toolplan.events import Event, Folding, Run
 from toolplan.execution_plan import ExecutionPlan
 from toolplan.plan import Limits
-from toolplan.tools import Tool
+from toolplan.tools import Tool, Toolbox
 
 _DEFAULT = Bounds()
 _DEFAULT_LIMITS = Limits()
@@ -20,7 +20,7 @@ _DEFAULT_LIMITS = Limits()
 
 async def run(
     plan: ExecutionPlan,
-    tools: Mapping[str, Tool],
+    tools: Mapping[str, Tool] | Sequence[Tool],
     *,
     journal: None = None,
     approval: Approval | None = None,
@@ -66,16 +66,17 @@ async def run(
     """
     if concurrency < 1:
         raise ValueError("At least one call must be allowed to run.")
+    known = Toolbox(tools) if isinstance(tools, Sequence) else tools
     folding = Folding()
     scheduler = Scheduler(
         plan,
-        tools,
+        known,
         emit=folding.add if on_event is None else _Tee(folding, on_event),
         clock=clock,
         limits=limits,
         bounds=Bounds(concurrency, timeout_s, backoff_s, grace_s, result_size),
     )
-    _check_approval(plan, tools, approval)
+    _check_approval(plan, known, approval)
     await scheduler.run(run_id)
     return folding.run()
 
