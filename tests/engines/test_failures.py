@@ -12,9 +12,7 @@ from toolplan.approval import Approval, ApprovalRequired, approve
 from toolplan.engines import CannotRun, run
 from toolplan.events import (
     AttemptFailed,
-    RunEnded,
     RunState,
-    StepCancelled,
     StepFailed,
     StepStarted,
     StepState,
@@ -22,7 +20,7 @@ from toolplan.events import (
 )
 from toolplan.path import Json
 from toolplan.plan import Array, Limits, Literal, Object, Plan, Ref, Step, When
-from toolplan.testing import Computes, Gives, Hangs, Raises, RecordingSink, ScriptedTools
+from toolplan.testing import Computes, Gives, Raises, RecordingSink, ScriptedTools
 from toolplan.tools import Arguments, Effects, Tool, Toolbox, ToolError
 
 TYPED: Json = {
@@ -351,110 +349,6 @@ def test_each_try_gets_the_arguments_anew() -> None:
     done, _ = ran(tools, Step("s", "spoil", {"x": Literal([1])}, retries=2))
     assert done.succeeded
     assert seen == [{"x": [1]}] * 3
-
-
-def test_a_call_that_takes_too_long_fails_its_step_and_is_cancelled() -> None:
-    async def test() -> None:
-        tools = ScriptedTools()
-        tools.add("hangs", Hangs())
-        tools.add("good", Gives(1, delay_s=0.05))
-        task, _ = started(
-            tools, Step("a", "hangs", timeout_s=0.01), Step("b", "good"), timeout_s=30.0
-        )
-        done = await task
-        assert codes(done) == {"a": "timeout"}
-        assert states(done)["b"] is StepState.SUCCEEDED
-        assert tools.cancelled == ["hangs"]
-
-    in_loop(test)
-
-
-def test_the_default_timeout_holds_for_each_try() -> None:
-    tools = ScriptedTools()
-    tools.add("t", Hangs(), Hangs(), Gives(3))
-    done, sink = ran(tools, Step("s", "t", retries=2), timeout_s=0.01)
-    assert done.steps["s"].output == 3
-    assert [event.failure.code for event in sink.of(AttemptFailed)] == ["timeout", "timeout"]
-
-
-def test_a_call_that_ignores_its_cancellation_is_left_behind_and_its_answer_discarded() -> None:
-    async def test() -> None:
-        release = asyncio.Event()
-        tools = ScriptedTools()
-        tools.add("deaf", Hangs(ignores_cancellation=True, until=release))
-        task, sink = started(tools, Step("s", "deaf", timeout_s=0.01), grace_s=0.01)
-        done = await task
-        assert codes(done) == {"s": "timeout"}
-        release.set()
-        await tools.idle()
-        assert sink.run == done
-
-    in_loop(test)
-
-
-def test_cancelling_a_run_cancels_every_call_and_says_so() -> None:
-    async def test() -> None:
-        tools = ScriptedTools()
-        tools.add("hangs", Hangs())
-        tools.add("good", Gives(1))
-        task, sink = started(
-            tools,
-            Step("done", "good"),
-            Step("a", "hangs", {"x": Ref("done")}),
-            Step("b", "hangs", for_each=Literal([1, 2])),
-            Step("c", "good", {"x": Ref("a")}),
-        )
-        await tools.started("hangs", times=3)
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-        assert tools.cancelled == ["hangs"] * 3
-        assert [event.step for event in sink.of(StepCancelled)] == ["a", "b", "c"]
-        assert sink.of(RunEnded)[-1].status is RunState.CANCELLED
-        assert states(sink.run)["done"] is StepState.SUCCEEDED
-        assert len(asyncio.all_tasks()) == 1
-
-    in_loop(test)
-
-
-def test_a_run_that_is_cancelled_ends_although_a_call_does_not() -> None:
-    async def test() -> None:
-        release = asyncio.Event()
-        tools = ScriptedTools()
-        tools.add("deaf", Hangs(ignores_cancellation=True, until=release))
-        task, sink = started(tools, Step("s", "deaf"), grace_s=30.0)
-        await tools.started("deaf")
-        task.cancel()
-        await asyncio.sleep(0)
-        await asyncio.sleep(0)
-        assert not task.done()
-        task.cancel()  # the second time it waits no longer
-        with pytest.raises(asyncio.CancelledError):
-            await task
-        assert sink.run.status is RunState.CANCELLED
-        release.set()
-        await tools.idle()
-        assert sink.run.status is RunState.CANCELLED
-
-    in_loop(test)
-
-
-def test_nothing_starts_after_a_cancellation_not_even_another_try() -> None:
-    async def test() -> None:
-        tools = ScriptedTools()
-        tools.add("bad", Raises(ToolError("no")))
-        task, sink = started(tools, Step("s", "bad", retries=9), backoff_s=0.01)
-        await tools.started("bad")
-        assert sink.of(AttemptFailed)
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-        made = len(tools.calls)
-        await asyncio.sleep(0.03)
-        assert len(tools.calls) == made
-        assert states(sink.run) == {"s": "cancelled"}
-
-    in_loop(test)
 
 
 def test_a_listener_that_fails_does_not_break_the_run() -> None:

@@ -31,6 +31,7 @@ _MOST_COLUMNS: Final = 8
 _FEWEST_COLUMNS: Final = 4
 _HEADER_WIDTH: Final = 12
 _MOST_FIELDS: Final = 40
+_MOST_SAID: Final = 3
 _MOST_CALLER_FACTS: Final = 12
 _FEWEST_FACTS: Final = 5  # however much the caller's functions have to say
 _FIELD_WIDTH: Final = 72
@@ -178,7 +179,10 @@ def _section_of_rows(
         step, columns, shape.rows, whole=shape.counted is None, most=most_facts
     )
     listed = shape.rows[: max(most, _SMALL if computed else 0)]
-    shown, hidden = _chosen(columns, listed, computed=computed)
+    if total == 1:  # one row is shown as fields, below each other: there is room for all of them
+        shown, hidden = tuple(columns[:_MOST_FIELDS]), tuple(columns[_MOST_FIELDS:])
+    else:
+        shown, hidden = _chosen(columns, listed, computed=computed)
     return Section(
         step,
         title,
@@ -189,7 +193,7 @@ def _section_of_rows(
         hidden=tuple(column.name for column in hidden),
         facts=(*notes, *told),
         numeric=tuple(_is_numeric(column, shape.rows) for column in shown),
-        said=total == 1 and not entity and not hidden,
+        said=total == 1 and not entity and len(columns) <= _MOST_SAID,
     )
 
 
@@ -198,7 +202,7 @@ def _summary_of_rows(
 ) -> str:
     total = len(shape.rows)
     entity = printable(shape.hints.entity)
-    if not entity and total == 1 and columns:
+    if not entity and total == 1 and 0 < len(columns) <= _MOST_SAID:
         return f"{_pairs(shape.rows[0], [column.name for column in columns])} [{step}]."
     labels = label_columns(columns)
     if computed and len(labels) == 1 and len({cell(r.get(labels[0])) for r in shape.rows}) == total:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from rich.console import Console
 
@@ -16,6 +16,10 @@ from toolplan.plan import Limits
 from toolplan.render.diagnostics import DiagnosticView, Located
 
 
+MOST: Final = 30
+"""How many diagnostics are shown with the text that they speak of."""
+
+
 class PlanFile(NamedTuple):
     """The text of a plan and the name by which messages call it."""
 
@@ -24,9 +28,13 @@ class PlanFile(NamedTuple):
     dialect: str
 
     def located(self, diagnostics: Sequence[Diagnostic]) -> tuple[Located, ...]:
-        """Give `diagnostics` with their places in the text."""
+        """Give `diagnostics`, the first ones with their places in the text.
+
+        Each place is found by a scan of its own; who reads on has the pointers.
+        """
         locate = DIALECTS[self.dialect].locate
-        return tuple(Located(each, locate(self.text, each.pointer)) for each in diagnostics)
+        shown = [Located(each, locate(self.text, each.pointer)) for each in diagnostics[:MOST]]
+        return (*shown, *map(Located, diagnostics[MOST:]))
 
 
 def read_plan(name: str, dialect: str) -> PlanFile:

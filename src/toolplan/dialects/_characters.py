@@ -25,7 +25,7 @@ def checked(text: str, limits: Limits, report: Report) -> str | None:
     if not text.isascii() and size <= limits.text_bytes:
         size = len(text.encode("utf-8", "surrogatepass"))
     if size > limits.text_bytes:
-        report.error("too-large", f"The text has {size} bytes; {limits.text_bytes} are allowed.")
+        report.error("too-large", f"The text is larger than {limits.text_bytes} bytes.")
         return None
     if text.startswith("\ufeff"):
         report.error(

@@ -98,7 +98,7 @@ def read(text: str, is_plan: IsPlan, limits: Limits | None = None) -> JsonText:
     report = Report()
     size = len(text) if text.isascii() or len(text) > limits.text_bytes else _size(text)
     if size > limits.text_bytes:
-        report.error("too-large", f"The text has {size} bytes; {limits.text_bytes} are allowed.")
+        report.error("too-large", f"The text is larger than {limits.text_bytes} bytes.")
         return JsonText(None, report.diagnostics)
     text, is_suspect = _checked(text, report)
     try:

@@ -212,6 +212,8 @@ class Scheduler:
         if call not in self._deadlines.open:
             return  # too late: it was given up, and the step goes on without it
         del self._deadlines.open[call]
+        if failure is None and call.deadline <= self._loop.time():
+            failure = self._late(call)  # a tool that blocks the loop keeps the timer from firing
         if failure is None:
             self._safely(self._take, call, answer)
         else:
@@ -252,9 +254,10 @@ class Scheduler:
 
     def _miss_deadline(self, call: OpenCall) -> None:
         self._cancel(call)
-        seconds = self._timeout(call.position)
-        failure = Failure("timeout", f"No answer came within {seconds:g} s.")
-        self._safely(self._end_call, call, failure)
+        self._safely(self._end_call, call, self._late(call))
+
+    def _late(self, call: OpenCall) -> Failure:
+        return Failure("timeout", f"No answer came within {self._timeout(call.position):g} s.")
 
     def _end_item(
         self, position: int, fan: Fan, index: int, outcome: Json | Failure, attempts: int

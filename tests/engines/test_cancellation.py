@@ -1,0 +1,140 @@
+"""Deadlines and cancellation: calls that hang, and runs that are ended."""
+
+import asyncio
+from threading import Event as Signal
+
+import pytest
+
+from tests.engines._running import codes, in_loop, ran, started, states
+from tests.plans_strategy import execution_plan
+from toolplan.engines import run
+from toolplan.events import (
+    AttemptFailed,
+    RunEnded,
+    RunState,
+    StepCancelled,
+    StepState,
+)
+from toolplan.path import Json
+from toolplan.plan import Literal, Plan, Ref, Step
+from toolplan.testing import Gives, Hangs, Raises, ScriptedTools
+from toolplan.tools import Arguments, Effects, Tool, Toolbox, ToolError
+
+
+def test_a_call_that_takes_too_long_fails_its_step_and_is_cancelled() -> None:
+    async def test() -> None:
+        tools = ScriptedTools()
+        tools.add("hangs", Hangs())
+        tools.add("good", Gives(1, delay_s=0.05))
+        task, _ = started(
+            tools, Step("a", "hangs", timeout_s=0.01), Step("b", "good"), timeout_s=30.0
+        )
+        done = await task
+        assert codes(done) == {"a": "timeout"}
+        assert states(done)["b"] is StepState.SUCCEEDED
+        assert tools.cancelled == ["hangs"]
+
+    in_loop(test)
+
+
+def test_the_default_timeout_holds_for_each_try() -> None:
+    tools = ScriptedTools()
+    tools.add("t", Hangs(), Hangs(), Gives(3))
+    done, sink = ran(tools, Step("s", "t", retries=2), timeout_s=0.01)
+    assert done.steps["s"].output == 3
+    assert [event.failure.code for event in sink.of(AttemptFailed)] == ["timeout", "timeout"]
+
+
+def test_a_call_that_ignores_its_cancellation_is_left_behind_and_its_answer_discarded() -> None:
+    async def test() -> None:
+        release = asyncio.Event()
+        tools = ScriptedTools()
+        tools.add("deaf", Hangs(ignores_cancellation=True, until=release))
+        task, sink = started(tools, Step("s", "deaf", timeout_s=0.01), grace_s=0.01)
+        done = await task
+        assert codes(done) == {"s": "timeout"}
+        release.set()
+        await tools.idle()
+        assert sink.run == done
+
+    in_loop(test)
+
+
+def test_cancelling_a_run_cancels_every_call_and_says_so() -> None:
+    async def test() -> None:
+        tools = ScriptedTools()
+        tools.add("hangs", Hangs())
+        tools.add("good", Gives(1))
+        task, sink = started(
+            tools,
+            Step("done", "good"),
+            Step("a", "hangs", {"x": Ref("done")}),
+            Step("b", "hangs", for_each=Literal([1, 2])),
+            Step("c", "good", {"x": Ref("a")}),
+        )
+        await tools.started("hangs", times=3)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert tools.cancelled == ["hangs"] * 3
+        assert [event.step for event in sink.of(StepCancelled)] == ["a", "b", "c"]
+        assert sink.of(RunEnded)[-1].status is RunState.CANCELLED
+        assert states(sink.run)["done"] is StepState.SUCCEEDED
+        assert len(asyncio.all_tasks()) == 1
+
+    in_loop(test)
+
+
+def test_a_run_that_is_cancelled_ends_although_a_call_does_not() -> None:
+    async def test() -> None:
+        release = asyncio.Event()
+        tools = ScriptedTools()
+        tools.add("deaf", Hangs(ignores_cancellation=True, until=release))
+        task, sink = started(tools, Step("s", "deaf"), grace_s=30.0)
+        await tools.started("deaf")
+        task.cancel()
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        assert not task.done()
+        task.cancel()  # the second time it waits no longer
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert sink.run.status is RunState.CANCELLED
+        release.set()
+        await tools.idle()
+        assert sink.run.status is RunState.CANCELLED
+
+    in_loop(test)
+
+
+def test_nothing_starts_after_a_cancellation_not_even_another_try() -> None:
+    async def test() -> None:
+        tools = ScriptedTools()
+        tools.add("bad", Raises(ToolError("no")))
+        task, sink = started(tools, Step("s", "bad", retries=9), backoff_s=0.01)
+        await tools.started("bad")
+        assert sink.of(AttemptFailed)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        made = len(tools.calls)
+        await asyncio.sleep(0.03)
+        assert len(tools.calls) == made
+        assert states(sink.run) == {"s": "cancelled"}
+
+    in_loop(test)
+
+
+def test_a_tool_that_blocks_the_loop_misses_its_deadline() -> None:
+    """R21: the timer cannot fire while the loop is blocked; the answer is refused when it comes."""
+
+    async def block(arguments: Arguments) -> Json:
+        Signal().wait(0.2)
+        return 1
+
+    tools = Toolbox([Tool("block", "", {}, None, Effects.READ, call=block)])
+    plan = execution_plan(Plan((Step("a", "block", timeout_s=0.05),)))
+    step = asyncio.run(run(plan, tools)).steps["a"]
+    assert step.state is StepState.FAILED
+    assert step.error is not None
+    assert step.error.code == "timeout"
