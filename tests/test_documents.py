@@ -9,6 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from toolplan import compile_plan
+from toolplan.demo import TOOLS
+from toolplan.dialects import DIALECTS
+
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text("utf-8")
 
@@ -47,3 +51,15 @@ def test_the_pages_of_the_rules_are_current() -> None:
         check=False,
     )
     assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.parametrize("text", blocks(README, "json"), ids=range(len(blocks(README, "json"))))
+def test_the_plans_of_the_readme_pass_the_check(text: str) -> None:
+    compiled = compile_plan(text, tools=TOOLS)
+    assert compiled.diagnostics == ()
+    assert compiled.plan is not None
+
+
+def test_the_readme_names_every_dialect() -> None:
+    for name in DIALECTS:
+        assert f"`{name}`" in README

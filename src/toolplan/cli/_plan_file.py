@@ -15,7 +15,6 @@ from toolplan.dialects import DIALECTS
 from toolplan.plan import Limits
 from toolplan.render.diagnostics import DiagnosticView, Located
 
-
 MOST: Final = 30
 """How many diagnostics are shown with the text that they speak of."""
 

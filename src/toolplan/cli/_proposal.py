@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
-from toolplan.cli._terminal import CommandError, Exit, err, out, print_json
+from toolplan.cli._terminal import CommandError, Exit, err, note, out, print_json
 from toolplan.compiler import to_text
 from toolplan.diagnostics import CannotExpress
 from toolplan.dialects import DIALECTS
@@ -20,11 +21,14 @@ from toolplan.session import Asked
 def plan_text(plan: Plan, dialect: str) -> str:
     """Give `plan` as `dialect` writes it, with a line end behind it.
 
+    Metadata is advice and not run, so a dialect that has no room for it still says the plan; that
+    it was left out is told.
+
     Raises:
         CommandError: the dialect cannot say the plan.
     """
     try:
-        text = to_text(plan, dialect)
+        text = _without_advice(plan, dialect)
     except CannotExpress as error:
         reasons = "; ".join(each.message for each in error.diagnostics)
         raise CommandError(
@@ -34,6 +38,17 @@ def plan_text(plan: Plan, dialect: str) -> str:
             Exit.FAILED,
         ) from None
     return text if text.endswith("\n") else text + "\n"
+
+
+def _without_advice(plan: Plan, dialect: str) -> str:
+    try:
+        return to_text(plan, dialect)
+    except CannotExpress as error:
+        if not all(each.pointer.startswith("/metadata") for each in error.diagnostics):
+            raise
+        text = to_text(replace(plan, metadata={}), dialect)
+        note(f"The dialect {dialect!r} has no room for metadata; it is left out.")
+        return text
 
 
 def plan_document(plan: Plan, dialect: str) -> str:
