@@ -76,14 +76,21 @@ def check(
     return check_facts(_facts(plan, tools, policy), rules)
 
 
-def to_text(plan: Plan | ExecutionPlan, dialect: str = "toolplan") -> str:
+def to_text(
+    plan: Plan | ExecutionPlan, dialect: str = "toolplan", tools: Tools | None = None
+) -> str:
     """Write `plan` in `dialect`.
+
+    `tools` are needed only by dialects that name outputs by what tools declare, and only for a plan
+    that does not carry their signatures itself.
 
     Raises:
         KeyError: there is no such dialect.
         CannotExpress: the dialect has no way to say the plan; its diagnostics name what.
     """
-    return DIALECTS[dialect].print(plan.plan if isinstance(plan, ExecutionPlan) else plan)
+    if isinstance(plan, ExecutionPlan):
+        return DIALECTS[dialect].print(plan.plan, plan.signatures)
+    return DIALECTS[dialect].print(plan, None if tools is None else toolbox(tools).signatures)
 
 
 class Examined(NamedTuple):

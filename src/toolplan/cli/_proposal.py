@@ -16,9 +16,10 @@ from toolplan.planners import Clarification, Draft, Refusal
 from toolplan.render.diagnostics import DiagnosticView, Located
 from toolplan.render.plan_tree import plan_tree
 from toolplan.session import Asked
+from toolplan.tools import Toolbox
 
 
-def plan_text(plan: Plan, dialect: str) -> str:
+def plan_text(plan: Plan, dialect: str, tools: Toolbox | None = None) -> str:
     """Give `plan` as `dialect` writes it, with a line end behind it.
 
     Metadata is advice and not run, so a dialect that has no room for it still says the plan; that
@@ -28,7 +29,7 @@ def plan_text(plan: Plan, dialect: str) -> str:
         CommandError: the dialect cannot say the plan.
     """
     try:
-        text = _without_advice(plan, dialect)
+        text = _without_advice(plan, dialect, tools)
     except CannotExpress as error:
         reasons = "; ".join(each.message for each in error.diagnostics)
         raise CommandError(
@@ -40,20 +41,20 @@ def plan_text(plan: Plan, dialect: str) -> str:
     return text if text.endswith("\n") else text + "\n"
 
 
-def _without_advice(plan: Plan, dialect: str) -> str:
+def _without_advice(plan: Plan, dialect: str, tools: Toolbox | None) -> str:
     try:
-        return to_text(plan, dialect)
+        return to_text(plan, dialect, tools)
     except CannotExpress as error:
         if not all(each.pointer.startswith("/metadata") for each in error.diagnostics):
             raise
-        text = to_text(replace(plan, metadata={}), dialect)
+        text = to_text(replace(plan, metadata={}), dialect, tools)
         note(f"The dialect {dialect!r} has no room for metadata; it is left out.")
         return text
 
 
-def plan_document(plan: Plan, dialect: str) -> str:
+def plan_document(plan: Plan, dialect: str, tools: Toolbox | None = None) -> str:
     """Give what `--json` prints of a plan: a JSON dialect as it is, another one as text in JSON."""
-    text = plan_text(plan, dialect)
+    text = plan_text(plan, dialect, tools)
     if DIALECTS[dialect].json:
         return text
     return json.dumps({"dialect": dialect, "text": text}, indent=2, ensure_ascii=False) + "\n"

@@ -55,7 +55,7 @@ def check_command(
     plan, diagnostics, unchecked = examine(plan_file.text, dialect, known)
     mended = any(each.fixed or each.code == "noise" for each in diagnostics)
     if fix and plan is not None and mended:
-        write_plan(file, plan_text(plan, dialect))
+        write_plan(file, plan_text(plan, dialect, known))
     errors = [each for each in diagnostics if each.severity is Severity.ERROR]
     valid = not any(each.blocks for each in errors) if fix else not errors
     if as_json or format == "json":

@@ -35,8 +35,8 @@ def convert_command(
     """
     plan_file = read_plan(file, known_dialect(from_))
     known_dialect(to)
-    opened = None if tools is None else open_tools(tools, date.today())
-    parsed = parse(plan_file.text, from_, None if opened is None else opened.tools)
+    known = None if tools is None else open_tools(tools, date.today()).tools
+    parsed = parse(plan_file.text, from_, known)
     if parsed.diagnostics:
         print_diagnostics(err(), plan_file, parsed.diagnostics)
     if parsed.plan is None or not whole_plan(parsed.plan, parsed.diagnostics):
@@ -47,6 +47,7 @@ def convert_command(
             Exit.FAILED,
             parsed.diagnostics,
         )
-    text = plan_document(parsed.plan, to) if as_json else plan_text(parsed.plan, to)
+    write = plan_document if as_json else plan_text
+    text = write(parsed.plan, to, known)
     sys.stdout.write(text)
     return Exit.FINE.value

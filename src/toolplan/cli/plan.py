@@ -48,7 +48,7 @@ def plan_command(
     asked = asyncio.run(session.plan(question, today=day(today)))
     if asked.plan is None:
         return tell_no_plan(asked, as_json=as_json)
-    document = plan_document(asked.plan.plan, dialect)
+    document = plan_document(asked.plan.plan, dialect, opened.tools)
     if as_json:
         sys.stdout.write(document)
     elif dialect != "toolplan":

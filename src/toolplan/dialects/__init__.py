@@ -6,8 +6,13 @@ from typing import Final
 
 from toolplan.dialects._base import Dialect
 from toolplan.dialects.clear import ClearDialect
+from toolplan.dialects.kirha import KirhaDialect
 from toolplan.dialects.llmcompiler import LlmCompilerDialect
+from toolplan.dialects.nestful import NestfulDialect
 from toolplan.dialects.rewoo import RewooDialect
+from toolplan.dialects.sealtools import SealtoolsDialect
+from toolplan.dialects.state import StateDialect
+from toolplan.dialects.taskbench import TaskbenchDialect
 from toolplan.dialects.toolplan import ToolplanDialect
 
 DIALECTS: Final[Mapping[str, Dialect]] = MappingProxyType(
@@ -16,6 +21,11 @@ DIALECTS: Final[Mapping[str, Dialect]] = MappingProxyType(
         "clear": ClearDialect(),
         "llmcompiler": LlmCompilerDialect(),
         "rewoo": RewooDialect(),
+        "kirha": KirhaDialect(),
+        "nestful": NestfulDialect(),
+        "sealtools": SealtoolsDialect(),
+        "state": StateDialect(),
+        "taskbench": TaskbenchDialect(),
     }
 )
 """Every dialect by its name."""
@@ -24,7 +34,12 @@ __all__ = [
     "DIALECTS",
     "ClearDialect",
     "Dialect",
+    "KirhaDialect",
     "LlmCompilerDialect",
+    "NestfulDialect",
     "RewooDialect",
+    "SealtoolsDialect",
+    "StateDialect",
+    "TaskbenchDialect",
     "ToolplanDialect",
 ]

@@ -36,8 +36,10 @@ class Dialect(Protocol):
         """Give as much of the plan as can be read, and all that is wrong. Never raises."""
         ...
 
-    def print(self, plan: Plan) -> str:
+    def print(self, plan: Plan, signatures: Mapping[str, Signature] | None = None) -> str:
         """Give the text of `plan`.
+
+        `signatures` are needed only where the dialect names outputs by what tools declare.
 
         Raises:
             CannotExpress: the dialect has no way to say it; its diagnostics name each such thing.

@@ -20,6 +20,9 @@ from toolplan.source import Span
 TOOL_NAME: Final = re.compile(r"[^\W\d][\w.:/-]*+")
 """What the name of a tool looks like in a call; `fullmatch` it."""
 
+MOST_FAULTS: Final = 100
+"""So many lines that are none are told of one text; whoever has more has seen enough."""
+
 _CLOSE_THINK = re.compile(r"</think(?:ing)?>")
 _LINE_REST = re.compile(r"[^\n]*+")
 
@@ -79,14 +82,19 @@ class Outline(NamedTuple):
     cut_off: Fault | None
 
 
-def outline(text: str, written: Syntax) -> Outline:
-    """Give the lines of the plan in `text`. Never fails, and is linear in the length of `text`."""
+def outline(text: str, written: Syntax, most: int = Limits().steps) -> Outline:
+    """Give the lines of the plan in `text`. Never fails, and is linear in the length of `text`.
+
+    Where there are more than `most` calls, it gives one more than that, and looks no further.
+    """
     last_close = max(text.rfind("</think>"), text.rfind("</thinking>"))
     lines = _Lines(text, written, len(text.rstrip()), last_close)
     at = 0
     while found := written.line.search(text, at):
         lines.between(at, found.start())
         at = lines.take(found)
+        if len(lines.calls) > most:
+            return lines.outline()
     lines.between(at, len(text))
     return lines.outline()
 
@@ -96,19 +104,19 @@ def read_outline(text: str, written: Syntax, limits: Limits, report: Report) -> 
 
     What is wrong with them is reported.
     """
-    lines = outline(text, written)
+    lines = outline(text, written, limits.steps)
+    if len(lines.calls) > limits.steps:
+        many = f"The plan has more than {limits.steps} steps; no more are allowed."
+        report.error("too-many-steps", many, "/steps")
+        return None
     for fault in lines.faults:
         report.add(syntax(text, fault.offset, fault.message))
     if lines.cut_off is not None:
         report.add(syntax(text, lines.cut_off.offset, lines.cut_off.message))
-    elif not lines.calls and not lines.faults:
+        return None
+    if not lines.calls and not lines.faults:
         _report_no_calls(text, lines, written, report)
-    elif len(lines.calls) > limits.steps:
-        many = f"The plan has {len(lines.calls)} steps; {limits.steps} are allowed."
-        report.error("too-many-steps", many, "/steps")
-    elif lines.calls:
-        return lines
-    return None
+    return lines if lines.calls else None
 
 
 def steps_of(lines: Outline, report: Report) -> Steps:
@@ -169,6 +177,7 @@ class _Lines:
     thoughts: list[str] = field(default_factory=list[str])
     thought_at: int = 0
     in_thought: bool = False
+    has_thought: bool = False  # whether one waits for its step
     is_closed: bool = False
     next_call: int = -1
 
@@ -192,12 +201,14 @@ class _Lines:
             case "fence":
                 self.noise["a code fence"] = None
             case "thought" if not self.is_closed:
-                self.thought_at = self.thought_at if self.thoughts else found.start("thought")
-                self.in_thought = True
+                self.thought_at = self.thought_at if self.has_thought else found.start("thought")
+                self.in_thought = self.has_thought = True
             case "stray":
                 self._stray(found)
             case "begun" if not self.is_closed and self.calls:
-                self.cut_off = Fault("The text ends where a line of the plan begins", found.start("begun"))
+                self.cut_off = Fault(
+                    "The text ends where a line of the plan begins", found.start("begun")
+                )
             case "end":
                 self._close()
             case _:
@@ -206,7 +217,7 @@ class _Lines:
 
     def outline(self) -> Outline:
         """Give all that was found, at the end of the text."""
-        if self.thoughts and not self.is_closed and self.cut_off is None:
+        if self.has_thought and not self.is_closed and self.cut_off is None:
             what = "The text ends with a thought, and the step that it speaks of is missing"
             self.cut_off = Fault(what, self.thought_at)
         return Outline(
@@ -242,6 +253,7 @@ class _Lines:
             self.cut_off = Fault(what, start)
         thought = "\n".join(self.thoughts) or None
         self.thoughts.clear()
+        self.has_thought = False
         span = Span(found.start("tool"), found.end("tool"))
         self.calls.append(Call(number, start, span, args, thought, fault))
         return behind
@@ -277,7 +289,7 @@ class _Lines:
             self.faults.clear()
             self.closers.clear()
             self.thoughts.clear()
-            self.is_closed = False
+            self.has_thought = self.is_closed = False
             self.noise["a <think> block"] = None
             return found.end()
         is_open = found.end() > self.last_close
@@ -300,7 +312,8 @@ class _Lines:
             self.cut_off = Fault("The text ends with a call that has not begun well", start)
         elif digits and int(digits) > self.calls[-1].number:
             what = f"A line begins as a call does, and is none (`{self.written.form}`)"
-            self.faults.append(Fault(what, start))
+            if len(self.faults) < MOST_FAULTS:
+                self.faults.append(Fault(what, start))
         else:
             self.noise["prose"] = None
 

@@ -41,13 +41,15 @@ class Places(NamedTuple):
     """Where a dialect keeps what the canonical plan has at `/steps/0/args/…`.
 
     `steps` are the pointers that the list of steps may have, the usual one first. `fields` gives
-    the names of a field of a step, the usual one first, by its canonical name. `argument` gives the
-    rest of the pointer of one argument, where arguments are no object.
+    the names of a field of a step, the usual one first, by its canonical name; the name "" is the
+    step itself. `argument` gives the rest of the pointer of one argument, where arguments are no
+    object; `output` gives the pointer of the plan's output.
     """
 
     steps: tuple[str, ...]
     fields: Mapping[str, tuple[str, ...]]
     argument: Callable[[Json, str], str] | None = None
+    output: Callable[[Json], str] | None = None
 
     def canonical(self, diagnostic: Diagnostic) -> Diagnostic:
         """Give `diagnostic`, whose pointer is the dialect's own, with a canonical pointer."""
@@ -66,6 +68,8 @@ class Places(NamedTuple):
         match split_pointer(pointer):
             case ("steps", *way):
                 prefix = next((p for p in self.steps if _at(document, p) is not None), "")
+            case ("output", *way) if self.output is not None:
+                return self.output(document) + pointer.removeprefix("/output")
             case _:
                 return pointer
         match way:
@@ -73,14 +77,14 @@ class Places(NamedTuple):
                 item = _at(document, f"{prefix}/{position}")
             case _:
                 return "".join((prefix, *(f"/{token}" for token in way)))
-        names = self.fields.get(field, (field,))
+        names = (*self.fields.get(field, ()), field)
         have: Mapping[str, Json] = item if isinstance(item, dict) else {}
         name = next((each for each in names if each in have), names[0])
         ending = "".join(f"/{escape_pointer(token)}" for token in rest)
         if field == "args" and rest and self.argument is not None:
             inner = "".join(f"/{escape_pointer(token)}" for token in rest[1:])
             ending = self.argument(have.get(name), rest[0]) + inner
-        return f"{prefix}/{position}/{name}{ending}"
+        return f"{prefix}/{position}{name and '/'}{name}{ending}"
 
     def _canonical_field(self, name: str) -> str:
         return next((field for field, names in self.fields.items() if name in names), name)
@@ -175,6 +179,7 @@ def unsaid(plan: Plan, says: Says, syntax: Syntax, known: Collection[str]) -> li
 
     `known` holds the ids of the steps that can be referred to, and `syntax` knows them.
     """
+    known = frozenset(known)
     found: list[Diagnostic] = []
     if plan.output is not None:
         if "output" in says.fields:

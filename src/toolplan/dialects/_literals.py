@@ -30,11 +30,16 @@ _STRING: Final = (
     r"|'(?P<single>[^'\\]*+(?:\\.[^'\\]*+)*+)(?:(?P<sq>')|\\?+)"
 )
 _TEXT = re.compile(rf"(?P<raw>[rR])?(?:{_STRING})", re.DOTALL)
-_TEXT_STARTS = re.compile(r"""[rR]?["']""")
+_TEXT_START = re.compile(r"""[rR]?["']""")
+_TEXT_STARTS: Final = frozenset("\"'rR")
+# brackets with neither text nor other brackets inside are passed over in one go
 _BRACKET_OR_PASSED = re.compile(
-    rf"(?:{_STRING})|\#[^\n]*+|(?P<opens>[(\[{{])|(?P<closes>[)\]}}])", re.DOTALL
+    rf"(?:{_STRING})|\#[^\n]*+|(?P<flat>[\[{{][^()\[\]{{}}\"'#]{{0,80}}+[\]}}])"
+    r"|(?P<opens>[(\[{])|(?P<closes>[)\]}])",
+    re.DOTALL,
 )
-_SPACE = re.compile(r"(?:\s|\#[^\n]*)*+")
+_SPACE = re.compile(r"(?:[ \t\r\n\f]++|\#[^\n]*+)*+")
+_SPACE_STARTS: Final = frozenset(" \t\r\n\f#")
 _NUMBER = re.compile(
     r"[+-]?(?:(?:0|[1-9][0-9]*+)(?:\.[0-9]*+)?+|\.[0-9]++)(?:[eE][+-]?[0-9]++)?+(?![\w.])"
 )
@@ -173,9 +178,8 @@ class ArgumentReader:
         """
         position = 0
         has_names = False
-        while not self._is_at_end():
-            start = self.at
-            if self._takes("**"):
+        while self._next():
+            if self.text.startswith("**", self.at, self.end):
                 has_names = True
                 self._unpacked(arguments)
             elif keyword := _KEYWORD.match(self.text, self.at, self.end):
@@ -183,51 +187,50 @@ class ArgumentReader:
                 self.at = keyword.end()
                 arguments.append(Argument(keyword["name"], self._inner(keyword["name"])))
             elif has_names:
-                raise LiteralError(
-                    "An argument without a name stands behind one with a name", start
-                )
+                what = "An argument without a name stands behind one with a name"
+                raise LiteralError(what, self.at)
             else:
                 name = names[position] if position < len(names) else None
                 value = self._value() if name is None else self._inner(name)
                 arguments.append(Argument(name, value))
                 position += 1
-            if not self._is_at_end() and not self._takes(","):
-                raise self._unexpected("',' or ')'")
+            if self._next():
+                self._expect(",", "',' or ')'")
 
     def _unpacked(self, arguments: list[Argument]) -> None:
-        if not self._takes("{"):
-            raise self._unexpected("'{'")
-        while not self._takes("}"):
+        self.at += 2
+        self._expect("{")
+        while self._next() != "}":
             key = self._key()
             arguments.append(Argument(key, self._inner(key)))
-            if not self._takes(","):
-                self._expect("}")
+            if not self._goes_on("}"):
                 return
+        self.at += 1
 
-    def _inner(self, label: str | int) -> Value:
+    def _inner(self, label: str) -> Value:
         self.way.append(label)
-        try:
-            self._is_at_end()
-            start = self.at
-            value = self._value()
-            if self.search is not None:
-                self.search.see(self.way, Span(start, self.at))
-        finally:
-            self.way.pop()
+        value = self._value() if self.search is None else self._sought_value(self.search)
+        self.way.pop()
+        return value
+
+    def _sought_value(self, search: Search) -> Value:
+        self._next()
+        start = self.at
+        value = self._value()
+        search.see(self.way, Span(start, self.at))
         return value
 
     def _value(self) -> Value:
-        if self._is_at_end():
-            raise self._unexpected("a value")
-        if _TEXT_STARTS.match(self.text, self.at, self.end):
-            return self.read_text(self._string())
-        char = self.text[self.at]
+        char = self._next()
         if char in _CLOSERS:
             return self._nested(char)
-        bare = self.read_bare(self.at)
-        if bare is not None:
-            self.at = bare.end
-            return bare.value
+        if char in _TEXT_STARTS and _TEXT_START.match(self.text, self.at, self.end):
+            return self.read_text(self._string())
+        if char == "$":
+            bare = self.read_bare(self.at)
+            if bare is not None:
+                self.at = bare.end
+                return bare.value
         return Literal(self._scalar())
 
     def _nested(self, opening: str) -> Value:
@@ -242,33 +245,38 @@ class ArgumentReader:
     def _list(self, opening: str) -> Value:
         closing = _CLOSERS[opening]
         items: list[Value] = []
-        while not self._takes(closing):
-            items.append(self._inner(len(items)))
-            if not self._takes(","):
-                self._expect(closing)
-                if opening == "(" and len(items) == 1:
-                    return items[0]  # as in Python: brackets round a value, no tuple
-                break
+        self.way.append(0)
+        goes_on = True
+        while goes_on and self._next() != closing:
+            self.way[-1] = len(items)
+            items.append(self._value() if self.search is None else self._sought_value(self.search))
+            goes_on = self._goes_on(closing)
+        if goes_on:
+            self.at += 1
+        self.way.pop()
         if opening == "(":
+            if len(items) == 1 and not goes_on:
+                return items[0]  # as in Python: brackets round a value, no tuple
             self.noise["a tuple for a list"] = None
-        return array(tuple(items))
+        return array(tuple(items)) if items else Literal([])
 
     def _dict(self) -> Value:
         fields: dict[str, Value] = {}
-        while not self._takes("}"):
+        while self._next() != "}":
             key = self._key()
-            if key in fields:
+            if key in fields and not self.report.is_full():
                 self._complain("duplicate-key", f"The key {shown(key)} stands twice.", key)
             fields[key] = self._inner(key)
-            if not self._takes(","):
-                self._expect("}")
+            if not self._goes_on("}"):
                 break
+        else:
+            self.at += 1
         return object_(tuple(fields.items()))
 
     def _key(self) -> str:
         """Read a key and the colon behind it; keys are what they say, never references."""
-        self._is_at_end()
-        if not _TEXT_STARTS.match(self.text, self.at, self.end):
+        self._next()
+        if not _TEXT_START.match(self.text, self.at, self.end):
             raise self._unexpected("a key in quotes")
         key = self._string()
         self._expect(":")
@@ -277,7 +285,7 @@ class ArgumentReader:
     def _string(self) -> str:
         """Read text in quotes; texts side by side are one, as in Python."""
         texts = [self._one_string()]
-        while not self._is_at_end() and _TEXT_STARTS.match(self.text, self.at, self.end):
+        while self._next() in _TEXT_STARTS and _TEXT_START.match(self.text, self.at, self.end):
             self.noise["texts side by side"] = None
             texts.append(self._one_string())
         return "".join(texts)
@@ -318,13 +326,13 @@ class ArgumentReader:
         raise LiteralError(f"{shown(word[0])} is no value: text stands in quotes", self.at)
 
     def _number(self, word: str) -> int | float:
-        if any(mark in word for mark in ".eE"):
-            number = float(word)
-            return self._bad_number(word) if math.isinf(number) else number
-        if len(word) > 20 or abs(int(word)) > LARGEST_INTEGER:
+        if word.lstrip("+-").isdecimal():
+            if len(word) <= 20 and abs(int(word)) <= LARGEST_INTEGER:
+                return int(word)
             self._bad_number(word)
             return -LARGEST_INTEGER if word.startswith("-") else LARGEST_INTEGER
-        return int(word)
+        number = float(word)
+        return self._bad_number(word) if math.isinf(number) else number
 
     def _bad_number(self, word: str) -> float:
         self._complain(
@@ -342,22 +350,27 @@ class ArgumentReader:
         pointer = self.pointer() if key is None else f"{self.pointer()}/{escape_pointer(key)}"
         self.report.error(code, message, pointer, self.step, help)
 
-    def _is_at_end(self) -> bool:
-        """Go on to the next token; give whether there is none."""
-        space = _SPACE.match(self.text, self.at, self.end)
-        self.at = self.end if space is None else space.end()
-        return self.at >= self.end
+    def _next(self) -> str:
+        """Go on to the next token; give its first character, "" at the end."""
+        at = self.at
+        if at < self.end and self.text[at] not in _SPACE_STARTS:
+            return self.text[at]
+        space = _SPACE.match(self.text, at, self.end)
+        self.at = at = self.end if space is None else space.end()
+        return self.text[at] if at < self.end else ""
 
-    def _takes(self, mark: str) -> bool:
-        self._is_at_end()
-        if not self.text.startswith(mark, self.at, self.end):
-            return False
-        self.at += len(mark)
-        return True
+    def _goes_on(self, closing: str) -> bool:
+        """Read a comma, and give True, or the `closing` bracket, and give False."""
+        if self._next() == ",":
+            self.at += 1
+            return True
+        self._expect(closing, f"',' or {closing!r}")
+        return False
 
-    def _expect(self, mark: str) -> None:
-        if not self._takes(mark):
-            raise self._unexpected(f"{mark!r}")
+    def _expect(self, mark: str, wanted: str | None = None) -> None:
+        if self._next() != mark:
+            raise self._unexpected(wanted or repr(mark))
+        self.at += 1
 
     def _unexpected(self, wanted: str) -> LiteralError:
         if self.at >= self.end:

@@ -12,7 +12,7 @@ from typing import Final
 from toolplan.path import EVERY, Path, Segment, parse_path, print_path
 
 _BRACKETS = r"""\[(?:\*|[0-9]{1,9}|"(?:[^"\\{}$\n]|\\[^{}$\n])*+"|'[^'\\{}$\n]*+')\]"""
-_KEY = r"""(?!\s)[^.\[\]{}$"'\n]++(?<!\s)"""
+_KEY = r"""(?! )[^.\[\]{}$"'\n]++(?<! )"""
 
 SEGMENTS: Final = rf"(?:\.?{_BRACKETS}|\.{_KEY})*+"
 """A run of segments, as a part of a regular expression; it holds no group."""
@@ -28,7 +28,7 @@ def read_path(text: str) -> Path:
     Raises:
         PathSyntaxError: a quoted key or an index is not well written.
     """
-    return tuple(_read_segment(found) for found in _SEGMENT.finditer(text))
+    return tuple(_read_segment(found) for found in _SEGMENT.finditer(text)) if text else ()
 
 
 def is_plain(segment: Segment) -> bool:

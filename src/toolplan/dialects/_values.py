@@ -135,21 +135,29 @@ class Syntax:
 def read_parts(
     text: str, pattern: re.Pattern[str], resolve: Callable[[re.Match[str]], Resolved]
 ) -> ReadText:
-    """Give what `text` says, where each match of `pattern` is what `resolve` makes of it."""
+    """Give what `text` says, where each match of `pattern` is what `resolve` makes of it.
+
+    `resolve` looks at what the match holds, and not at where it stands.
+    """
     parts: list[str | Ref] = []
     problems: list[TextProblem] = []
+    known: dict[str, Resolved] = {}  # a text may be one reference over and over
     at = start = 0
     while len(problems) < MOST_PROBLEMS and (found := pattern.search(text, start)):
-        resolved = resolve(found)
+        written = found[0]
+        resolved = known[written] if written in known else resolve(found)
+        known[written] = resolved
         if resolved is None:
             start = found.start() + 1  # what looked like its end may open another
             continue
         start = found.end()
         if isinstance(resolved, TextProblem):
             problems.append(resolved)
-        else:
-            parts += (text[at : found.start()], *resolved)
-            at = start
+            continue
+        if at < found.start():
+            parts.append(text[at : found.start()])
+        parts += resolved
+        at = start
     if problems or not parts:
         return ReadText(Literal(text), tuple(problems))
     return ReadText(template((*parts, text[at:])))

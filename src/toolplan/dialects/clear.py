@@ -96,7 +96,7 @@ class ClearDialect:
         told = [_canonical(each) for each in read.diagnostics]
         return Parsed(loaded.plan, (*told, *_json.without(loaded.diagnostics, told)))
 
-    def print(self, plan: Plan) -> str:
+    def print(self, plan: Plan, signatures: Mapping[str, Signature] | None = None) -> str:
         """Give the text of `plan`, a step a line; ids become positions.
 
         Order that a reference already shows is not told apart from order by `after` alone.

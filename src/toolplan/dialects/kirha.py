@@ -9,6 +9,7 @@ kept as `notes` in the metadata.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -88,7 +89,7 @@ class KirhaDialect:
             plan = Plan(plan.steps, plan.output, {_NOTES: parts.think})
         return Parsed(plan, (*_noise(parts.noise), *parsed.diagnostics))
 
-    def print(self, plan: Plan) -> str:
+    def print(self, plan: Plan, signatures: Signatures | None = None) -> str:
         """Give the text of `plan`, a step a line; ids become positions.
 
         A reference that is a whole value is written as an object, which keeps its type.
@@ -248,14 +249,14 @@ def _resolve(ids: Sequence[str], found: re.Match[str]) -> Resolved:
     braces = "{" * (opened // 2)
     if opened % 2 == 0:  # `{{0}}` and `{{0}` are both the text `{0}`
         return (braces + found["body"] + "}" * max(1, closed - 1),)
-    ref = _ref(ids, found["number"], found["path"], "{" + found["body"] + "}")
+    number = int(found["number"]) if len(found["number"]) <= _LONGEST_NUMBER else len(ids)
+    ref = _ref(ids, number, found["path"], "{" + found["body"] + "}")
     return ref if isinstance(ref, TextProblem) else (braces, ref, "}" * (closed - 1))
 
 
-def _ref(ids: Sequence[str], number: str, path: str, written: str) -> Ref | TextProblem:
-    at = int(number) if len(number) <= _LONGEST_NUMBER else None
-    if at is None or at >= len(ids):
-        what = f"There is no step {number[:20]} for {shown(written)} to refer to."
+def _ref(ids: Sequence[str], at: int, path: str, written: str) -> Ref | TextProblem:
+    if not 0 <= at < len(ids):
+        what = f"There is no step for {shown(written)} to refer to."
         there = f"The steps are 0 to {len(ids) - 1}. {_HELP}"
         return TextProblem("unknown-step", what, there)
     try:
@@ -274,16 +275,15 @@ def _read_object(ids: Sequence[str], item: Mapping[str, Json]) -> ReadText | Non
     kept = Literal(dict(item))
     number, key = item["fromStep"], item.get("outputKey", "")
     is_number = isinstance(number, int) and not isinstance(number, bool)
-    if not is_number and not (isinstance(number, str) and re.fullmatch("[0-9]{1,9}", number)):
+    is_digits = isinstance(number, str) and re.fullmatch("[0-9]{1,9}", number) is not None
+    if not isinstance(number, int | str) or not (is_number or is_digits):
         what = "'fromStep' is not the number of a step."
         return ReadText(kept, (TextProblem("reference-syntax", what, _HELP),))
     dotted = key if not isinstance(key, str) or key[:1] in ("", ".", "[") else f".{key}"
     if not isinstance(dotted, str) or _KEY_PATH.fullmatch(dotted) is None:
         what = f"'outputKey' is no path: {shown(str(key))}."
         return ReadText(kept, (TextProblem("reference-syntax", what, _HELP),))
-    if isinstance(number, int) and not 0 <= number < len(ids):
-        number = -1
-    ref = _ref(ids, str(number), dotted, f"fromStep {number}")
+    ref = _ref(ids, int(number), dotted, json.dumps({"fromStep": number}))
     return ReadText(kept, (ref,)) if isinstance(ref, TextProblem) else ReadText(ref)
 
 

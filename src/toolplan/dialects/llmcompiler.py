@@ -133,7 +133,7 @@ class LlmCompilerDialect:
             report.error("too-deep", said)
         return Parsed(plan, report.diagnostics)
 
-    def print(self, plan: Plan) -> str:
+    def print(self, plan: Plan, signatures: Mapping[str, Signature] | None = None) -> str:
         """Give the text of `plan`, a step a line, every argument with its name.
 
         Ids become numbers. `after` is left out where a reference shows the same order.
@@ -234,12 +234,12 @@ class _Reading(NamedTuple):
         for name, value in arguments:
             if name is None:
                 nameless += 1
-            elif name in named:
+            elif name not in named:
+                named[name] = value
+            elif not self.report.is_full():
                 twice = f"The argument {shown(name)} is given twice."
                 place = f"{pointer}/args/{escape_pointer(name)}"
                 self.report.error("duplicate-key", twice, place, step, "Keep one of the two.")
-            else:
-                named[name] = value
         if nameless:
             self._report_nameless(nameless, tool, pointer, step)
         return named

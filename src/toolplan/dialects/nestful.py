@@ -54,8 +54,6 @@ _OTHER_NAMES: Final = {
     "params": "arguments",
     "id": "label",
 }
-_PLACES = Places(("",), {"id": ("label",), "tool": ("name",), "args": ("arguments",)})
-
 # a key may have spaces, `$var1.Exchange Rate$`, but none at its ends
 _REFERENCE = re.compile(rf"\$(?P<label>[A-Za-z0-9_]{{1,64}})(?P<path>{SEGMENTS})\$")
 _UNENDED = re.compile(rf"\$(?P<label>[A-Za-z0-9_]{{1,64}}){SEGMENTS}")
@@ -86,7 +84,7 @@ class NestfulDialect:
         """
         return _form.parse(_FORM, text, signatures, limits)
 
-    def print(self, plan: Plan) -> str:
+    def print(self, plan: Plan, signatures: Signatures | None = None) -> str:
         """Give the text of `plan`, a step a line.
 
         Ids become labels; where one of them cannot, the labels are `var1`, `var2`, …
@@ -239,5 +237,12 @@ def _refusal(ref: Ref) -> str | None:
     return "has no '[*]'" if odd is EVERY else f"has no way to write the key {shown(str(odd))}"
 
 
+def _output_place(document: Json) -> str:
+    return f"/{len(document) - 1}/arguments" if isinstance(document, list) else ""
+
+
+_PLACES: Final = Places(
+    ("",), {"id": ("label",), "tool": ("name",), "args": ("arguments",)}, output=_output_place
+)
 _FORM: Final = Form(is_plan, load, _PLACES)
 _SAYS: Final = Says("NESTFUL", frozenset({"output"}), _refusal)

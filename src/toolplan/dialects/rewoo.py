@@ -99,7 +99,7 @@ class RewooDialect:
         report_noise(dict.fromkeys(lines.noise), report)
         return Parsed(Plan(tuple(steps)), report.diagnostics)
 
-    def print(self, plan: Plan) -> str:
+    def print(self, plan: Plan, signatures: Mapping[str, Signature] | None = None) -> str:
         """Give the text of `plan`, a step a line. Ids become numbers.
 
         The name of the argument is not written: what is read back is the tool's first one.

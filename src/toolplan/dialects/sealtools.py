@@ -171,7 +171,7 @@ class _Outputs:
                 fields.report.error(
                     "duplicate-id",
                     f"The output {name!r} is declared twice.",
-                    fields.pointer,
+                    f"{fields.pointer}/responses",
                     fields.step,
                     "Every output needs a name of its own.",
                 )
@@ -201,11 +201,14 @@ def _responses(fields: StepFields) -> list[str] | None:
     written = fields.item.get("responses")
     if written is None:
         return None
-    names = written if isinstance(written, list) else [written]
-    good = [each for each in names if isinstance(each, str) and _NAME.fullmatch(each)]
-    if len(good) < len(names) or not isinstance(written, list):
-        what = f"a list of names such as '{_PREFIX}0'"
-        fields.report.wrong_type("responses", written, what, fields.pointer, fields.step)
+    place = f"{fields.pointer}/responses"
+    if not isinstance(written, list):
+        fields.report.wrong_type("responses", written, "a list of names", place, fields.step)
+        return None
+    good = [each for each in written if isinstance(each, str) and _NAME.fullmatch(each)]
+    if len(good) < len(written):
+        told = f"'responses' holds what is no name such as '{_PREFIX}0'."
+        fields.report.error("field-type", told, place, fields.step)
     return good
 
 

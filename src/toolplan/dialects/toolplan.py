@@ -36,7 +36,7 @@ class ToolplanDialect:
         rest = _json.without(loaded.diagnostics, read.diagnostics)
         return Parsed(loaded.plan, (*read.diagnostics, *rest))
 
-    def print(self, plan: Plan) -> str:
+    def print(self, plan: Plan, signatures: Mapping[str, Signature] | None = None) -> str:
         """Give the text of `plan`, a step a line.
 
         Raises:

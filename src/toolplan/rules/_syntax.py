@@ -72,6 +72,13 @@ write the plan in another dialect; `toolplan` can say all of it.""",
     "needs-tools": """Arguments are given by position, so the tools are needed to read the plan.
 
 Way out: give the tools with `--tools`.""",
+    "contradiction": """The plan says one thing in two places, and not the same.
+
+A dialect that lists links, or who does what, beside its steps can say an order there that its
+references contradict. Nobody knows which of the two was meant. Way out: say it once.""",
+    "one-based-reference": """Steps are counted from 1, where the dialect counts them from 0.
+
+The plan's own links prove it, so every number is mended by one. Way out: count from 0.""",
     "undeclared-dependency": """A step lists what it depends on, but not all that it refers to.
 
 Some dialects list what a step depends on besides referring to it. Here order comes from the
