@@ -21,6 +21,9 @@ class Every(Enum):
 
     EVERY = "*"
 
+    # paths are looked up all the time, and an enum's own hash is that of its name, in Python
+    __hash__ = object.__hash__
+
     def __repr__(self) -> str:
         return "EVERY"
 

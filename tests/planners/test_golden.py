@@ -171,9 +171,8 @@ def test_a_rate_is_computed_over_all_rows() -> None:
     (listing, given), (tool, _) = arguments(question)
     assert (listing, given, tool) == ("shipments_list", {}, "sql")
     assert statements(question) == [
-        'SELECT "carrier", avg(CASE WHEN "has_contaminants" = TRUE THEN 1.0 ELSE 0.0 END)'
-        ' AS "rate" FROM "shipments" WHERE "carrier" IS NOT NULL GROUP BY "carrier"'
-        ' ORDER BY "rate" DESC, "carrier"'
+        "SELECT carrier, avg(CASE WHEN has_contaminants THEN 1.0 ELSE 0.0 END) AS rate"
+        " FROM shipments WHERE carrier IS NOT NULL GROUP BY carrier ORDER BY rate DESC, carrier"
     ]
 
 

@@ -125,9 +125,7 @@ def test_most_of_them_are_answered() -> None:
 def test_what_no_argument_can_deny_is_denied_by_a_computing_step(question: str) -> None:
     if kind(propose(question)) == "draft":
         assert arguments(question)[0] == ("shipments_list", {})
-        assert statements(question) == [
-            """SELECT * FROM "shipments" WHERE "status" <> 'rejected'"""
-        ]
+        assert statements(question) == ["""SELECT * FROM shipments WHERE status <> 'rejected'"""]
 
 
 @pytest.mark.parametrize(
@@ -141,7 +139,7 @@ def test_what_no_argument_can_deny_is_denied_by_a_computing_step(question: str) 
 )
 def test_a_denial_goes_over_all_that_is_coordinated(question: str) -> None:
     assert statements(question) == [
-        """SELECT * FROM "contaminants" WHERE "type" NOT IN ('Lead', 'Mercury')"""
+        """SELECT * FROM contaminants WHERE type NOT IN ('Lead', 'Mercury')"""
     ]
 
 
@@ -149,7 +147,7 @@ def test_accepted_is_not_the_opposite_of_rejected() -> None:
     assert arguments("accepted inspections") == [("inspections_list", {"status": "accepted"})]
     assert arguments("rejected inspections") == [("inspections_list", {"status": "rejected"})]
     assert statements("inspections that were not accepted") == [
-        """SELECT * FROM "inspections" WHERE "status" <> 'accepted'"""
+        """SELECT * FROM inspections WHERE status <> 'accepted'"""
     ]
 
 

@@ -34,6 +34,8 @@ _NOUNS: Final = (
     "contamination record",
     "contamination finding",
     "contamination incident",
+    "finding",
+    "harmful substance",
 )
 _EXAMPLE: Final = "C20251012-001-1"
 

@@ -31,7 +31,7 @@ from toolplan.path import Json
 from toolplan.tools import Arguments, Effects, ToolError
 
 ENTITY: Final = "facility"
-_NOUNS: Final = ("site", "plant", "depot", "waste centre", "waste center")
+_NOUNS: Final = ("site", "plant", "depot", "centre", "waste centre", "waste center")
 _SELECT: Final = "SELECT * FROM facilities WHERE id = ?"
 _ACTIVITY_DAYS: Final = 30
 _MAX_DAYS: Final = 3_660

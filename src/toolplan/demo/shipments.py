@@ -30,7 +30,7 @@ from toolplan.path import Json
 from toolplan.tools import Arguments, Effects, ToolError
 
 ENTITY: Final = "shipment"
-_NOUNS: Final = ("delivery", "consignment", "truckload", "transport")
+_NOUNS: Final = ("delivery", "consignment", "truckload", "transport", "load", "cargo", "freight")
 _EXAMPLE: Final = "S20251012-001"
 _SELECT: Final = "SELECT * FROM shipments WHERE id = ?"
 _CHANGEABLE: Final = (

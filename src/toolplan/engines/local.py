@@ -50,8 +50,7 @@ async def run(
             exception that it raises is handed to the loop's exception handler, and it is not
             called again; the run goes on.
         run_id: the name of the run.
-        clock: the seconds since the epoch, for the times of events. Timeouts and pauses are
-            measured on the loop's monotonic clock.
+        clock: seconds since the epoch, for events; timeouts go by the loop's monotonic clock.
         concurrency: the most calls at once; further ones start in the order of the plan.
         timeout_s: seconds for each try of a call, where its step says nothing.
         backoff_s: seconds before the second try of a call; doubled before each further one.
@@ -61,7 +60,7 @@ async def run(
     Raises:
         CannotRun: a tool of the plan is not there, has no function or an unusable schema, or the
             plan has more steps than `limits` allow. No call was made.
-        ApprovalRequired: the plan has effects and `approval` is not for it. No call was made.
+        ApprovalRequired: the plan has effects and no approval of its own. No call was made.
         ValueError: `concurrency` is less than 1.
     """
     if concurrency < 1:

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Mapping
-from typing import Final
 
 from toolplan.path import Json
-from toolplan.plan import RESERVED_IDS, Limits, Literal, Value, escape_pointer
-from toolplan.plan_json._references import STEP_ID
+from toolplan.plan import RESERVED_IDS, Limits, Literal, Value
+from toolplan.plan_json._references import OPENING, STEP_ID
 from toolplan.plan_json._report import Report, shown
-from toolplan.plan_json._values import ValueReader, copied, is_plain
-
-_SCALARS: Final = frozenset({bool, int, float, type(None)})
+from toolplan.plan_json._values import ValueReader, copied
 
 
 def read_steps(document: Mapping[str, Json], limits: Limits, report: Report) -> list[Json] | None:
@@ -68,9 +65,10 @@ def read_args(
         reader.report.wrong_type(name, args, "an object", pointer, step)
         return {}
     return {
+        # most values are plain text: that one needs no call to read is worth a line here
         key: Literal(value)
-        if type(value) in _SCALARS or is_plain(value)
-        else reader.read(value, f"{pointer}/{escape_pointer(key)}", step)
+        if isinstance(value, str) and OPENING not in value
+        else reader.member(value, pointer, key, step)
         for key, value in args.items()
     }
 

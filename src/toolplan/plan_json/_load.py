@@ -23,6 +23,7 @@ _STEP_FIELDS: Final = (
     "retries", "thought",
 )  # fmt: skip
 _STEP_FIELD_SET = frozenset(_STEP_FIELDS)
+_USUAL_FIELDS = frozenset(("id", "tool", "args"))
 
 
 def load(document: Json, limits: Limits | None = None) -> Parsed:
@@ -44,9 +45,9 @@ def _plan(document: Json, limits: Limits, report: Report) -> Plan | None:
         return None
     ids = _ids(items, report)
     reader = ValueReader(report)
-    steps = tuple(_step(item, f"/steps/{at}", ids[at], reader) for at, item in enumerate(items))
+    steps = [_step(item, f"/steps/{at}", ids[at], reader) for at, item in enumerate(items)]
     output = reader.read(document["output"], "/output", None) if "output" in document else None
-    return Plan(steps, output, read_metadata(document, report))
+    return Plan(tuple(steps), output, read_metadata(document, report))
 
 
 def _check_version(document: Mapping[str, Json], report: Report) -> None:
@@ -91,11 +92,12 @@ def _step(item: Json, pointer: str, name: str, reader: ValueReader) -> Step:
     if not isinstance(item, dict):
         report.error("field-type", f"A step is an object, not {json_type(item)}.", pointer, name)
         return Step(name, "")
-    if not item.keys() <= _STEP_FIELD_SET:
+    is_usual = item.keys() == _USUAL_FIELDS
+    if not (is_usual or item.keys() <= _STEP_FIELD_SET):
         report.unknown_fields(item, _STEP_FIELDS, pointer, name)
     tool = read_tool(item, pointer, name, report)
     args = read_args(item.get("args", {}), "args", f"{pointer}/args", name, reader)
-    if len(item) <= 3 and "id" in item and "tool" in item and "args" in item:
+    if is_usual:
         return Step(name, tool, args)
     return Step(
         name,

@@ -40,6 +40,8 @@ _PLAIN = re.compile(
     r"((?:\.[A-Za-z_][A-Za-z0-9_]*|\[(?:\*|0|[1-9][0-9]{0,8})\])*+)\}"
 )
 
+_ONLY = re.compile(_PLAIN.pattern + r"\Z")
+
 _CANONICAL_HELP = "A reference is `${step.path}`, as in `${s0.data[0].id}`; `$${` is the text `${`."
 
 
@@ -151,7 +153,12 @@ def _twice(found: re.Match[str]) -> str:
 
 def _plain(text: str) -> Value | None:
     """Give what a short text says whose every brace is that of a plain reference, else None."""
-    if len(text) > _SHORT or "$$" in text:
+    if len(text) > _SHORT:
+        return None
+    if only := _ONLY.match(text):
+        step, path = only.groups()
+        return Ref(step, _short_path(path))
+    if "$$" in text:
         return None
     pieces = _PLAIN.split(text)
     if len(pieces) != 3 * text.count("{") + 1:
@@ -161,8 +168,7 @@ def _plain(text: str) -> Value | None:
         parts.append(Ref(pieces[at], _short_path(pieces[at + 1])))
         if pieces[at + 2]:
             parts.append(pieces[at + 2])
-    only = parts[0]
-    return only if len(parts) == 1 and isinstance(only, Ref) else Template(tuple(parts))
+    return Template(tuple(parts))
 
 
 def _only_reference(text: str, head: Head) -> Ref | None:

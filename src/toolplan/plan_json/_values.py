@@ -57,6 +57,20 @@ class ValueReader(NamedTuple):
             case _:
                 return Literal(value)
 
+    def member(self, value: Json, around: str, key: str, step: str | None) -> Value:
+        """Give `value`, which stands under `key` of the object at `around`."""
+        if isinstance(value, str):
+            if OPENING not in value:
+                return Literal(value)
+            parsed = self.parse_text(value)
+            if not parsed.problems:  # nearly always; a pointer is made only where it is told
+                return parsed.value
+        elif not isinstance(value, _NESTED):
+            return Literal(value)
+        elif isinstance(value, list) and all(map(is_plain, value)):
+            return Literal(list(value))
+        return self.read(value, f"{around}/{escape_pointer(key)}", step)
+
     def _text(self, text: str, pointer: str, step: str | None) -> Value:
         parsed = self.parse_text(text)
         for problem in parsed.problems:
@@ -98,7 +112,7 @@ def check_depth(document: Json, most: int, report: Report) -> bool:
             inner
             for outer in level
             for inner in (outer.values() if isinstance(outer, dict) else _items(outer))
-            if isinstance(inner, _NESTED)
+            if not isinstance(inner, str) and isinstance(inner, _NESTED)  # text is most of it
         ]
         if not level:
             return True

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from toolplan.planners import words
 from toolplan.planners.catalogue import SQL_TOOL, Attribute, Catalogue, ColumnOf, Kind
 from toolplan.planners.chainer import Chainer
-from toolplan.planners.conditions import Among, Condition, identifier, qualified, sql
+from toolplan.planners.conditions import (
+    Among,
+    Condition,
+    identifier,
+    literal,
+    qualified,
+    sql,
+)
 from toolplan.planners.connections import column_of, join_columns, shown
 from toolplan.planners.drafts import Source
 from toolplan.planners.linker import Filter, Linker, Where
@@ -15,6 +24,7 @@ from toolplan.planners.mentions import Mention
 from toolplan.planners.requests import (
     ByColumn,
     ByPeriod,
+    BySpans,
     Computation,
     Count,
     Distinct,
@@ -26,7 +36,10 @@ from toolplan.planners.requests import (
     Rate,
     Statistic,
 )
+from toolplan.planners.schemas import Shape
 from toolplan.planners.selection import columns_read, computing
+from toolplan.planners.spans import case, covering, inside, spans_of
+from toolplan.planners.words import UNITS
 
 _PREFIXES = {
     "avg": "average",
@@ -46,10 +59,14 @@ class _Statement:
     groups: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
     joins: list[str] = field(default_factory=list[str])
     where: list[str] = field(default_factory=list[str])
+    order: list[str] = field(default_factory=list[str])
+    """what groups are ordered by, where it is not their figure"""
+    keys: list[str] = field(default_factory=list[str])
+    """expressions that groups are told apart and ordered by, and that nobody wants to see"""
     used: set[str] = field(default_factory=set[str])
 
     def column(self, name: str, table: str | None = None) -> str:
-        """Give the quoted name of a column, with its table only where there are several."""
+        """Give the name of a column, with its table only where there are several."""
         self.used.add(name)
         return qualified(name, (table or self.table) if len(self.tables) > 1 else "")
 
@@ -68,6 +85,7 @@ class Aggregates:
         having = self._having(computation, frame)
         if isinstance(computation.measure, Count) and computation.descending is False:
             having = self._counted(frame)
+        self._set_side_by_side(computation, frame)
         built = self._chainer.built(frame, conditions_for_alternatives=True)
         if not self._catalogue.computes:
             self._leave(computation.mentions, "computing needs the tool `sql` (the extra `sql`)")
@@ -96,6 +114,16 @@ class Aggregates:
         draft = self._chainer.draft
         arguments = computing(text, statement.tables, statement.used, draft.words(said))
         draft.add(_name(computation), SQL_TOOL, arguments)
+
+    def _set_side_by_side(self, computation: Computation, frame: Frame) -> None:
+        """Group by the times that are compared, and ask for the rows of all of them at once."""
+        if not isinstance(computation.measure, Rate | Statistic | Count):
+            return
+        for at, modifier in enumerate(frame.modifiers):
+            if modifier.alternatives and (spans := spans_of(modifier)):
+                frame.modifiers[at] = covering(modifier, spans)
+                computation.groups.append(BySpans(spans))
+                return
 
     def _having(self, computation: Computation, frame: Frame) -> Condition | None:
         """Give the condition whose share is asked for, and take it away from the rows."""
@@ -204,11 +232,23 @@ class Aggregates:
                     self._leave([said], f"{kind.plural} have no date")
                     return
                 part = period or "day"
+                if period == "weekday":
+                    self._weekdays(statement, statement.column(moment.column))
+                    return
                 if period is None:
                     self._chainer.draft.note(f"{said.text} = for each day")
                 column = statement.column(moment.column)
                 expression = f"CAST(date_trunc('{part}', {column}) AS DATE)"
                 statement.groups.append((expression, part))
+            case BySpans(spans):
+                moment = kind.moment
+                if moment is None or moment.column is None:
+                    return
+                column = statement.column(moment.column)
+                statement.groups.append((case(column, spans), "period"))
+                statement.order = [f"min({column})"]
+                if only := inside(column, spans):
+                    statement.where.append(only)
             case ByColumn():
                 own = self._own(kind, group)
                 if own is not None:
@@ -220,6 +260,10 @@ class Aggregates:
                     self._leave([group.said], f"{kind.plural} cannot be grouped by that")
                     return
                 self._add_group(statement, other, column)
+
+    def _weekdays(self, statement: _Statement, column: str) -> None:
+        statement.groups.append((f"dayname(CAST({column} AS DATE))", "weekday"))
+        statement.keys.append(f"isodow(CAST({column} AS DATE))")
 
     def _add_group(self, statement: _Statement, kind: Kind, column: str) -> None:
         shape = kind.attributes[column].shape if column in kind.attributes else None
@@ -252,7 +296,9 @@ class Aggregates:
                 if not columns:
                     return None
                 if computation.single:
-                    return f'SELECT count(DISTINCT {columns}) AS "count" {source}{where}'
+                    name = "_".join(words.plural(label) for _, label in statement.groups)
+                    counted = f"count(DISTINCT {columns}) AS {identifier(name)}"
+                    return f"SELECT {counted} {source}{where}"
                 return f"SELECT DISTINCT {columns} {source}{where} ORDER BY {columns}"
             case _:
                 return _grouped(statement, computation, expression, name, source + where) + (
@@ -267,20 +313,36 @@ class Aggregates:
                 if having is None:
                     return None
                 condition = self._condition(statement, having)
+                self._leave_undecided(statement, having)
                 return f"avg(CASE WHEN {condition} THEN 1.0 ELSE 0.0 END)", "rate"
             case Statistic(function, columns):
                 column = _column(self._catalogue, kind, columns)
                 if column is None:
                     return None
                 name = f"{_PREFIXES[function]}_{column}"
-                return f"{function}({statement.column(column)})", name
+                expression = f"{function}({statement.column(column)})"
+                if measure.unit is not None:
+                    name = re.sub(r"\W+", "_", f"{_PREFIXES[function]}_{measure.unit}")
+                    return _in_unit(expression, kind.attributes[column].shape, measure.unit), name
+                return expression, name
             case Listed(columns):
-                column = _column(self._catalogue, kind, columns)
+                moment = kind.moment.column if kind.moment is not None and not columns else None
+                column = moment or _column(self._catalogue, kind, columns)
                 return None if column is None else (statement.column(column), column)
             case _ if having is not None:
-                return f"count(*) FILTER (WHERE {self._condition(statement, having)})", "count"
+                only = self._condition(statement, having)
+                return f"count(*) FILTER (WHERE {only})", kind.plural
             case _:
-                return "count(*)", "count"
+                return "count(*)", kind.plural
+
+    def _leave_undecided(self, statement: _Statement, having: Condition) -> None:
+        """Keep rows out of a share that are neither: a result that is not there yet is no no."""
+        match having:
+            case Among(column=column, values=[bool()], nullable=True):
+                statement.where.append(f"{statement.column(column)} IS NOT NULL")
+                self._chainer.draft.note(f"the share is of those for which '{column}' is known")
+            case _:
+                pass
 
     def _leave(self, mentions: Sequence[Mention], reason: str | None) -> None:
         self._chainer.unexplained.extend(mentions)
@@ -299,18 +361,36 @@ def _grouped(
         column if column.endswith(identifier(label)) else f"{column} AS {identifier(label)}"
         for column, label in statement.groups
     ]
-    expressions = [column for column, _ in statement.groups]
+    expressions = [*(_key(statement, *group) for group in statement.groups), *statement.keys]
     by_period = any(isinstance(group, ByPeriod) for group in computation.groups)
     labels = [identifier(label) for _, label in statement.groups]
-    if computation.descending is None and by_period:
-        order = labels
+    if computation.descending is None and statement.order:
+        order = statement.order
+    elif computation.descending is None and by_period:
+        order = statement.keys or labels
     else:
         direction = "ASC" if computation.descending is False else "DESC"
-        order = [f"{identifier(name)} {direction}", *expressions]
+        shown = expressions[: len(statement.groups)]
+        order = [f"{identifier(name)} {direction}", *shown]
+    least = computation.least
+    having = f" HAVING {expression} {least.operator} {literal(least.value)}" if least else ""
     return (
         f"SELECT {', '.join([*columns, measure])} {source}"
-        f" GROUP BY {', '.join(expressions)} ORDER BY {', '.join(order)}"
+        f" GROUP BY {', '.join(expressions)}{having} ORDER BY {', '.join(order)}"
     )
+
+
+def _in_unit(expression: str, shape: Shape, unit: str) -> str:
+    """Give `expression` in the unit that was asked for."""
+    factor = UNITS[words.key(unit)][1] / UNITS[words.key(shape.unit or "")][1]
+    whole = int(factor) if factor == int(factor) else factor
+    return expression if factor == 1 else f"{expression} / {literal(whole)}"
+
+
+def _key(statement: _Statement, column: str, label: str) -> str:
+    """Give what to group by: a computed column goes by its label, where nothing else has it."""
+    taken = any(label in source.columns for source in statement.tables.values())
+    return identifier(label) if column.endswith((")", " END")) and not taken else column
 
 
 def base_entities(catalogue: Catalogue, computation: Computation) -> list[str]:

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from toolplan.planners.mentions import Mention, Number
+from toolplan.planners.phrases import Sort
 from toolplan.planners.requests import Cut, Operator
-from toolplan.planners.words import Sort
 
+_STRICT: Final = frozenset(
+    """
+    over|more than|above|greater than|exceeding|exceed|larger than|bigger than|heavier than|>
+    |higher than|in excess of|longer than|beyond|under|less than|below|fewer than|smaller than
+    |lighter than|<|lower than|shorter than
+    """.replace("\n    ", "").split("|")
+)
 CUTS = (Sort.LATEST, Sort.OLDEST, Sort.FIRST, Sort.TOP, Sort.LIMIT)
 
 
@@ -38,7 +45,9 @@ def bound_at(mentions: Sequence[Mention], at: int) -> Bound | None:
     if mention.does(Sort.BETWEEN):
         return _between(mentions, at, first)
     operator: Operator = ">=" if mention.does(Sort.ABOVE) else "<="
-    return Bound(first, operator, None, (mention,), at + 1)
+    if mention.does(Sort.EXACTLY):
+        operator = "="
+    return _with_share(mentions, Bound(first, operator, None, (mention,), at + 1))
 
 
 def bound_from_number(mentions: Sequence[Mention], at: int) -> Bound | None:
@@ -52,7 +61,30 @@ def bound_from_number(mentions: Sequence[Mention], at: int) -> Bound | None:
     if not isinstance(number.what, Number) or number.what.unit is None:
         return None
     operator: Operator = ">=" if following.does(Sort.ABOVE) else "<="
-    return Bound(number, operator, None, (following,), at + 1)
+    return _with_share(mentions, Bound(number, operator, None, (following,), at + 1))
+
+
+def share_at(mentions: Sequence[Mention], at: int) -> Bound | None:
+    """Read "90% full" with its number at `at`: the words for what is full are part of it."""
+    bound = Bound(mentions[at], "=", None, (), at)
+    found = _with_share(mentions, bound)
+    return found if found is not bound else None
+
+
+def _with_share(mentions: Sequence[Mention], bound: Bound) -> Bound:
+    """Take "full", "of capacity" behind a percentage into the bound."""
+    what = bound.number.what
+    following = mentions[bound.last + 1] if bound.last + 1 < len(mentions) else None
+    if not isinstance(what, Number) or what.unit not in ("%", "percent") or following is None:
+        return bound
+    if not following.does(Sort.FULL):
+        return bound
+    return bound._replace(said=(*bound.said, following), last=bound.last + 1)
+
+
+def strictly(mention: Mention) -> bool:
+    """Whether the words of a bound leave the number itself out: "more than", "below"."""
+    return " ".join(mention.text.casefold().split()) in _STRICT
 
 
 def cut_at(mentions: Sequence[Mention], at: int) -> FoundCut | None:

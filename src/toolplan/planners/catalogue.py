@@ -152,7 +152,13 @@ class CueOf(NamedTuple):
     phrase: str
 
 
-Reading = Noun | ValueOf | ColumnOf | ReportOf | CueOf
+class DeedOf(NamedTuple):
+    """The word is a verb from which, or from which's noun, a word for a kind of thing is made."""
+
+    entity: str
+
+
+Reading = Noun | ValueOf | ColumnOf | ReportOf | CueOf | DeedOf
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,13 +166,15 @@ class Catalogue:
     """All that a planner knows of a toolbox.
 
     `lexicon` maps phrases, as keys of words, to all that they may mean; `longest` is the length of
-    its longest phrase. `stems` maps stems of values to the values.
+    its longest phrase. `stems` maps stems of values to the values, `deeds` those of nouns to kinds
+    of things.
     """
 
     kinds: Mapping[str, Kind]
     cards: Mapping[str, ToolCard]
     lexicon: Mapping[tuple[str, ...], tuple[Reading, ...]]
     stems: Mapping[str, tuple[ValueOf, ...]]
+    deeds: Mapping[str, DeedOf]
     longest: int
     computes: bool
 

@@ -12,7 +12,7 @@ from itertools import product
 
 from toolplan.path import Json
 from toolplan.plan import Literal, Ref, array
-from toolplan.planners import words
+from toolplan.planners import phrases
 from toolplan.planners.catalogue import SQL_TOOL, Catalogue, Kind, ToolCard, Verb
 from toolplan.planners.conditions import Condition, Unlinked
 from toolplan.planners.connections import Connection, between, connect, shared_columns, shown
@@ -22,7 +22,7 @@ from toolplan.planners.mentions import Mention
 from toolplan.planners.requests import Cut, Frame, Link, Modifier
 from toolplan.planners.selection import Selection, selection_arguments
 
-_HELD = words.HOLDING | {"with", "carrying"}
+_HELD = phrases.HOLDING | {"with", "carrying"}
 _TIES = frozenset({None, "of", "from", "in", "for", "on", "at"})
 
 

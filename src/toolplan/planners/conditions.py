@@ -1,12 +1,14 @@
-"""Conditions on rows, and how SQL says them. Names and values are always quoted here, by us."""
+"""Conditions on rows, and how SQL says them. Names and values are quoted here, and nowhere else."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from datetime import date
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from toolplan.path import Json
+from toolplan.planners.words import word_set
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,15 +57,56 @@ class Unlinked:
     its: str
 
 
-Condition: TypeAlias = Compared | Among | Contains | Within | Unlinked
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """A column without a value, or with one where `wanted` is False."""
+
+    column: str
+    wanted: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """A column compared with a share of another one; `operator` is SQL's."""
+
+    column: str
+    whole: str
+    operator: str
+    share: float
+
+
+Condition: TypeAlias = Compared | Among | Contains | Within | Unlinked | Missing | Share
+
+
+# what may not stand bare as a name, in the engine that computes: DuckDB's own list
+_RESERVED: Final = word_set(
+    """
+    all analyse analyze and any array as asc asymmetric both case cast check collate column
+    constraint create default deferrable desc describe distinct do else end except false fetch for
+    foreign from group having in initially intersect into lambda lateral leading limit not null
+    offset on only or order pivot pivot_longer pivot_wider placing primary qualify references
+    returning select show some summarize symmetric table then to trailing true union unique unpivot
+    using variadic when where window with
+    anti asof at authorization between bigint binary bit boolean by char character coalesce
+    collation columns concurrently cross dec decimal exists extract float freeze full generated glob
+    grouping grouping_id ilike inner inout int integer interval is isnull join left like map
+    national natural nchar none notnull nullif numeric out outer overlaps overlay position
+    positional precision real right row semi setof similar smallint struct substring tablesample
+    time timestamp treat trim try_cast tuple unpack values varchar verbose xmlattributes xmlconcat
+    xmlelement xmlexists xmlforest xmlnamespaces xmlparse xmlpi xmlroot xmlserialize xmltable
+    """
+)
+_PLAIN: Final = re.compile(r"[a-z_][a-z0-9_]*")
 
 
 def identifier(name: str) -> str:
-    """Give `name` as a quoted SQL identifier.
+    """Give `name` as an SQL identifier, quoted only where it must be: people read it.
 
-    >>> print(identifier("loan date"))
-    "loan date"
+    >>> print(identifier("loan_date"), identifier("Loan date"), identifier("order"))
+    loan_date "Loan date" "order"
     """
+    if _PLAIN.fullmatch(name) and name not in _RESERVED:
+        return name
     return '"' + name.replace('"', '""') + '"'
 
 
@@ -102,6 +145,10 @@ def sql(condition: Condition, table: str = "") -> str:
             inner = identifier(its)
             rows = ["SELECT", inner, "FROM", identifier(other), "WHERE", inner, "IS NOT NULL"]
             return f"{column} NOT IN ({' '.join(rows)})"
+        case Missing(wanted=wanted):
+            return f"{column} IS NULL" if wanted else f"{column} IS NOT NULL"
+        case Share(whole=whole, operator=operator, share=share):
+            return f"{column} {operator} {literal(share)} * {qualified(whole, table)}"
         case Within(low=low, high=high):
             bounds = [f"{column} >= {literal(low)}"] if low is not None else []
             if isinstance(high, date):
@@ -113,12 +160,17 @@ def sql(condition: Condition, table: str = "") -> str:
 
 
 def qualified(column: str, table: str = "") -> str:
-    """Give the quoted name of `column`, with its table's before it where one is given."""
+    """Give the name of `column`, with its table's before it where one is given."""
     return f"{identifier(table)}.{identifier(column)}" if table else identifier(column)
 
 
 def _among(condition: Among, column: str) -> str:
     values = [literal(value) for value in condition.values]
+    match condition.values:
+        case [bool(value)]:
+            return _decided(condition, column, value)
+        case _:
+            pass
     if len(values) == 1:
         if condition.wanted:
             return f"{column} = {values[0]}"
@@ -131,3 +183,10 @@ def _among(condition: Among, column: str) -> str:
     if condition.nullable:
         return f"({column} IS NULL OR {column} NOT IN ({listed}))"
     return f"{column} NOT IN ({listed})"
+
+
+def _decided(condition: Among, column: str, value: bool) -> str:
+    """Say that a boolean has `value`, or not: an unknown one has neither."""
+    if not condition.wanted and condition.nullable:
+        return f"{column} IS NOT {literal(value)}"
+    return column if value is condition.wanted else f"NOT {column}"

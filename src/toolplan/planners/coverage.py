@@ -9,9 +9,11 @@ from toolplan.diagnostics import near
 from toolplan.path import Json
 from toolplan.planners._base import Clarification, Refusal
 from toolplan.planners.catalogue import Catalogue, Verb
-from toolplan.planners.mentions import Code, Mention, Name, Unknown
+from toolplan.planners.mentions import Code, Mention, Name, Order, Unknown
 from toolplan.planners.outcome import Outcome
-from toolplan.planners.words import Sort
+from toolplan.planners.phrases import Sort
+from toolplan.planners.verbs import DESTROYING, Deed
+from toolplan.planners.words import key
 
 _MOST_OPTIONS: Final = 6
 
@@ -21,7 +23,7 @@ def refused_deletion(mentions: Sequence[Mention], catalogue: Catalogue) -> Refus
     if any(card.verb is Verb.DELETE for card in catalogue.cards.values()):
         return None
     for at, mention in enumerate(mentions):
-        if not mention.does(Sort.DELETE) or mention.readings:
+        if not _destroys(mention):
             continue
         before = [m for m in mentions[max(at - 2, 0) : at] if not m.does(Sort.FILLER)]
         if before and before[-1].does(Sort.NOT, Sort.WITHOUT):
@@ -30,15 +32,28 @@ def refused_deletion(mentions: Sequence[Mention], catalogue: Catalogue) -> Refus
     return None
 
 
+def _destroys(mention: Mention) -> bool:
+    match mention.what:
+        case Order(deed=Deed.DESTROY, known=known):
+            return not known
+        case Unknown(text):
+            return key(text) in DESTROYING
+        case _:
+            return mention.does(Sort.DELETE) and not mention.readings
+
+
 def clarification(found: Outcome, catalogue: Catalogue, partial: Json) -> Clarification:
     """Ask about what stands in the way of the plan `found`; `partial` is what was understood."""
     left = sorted(set(found.unexplained), key=lambda mention: mention.first)
     # what only hangs on an unknown word is not itself unknown
-    unknown = [m for m in left if isinstance(m.what, Unknown | Name | Code)] or left
+    unknown = [m for m in left if isinstance(m.what, Unknown | Name | Code | Order)] or left
     unexplained = tuple(dict.fromkeys(mention.text for mention in unknown))
     parts: list[str] = []
-    if unexplained:
-        parts.append(f"What does {_listed(unexplained)} mean here?")
+    ordered = dict.fromkeys(m.text for m in unknown if isinstance(m.what, Order))
+    if ordered:
+        parts.append(f"No tool that I can plan with does what {_listed(ordered)} asks for.")
+    if asked := [text for text in unexplained if text not in ordered]:
+        parts.append(f"What does {_listed(asked)} mean here?")
     if found.missing:
         parts.append(f"Please also give {_listed(found.missing)}.")
     parts.extend(f"{reason[:1].upper()}{reason[1:]}." for reason in found.reasons)

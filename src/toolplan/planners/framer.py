@@ -9,13 +9,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from toolplan.planners import words
-from toolplan.planners.amounts import CUTS, Bound, bound_at, bound_from_number, cut_at
-from toolplan.planners.frames import VERBS, Frames
+from toolplan.planners import phrases, words
+from toolplan.planners.amounts import CUTS, Bound, bound_at, bound_from_number, cut_at, share_at
+from toolplan.planners.frames import VERBS
 from toolplan.planners.mentions import Code, Mention, Number, Time
 from toolplan.planners.noun_phrase import is_singular
+from toolplan.planners.phrases import Sort
+from toolplan.planners.relations import Relations
 from toolplan.planners.requests import Cut, Frame, Link, Modifier, Request
-from toolplan.planners.words import Sort, key
+from toolplan.planners.words import key
 
 _BENIGN = (
     Sort.FILLER,
@@ -28,7 +30,7 @@ _BEFORE_COLUMNS = frozenset({"with", "of", "in", "at", "by", "for", "on"})
 _SEARCHES = frozenset({"check", "search", "examine", "analyze", "review", "investigate"})
 
 
-class Framer(Frames):
+class Framer(Relations):
     """Reads one row of mentions. `implied` is the kind of thing where no noun says it."""
 
     def read(self) -> Request:
@@ -45,14 +47,18 @@ class Framer(Frames):
                 self._modify(mention)
             case Number():
                 self._number(mention)
-            case _ if self._at == 0 and words.fold(mention.text) in words.ASKING:
+            case _ if self._at == 0 and words.fold(mention.text) in phrases.ASKING:
                 self._request.asked.append(mention)
             case _ if mention.nouns and self._orders(mention):
                 self._leave(mention)
+            case _ if mention.nouns and self._measures_here(mention):
+                self._name_column(mention)
             case _ if mention.nouns and not self._is_value_here(mention):
                 self._noun(mention)
             case _ if mention.is_value and self._is_value_here(mention):
                 self._modify(mention)
+            case _ if mention.deeds and self._cue is None:
+                self._take_deed(mention)
             case _ if mention.columns and not self._is_only_a_word(mention):
                 self._name_column(mention)
             case _:
@@ -71,6 +77,16 @@ class Framer(Frames):
             return ahead is not None or self._column is not None
         return True
 
+    def _measures_here(self, mention: Mention) -> bool:
+        """Whether `mention`, which may also be a noun, names a number of the thing before it."""
+        owners = {c.entity for c in mention.columns if self._catalogue.attribute(c).shape.is_number}
+        if not owners or not is_singular(mention) or self._before:
+            return False
+        if self._boundary:  # "the length and height of …"
+            named = {c.entity for asked in self._request.asked[-1:] for c in asked.columns}
+            return not named.isdisjoint(owners)
+        return self._current is not None and self._current.entity in owners
+
     def _is_only_a_word(self, mention: Mention) -> bool:
         # a column's name may also be a word that needs no explaining: "the result", "the record"
         return mention.does(Sort.DETAIL, Sort.FILLER) and self._value_follows() is None
@@ -78,7 +94,7 @@ class Framer(Frames):
     def _orders(self, mention: Mention) -> bool:
         """Whether `mention` orders something that nothing here is known to do."""
         folded = words.fold(mention.text)
-        if not self._boundary or self._asked_by_verb or folded not in words.IMPERATIVES:
+        if not self._boundary or self._asked_by_verb or folded not in phrases.IMPERATIVES:
             return False
         if mention.does(Sort.FILLER):
             return False
@@ -91,24 +107,22 @@ class Framer(Frames):
         if self._orders(mention):
             self._leave(mention)
             return
-        if words.fold(mention.text.split()[0]) in words.AUXILIARIES:
+        if words.fold(mention.text.split()[0]) in phrases.AUXILIARIES:
             self._asked_by_verb = True
         self._climb(mention)
-        if mention.does(Sort.STOP, Sort.COMMA, Sort.AND, Sort.OR):
+        if mention.does(Sort.STOP, Sort.COMMA, Sort.AND, Sort.OR, Sort.THEN):
             self._separate(mention)
-        elif mention.does(Sort.THEN):
-            self._separate(mention)
-            self._then = mention
+            self._then = mention if mention.does(Sort.THEN) else self._then
         elif mention.does(Sort.THEIR):
             self._point_back(mention)
         elif mention.does(Sort.NOT, Sort.WITHOUT):
             self._negate(mention)
         elif (mention.does(*CUTS) and (self._take_cut(mention) or self._comes_first(mention))) or (
-            mention.does(Sort.ABOVE, Sort.BELOW, Sort.BETWEEN) and self._bound()
+            mention.does(Sort.ABOVE, Sort.BELOW, Sort.BETWEEN, Sort.EXACTLY) and self._bound()
         ):
             pass
         elif mention.does(Sort.EACH):
-            self._each = mention
+            self._take_each(mention)
         elif mention.does(*VERBS) and not self._is_asked(mention):
             self._verb = mention if mention.does(Sort.LINK, Sort.HAVE) else self._verb
             self._cue = mention if mention.cue else self._cue
@@ -119,11 +133,18 @@ class Framer(Frames):
         else:
             self._leave(mention)
 
+    def _take_each(self, mention: Mention) -> None:
+        """Keep "for each", and an "each" that points back; else it only says "all"."""
+        plain = words.fold(mention.text) in ("each", "every")
+        spoken = self._current is not None and self._current.noun is not None
+        if not plain or self._cue is not None or spoken:
+            self._each = mention
+
     def _climb(self, mention: Mention) -> None:
         """Return to the thing asked for where its verb comes: "which a of b were …"."""
         if mention.does(Sort.RELATIVE):
             self._relative = True
-        finite = words.fold(mention.text.split()[0]) in words.FINITE
+        finite = words.fold(mention.text.split()[0]) in phrases.FINITE
         closes = self._asked_by_verb and mention.does(Sort.LINK)  # "which a did b receive …"
         if not (finite or closes) or mention.does(Sort.RELATIVE):
             return
@@ -172,8 +193,9 @@ class Framer(Frames):
         self._asked_by_verb = False
 
     def _release_cue(self) -> None:
-        if self._cue is not None and not self._cue.does(*VERBS, Sort.READ):
-            self._leave(self._cue)
+        cue = self._cue
+        if cue is not None and not cue.does(*VERBS, Sort.READ) and not self._closes_relation(cue):
+            self._leave(cue)
         self._cue = None
 
     def _negate(self, mention: Mention) -> None:
@@ -225,6 +247,13 @@ class Framer(Frames):
 
     def _modify(self, mention: Mention) -> None:
         ahead = self._phrases.noun_from(self._at, self._current)
+        if ahead is None and (entity := self._stands_for_itself(mention)) is not None:
+            self._current = self._add(Frame(entity, None, [Modifier(mention)]))
+            self._forget_place()
+            return
+        if ahead is None and (entity := self._tells_other(mention)) is not None:
+            self._modify_other(mention, entity)
+            return
         negation = self._take_negation(adjacent_only=ahead is not None)
         goes_before = ahead is not None and self._column is None
         cue = None if goes_before else self._cue
@@ -234,7 +263,9 @@ class Framer(Frames):
             column=self._column,
             negated=negation is not None,
             before=goes_before,
-            evidence=tuple(m for m in (cue, self._column, negation) if m is not None),
+            evidence=tuple(
+                m for m in (cue, self._column, negation, self._verb_before()) if m is not None
+            ),
         )
         self._column = None
         if not goes_before:
@@ -242,12 +273,17 @@ class Framer(Frames):
         target = self._target(goes_before)
         self._attach(target, modifier)
 
+    def _verb_before(self) -> Mention | None:
+        """Give the verb right before this place: "found since Monday" says when it was found."""
+        before = self._all[self._at - 1] if self._at > 0 else None
+        return before if before is not None and before is self._verb else None
+
     def _cue_text(self) -> str | None:
         """Give the words before a value; a verb that says what is held is such a word too."""
         if self._cue is not None:
             return self._cue.cue
         held = words.fold(self._verb.text) if self._verb is not None else ""
-        return held if held in words.HOLDING and self._column is None else None
+        return held if held in phrases.HOLDING and self._column is None else None
 
     def _target(self, goes_before: bool) -> list[Modifier]:
         if goes_before:
@@ -286,7 +322,7 @@ class Framer(Frames):
         return modifier.cue is None and not self._phrases.alike(last, modifier)
 
     def _number(self, mention: Mention) -> None:
-        bound = bound_from_number(self._all, self._at)
+        bound = bound_from_number(self._all, self._at) or share_at(self._all, self._at)
         ahead = self._phrases.noun_from(self._at + 1, None)
         match mention.what:
             case Number() if bound is not None:
@@ -353,7 +389,7 @@ class Framer(Frames):
             target = self._before if self._before else self._target(False)
             target[-1] = replace(last, evidence=(*last.evidence, mention))
             return
-        if self._measures(last, mention):
+        if self._measures(last, mention) or self._misses(mention):
             return
         self._drop_column()
         self._column = mention
@@ -370,6 +406,18 @@ class Framer(Frames):
         evidence = (*last.evidence, column, *behind)
         self._current.modifiers[-1] = replace(last, column=column, evidence=evidence)
         self._cue = None
+        return True
+
+    def _misses(self, column: Mention) -> bool:
+        """Take "without a sender": no value of that column is there."""
+        negation = self._negation
+        if negation is None or not negation.does(Sort.WITHOUT) or self._current is None:
+            return False
+        between = [m for m in self._all if negation.end <= m.first < column.first]
+        if self._value_follows() is not None or any(not m.does(Sort.FILLER) for m in between):
+            return False
+        self._negation = self._cue = None
+        self._current.modifiers.append(Modifier(column, negated=True, evidence=(negation,)))
         return True
 
     def _drop_column(self) -> None:

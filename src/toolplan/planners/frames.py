@@ -7,8 +7,8 @@ from collections.abc import Collection, Sequence
 from toolplan.planners.catalogue import Catalogue
 from toolplan.planners.mentions import Code, Mention
 from toolplan.planners.noun_phrase import NounPhrases, asks_for_details
+from toolplan.planners.phrases import Sort
 from toolplan.planners.requests import Cut, Frame, Link, Modifier, Request
-from toolplan.planners.words import Sort
 
 VERBS = (Sort.LINK, Sort.HAVE, Sort.BE, Sort.RELATIVE)
 
@@ -79,7 +79,10 @@ class Frames:
         current = self._current
         pointer = self._their or self._each
         said = tuple(m for m in (self._cue, pointer) if m is not None)
-        if current is not None and current is not earlier and self._cue is not None:
+        again = current is not None and any(link.to is earlier for link in current.links)
+        if again and self._negation is None:
+            pass  # "then the copies of these books": that was known
+        elif current is not None and current is not earlier and self._cue is not None:
             if current.links or self._negation is not None:
                 self._request.unexplained.extend(said)
             current.links.append(Link(earlier, self._cue.cue, False, True, said))
@@ -137,7 +140,8 @@ class Frames:
     def _ties(self, negation: Mention | None) -> bool:
         """Whether a word here ties the noun to the thing before it."""
         asked = self._asked_by_verb and not self._boundary
-        tied = self._cue is not None or self._verb is not None or negation is not None or asked
+        verb = self._verb is not None or self._relative
+        tied = self._cue is not None or verb or negation is not None or asked
         return tied and not (self._boundary and self._cue is None)
 
     def _searches_in(self, current: Frame, cue: str | None) -> bool:
@@ -151,8 +155,7 @@ class Frames:
     def _possesses(self, current: Frame) -> bool:
         """Whether the noun follows an identity directly: "loan L1's copies"."""
         return (
-            current.noun is not None
-            and not self._boundary
+            not self._boundary
             and self._cue is None
             and self._verb is None
             and any(isinstance(m.mention.what, Code) for m in current.modifiers)

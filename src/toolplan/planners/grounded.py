@@ -15,7 +15,7 @@ from toolplan.planners._base import Attempt, Clarification, Draft, Proposal, Que
 from toolplan.planners.catalogue import Catalogue
 from toolplan.planners.coverage import clarification, refused_deletion
 from toolplan.planners.lexicon import compile_catalogue
-from toolplan.planners.mentions import Unknown
+from toolplan.planners.mentions import Order, Unknown
 from toolplan.planners.outcome import Outcome, outcome
 from toolplan.planners.reader import Reader
 from toolplan.planners.temporal import Weeks, find_bad_dates
@@ -67,14 +67,14 @@ class GroundedPlanner:
         for mentions in reader.readings():
             if refusal := refused_deletion(mentions, catalogue):
                 return refusal
-            found = outcome(text, mentions, catalogue)
+            found = outcome(text, mentions, catalogue, today)
             if found.refusal is not None:
                 return Refusal(found.refusal)
             if found.complete:
                 return Draft(self._text(question, found))
             if best is None or found.cost < best.cost:
                 best = found
-            if any(isinstance(mention.what, Unknown) for mention in found.unexplained):
+            if any(isinstance(mention.what, Unknown | Order) for mention in found.unexplained):
                 break  # no other reading would know that word
         if best is None:
             return Clarification("What would you like to know?")

@@ -13,6 +13,7 @@ from toolplan.planners.catalogue import (
     Catalogue,
     ColumnOf,
     CueOf,
+    DeedOf,
     Kind,
     Noun,
     Reading,
@@ -28,6 +29,8 @@ from toolplan.tools import Toolbox
 _LEGAL_FORMS: Final = frozenset(
     ["ag", "co", "corp", "ev", "gmbh", "inc", "kg", "llc", "ltd", "plc", "sa", "se"]
 )
+
+_SHORTEST_DEED: Final = 4
 
 # so that "with a" makes known "has a", "containing a"; and "without a" makes known "has no a"
 _WITH: Final = [
@@ -90,6 +93,7 @@ def compile_catalogue(tools: Toolbox) -> Catalogue:
         cards=cards,
         lexicon=frozen,
         stems=_stems(frozen),
+        deeds=_deeds(frozen),
         longest=max(map(len, frozen), default=0),
         computes=SQL_TOOL in tools,
     )
@@ -180,6 +184,16 @@ def _stems(lexicon: dict[tuple[str, ...], tuple[Reading, ...]]) -> dict[str, tup
             if isinstance(reading, ValueOf) and len(phrase) == 1 and _is_plain(phrase[0], reading):
                 found.setdefault(words.stem(phrase[0]), {})[reading] = None
     return {stem: tuple(values) for stem, values in found.items()}
+
+
+def _deeds(lexicon: dict[tuple[str, ...], tuple[Reading, ...]]) -> dict[str, DeedOf]:
+    """Give what the verbs behind nouns speak of: "translate" behind "translation"."""
+    found: dict[str, set[str]] = {}
+    for phrase, readings in lexicon.items():
+        entities = {reading.entity for reading in readings if isinstance(reading, Noun)}
+        if len(phrase) == 1 and len(phrase[0]) > _SHORTEST_DEED:
+            found.setdefault(words.stem(phrase[0]), set()).update(entities)
+    return {s: DeedOf(next(iter(entities))) for s, entities in found.items() if len(entities) == 1}
 
 
 def _is_plain(word: str, reading: ValueOf) -> bool:

@@ -14,48 +14,30 @@ from typing import Final, TypeAlias
 
 from toolplan.path import Json
 from toolplan.planners import words
+from toolplan.planners.amounts import strictly
 from toolplan.planners.catalogue import Attribute, Catalogue, ColumnOf, Kind, ValueOf
-from toolplan.planners.conditions import Among, Compared, Condition, Contains, Within
+from toolplan.planners.conditions import (
+    Among,
+    Compared,
+    Condition,
+    Contains,
+    Missing,
+    Share,
+    Within,
+)
 from toolplan.planners.mentions import Code, Mention, Name, Number, Quoted, Time, What
+from toolplan.planners.phrases import Sort
 from toolplan.planners.requests import Modifier
 from toolplan.planners.schemas import Shape
 
 _LOCATIVE: Final = frozenset(
     ["in", "at", "within", "inside", "from", "of", "for", "located in", "based in", "situated in"]
 )
-_DESCRIBING: Final = frozenset(
-    {"with", "at", "of", "in", "on", "as", "have", "has", "having", "had"}
-)
+_DESCRIBING: Final = frozenset({"with", "at", "of", "in", "on", "have", "has", "having", "had"})
 _NAMING: Final = frozenset(
     {"with", "by", "of", "from", "for", "named", "called", "have", "involving"}
 )
-_STRICT: Final = frozenset(
-    [
-        "over",
-        "more than",
-        "above",
-        "greater than",
-        "exceeding",
-        "exceed",
-        "larger than",
-        "bigger than",
-        "heavier than",
-        ">",
-        "higher than",
-        "in excess of",
-        "longer than",
-        "beyond",
-        "under",
-        "less than",
-        "below",
-        "fewer than",
-        "smaller than",
-        "lighter than",
-        "<",
-        "lower than",
-        "shorter than",
-    ]
-)
+_CAPACITY: Final = "capacity"
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +85,8 @@ class Linker:
                 return self._value(kind, modifier)
             case Name(text) | Quoted(text):
                 return self._text(kind, modifier, text)
+            case _ if modifier.mention.columns:
+                return self._presence(kind, modifier)
             case _:
                 return None
 
@@ -156,6 +140,8 @@ class Linker:
         return Where(attribute, Within(attribute.column, span[0], span[1]))
 
     def _number(self, kind: Kind, modifier: Modifier) -> Binding | None:
+        if (share := self._share(kind, modifier)) is not None:
+            return share
         fitting = [
             (attribute, value)
             for attribute in kind.attributes.values()
@@ -177,9 +163,7 @@ class Linker:
         argument = {"=": attribute.equal, ">=": attribute.minimum, "<=": attribute.maximum}[
             operator
         ]
-        strict = not modifier.negated and any(
-            " ".join(m.text.casefold().split()) in _STRICT for m in modifier.evidence
-        )
+        strict = not modifier.negated and any(strictly(m) for m in modifier.evidence)
         if argument is not None:
             note = _bound_note(modifier, attribute, operator, value) if operator != "=" else None
             return Filter(attribute, ({argument: value},), None, note)
@@ -187,6 +171,39 @@ class Linker:
             return None
         shown = operator.rstrip("=") if strict and operator != "=" else operator
         return Where(attribute, Compared(attribute.column, shown, value))
+
+    def _presence(self, kind: Kind, modifier: Modifier) -> Binding | None:
+        """Say that a column is empty: "without a sender"."""
+        own = [
+            kind.attributes[c.attribute]
+            for c in modifier.mention.columns
+            if c.entity == kind.entity
+        ]
+        if len(own) != 1 or own[0].column is None or not own[0].shape.nullable:
+            return None
+        return Where(own[0], Missing(own[0].column, modifier.negated))
+
+    def _share(self, kind: Kind, modifier: Modifier) -> Binding | None:
+        """Say that something is so full: what it holds, as a share of what it can hold."""
+        what = modifier.mention.what
+        if not isinstance(what, Number) or what.unit not in ("%", "percent"):
+            return None
+        if modifier.column is not None or modifier.upper is not None:
+            return None
+        if not any(m.does(Sort.FULL) for m in modifier.evidence):
+            return None
+        pair = held_and_capacity(kind)
+        if pair is None:
+            return None
+        strict = any(strictly(m) for m in modifier.evidence)
+        operator = (
+            {"=": "=", ">=": ">", "<=": "<"}[modifier.operator] if strict else modifier.operator
+        )
+        if modifier.negated:
+            return None
+        held, capacity = pair
+        condition = Share(held, capacity, operator, round(what.value / 100, 9))
+        return Where(kind.attributes[held], condition, f"full = {held} as a share of {capacity}")
 
     def _range(self, attribute: Attribute, low: float, modifier: Modifier) -> Binding | None:
         high = _converted(modifier.upper.what, attribute) if modifier.upper is not None else None
@@ -318,6 +335,22 @@ class Linker:
             each.entity == attribute.entity and each.attribute == attribute.name
             for each in column.columns
         )
+
+
+def held_and_capacity(kind: Kind) -> tuple[str, str] | None:
+    """Give the columns of what such a thing holds and can hold: the only two of that unit."""
+    numbers = [
+        (attribute.column, attribute.shape)
+        for attribute in kind.attributes.values()
+        if attribute.column is not None and attribute.shape.is_number
+    ]
+    for capacity, shape in numbers:
+        if _CAPACITY not in (words.keys(capacity)[0], *map(words.key, shape.synonyms)):
+            continue
+        same = [name for name, its in numbers if name != capacity and its.unit == shape.unit]
+        if len(same) == 1 and shape.unit is not None:
+            return same[0], capacity
+    return None
 
 
 def attributes_named(catalogue: Catalogue, mention: Mention) -> Iterator[Attribute]:

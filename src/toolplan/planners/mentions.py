@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
-from toolplan.planners.catalogue import ColumnOf, CueOf, Noun, Reading, ReportOf, ValueOf
+from toolplan.planners.catalogue import ColumnOf, CueOf, DeedOf, Noun, Reading, ReportOf, ValueOf
+from toolplan.planners.phrases import Sort
 from toolplan.planners.temporal import TimeMention
-from toolplan.planners.words import Sort, keys
+from toolplan.planners.verbs import Deed
+from toolplan.planners.words import keys
 
 
 class Token(NamedTuple):
@@ -74,7 +76,19 @@ class Unknown:
     text: str
 
 
-What: TypeAlias = Phrase | Time | Number | Code | Quoted | Name | Unknown
+@dataclass(frozen=True, slots=True)
+class Order:
+    """A verb that orders what no tool is known for.
+
+    `known`: nothing but its place tells that it is meant as a verb.
+    """
+
+    text: str
+    deed: Deed
+    known: bool
+
+
+What: TypeAlias = Phrase | Time | Number | Code | Quoted | Name | Unknown | Order
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +124,11 @@ class Mention:
     def values(self) -> tuple[ValueOf, ...]:
         """The values that it may be."""
         return tuple(each for each in self.readings if isinstance(each, ValueOf))
+
+    @property
+    def deeds(self) -> tuple[str, ...]:
+        """The kinds of things that it may be a verb for."""
+        return tuple(each.entity for each in self.readings if isinstance(each, DeedOf))
 
     @property
     def columns(self) -> tuple[ColumnOf, ...]:

@@ -8,8 +8,8 @@ from typing import Final
 from toolplan.planners import words
 from toolplan.planners.catalogue import Catalogue
 from toolplan.planners.mentions import Code, Mention, Number, Time
+from toolplan.planners.phrases import Sort
 from toolplan.planners.requests import Frame, Modifier
-from toolplan.planners.words import Sort
 
 _DETAILS: Final = frozenset({"detail", "info", "information"})
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from datetime import date
 
 from toolplan.planners import words
 from toolplan.planners.aggregates import Aggregates, base_entities
@@ -13,11 +14,11 @@ from toolplan.planners.computing import Computing
 from toolplan.planners.drafts import DraftPlan
 from toolplan.planners.framer import Framer
 from toolplan.planners.linker import Linker
-from toolplan.planners.mentions import Code, Mention, Unknown
+from toolplan.planners.mentions import Code, Mention, Order, Time, Unknown
+from toolplan.planners.phrases import Sort
 from toolplan.planners.reports import report
 from toolplan.planners.requests import Computation, Frame, Request
 from toolplan.planners.sharing import share
-from toolplan.planners.words import Sort
 from toolplan.planners.writes import write, writes
 
 _WHETHER = frozenset(["is", "are", "was", "were", "has", "have", "did", "do", "does"])
@@ -49,16 +50,18 @@ class Outcome:
         return (letters, len(self.reasons) + len(self.missing) + (not self.draft.steps))
 
 
-def outcome(text: str, mentions: Sequence[Mention], catalogue: Catalogue) -> Outcome:
-    """Give what comes of `mentions`, one reading of the question `text`."""
+def outcome(text: str, mentions: Sequence[Mention], catalogue: Catalogue, today: date) -> Outcome:
+    """Give what comes of `mentions`, one reading of the question `text`, asked `today`."""
     found = Outcome(DraftPlan(text))
-    unknown = [m for m in mentions if isinstance(m.what, Unknown)]
+    unknown = [m for m in mentions if isinstance(m.what, Unknown | Order)]
     if writes(mentions):
         written = write(mentions, catalogue, found.draft)
-        found.unexplained, found.missing = written.unexplained, written.missing
+        ordered = (m for m in mentions if isinstance(m.what, Order))
+        found.unexplained, found.missing = [*written.unexplained, *ordered], written.missing
         found.reasons, found.refusal = written.reasons, written.refusal
         return found
-    if not unknown and report(mentions, catalogue, found.draft):
+    ahead = [m for m in mentions if _lies_ahead(m, today)]
+    if not unknown and not ahead and report(mentions, catalogue, found.draft):
         return found
     computing = Computing(mentions, catalogue)
     computation = computing.read()
@@ -76,10 +79,18 @@ def outcome(text: str, mentions: Sequence[Mention], catalogue: Catalogue) -> Out
         for frame in request.frames:
             if not frame.nested:
                 chainer.rows(frame)
-    found.unexplained = [*request.unexplained, *chainer.unexplained]
+    ordered = (m for m in mentions if isinstance(m.what, Order))
+    found.unexplained = [*request.unexplained, *chainer.unexplained, *ordered]
     found.unexplained.extend(m for m in request.asked if not chainer.shows(m))
-    found.reasons = chainer.reasons
+    found.unexplained.extend(ahead)
+    found.reasons = [*chainer.reasons, *(f"{m.text} has not come yet" for m in ahead)]
     return found
+
+
+def _lies_ahead(mention: Mention, today: date) -> bool:
+    """Whether it is a time of which nothing can be recorded yet."""
+    start = mention.what.mention.range.start if isinstance(mention.what, Time) else None
+    return start is not None and start > today
 
 
 def _request(
@@ -113,7 +124,11 @@ def _named_after(rest: Sequence[Mention], catalogue: Catalogue) -> str | None:
         for mention in rest
         for value in mention.values
         if (attribute := catalogue.attribute(value)).equal is not None
-        and ((attribute.shape.kind == "name" and attribute.shape.gazetteer) or _is_plural(mention))
+        and (
+            (attribute.shape.kind == "name" and attribute.shape.gazetteer)
+            or _is_plural(mention)
+            or _is_each(mention, rest)
+        )
         and attribute.shape.kind not in ("place", "person", "organisation")
     }
     if not found:
@@ -126,6 +141,11 @@ def _is_plural(mention: Mention) -> bool:
     """Whether a value is used as a noun: several of what has it."""
     last = mention.text.split()[-1]
     return words.fold(last) != words.key(last) and words.fold(last).endswith("s")
+
+
+def _is_each(mention: Mention, rest: Sequence[Mention]) -> bool:
+    """Whether "each" or "every" stands before it, as before a noun."""
+    return any(m.does(Sort.EACH) and m.end == mention.first for m in rest)
 
 
 def _is_told(computation: Computation) -> bool:

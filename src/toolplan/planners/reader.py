@@ -13,13 +13,14 @@ from functools import cached_property
 from itertools import islice
 from typing import Final
 
-from toolplan.planners import words
-from toolplan.planners.catalogue import Catalogue, ValueOf
+from toolplan.planners import phrases, words
+from toolplan.planners.catalogue import Catalogue, Reading, ValueOf
 from toolplan.planners.mentions import (
     Code,
     Mention,
     Name,
     Number,
+    Order,
     Phrase,
     Quoted,
     Time,
@@ -27,6 +28,7 @@ from toolplan.planners.mentions import (
     Unknown,
     What,
 )
+from toolplan.planners.orders import find_orders
 from toolplan.planners.temporal import TimeMention, Weeks, find_times
 
 _MOST_SHORTER: Final = 2
@@ -64,6 +66,16 @@ class Reader:
         """The tokens, in order."""
         return list(_tokens(self.text))
 
+    @cached_property
+    def orders(self) -> dict[int, Order]:
+        """The verbs that no tool is known for, by the index of their token."""
+        timed = {
+            at
+            for at, token in enumerate(self.tokens)
+            if any(time.start <= token.start < time.end for time in self._times)
+        }
+        return find_orders(self.tokens, self._catalogue, timed)
+
     def readings(self) -> Iterator[tuple[Mention, ...]]:
         """Yield ways to read the question: that of longest phrases first, then others near it."""
         for shorter in range(_MOST_SHORTER + 1):
@@ -96,6 +108,9 @@ class Reader:
             if time.start <= token.start < time.end:
                 yield self._mention(at, self._behind(at, time), Time(time))
                 return
+        if at in self.orders:
+            yield self._mention(at, at + 1, self.orders[at])
+            return
         found = self._phrases(at)
         if found:
             longest = max(found)
@@ -113,11 +128,11 @@ class Reader:
 
     def _phrases(self, at: int) -> dict[int, Phrase]:
         found: dict[int, Phrase] = {}
-        longest = max(self._catalogue.longest, words.LONGEST)
+        longest = max(self._catalogue.longest, phrases.LONGEST)
         gathered: list[str] = []
         for end in range(at, len(self.tokens)):
             token = self.tokens[end]
-            if len(gathered) >= longest or self._is_taken(token, end > at):
+            if len(gathered) >= longest or self._is_taken(token, end > at) or end in self.orders:
                 break
             if gathered and token.key in words.SKIPPED_INSIDE:
                 # "without any x" is "without x", but a phrase may also hold the article itself
@@ -134,7 +149,7 @@ class Reader:
 
     def _note(self, found: dict[int, Phrase], phrase: tuple[str, ...], end: int) -> None:
         readings = self._catalogue.lexicon.get(phrase, ())
-        sorts = words.PHRASES.get(phrase, frozenset())
+        sorts = phrases.PHRASES.get(phrase, frozenset())
         if readings or sorts:
             found[end] = Phrase(readings, sorts)
 
@@ -145,21 +160,29 @@ class Reader:
             return self._mention(at, at + 1, self._quoted(token.text[1:-1].strip()))
         if any(char.isdigit() for char in token.text):
             return self._mention(at, at + 1, Code(token.text))
+        if token.key in words.UNITS and len(token.key) > 1:
+            return self._mention(at, at + 1, Phrase((), frozenset([phrases.Sort.UNIT])))
         if token.text[0].isupper() and token.word > 0:
             return self._name(at)
-        if values := self._asked_verb(at, token):
-            return self._mention(at, at + 1, Phrase(values, frozenset()))
+        if readings := self._verb(at, token):
+            return self._mention(at, at + 1, Phrase(readings, frozenset()))
         return self._mention(at, at + 1, Unknown(token.text))
 
-    def _asked_verb(self, at: int, token: Token) -> tuple[ValueOf, ...]:
-        """Give the values that a verb asks for: "did any fail" asks for the failed ones.
+    def _verb(self, at: int, token: Token) -> tuple[Reading, ...]:
+        """Give what a verb asks for: "did any fail" the failed ones, "lent" what was lent.
 
-        Without "did" or "does" before it, the same verb is an order.
+        Without "did" or "does" before it, its plain form is an order.
         """
         asked = any(earlier.key in ("did", "does") for earlier in self.tokens[:at])
-        if not asked or words.stem(token.text) != token.key:
+        stem = words.stem(token.text)
+        plain = stem == token.key
+        if plain and not asked:
             return ()
-        return self._catalogue.stems.get(token.key, ())
+        if plain and (values := self._catalogue.stems.get(token.key)):
+            return values
+        told = plain or token.key.endswith("ed")
+        deed = self._catalogue.deeds.get(stem)
+        return (deed,) if told and deed is not None else ()
 
     def _quoted(self, text: str) -> What:
         """Read quoted text: a value that is known, or what it says itself."""

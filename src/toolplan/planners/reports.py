@@ -10,8 +10,9 @@ from toolplan.plan import Literal
 from toolplan.planners.catalogue import Catalogue, ToolCard
 from toolplan.planners.drafts import Argument, DraftPlan
 from toolplan.planners.mentions import Code, Mention, Number, Time
+from toolplan.planners.phrases import Sort
 from toolplan.planners.schemas import Shape
-from toolplan.planners.words import UNITS, Sort, key
+from toolplan.planners.words import UNITS, key
 
 _BENIGN = (
     Sort.FILLER, Sort.DETAIL, Sort.WHICH, Sort.READ, Sort.STOP, Sort.COMMA, Sort.BE,

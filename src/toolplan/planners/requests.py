@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from datetime import date
+from typing import Literal, NamedTuple, TypeAlias
 
 from toolplan.planners.catalogue import ColumnOf, ValueOf
 from toolplan.planners.mentions import Mention
@@ -102,10 +103,11 @@ class Count:
 
 @dataclass(frozen=True, slots=True)
 class Statistic:
-    """A statistic of a number: `function` is SQL's name of it."""
+    """A statistic of a number: `function` is SQL's name of it; `unit` the one that is wanted."""
 
     function: str
     columns: tuple[ColumnOf, ...]
+    unit: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +119,7 @@ class Rate:
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """The rows themselves, ordered by a column."""
+    """The rows themselves, ordered by a column, or by when they were where none is given."""
 
     columns: tuple[ColumnOf, ...]
 
@@ -147,7 +149,29 @@ class ByPeriod:
     said: Mention
 
 
-Group: TypeAlias = ByColumn | ByPeriod
+class Span(NamedTuple):
+    """Days from `first` to `last`, both included, under the words that named them."""
+
+    label: str
+    first: date
+    last: date
+
+
+@dataclass(frozen=True, slots=True)
+class BySpans:
+    """Groups of times that are set side by side."""
+
+    spans: tuple[Span, ...]
+
+
+Group: TypeAlias = ByColumn | ByPeriod | BySpans
+
+
+class Least(NamedTuple):
+    """Only groups whose figure compares so with `value`; `operator` is SQL's."""
+
+    operator: str
+    value: float
 
 
 @dataclass(slots=True)
@@ -159,6 +183,7 @@ class Computation:
     descending: bool | None = None
     count: int | None = None
     single: bool = False
+    least: Least | None = None
     mentions: list[Mention] = field(default_factory=list[Mention])
 
 

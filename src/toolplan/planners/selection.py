@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from toolplan.path import Json
 from toolplan.plan import Literal, Value, object_
 from toolplan.planners.catalogue import Kind
-from toolplan.planners.conditions import Condition, Unlinked, identifier, sql
+from toolplan.planners.conditions import Condition, Share, Unlinked, identifier, sql
 from toolplan.planners.drafts import Argument, Source
 from toolplan.planners.requests import Cut
 from toolplan.planners.schemas import Shape
@@ -51,8 +51,11 @@ def columns_read(conditions: Iterable[Condition]) -> list[str]:
     found: list[str] = []
     for condition in conditions:
         found.append(condition.column)
-        if isinstance(condition, Unlinked):
-            found.append(condition.its)
+        match condition:
+            case Unlinked(its=other) | Share(whole=other):
+                found.append(other)
+            case _:
+                pass
     return found
 
 

@@ -11,8 +11,8 @@ from typing import TypeAlias
 
 from toolplan.planners.linker import Linker
 from toolplan.planners.mentions import Mention, Time
+from toolplan.planners.phrases import Sort
 from toolplan.planners.requests import Frame, Link, Modifier
-from toolplan.planners.words import Sort
 
 Accepts: TypeAlias = Callable[[str, Modifier], bool]
 """Whether something can be said of a kind of thing, be it by way of another."""
@@ -49,7 +49,8 @@ def _lift(frames: list[Frame], linker: Linker, unexplained: list[Mention]) -> No
 def _is_ambiguous(link: Link, frame: Frame, modifier: Modifier, linker: Linker) -> bool:
     """Whether a time may be said of both: "boxes with letters from last week"."""
     holds = any(mention.does(Sort.HAVE) for mention in link.mentions)
-    timed = isinstance(modifier.mention.what, Time)
+    done = any(mention.does(Sort.LINK) for mention in modifier.evidence)
+    timed = isinstance(modifier.mention.what, Time) and not done
     return holds and timed and linker.bind(frame.entity, modifier) is not None
 
 

@@ -12,8 +12,8 @@ from toolplan.planners.catalogue import Attribute, Catalogue, Kind, ToolCard, Ve
 from toolplan.planners.drafts import Argument, DraftPlan
 from toolplan.planners.linker import Filter, Linker
 from toolplan.planners.mentions import Code, Mention, Name, Number, Quoted, Time
+from toolplan.planners.phrases import Sort
 from toolplan.planners.requests import Modifier
-from toolplan.planners.words import Sort
 
 _VERBS = {Sort.CREATE: Verb.CREATE, Sort.UPDATE: Verb.UPDATE, Sort.DELETE: Verb.DELETE}
 _BENIGN = (
@@ -188,9 +188,12 @@ class _Assignments:
 
     def _value(self, mention: Mention) -> None:
         cue = self._cue.cue if self._cue is not None else None
+        if cue == "by" and isinstance(mention.what, Number):
+            self.unexplained.append(mention)  # a difference is not a value
+            return
         modifier = Modifier(mention, cue=cue, column=self._column)
         binding = self._linker.bind(self._own.entity, modifier)
-        if binding is None and self._column is not None:
+        if binding is None and (self._column is not None or cue == "as"):
             binding = self._linker.bind(self._own.entity, replace(modifier, cue=None))
         said = tuple(m for m in (self._column, self._cue, mention) if m is not None)
         if isinstance(binding, Filter) and len(binding.choices) == 1:

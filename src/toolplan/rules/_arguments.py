@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from toolplan.diagnostics import Edit, Fix
 from toolplan.path import Json, Path, Segment
@@ -23,25 +23,48 @@ from toolplan.plan_json import dump_value
 from toolplan.rules._spelling import respelt
 from toolplan.schema import Absent, Schema, Violation, at, describe, required, types_of
 
+_FILLED_IN: Final = (Ref, Template)
+"""A tuple, because `isinstance` is slower with a union."""
 
-def argument_violations(step: Step, schema: Schema) -> list[Violation]:
+
+class Arguments(NamedTuple):
+    """The arguments of a step: those that are written out, and those that hold references."""
+
+    literals: dict[str, Json]
+    others: list[tuple[str, Value]]
+
+
+def arguments_of(step: Step) -> Arguments:
+    """Give the arguments of `step`, each kind in the order in which it is written."""
+    literals: dict[str, Json] = {}
+    others: list[tuple[str, Value]] = []
+    for name, value in step.args.items():
+        if isinstance(value, Literal):
+            literals[name] = value.value
+        else:
+            others.append((name, value))
+    return Arguments(literals, others)
+
+
+def argument_violations(
+    step: Step, schema: Schema, arguments: Arguments | None = None
+) -> list[Violation]:
     """Give all that is wrong with what is written out; references are not looked at.
 
-    Pointers are relative to the step's arguments.
+    Pointers are relative to the step's arguments. `arguments` are those of `step`, where they are
+    known already.
     """
-    literals = {
-        name: value.value for name, value in step.args.items() if isinstance(value, Literal)
-    }
-    if len(literals) == len(step.args):
+    literals, others = arguments or arguments_of(step)
+    if not others:
         return schema.violations(literals)
     parts = schema.of_parts
     if parts is None:
         return list(_of_fields(step.args, schema, ""))
     found = parts.violations(literals)
-    if missing := list(_missing(step.args, schema, "")):
+    if missing := _missing(step.args, schema, ""):
         found = [*missing, *found]
-    for name, value in step.args.items():
-        if name not in literals:
+    for name, value in others:
+        if not (isinstance(value, _FILLED_IN) and isinstance(at(schema, (name,)), Schema)):
             found += _of_named(name, value, schema, "")
     return found
 
@@ -116,17 +139,19 @@ def _of_fields(fields: Mapping[str, Value], schema: Schema, pointer: str) -> Ite
         yield from _of_named(name, value, schema, pointer)
 
 
-def _missing(fields: Mapping[str, Value], schema: Schema, pointer: str) -> Iterator[Violation]:
-    for name in required(schema):
-        if name not in fields:
-            yield Violation("missing", pointer, f"The required {name!r} is missing.", name)
+def _missing(fields: Mapping[str, Value], schema: Schema, pointer: str) -> list[Violation]:
+    return [
+        Violation("missing", pointer, f"The required {name!r} is missing.", name)
+        for name in required(schema)
+        if name not in fields
+    ]
 
 
 def _of_named(name: str, value: Value, schema: Schema, pointer: str) -> Iterable[Violation]:
     part = at(schema, (name,))
     if isinstance(part, Absent):
         return [Violation("unknown", pointer, f"There is no {name!r} here.", name)]
-    if part is None or isinstance(value, Ref | Template):
+    if part is None or isinstance(value, _FILLED_IN):
         return ()
     return _of_value(value, part, f"{pointer}/{escape_pointer(name)}")
 

@@ -23,7 +23,12 @@ from toolplan.plan import (
     located_refs,
     step_refs,
 )
-from toolplan.rules._arguments import argument_violations, literal_part
+from toolplan.rules._arguments import (
+    Arguments,
+    argument_violations,
+    arguments_of,
+    literal_part,
+)
 from toolplan.rules._use import Place, Use, located
 from toolplan.schema import Absent, Schema, Violation, at, elements
 from toolplan.tools import ComputedOutput, Tool, Toolbox
@@ -54,7 +59,6 @@ class Facts:
         self.allowed = allowed
         self._outputs: dict[str, Schema | None] = {}
         self._computed: dict[str, ComputedOutput | None] = {}
-        self._usable: dict[str, Tool | None] = {}
         self._open: set[str] = set()
         self._compared = 0
 
@@ -75,19 +79,35 @@ class Facts:
         return found
 
     @cached_property
+    def arguments(self) -> tuple[Arguments, ...]:
+        """The arguments of each step, by its position: what most rules look at."""
+        return tuple([arguments_of(step) for step in self.plan.steps])
+
+    @cached_property
+    def elaborate(self) -> tuple[tuple[int, Step], ...]:
+        """The steps that say more than a tool and its arguments, with their positions.
+
+        Most plans have none, and are then not searched for each field by the rule about it.
+        """
+        return tuple(
+            (position, step)
+            for position, step in enumerate(self.plan.steps)
+            if step.after or step.for_each is not None or step.when is not None or step.retries
+        )
+
+    @cached_property
     def needs(self) -> Mapping[str, tuple[str, ...]]:
         """The steps that each step needs and that exist, itself left out."""
         found: dict[str, dict[str, None]] = {step.id: {} for step in self.plan.steps}
         for use in self.uses:
-            of_item = use.step.for_each is not None and use.ref.step in RESERVED_IDS
-            if use.ref.step in found and not of_item:
-                found[use.step.id][use.ref.step] = None
-        for step in self.plan.steps:
-            if step.after:
-                found[step.id].update((name, None) for name in step.after if name in found)
-        return {
-            name: tuple(each for each in needed if each != name) for name, needed in found.items()
-        }
+            name = use.ref.step
+            if name in found and not (name in RESERVED_IDS and use.step.for_each is not None):
+                found[use.step.id][name] = None
+        for _, step in self.elaborate:
+            found[step.id].update((name, None) for name in step.after if name in found)
+        for name, needed in found.items():
+            needed.pop(name, None)
+        return {name: tuple(needed) for name, needed in found.items()}
 
     def meant(self, name: str, names: Collection[str]) -> Meant:
         """Give those of `names` that may have been meant by `name`.
@@ -99,12 +119,23 @@ class Facts:
 
     def tool(self, step: Step) -> Tool | None:
         """Give the tool of `step` if it is known and its schemas can be used."""
+        return self.called[step.tool]
+
+    @cached_property
+    def called(self) -> Mapping[str, Tool | None]:
+        """The tools that steps call, by name; None where one is not known or cannot be used."""
+        names = {step.tool for step in self.plan.steps}
         if self.tools is None:
-            return None
-        if step.tool not in self._usable:
-            tool = self.tools.get(step.tool)
-            self._usable[step.tool] = None if tool is None or tool.unusable is not None else tool
-        return self._usable[step.tool]
+            return dict.fromkeys(names)
+        return {name: _usable(self.tools, name) for name in names}
+
+    @cached_property
+    def has_only_sound_tools(self) -> bool:
+        """Whether every tool that is called is known by its name, and its schemas can be used.
+
+        Nearly always so; no rule about tools themselves has then anything to look for.
+        """
+        return all(tool and tool.output_fault is None for tool in self.called.values())
 
     @cached_property
     def violations(self) -> tuple[tuple[int, Step, Violation], ...]:
@@ -112,11 +143,11 @@ class Facts:
 
         Pointers are relative to the arguments. What a tool itself says of a call is among them.
         """
-        return tuple(
-            (position, step, found)
-            for position, step in enumerate(self.plan.steps)
-            for found in self._violations(step)
-        )
+        found: list[tuple[int, Step, Violation]] = []
+        for position, step in enumerate(self.plan.steps):
+            if violations := self._violations(position, step):
+                found += [(position, step, each) for each in violations]
+        return tuple(found)
 
     def output(self, step_id: str) -> Schema | None:
         """Give the schema of what a step gives, as others see it; None where it does not say.
@@ -125,8 +156,12 @@ class Facts:
         """
         if step_id in self._outputs:
             return self._outputs[step_id]
-        if step_id in self._open or step_id not in self.steps:
+        step = self.steps.get(step_id)
+        if step is None or step_id in self._open:
             return None  # a cycle: its own rule tells
+        tool = self.tool(step)
+        if tool is None or tool.compute_output is None:
+            return self._outputs.setdefault(step_id, self._output(step))
         # a chain of computed outputs may be as long as the plan: recursion would not reach its end
         pending = [step_id]
         while pending:
@@ -153,7 +188,7 @@ class Facts:
     @cached_property
     def doubtful(self) -> tuple[Use, ...]:
         """The uses that may not fit: all but those of which the schemas leave no doubt."""
-        return tuple(use for use in self.uses if not use.surely_fits)
+        return tuple([use for use in self.uses if not use.surely_fits])
 
     @cached_property
     def readers(self) -> Mapping[str, list[Use]]:
@@ -166,18 +201,18 @@ class Facts:
     @cached_property
     def unchecked(self) -> int:
         """How many references no schema could speak for."""
-        return sum(
-            use.given is None or (use.taken is None and use.in_arguments) for use in self.uses
+        return len(
+            [u for u in self.uses if u.given is None or (u.taken is None and u.in_arguments)]
         )
 
     def type_of(self, ref: Ref, step: Step | None) -> Schema | Absent | None:
         """Give the schema of what `ref`, standing in `step`, selects."""
-        whole: Schema | Absent | None
+        whole: Schema | None
         if ref.step in RESERVED_IDS and step is not None and step.for_each is not None:
             whole = INTEGER if ref.step == INDEX else self.item(step)
         else:
             whole = self.output(ref.step)
-        return at(whole, ref.path) if isinstance(whole, Schema) else None
+        return None if whole is None else at(whole, ref.path)
 
     def item(self, step: Step) -> Schema | None:
         """Give the schema of one item of the step's `for_each`."""
@@ -205,13 +240,12 @@ class Facts:
             case Object():
                 return None
 
-    def _violations(self, step: Step) -> list[Violation]:
+    def _violations(self, position: int, step: Step) -> list[Violation]:
         tool = self.tool(step)
         if tool is None:
             return []
-        found = argument_violations(step, tool.input)
-        computed = self._compute(step, tool)
-        if computed is not None:
+        found = argument_violations(step, tool.input, self.arguments[position])
+        if (computed := self._compute(step, tool)) is not None:
             found += [Violation("value", p, text) for p, text in computed.problems]
         return found
 
@@ -254,23 +288,32 @@ class Facts:
 
     def _add_uses(self, found: list[Use], position: int, step: Step) -> None:
         tool = self.tool(step)
-        for name, value in step.args.items():
-            if isinstance(value, Literal):
-                continue
+        schema = None if tool is None else tool.input
+        for name, value in self.arguments[position].others:
             if isinstance(value, Ref):  # by far the most frequent
-                taken = None if tool is None else at(tool.input, (name,))
+                taken = None if schema is None else at(schema, (name,))
                 given = self.type_of(value, step)
                 found.append(Use(step, position, ("args", name), value, True, given, taken))
                 continue
             for place, ref, whole in located(value, ("args", name)):
-                taken = None if tool is None else at(tool.input, place[1:])
+                taken = None if schema is None else at(schema, place[1:])
                 given = self.type_of(ref, step)
                 found.append(Use(step, position, place, ref, whole, given, taken))
+        if step.for_each is None and step.when is None:
+            return
         # neither may use the item: `when` is decided before there is one
         for start, value in _decided_before(step):
             for place, ref, whole in located(value, start):
                 given = self.type_of(ref, None)
                 found.append(Use(step, position, place, ref, whole, given, None))
+
+
+def _usable(tools: Toolbox, name: str) -> Tool | None:
+    try:
+        tool = tools[name]
+    except KeyError:
+        return None
+    return tool if tool.unusable is None else None
 
 
 def _decided_before(step: Step) -> Iterator[tuple[Place, Value]]:

@@ -49,14 +49,14 @@ class Use(NamedTuple):
     @property
     def surely_fits(self) -> bool:
         """Whether no rule about types can object to it."""
-        given, taken = self.given, self.taken
+        _, _, _, _, whole, given, taken = self
         if isinstance(given, Absent):
             return False
         if not isinstance(taken, Schema):
             return True
         if isinstance(taken.node, dict) and "x-literal" in taken.node:
             return False
-        if not self.whole:
+        if not whole:
             return "string" in types_of(taken)
         return given is None or assignable(given, taken) is Verdict.YES
 

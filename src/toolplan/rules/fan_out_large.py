@@ -22,7 +22,7 @@ def fan_out_large(facts: Facts) -> Iterator[Problem]:
 
     Way out: set `max_items` to what is really expected.
     """
-    fans = [step for step in facts.plan.steps if step.for_each is not None]
+    fans = [step for _, step in facts.elaborate if step.for_each is not None]
     total = sum(_items(facts, step) for step in fans) + len(facts.plan.steps) - len(fans)
     if total > LIMITS.calls:
         largest = max(fans, key=lambda step: _items(facts, step), default=None)

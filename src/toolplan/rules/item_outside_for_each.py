@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from toolplan.plan import RESERVED_IDS, located_refs
-from toolplan.rules._facts import Facts
+from toolplan.rules._facts import Facts, Use
 from toolplan.rules._rule import Problem, rule
 
 
@@ -19,8 +19,8 @@ def item_outside_for_each(facts: Facts) -> Iterator[Problem]:
     Way out: give the step a `for_each`, or refer to a step.
     """
     told: set[str] = set()
-    for use in facts.uses:
-        if use.ref.step not in RESERVED_IDS or (use.step.for_each and use.in_arguments):
+    for use in _of_items(facts):
+        if use.step.for_each and use.in_arguments:
             continue
         if use.pointer not in told:
             told.add(use.pointer)
@@ -41,3 +41,10 @@ def item_outside_for_each(facts: Facts) -> Iterator[Problem]:
                     None,
                     "`item` and `index` exist only in the arguments of a step with `for_each`.",
                 )
+
+
+def _of_items(facts: Facts) -> list[Use]:
+    """Give the references to `item` and `index`, in the order of reading."""
+    if RESERVED_IDS.isdisjoint(facts.readers):
+        return []
+    return [use for use in facts.uses if use.ref.step in RESERVED_IDS]

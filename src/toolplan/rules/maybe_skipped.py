@@ -18,6 +18,8 @@ def maybe_skipped(facts: Facts) -> Iterator[Problem]:
 
     Way out: none is needed if it was; otherwise use `after`, which is satisfied by a skipped step.
     """
+    if not any(step.when for _, step in facts.elaborate):
+        return
     for use in facts.uses:
         source = facts.steps.get(use.ref.step)
         if source is not None and source.when is not None and source.id != use.step.id:

@@ -30,7 +30,7 @@ def not_a_list(facts: Facts) -> Iterator[Problem]:
                 use.step.id,
                 "Leave out the `[*]`, or name the field that is a list.",
             )
-    for position, step in enumerate(facts.plan.steps):
+    for position, step in facts.elaborate:
         if step.for_each is None:
             continue
         listed = facts.type_of_value(step.for_each, None)

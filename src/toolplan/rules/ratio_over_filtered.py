@@ -25,6 +25,8 @@ def ratio_over_filtered(facts: Facts) -> Iterator[Problem]:
 
     Way out: fetch all rows, and let the statement choose.
     """
+    if not any(tool is not None and tool.input.literal_only for tool in facts.called.values()):
+        return
     for use in facts.uses:
         tool = facts.tool(use.step)
         if tool is None or not tool.input.literal_only or not use.in_arguments:

@@ -18,7 +18,7 @@ def redundant_after(facts: Facts) -> Iterator[Problem]:
 
     Way out: leave it out of `after`.
     """
-    for position, step in enumerate(facts.plan.steps):
+    for position, step in facts.elaborate:
         if not step.after:
             continue
         shown = {ref.step for _, ref in step_refs(step)}

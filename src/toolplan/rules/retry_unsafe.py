@@ -18,7 +18,7 @@ def retry_unsafe(facts: Facts) -> Iterator[Problem]:
 
     Way out: leave `retries` out, or have the tool say that it is idempotent.
     """
-    for position, step in enumerate(facts.plan.steps):
+    for position, step in facts.elaborate:
         tool = facts.tool(step) if step.retries else None
         if tool is not None and not tool.may_repeat:
             pointer = f"/steps/{position}/retries"

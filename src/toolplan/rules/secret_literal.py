@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from toolplan.path import Json
-from toolplan.plan import Array, Literal, Object, Plan, Ref, Template, Value, escape_pointer
+from toolplan.plan import Array, Literal, Object, Ref, Template, Value, escape_pointer
 from toolplan.rules._facts import Facts
 from toolplan.rules._rule import Problem, rule
 
@@ -23,12 +23,16 @@ _SHAPES: Final = (
 )
 
 _MARKS: Final = (
-    "-----BEGIN ", "eyJ", "AKIA", "ASIA", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_",
-    "sk-", "xox", "AIza", "k_live_", "k_test_",
-)  # fmt: skip
+    ("J", ("eyJ",)),
+    ("I", ("AKIA", "ASIA", "AIza")),
+    ("_", ("ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "k_live_", "k_test_")),
+    ("sk-", ("sk-",)),
+    ("xox", ("xox",)),
+    ("-----BEGIN ", ("-----BEGIN ",)),
+)
 _SHORTEST: Final = 15
 """Each shape has one of the marks in it, and none is shorter. Most plans have no such text, and are
-looked at no closer."""
+looked at no closer; marks that share a rare character are looked for only where that one is."""
 
 
 @rule()
@@ -41,7 +45,7 @@ def secret_literal(facts: Facts) -> Iterator[Problem]:
 
     Way out: let the tool's source take the secret from the environment by name.
     """
-    if not _is_suspect(facts.plan):
+    if not _is_suspect(facts):
         return
     for position, step in enumerate(facts.plan.steps):
         for name, value in step.args.items():
@@ -58,37 +62,29 @@ def secret_literal(facts: Facts) -> Iterator[Problem]:
                     )
 
 
-_HOLDERS: Final = (str, list, dict, Template, Array, Object)
-
-
-def _is_suspect(plan: Plan) -> bool:
+def _is_suspect(facts: Facts) -> bool:
     texts: list[str] = []
-    for step in plan.steps:
-        for value in step.args.values():
-            constant = value.value if isinstance(value, Literal) else value
-            if isinstance(constant, _HOLDERS):
-                _collect(constant, texts)
+    for literals, others in facts.arguments:
+        _collect(literals.values(), texts)
+        for _, value in others:
+            if isinstance(value, Template):
+                texts += [part for part in value.parts if isinstance(part, str)]
+            elif not isinstance(value, Ref):
+                texts += [text for _, text in _texts(value, "")]
     text = "\n".join(texts)
-    return any(mark in text for mark in _MARKS)
+    return any(rare in text and any(mark in text for mark in marks) for rare, marks in _MARKS)
 
 
-def _collect(value: Value | Json, texts: list[str]) -> None:
-    """Add all text in `value` that is long enough to `texts`, in no order."""
-    if isinstance(value, str):
-        if len(value) >= _SHORTEST:
-            texts.append(value)
-    elif isinstance(value, list):
-        for item in value:
-            _collect(item, texts)
-    elif isinstance(value, dict):
-        for inner in value.values():
-            _collect(inner, texts)
-    elif isinstance(value, Template):
-        for part in value.parts:
-            if isinstance(part, str):
-                _collect(part, texts)
-    elif isinstance(value, Array | Object | Literal):
-        texts += [text for _, text in _texts(value, "")]
+def _collect(constants: Iterable[Json], texts: list[str]) -> None:
+    """Add all text in `constants` that is long enough to `texts`, in no order."""
+    for constant in constants:
+        if isinstance(constant, str):
+            if len(constant) >= _SHORTEST:
+                texts.append(constant)
+        elif isinstance(constant, list):
+            _collect(constant, texts)
+        elif isinstance(constant, dict):
+            _collect(constant.values(), texts)
 
 
 def _kind(text: str) -> str | None:

@@ -32,7 +32,7 @@ def self_reference(facts: Facts) -> Iterator[Problem]:
                 "Refer to an earlier step, or split this one in two.",
                 fix,
             )
-    for position, step in enumerate(facts.plan.steps):
+    for position, step in facts.elaborate:
         for at, name in enumerate(step.after):
             if name == step.id:
                 pointer = f"/steps/{position}/after/{at}"

@@ -21,7 +21,7 @@ def tool_alias(facts: Facts) -> Iterator[Problem]:
 
     Way out: none is needed; the name is mended.
     """
-    if facts.tools is None:
+    if facts.tools is None or facts.has_only_sound_tools:
         return
     for position, step in enumerate(facts.plan.steps):
         name = facts.tools.alias(step.tool)

@@ -18,7 +18,7 @@ def tool_schema(facts: Facts) -> Iterator[Problem]:
 
     Way out: have the tool mended where it comes from, or use another.
     """
-    if facts.tools is None:
+    if facts.tools is None or facts.has_only_sound_tools:
         return
     for position, step in enumerate(facts.plan.steps):
         tool = facts.tools.get(step.tool)

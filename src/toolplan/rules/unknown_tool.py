@@ -21,7 +21,7 @@ def unknown_tool(facts: Facts) -> Iterator[Problem]:
 
     Way out: use a name that `toolplan tools` prints, or give the tools with `--tools`.
     """
-    if facts.tools is None:
+    if facts.tools is None or facts.has_only_sound_tools:
         return
     for position, step in enumerate(facts.plan.steps):
         if step.tool == "" or step.tool in facts.tools or facts.tools.alias(step.tool) is not None:
