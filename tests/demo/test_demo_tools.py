@@ -16,7 +16,7 @@ from toolplan.demo import TOOLS, demo_tools
 from toolplan.path import Json
 from toolplan.tools import Effects, Toolbox, ToolError
 
-RECORDED = Path("/work/shared/data/clearai_recorded_plans.json")
+RECORDED = Path(__file__).parents[3] / "shared" / "data" / "clearai_recorded_plans.json"
 WRITES = {
     "shipments_create": False,
     "shipments_update": True,

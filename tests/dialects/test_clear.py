@@ -17,7 +17,7 @@ from toolplan.plan_json import Parsed
 from toolplan.source import Span
 
 CLEAR = ClearDialect()
-RECORDED = Path("/work/shared/data/clearai_recorded_plans.json")
+RECORDED = Path(__file__).parents[3] / "shared" / "data" / "clearai_recorded_plans.json"
 
 
 def parse(*steps: object, **more: object) -> Parsed:

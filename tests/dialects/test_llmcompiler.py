@@ -29,7 +29,7 @@ from toolplan.plan import (
 from toolplan.plan_json import Parsed
 
 DIALECT = LlmCompilerDialect()
-DATA = Path("/work/shared/data")
+DATA = Path(__file__).parents[3] / "shared" / "data"
 SIGNATURES = {
     "search": Signature(("query", "page"), ()),
     "math": Signature(("problem", "context"), ()),

@@ -29,7 +29,7 @@ from toolplan.plan import (
 from toolplan.plan_json import Parsed
 
 DIALECT = RewooDialect()
-DATA = Path("/work/shared/data")
+DATA = Path(__file__).parents[3] / "shared" / "data"
 TOOLS = {**REWOO_TOOLS, "Clock": Signature((), ())}
 
 
