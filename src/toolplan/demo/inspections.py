@@ -90,8 +90,6 @@ _FOLLOW_UP: Final[Node] = {
             "needing follow-up",
             "needing a follow-up",
             "with follow-up",
-            "with follow-up required",
-            "follow-up needed",
             "follow-up required",
             "require follow-up",
             "that need follow-up",
@@ -100,8 +98,6 @@ _FOLLOW_UP: Final[Node] = {
         "false": [
             "without follow-up",
             "no follow-up",
-            "no follow-up required",
-            "no follow-up needed",
             "not requiring follow-up",
             "not needing follow-up",
         ],

@@ -63,42 +63,23 @@ class GroundedPlanner:
             named = tuple(dict.fromkeys(text[start:end] for start, end, _ in bad))
             return Clarification(" ".join(dict.fromkeys(why for _, _, why in bad)), (), named)
         reader = Reader(text, catalogue, today, self._weeks)
-        best = self._best(reader, catalogue, today)
-        if isinstance(best, Outcome) and not best.complete:
-            unknown = [m for m in best.unexplained if isinstance(m.what, Unknown)]
-            if unknown and reader.mend(unknown):
-                again = self._best(reader, catalogue, today)
-                if isinstance(again, Outcome) and again.complete:
-                    best = again
-                    for slip in reader.slips:
-                        best.draft.note(slip.note)
-        match best:
-            case Outcome() if best.complete:
-                return Draft(self._text(question, best))
-            case Outcome():
-                partial: Json = json.loads(self._text(question, best)) if best.draft.steps else None
-                return clarification(best, catalogue, partial)
-            case Refusal():
-                return best
-            case None:
-                return Clarification("What would you like to know?")
-
-    def _best(self, reader: Reader, catalogue: Catalogue, today: date) -> Outcome | Refusal | None:
-        """Give the first reading that explains every word, else the one that explains most."""
         best: Outcome | None = None
         for mentions in reader.readings():
             if refusal := refused_deletion(mentions, catalogue):
                 return refusal
-            found = outcome(reader.text, mentions, catalogue, today)
+            found = outcome(text, mentions, catalogue, today)
             if found.refusal is not None:
                 return Refusal(found.refusal)
             if found.complete:
-                return found
+                return Draft(self._text(question, found))
             if best is None or found.cost < best.cost:
                 best = found
             if any(isinstance(mention.what, Unknown | Order) for mention in found.unexplained):
                 break  # no other reading would know that word
-        return best
+        if best is None:
+            return Clarification("What would you like to know?")
+        partial: Json = json.loads(self._text(question, best)) if best.draft.steps else None
+        return clarification(best, catalogue, partial)
 
     def catalogue(self, tools: Toolbox) -> Catalogue:
         """Give the catalogue of `tools`, compiled once for each toolbox object."""

@@ -76,32 +76,6 @@ _WITHOUT: Final = [
     "not has",
     "not carrying",
 ]
-_NEEDING: Final = [
-    "requiring",
-    "require",
-    "requires",
-    "required",
-    "needing",
-    "need",
-    "needs",
-    "needed",
-    "demanding",
-    "in need of",
-]
-_NOT_NEEDING: Final = [
-    "not require",
-    "n't require",
-    "not need",
-    "n't need",
-    "not requiring",
-    "not needing",
-    "require no",
-    "need no",
-    "needing no",
-    "requiring no",
-    "without needing",
-    "not in need of",
-]
 
 
 def compile_catalogue(tools: Toolbox) -> Catalogue:
@@ -180,9 +154,6 @@ def _implied(
     opposite = reading._replace(value=not value)
     for phrase in phrases:
         first, _, rest = phrase.partition(" ")
-        if first in ("requiring", "needing", "require", "need") and rest:
-            yield from ((f"{verb} {rest}", reading) for verb in _NEEDING)
-            yield from ((f"{verb} {rest}", opposite) for verb in _NOT_NEEDING)
         if first in ("with", "without") and rest:
             same, other = (_WITH, _WITHOUT) if first == "with" else (_WITHOUT, _WITH)
             yield from ((f"{verb} {rest}", reading) for verb in same)

@@ -59,12 +59,6 @@ def find_orders(
     return {at: Order(tokens[at].text, deed, known) for at, deed, known in reading.find()}
 
 
-def verb_places(tokens: Sequence[Token], catalogue: Catalogue) -> frozenset[int]:
-    """Give the indexes of `tokens` at which clauses have their verbs."""
-    reading = _Orders(tokens, catalogue, ())
-    return frozenset(head for _, end, head in reading.heads() if head < end)
-
-
 class _Orders:
     """Looks for orders in one row of tokens."""
 
@@ -80,7 +74,10 @@ class _Orders:
 
     def find(self) -> Iterator[tuple[int, Deed, bool]]:
         """Yield the index of each word that orders, what it would do, and if it is also known."""
-        for start, end, head in self.heads():
+        for start, end in self._clauses():
+            head = start
+            while head < end and self._texts[head] in _OPENERS:
+                head += 1
             yield from self._phrasal(start, end, head)
             if head < end and (deed := self._headed(head, start)) is not None:
                 yield head, deed, self._is_known(head)
@@ -91,14 +88,6 @@ class _Orders:
                     yield at, ORDERS[self._texts[at]], self._is_known(at)
             yield from self._caused(start, end, head)
             yield from self._passive(start, end, head)
-
-    def heads(self) -> Iterator[tuple[int, int, int]]:
-        """Yield where each clause starts and ends, and where it has its verb."""
-        for start, end in self._clauses():
-            head = start
-            while head < end and self._texts[head] in _OPENERS:
-                head += 1
-            yield start, end, head
 
     def _clauses(self) -> Iterator[tuple[int, int]]:
         start = 0

@@ -7,14 +7,14 @@ that whoever joins the mentions may fall back on them.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import date
 from functools import cached_property
 from itertools import islice
 from typing import Final
 
 from toolplan.planners import phrases, words
-from toolplan.planners.catalogue import Catalogue, Noun, Reading, ValueOf, Verb
+from toolplan.planners.catalogue import Catalogue, Reading, ValueOf
 from toolplan.planners.mentions import (
     Code,
     Mention,
@@ -28,8 +28,7 @@ from toolplan.planners.mentions import (
     Unknown,
     What,
 )
-from toolplan.planners.orders import find_orders, verb_places
-from toolplan.planners.slips import Slip, find_slips, mended
+from toolplan.planners.orders import find_orders
 from toolplan.planners.temporal import TimeMention, Weeks, find_times
 
 _MOST_SHORTER: Final = 2
@@ -46,8 +45,6 @@ _TOKEN: Final = re.compile(
     """,
     re.VERBOSE,
 )
-_BOOKING: Final = frozenset({("book", "in"), ("put", "in")})
-_NAMING: Final = frozenset({"called", "named", "titled", "name"})
 _SIGNS: Final = frozenset("-_()[]{}*\"'“”")
 _FOLDED_NEGATIONS: Final = {"can't": "can", "won't": "will", "shan't": "shall", "cannot": "can"}
 
@@ -61,23 +58,13 @@ class Reader:
     def __init__(self, text: str, catalogue: Catalogue, today: date, weeks: Weeks) -> None:
         """Hold what is to be read."""
         self.text = text
-        self.slips: tuple[Slip, ...] = ()
         self._catalogue = catalogue
         self._times = find_times(text, today, weeks)
 
     @cached_property
     def tokens(self) -> list[Token]:
-        """The tokens, in order, with the words that were meant in place of slips."""
-        return mended(list(_tokens(self.text)), self.slips)
-
-    def mend(self, unknown: Iterable[Mention]) -> bool:
-        """Read `unknown` as what they must be; whether each of them is a slip of one letter."""
-        places = sorted({mention.first for mention in unknown})
-        heads = verb_places(self.tokens, self._catalogue)
-        self.slips = find_slips(self.tokens, places, heads, self._catalogue)
-        for name in ("tokens", "orders", "_starting"):
-            self.__dict__.pop(name, None)
-        return bool(self.slips)
+        """The tokens, in order."""
+        return list(_tokens(self.text))
 
     @cached_property
     def orders(self) -> dict[int, Order]:
@@ -118,12 +105,11 @@ class Reader:
     def _find(self, at: int) -> Iterator[Mention]:
         token = self.tokens[at]
         for time in self._times:
-            start = self._dated_from(at, time)
-            if start <= token.start < time.end:
+            if time.start <= token.start < time.end:
                 yield self._mention(at, self._behind(at, time), Time(time))
                 return
-        if (fixed := self._fixed(at)) is not None:
-            yield fixed
+        if at in self.orders:
+            yield self._mention(at, at + 1, self.orders[at])
             return
         found = self._phrases(at)
         if found:
@@ -134,68 +120,6 @@ class Reader:
                     yield self._mention(at, end, found[end])
             return
         yield self._other(at, token)
-
-    def _dated_from(self, at: int, time: TimeMention) -> int:
-        """Give where `time` starts, "date" before it included: "date 2025-01-31"."""
-        named = self.tokens[at].key in ("date", "dated") and any(map(str.isdigit, time.text))
-        between = self.text[self.tokens[at].end : time.start].strip(" :=")
-        return self.tokens[at].start if named and between == "" else time.start
-
-    def _fixed(self, at: int) -> Mention | None:
-        """Give what a place alone decides: an order, the making of something, a new name."""
-        if (end := self._makes(at)) is not None:
-            return self._mention(at, end, Phrase((), frozenset([phrases.Sort.CREATE])))
-        if at in self.orders:
-            return self._mention(at, at + 1, self.orders[at])
-        return self._given_name(at)
-
-    def _makes(self, at: int) -> int | None:
-        """Give the index behind "book in", "new" before one thing at the start of a request."""
-        following = self.tokens[at + 1 : at + 3]
-        opening = all(
-            phrases.Sort.FILLER in phrases.PHRASES.get((token.key,), ())
-            for token in self.tokens[:at]
-        )
-        if not opening or not following:
-            return None
-        if self.tokens[at].key in ("new", "another"):
-            return at + 1 if self._is_one_thing(following[0]) else None
-        said = (self.tokens[at].key, following[0].key)
-        article = len(following) > 1 and following[1].key in ("a", "an", "another", "new")
-        return at + 2 if said in _BOOKING and article else None
-
-    def _is_one_thing(self, token: Token) -> bool:
-        readings = self._catalogue.lexicon.get((token.key,), ())
-        made = (
-            self._catalogue.kinds[r.entity].card(Verb.CREATE)
-            for r in readings
-            if isinstance(r, Noun)
-        )
-        return words.fold(token.text) == token.key and any(card is not None for card in made)
-
-    def _given_name(self, at: int) -> Mention | None:
-        """Give a name behind "called": all its words, be some of them known as something else."""
-        cue = self.tokens[at - 1].key if at > 0 else ""
-        if cue not in _NAMING or not self.tokens[at].text[:1].isupper():
-            return None
-        end = at + 1
-        while end < len(self.tokens) and self._goes_on(end):
-            end += 1
-        name = self.text[self.tokens[at].start : self.tokens[end - 1].end]
-        known = self._catalogue.lexicon.get(words.keys(name), ())
-        values = [r for r in known if isinstance(r, ValueOf)]
-        kinds = {self._catalogue.attribute(value).shape.kind for value in values}
-        return (
-            None
-            if kinds & {"name", "organisation", "person"}
-            else self._mention(at, end, Name(name))
-        )
-
-    def _goes_on(self, at: int) -> bool:
-        gap = self.text[self.tokens[at - 1].end : self.tokens[at].start]
-        return gap in (" ", "-") and (
-            self.tokens[at].text[:1].isupper() or self.tokens[at].text.isdigit()
-        )
 
     def _behind(self, at: int, time: TimeMention) -> int:
         while at < len(self.tokens) and self.tokens[at].start < time.end:
