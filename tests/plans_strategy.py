@@ -14,7 +14,8 @@ from graphlib import TopologicalSorter
 
 from hypothesis import strategies as st
 
-from toolplan.execution_plan import ExecutionPlan
+from toolplan.approval import digest_of
+from toolplan.execution_plan import ExecutionPlan, Policy
 from toolplan.path import EVERY, Json, Path
 from toolplan.plan import (
     Literal,
@@ -251,16 +252,18 @@ def plans(draw: st.DrawFn, *, max_steps: int = 8) -> Plan:
     return Plan(tuple(steps), output, metadata)
 
 
-def execution_plan(
-    plan: Plan, tools: Toolbox | None = None, *, effects: tuple[str, ...] = (), digest: str = "x"
-) -> ExecutionPlan:
-    """Give `plan` as engines take it, without any check: for tests of engines alone."""
+def execution_plan(plan: Plan, tools: Toolbox | None = None) -> ExecutionPlan:
+    """Give `plan` as engines take it, without any check: for tests of engines alone.
+
+    Without `tools` it is a plan whose tools have no effects, and whose digest nobody looks at.
+    """
     needed = {step.id: needs(step) for step in plan.steps}
+    effects = [step.id for step in plan.steps if tools and tools[step.tool].has_effects]
     return ExecutionPlan(
         plan=plan,
         order=tuple(TopologicalSorter(needed).static_order()),
         needs=needed,
         signatures={} if tools is None else tools.signatures,
-        effects=effects,
-        digest=digest,
+        effects=tuple(effects),
+        digest=digest_of(plan, tools, Policy()) if tools is not None else "x",
     )

@@ -14,12 +14,12 @@ from typing import Any
 
 import pytest
 
-from toolplan.approval import Policy
 from toolplan.cli._plan_file import read_plan
 from toolplan.compiler import Compiled, compile_plan
 from toolplan.diagnostics import Severity
 from toolplan.engines.local import run
 from toolplan.events import Run
+from toolplan.execution_plan import Policy
 from toolplan.path import NotThere, parse_path, select
 from toolplan.plan import Limits
 from toolplan.testing import Computes, ScriptedTools

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
 import heapq
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Final, NamedTuple, TypeAlias
 
-import rfc8785
-
-from toolplan.approval import Policy
+from toolplan.approval import digest_of
 from toolplan.diagnostics import Diagnostic, Edit, Fix, Removed, Severity
 from toolplan.dialects import DIALECTS
-from toolplan.execution_plan import ExecutionPlan
+from toolplan.execution_plan import ExecutionPlan, Policy
 from toolplan.path import Json
 from toolplan.plan import Limits, Plan, split_pointer
 from toolplan.plan_json import Parsed, dump, load
@@ -288,8 +285,9 @@ def _execution_plan(facts: Facts, tools: Toolbox, policy: Policy) -> ExecutionPl
         needs=facts.needs,
         signatures={name: tool.signature for name, tool in used.items()},
         effects=tuple(s.id for s in facts.plan.steps if used[s.tool].has_effects),
-        digest=_digest(facts.plan, used, policy),
+        digest=digest_of(facts.plan, used, policy),
         unchecked_references=facts.unchecked,
+        policy=policy,
     )
 
 
@@ -313,47 +311,3 @@ def _order(facts: Facts) -> tuple[str, ...]:
             if missing[reader] == 0:
                 heapq.heappush(ready, positions[reader])
     return tuple(order)
-
-
-def _digest(plan: Plan, used: Mapping[str, Tool], policy: Policy) -> str:
-    document = dump(plan)
-    covered: dict[str, Json] = {
-        "steps": [
-            {name: value for name, value in step.items() if name != "thought"}
-            for step in _objects(document["steps"])
-        ],
-        "output": document.get("output"),
-        "tools": [used[name].to_json() for name in sorted(used)],
-        "policy": policy.to_json(),
-    }
-    return hashlib.sha256(_canonical(covered)).hexdigest()
-
-
-def _objects(value: Json) -> list[dict[str, Json]]:
-    return [v for v in value if isinstance(v, dict)] if isinstance(value, list) else []
-
-
-def _canonical(value: dict[str, Json]) -> bytes:
-    """Give RFC 8785 bytes.
-
-    RFC 8785 has no whole numbers beyond 2^53; those are listed apart, by pointer, as text, so that
-    two plans that differ in one of them still differ.
-    """
-    large: dict[str, Json] = {}
-
-    def tame(part: Json, pointer: str) -> Json:
-        match part:
-            case bool():
-                return part
-            case int() if abs(part) >= 2**53:
-                large[pointer] = str(part)
-                return None
-            case dict():
-                return {key: tame(inner, f"{pointer}/{key}") for key, inner in part.items()}
-            case list():
-                return [tame(inner, f"{pointer}/{at}") for at, inner in enumerate(part)]
-            case _:
-                return part
-
-    tamed = tame(value, "")
-    return rfc8785.dumps({"covered": tamed, "large": large})

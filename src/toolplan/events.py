@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 from toolplan.path import Json
 
@@ -41,6 +41,10 @@ class RunState(StrEnum):
     IN_DOUBT = "in_doubt"
 
 
+Decision: TypeAlias = Literal["retry", "done", "abort"]
+"""What a person may decide about a call in doubt."""
+
+
 class Failure(NamedTuple):
     """Why a step did not succeed.
 
@@ -54,11 +58,60 @@ class Failure(NamedTuple):
 
 
 class RunStarted(NamedTuple):
-    """The run was accepted: `steps` are the plan's step ids as written, `digest` is the plan's."""
+    """The run was accepted: `steps` are the plan's step ids as written, `digest` is the plan's.
+
+    Of a plan that is still being written `steps` are none and `digest` is empty: `StepArrived`
+    tells of each step, and `PlanSettled` of the whole.
+    """
 
     run: str
     digest: str
     steps: tuple[str, ...]
+    at: float
+
+
+class StepArrived(NamedTuple):
+    """A plan that is still being written has one step more."""
+
+    step: str
+    at: float
+
+
+class PlanSettled(NamedTuple):
+    """The plan is whole and checked; `steps` are its ids as written, `digest` is its own."""
+
+    digest: str
+    steps: tuple[str, ...]
+    at: float
+
+
+class RunWaiting(NamedTuple):
+    """The run waits for an approval of the plan's digest; nothing with effects has started."""
+
+    at: float
+
+
+class RunApproved(NamedTuple):
+    """The plan's effects may happen, once: `approval` names the leave that was given."""
+
+    approval: str
+    digest: str
+    at: float
+
+
+class RunResumed(NamedTuple):
+    """Another process, or the same one again, goes on with the run.
+
+    Steps that were cancelled or under way stand as if they had not started; what is over stays.
+    """
+
+    at: float
+
+
+class RunParked(NamedTuple):
+    """Nothing is left that could go on without a person: `status` is `waiting` or `in_doubt`."""
+
+    status: RunState
     at: float
 
 
@@ -80,11 +133,69 @@ class AttemptFailed(NamedTuple):
     at: float
 
 
+class CallIntended(NamedTuple):
+    """A call with effects is about to be made: where there is a journal, this is on disk first.
+
+    It takes the slot that the approval has for this step and item. `key` is the call's idempotency
+    key, the same for every try.
+    """
+
+    step: str
+    item: int | None
+    attempt: int
+    key: str
+    at: float
+
+
+class CallAnsweredLate(NamedTuple):
+    """A call that was given up came back all the same; its result was discarded.
+
+    `failure` None means that it gave a result. Of a call with effects this tells a person what
+    became of it.
+    """
+
+    step: str
+    item: int | None
+    attempt: int
+    failure: Failure | None
+    at: float
+
+
+class CallInDoubt(NamedTuple):
+    """Nobody knows whether a call with effects did its work, and it may not be made again.
+
+    The step stands still until a person decides; other steps go on.
+    """
+
+    step: str
+    item: int | None
+    attempt: int
+    failure: Failure
+    at: float
+
+
+class CallDecided(NamedTuple):
+    """A person decided about a call in doubt.
+
+    `decision` is `retry` (make it again), `done` (it did its work and gave `output`) or `abort`
+    (it failed).
+    """
+
+    step: str
+    item: int | None
+    attempt: int
+    decision: Decision
+    output: Json
+    at: float
+
+
 class ItemEnded(NamedTuple):
-    """One call of a step with `for_each` came back."""
+    """One call of a step with `for_each` is over; `output` is null where it failed."""
 
     step: str
     item: int
+    output: Json
+    attempts: int
     failure: Failure | None
     at: float
 
@@ -143,7 +254,11 @@ class RunEnded(NamedTuple):
 
 StepEvent: TypeAlias = (
     StepStarted
+    | CallIntended
     | AttemptFailed
+    | CallAnsweredLate
+    | CallInDoubt
+    | CallDecided
     | ItemEnded
     | StepProgressed
     | StepSucceeded
@@ -151,11 +266,25 @@ StepEvent: TypeAlias = (
     | StepSkipped
     | StepCancelled
 )
-Event: TypeAlias = RunStarted | StepEvent | RunEnded
+RunEvent: TypeAlias = (
+    RunStarted
+    | StepArrived
+    | PlanSettled
+    | RunWaiting
+    | RunApproved
+    | RunResumed
+    | RunParked
+    | RunEnded
+)
+Event: TypeAlias = RunEvent | StepEvent
 
 
 class StepRun(NamedTuple):
-    """How one step stands. `items_done` and `items` count the calls of `for_each`."""
+    """How one step stands. `items_done` and `items` count the calls of `for_each`.
+
+    `in_doubt` are the calls that a person has to decide about, each by its item, None without
+    `for_each`.
+    """
 
     state: StepState = StepState.PENDING
     output: Json = None
@@ -165,6 +294,7 @@ class StepRun(NamedTuple):
     attempts: int = 0
     items: int | None = None
     items_done: int = 0
+    in_doubt: tuple[int | None, ...] = ()
 
 
 _PENDING = StepRun()
@@ -205,11 +335,10 @@ class Folding:
 
     def add(self, event: Event) -> None:
         """Take the next event."""
-        match event:
-            case StepStarted(step=name) if self._steps.get(name, _PENDING) is _PENDING:
-                self._starts[name] = event
-            case StepSucceeded() if event.step in self._starts:
-                begun = self._starts.pop(event.step)
+        # nearly every event is one of these two, and a class pattern costs more than a comparison
+        if type(event) is StepSucceeded:
+            begun = self._starts.pop(event.step, None)
+            if begun is not None:
                 self._steps[event.step] = StepRun(
                     StepState.SUCCEEDED,
                     event.output,
@@ -219,12 +348,22 @@ class Folding:
                     event.attempts,
                     begun.items,
                 )
-            case RunStarted():
+                return
+        elif type(event) is StepStarted and self._steps.get(event.step, _PENDING) is _PENDING:
+            self._starts[event.step] = event
+            return
+        self._add(event)
+
+    def _add(self, event: Event) -> None:
+        match event:
+            case RunEnded() | RunApproved() | RunWaiting() | RunParked():
                 self._run = apply(self._run, event)
+            case StepArrived():
+                self._steps[event.step] = _PENDING
+            case RunStarted() | PlanSettled() | RunResumed():
+                self._run = apply(self.run(), event)
                 self._steps = dict(self._run.steps)
                 self._starts.clear()
-            case RunEnded():
-                self._run = apply(self._run, event)
             case _:
                 step = self._steps.get(event.step, _PENDING)
                 if event.step in self._starts:
@@ -250,6 +389,21 @@ def apply(run: Run, event: Event) -> Run:
     match event:
         case RunStarted(run=name, digest=digest, steps=steps, at=at):
             return Run(name, digest, steps=dict.fromkeys(steps, _PENDING), started_at=at)
+        case StepArrived(step=name):
+            return replace(run, steps={**run.steps, name: _PENDING})
+        case PlanSettled(digest=digest, steps=steps):
+            return replace(
+                run, digest=digest, steps={name: run.steps.get(name, _PENDING) for name in steps}
+            )
+        case RunWaiting():
+            return replace(run, status=RunState.WAITING)
+        case RunApproved():
+            return replace(run, status=RunState.RUNNING)
+        case RunResumed():
+            steps = {name: _resumed(step) for name, step in run.steps.items()}
+            return replace(run, status=RunState.RUNNING, steps=steps, output=None, ended_at=None)
+        case RunParked(status=status):
+            return replace(run, status=status)
         case RunEnded(status=status, output=output, at=at):
             return replace(run, status=status, output=output, ended_at=at)
         case _:
@@ -275,8 +429,15 @@ def _apply_to_step(step: StepRun, event: StepEvent) -> StepRun:
             return step._replace(attempts=attempt)
         case ItemEnded():
             return step._replace(items_done=step.items_done + 1)
-        case StepProgressed():
+        case StepProgressed() | CallIntended() | CallAnsweredLate():
             return step
+        case CallInDoubt(item=item, failure=failure):
+            in_doubt = (*step.in_doubt, item)
+            return step._replace(state=StepState.IN_DOUBT, error=failure, in_doubt=in_doubt)
+        case CallDecided(item=item):
+            left = tuple(each for each in step.in_doubt if each != item)
+            state = StepState.IN_DOUBT if left else StepState.RUNNING
+            return step._replace(state=state, in_doubt=left)
         case StepSucceeded(output=output, attempts=attempts, failure=failure, at=at):
             return step._replace(
                 state=StepState.SUCCEEDED,
@@ -295,8 +456,18 @@ def _apply_to_step(step: StepRun, event: StepEvent) -> StepRun:
             return step._replace(state=StepState.CANCELLED, ended_at=at)
 
 
+_OVER = frozenset((StepState.SUCCEEDED, StepState.FAILED, StepState.SKIPPED))
+
+
+def _resumed(step: StepRun) -> StepRun:
+    """Give a step as it stands when its run is taken up again: what is over stays."""
+    if step.state in _OVER:
+        return step
+    return _PENDING if step.items is None else StepRun(items=step.items, items_done=step.items_done)
+
+
 def _step_to_json(step: StepRun) -> Json:
-    return {
+    told: dict[str, Json] = {
         "state": step.state.value,
         "output": step.output,
         "error": None if step.error is None else dict(step.error._asdict()),
@@ -304,3 +475,6 @@ def _step_to_json(step: StepRun) -> Json:
         "ended_at": step.ended_at,
         "attempts": step.attempts,
     }
+    if step.in_doubt:
+        told["in_doubt"] = [*step.in_doubt]
+    return told

@@ -3,9 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from toolplan.path import Json
 from toolplan.plan import Plan, Signature
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """What a session allows; a part of what an approval covers.
+
+    `allow` names the only tools that plans may use; None allows all.
+    """
+
+    allow: tuple[str, ...] | None = None
+
+    def to_json(self) -> dict[str, Json]:
+        """Give the wire form, which the digest covers."""
+        allow: Json = None if self.allow is None else [*sorted(self.allow)]
+        return {"allow": allow}
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +36,7 @@ class ExecutionPlan:
         effects: ids of the steps whose tools may change something, in order.
         digest: SHA-256 (hex) over the RFC 8785 form of steps, output, tool objects and policy.
         unchecked_references: how many references no schema could speak for.
+        policy: what was allowed when the plan was checked.
     """
 
     plan: Plan
@@ -29,3 +46,4 @@ class ExecutionPlan:
     effects: tuple[str, ...]
     digest: str
     unchecked_references: int = 0
+    policy: Policy = field(default_factory=Policy)

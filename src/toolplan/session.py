@@ -14,11 +14,11 @@ from datetime import UTC, date, datetime
 from typing import Final, TypeAlias
 
 from toolplan.answer import Answer, FactFunction, answer
-from toolplan.approval import Approval, ApprovalRequired, Policy
+from toolplan.approval import Approval, ApprovalRequired
 from toolplan.compiler import Compiled, Tools, compile_plan, output_schemas, toolbox
 from toolplan.engines import run
 from toolplan.events import Event, Run
-from toolplan.execution_plan import ExecutionPlan
+from toolplan.execution_plan import ExecutionPlan, Policy
 from toolplan.plan import Limits
 from toolplan.planners import Attempt, Clarification, Draft, Planner, Proposal, Question, Refusal
 

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from contextvars import ContextVar
+from dataclasses import dataclass, field, replace
 from datetime import date
 from enum import StrEnum
 from functools import cached_property
-from typing import TypeAlias, cast
+from typing import Final, NamedTuple, Protocol, TypeAlias, cast
 
 from toolplan.path import Json
 from toolplan.plan import Signature
@@ -34,6 +35,60 @@ class Effects(StrEnum):
 
 class ToolError(Exception):
     """A tool says that its call failed; the text is for the person who reads the run."""
+
+
+class OutcomeUnknown(ToolError):
+    """A tool cannot say whether its call did its work: the connection broke while it went on, say.
+
+    A call with effects that may not be repeated is then in doubt, and a person decides.
+    """
+
+
+class ToolCall(NamedTuple):
+    """Which call of which run a tool is asked to make.
+
+    `item` is the position in `for_each`, None where there is none. `key` is the same for every try
+    of the call, in whatever process: SHA-256 (hex) of run, step and item, to be passed on as an
+    idempotency key.
+    """
+
+    run: str
+    step: str
+    item: int | None
+    attempt: int
+    key: str
+
+
+class AttendedCall(Protocol):
+    """The engine's side of a call that is under way."""
+
+    def identity(self) -> ToolCall:
+        """Say which call it is."""
+        ...
+
+    def progress(self, done: float, total: float | None, message: str) -> None:
+        """Tell how far it is."""
+        ...
+
+
+ATTENDED: Final[ContextVar[AttendedCall | None]] = ContextVar("attended_call", default=None)
+"""The call that an engine attends to at the moment; engines set it, tools use the two below."""
+
+
+def current_call() -> ToolCall | None:
+    """Give the call that is under way, to the tool that makes it; None outside of a run."""
+    attended = ATTENDED.get()
+    return None if attended is None else attended.identity()
+
+
+def tell_progress(done: float, total: float | None = None, message: str = "") -> None:
+    """Let whoever watches the run see how far the tool's call is; nothing outside of a run.
+
+    It may be called from any thread, as often as one likes: of many in a short time one is shown.
+    """
+    attended = ATTENDED.get()
+    if attended is not None:
+        attended.progress(done, total, message)
 
 
 class ToolObjectError(ValueError):
@@ -77,12 +132,12 @@ class Tool:
     compute_output: ComputeOutput | None = None
     source: str = ""
 
-    @property
+    @cached_property
     def has_effects(self) -> bool:
         """Whether a call may change something, so that it needs an approval."""
         return self.effects is not Effects.READ
 
-    @property
+    @cached_property
     def may_repeat(self) -> bool:
         """Whether calling it twice with the same arguments is the same as calling it once."""
         return self.effects is Effects.READ or self.idempotent
@@ -244,6 +299,22 @@ class Toolbox(Mapping[str, Tool]):
         if rows is not None:
             raise ToolObjectError("The number of rows can be set only for data that is made up.")
         return self
+
+    def labelled(self, effects: Mapping[str, Effects]) -> Toolbox:
+        """Give the tools with `effects` in place of what their source said of them, by name.
+
+        What a source says of its tools is a hint; the user's word counts.
+
+        Raises:
+            ToolObjectError: there is no such tool.
+        """
+        for name in effects:
+            if name not in self._tools:
+                raise ToolObjectError(f"There is no tool {name!r} to label.")
+        return Toolbox(
+            replace(tool, effects=effects[name]) if name in effects else tool
+            for name, tool in self._tools.items()
+        )
 
     def with_tools(self, *more: Tool) -> Toolbox:
         """Give a toolbox that holds `more` besides (and that has no other days: `on_day`)."""

@@ -5,6 +5,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
 from tests.plans_strategy import execution_plan
+from toolplan.approval import approve
 from toolplan.engines import run
 from toolplan.events import Run, StepState
 from toolplan.plan import Literal, Plan, Step, Value
@@ -20,10 +21,14 @@ def ran(
     backoff_s: float = 0.0,
     **bounds: Any,
 ) -> tuple[Run, RecordingSink]:
-    """Run `steps` to their end."""
+    """Run `steps` to their end, with leave for all their effects."""
     sink = RecordingSink()
-    plan = execution_plan(Plan(steps, output))
-    done = asyncio.run(run(plan, tools.toolbox, on_event=sink, backoff_s=backoff_s, **bounds))
+    plan = execution_plan(Plan(steps, output), tools.toolbox)
+    approval = approve(plan) if plan.effects else None
+    running = run(
+        plan, tools.toolbox, approval=approval, on_event=sink, backoff_s=backoff_s, **bounds
+    )
+    done = asyncio.run(running)
     return done, sink
 
 
@@ -32,8 +37,10 @@ def started(
 ) -> tuple[asyncio.Task[Run], RecordingSink]:
     """Set the run of `steps` going."""
     sink = RecordingSink()
-    plan = execution_plan(Plan(steps))
-    task = asyncio.ensure_future(run(plan, tools.toolbox, on_event=sink, **bounds))
+    plan = execution_plan(Plan(steps), tools.toolbox)
+    approval = approve(plan) if plan.effects else None
+    running = run(plan, tools.toolbox, approval=approval, on_event=sink, **bounds)
+    task = asyncio.ensure_future(running)
     return task, sink
 
 

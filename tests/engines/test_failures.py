@@ -8,7 +8,7 @@ import pytest
 
 from tests.engines._running import codes, in_loop, ran, started, states, zeros
 from tests.plans_strategy import execution_plan
-from toolplan.approval import Approval, ApprovalRequired, approve
+from toolplan.approval import Approval, ApprovalRequired, ApprovalUsed, approve
 from toolplan.engines import CannotRun, run
 from toolplan.events import (
     AttemptFailed,
@@ -326,7 +326,7 @@ def test_retries_repeat_read_only_and_idempotent_tools_only() -> None:
         tools = ScriptedTools()
         outcomes = (Raises(ToolError("1")), Raises(ToolError("2")), Gives(3))
         tools.add("t", *outcomes, effects=effects, idempotent=idempotent)
-        done, sink = ran(tools, Step("s", "t", retries=2), approval=Approval("x"))
+        done, sink = ran(tools, Step("s", "t", retries=2))
         return done.steps["s"].attempts, [event.attempt for event in sink.of(AttemptFailed)]
 
     assert attempts() == (3, [1, 2])
@@ -381,7 +381,7 @@ def test_times_are_those_of_the_clock_that_is_given() -> None:
     tools = ScriptedTools()
     tools.add("good", Gives(1))
     done, _ = ran(tools, Step("s", "good"), clock=lambda: float(next(times)), run_id="r1")
-    assert (done.run, done.digest, done.started_at, done.ended_at) == ("r1", "x", 100.0, 103.0)
+    assert (done.run, done.started_at, done.ended_at) == ("r1", 100.0, 103.0)
     assert (done.steps["s"].started_at, done.steps["s"].ended_at) == (101.0, 102.0)
 
 
@@ -413,23 +413,42 @@ def test_more_steps_than_allowed_are_refused_and_as_many_as_allowed_are_not() ->
 
 
 @pytest.mark.parametrize("effects", [Effects.WRITE, Effects.DESTRUCTIVE, Effects.UNKNOWN])
-@pytest.mark.parametrize("stated", [(), ("s",)])
-def test_a_plan_with_effects_needs_an_approval_of_this_very_plan(
-    effects: Effects, stated: tuple[str, ...]
-) -> None:
+def test_a_plan_with_effects_needs_an_approval_of_this_very_plan(effects: Effects) -> None:
     tools = ScriptedTools()
     tools.add("write", Gives(1), effects=effects)
-    plan = execution_plan(Plan((Step("s", "write"),)), effects=stated, digest="d1")
+    plan = execution_plan(Plan((Step("s", "write"),)), tools.toolbox)
+    other = execution_plan(Plan((Step("t", "write"),)), tools.toolbox)
 
     def attempt(approval: Approval | None) -> bool:
         return asyncio.run(run(plan, tools.toolbox, approval=approval)).succeeded
 
-    for approval in (None, Approval("d2")):
+    for approval in (None, approve(other)):
         with pytest.raises(ApprovalRequired) as caught:
             attempt(approval)
-        assert caught.value.digest == "d1"
+        assert caught.value.digest == plan.digest
     assert tools.calls == []
     assert attempt(approve(plan))
+
+
+def test_a_plan_that_hides_its_effects_does_not_run() -> None:
+    tools = ScriptedTools()
+    tools.add("write", Gives(1), effects=Effects.WRITE)
+    hidden = execution_plan(Plan((Step("s", "write"),)))  # it says that it has none
+    for approval in (None, approve(hidden)):
+        with pytest.raises(ApprovalRequired):
+            asyncio.run(run(hidden, tools.toolbox, approval=approval))
+    assert tools.calls == []
+
+
+def test_an_approval_is_good_for_one_run() -> None:
+    tools = ScriptedTools()
+    tools.add("write", Gives(1), effects=Effects.WRITE)
+    plan = execution_plan(Plan((Step("s", "write"),)), tools.toolbox)
+    approval = approve(plan)
+    assert asyncio.run(run(plan, tools.toolbox, approval=approval)).succeeded
+    with pytest.raises(ApprovalUsed):
+        asyncio.run(run(plan, tools.toolbox, approval=approval))
+    assert len(tools.calls) == 1
 
 
 def test_the_output_of_the_plan_has_null_where_a_step_failed() -> None:

@@ -41,6 +41,10 @@ class Deadlines(Generic[T]):
         if deadline < self._at:
             self._set(deadline)
 
+    def hold(self, call: T) -> None:
+        """Open `call` without a deadline, until it is started."""
+        self.open[call] = None
+
     def close(self) -> None:
         """Stop the timer; no call is late any more."""
         self._set(inf)

@@ -9,7 +9,7 @@ from toolplan.engines._values import ResultUnusable, snapshot
 from toolplan.events import Failure
 from toolplan.path import Json
 from toolplan.schema import Violation
-from toolplan.tools import Arguments, Tool, ToolError
+from toolplan.tools import Arguments, OutcomeUnknown, Tool, ToolError
 
 MAX_MESSAGE: Final = 2_000
 """A tool may say anything of its failure; this many characters of it are kept."""
@@ -65,7 +65,8 @@ def tool_failure(error: BaseException) -> Failure:
     while isinstance(error, BaseExceptionGroup):
         # a task group says no more of itself than how many failed
         error = cast("BaseExceptionGroup[BaseException]", error).exceptions[0]
-    return Failure("tool-error", _text(error))
+    unknown = isinstance(error, OutcomeUnknown)
+    return Failure("outcome-unknown" if unknown else "tool-error", _text(error))
 
 
 def _text(error: BaseException) -> str:

@@ -6,7 +6,7 @@ from toolplan.engines._failures import argument_failure
 from toolplan.engines._values import Outputs, resolve
 from toolplan.events import Failure
 from toolplan.path import Json, NotThere, json_type
-from toolplan.plan import Limits, Step, Value, When, escape_pointer
+from toolplan.plan import Limits, Literal, Step, Value, When, escape_pointer
 from toolplan.schema import Schema, SchemaError
 from toolplan.tools import Arguments, Tool
 
@@ -19,7 +19,10 @@ def filled(
     name = ""
     try:
         for name, value in step.args.items():
-            args[name] = resolve(value, outputs, item, index)
+            if type(value) is Literal and type(value.value) is str:
+                args[name] = value.value  # nothing in it could be changed, so no copy is needed
+            else:
+                args[name] = resolve(value, outputs, item, index)
     except NotThere as error:
         return Failure("reference-missing", str(error), f"/args/{escape_pointer(name)}")
     failure = argument_failure(tool, args)

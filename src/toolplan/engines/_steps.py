@@ -11,22 +11,22 @@ run gives what the sequential interpreter in `toolplan.testing` gives.
 from __future__ import annotations
 
 import asyncio
-from asyncio import AbstractEventLoop, Future, Task
-from collections.abc import Callable, Mapping
-from heapq import heappop, heappush
+from asyncio import Future
+from collections.abc import Callable, Mapping, Sequence
 
-from toolplan.engines._calls import MAX_BACKOFF_S, Bounds, Clock, Fan, OpenCall, callees
-from toolplan.engines._deadlines import Deadlines
-from toolplan.engines._failures import accepted, tool_failure
+from toolplan.engines._calls import Bounds, Clock, Fan, OpenCall, callees
+from toolplan.engines._effects import EffectCalls
+from toolplan.engines._graph import Graph
 from toolplan.engines._inputs import filled, holds, items_of
+from toolplan.engines._open_calls import EventLog, OpenCalls
+from toolplan.engines._ready import Ready
 from toolplan.engines._values import filled_output
 from toolplan.events import (
-    AttemptFailed,
     Event,
     Failure,
     ItemEnded,
     RunEnded,
-    RunStarted,
+    RunParked,
     RunState,
     StepCancelled,
     StepFailed,
@@ -34,105 +34,214 @@ from toolplan.events import (
     StepStarted,
     StepSucceeded,
 )
-from toolplan.execution_plan import ExecutionPlan
+from toolplan.journal import Recovered
 from toolplan.path import Json
-from toolplan.plan import Limits, Step, Value, step_refs
+from toolplan.plan import Limits, Step, Value
 from toolplan.tools import Arguments, Tool
 
 
 class Scheduler:
-    """Runs one plan once."""
+    """Runs one plan once, or the rest of it."""
 
     def __init__(
         self,
-        plan: ExecutionPlan,
+        run: str,
         tools: Mapping[str, Tool],
         *,
         emit: Callable[[Event], None],
         clock: Clock,
         limits: Limits,
         bounds: Bounds,
+        log: EventLog | None = None,
+        recovered: Recovered,
     ) -> None:
-        """Prepare the run.
-
-        Raises:
-            CannotRun: a tool is not there or has no function, or the plan exceeds the limits.
-        """
-        self._plan = plan
-        self._steps = plan.plan.steps
-        self._callees = callees(plan, tools, limits)
+        """Prepare a run of no steps yet; none of them may have effects before `allow`."""
+        self._tools = tools
         self._emit = emit
         self._clock = clock
         self._limits = limits
-        self._bounds = bounds
-        self._loop: AbstractEventLoop = asyncio.get_running_loop()
-        self._over: Future[None] = self._loop.create_future()
-        self._deadlines = Deadlines[OpenCall](self._loop, self._miss_deadline)
-        self._leaving: set[Task[None]] = set()
+        self._log = log
+        self._recovered = recovered
+        self._over: Future[None] = asyncio.get_running_loop().create_future()
         self._closed = False
+        self._starting = False
+
+        self._steps: list[Step] = []
+        self._tools_of: list[Tool] = []
+        self._graph = Graph()
+        self._ready = Ready(
+            self._tools_of, self._ranks, bounds.tool_concurrency, bounds.source_concurrency
+        )
+        self._output: Value | None = None
+        self._whole = False
+        self._left = 0
 
         self._outputs: dict[str, Json] = {}
         self._failed: set[str] = set()
         self._skipped: dict[str, bool] = {}  # True where a failure is behind it
         self._fans: dict[int, Fan] = {}
-        self._left = len(self._steps)
-        self._free = bounds.concurrency
+        self._places = self._free = bounds.concurrency
         self._calls_left = limits.calls
+        self._effects = EffectCalls(recovered)
+        self._calls = OpenCalls(
+            run,
+            self,
+            emit=emit,
+            clock=clock,
+            limits=limits,
+            bounds=bounds,
+            effects=self._effects,
+            log=log,
+        )
 
-        self._waiting: list[int] = []
-        self._dependents: list[list[int]] = [[] for _ in self._steps]
-        # A heap of n * calls already started + position, n being the number of steps: steps that
-        # have not started come first, in plan order; then the next items of `for_each`, so that a
-        # step with thousands of items does not hold up the steps beside it.
-        self._ready: list[int] = []
-        positions = {step.id: position for position, step in enumerate(self._steps)}
-        for position, step in enumerate(self._steps):
-            needed = plan.needs[step.id]
-            self._waiting.append(len(needed))
-            for each in needed:
-                self._dependents[positions[each]].append(position)
-            if not needed:
-                self._ready.append(position)
+    # Taking steps
 
-    async def run(self, run_id: str) -> None:
-        """Run the plan to its end, which the events tell.
+    def admit(
+        self,
+        steps: Sequence[Step],
+        needs: Callable[[Step], tuple[str, ...]],
+        *,
+        hold_effects: bool = False,
+    ) -> None:
+        """Take further steps, each with the ids that `needs` gives; none starts before `start`.
+
+        With `hold_effects` those with effects wait until `allow`.
+
+        Raises:
+            CannotRun: one of them cannot be run, or there are too many; none was taken.
+        """
+        found = callees(steps, self._tools, self._limits, len(self._steps))
+        self._steps += steps
+        self._tools_of += found
+        self._left += len(steps)
+        effects = {tool.name for tool in found if tool.has_effects} if hold_effects else None
+        self._graph.add(steps, needs, None if not effects else lambda step: step.tool in effects)
+
+    def allow(self, slots: Mapping[str, int]) -> None:
+        """Let steps with effects start, with the slots of their approval."""
+        self._effects.slots = slots
+        self._graph.let_go()
+
+    def settle(self, output: Value | None) -> None:
+        """Know that no further step will come, and what the plan gives."""
+        self._whole = True
+        self._output = output
+
+    def start(self) -> None:
+        """Start what can start of the steps that were taken."""
+        for position in self._graph.newly_free():
+            self._make_ready(position)
+        self._start_ready()
+
+    async def run(self) -> None:
+        """Run until nothing is left to do, which the events tell.
 
         Cancelling it cancels every call, waits for them as long as the grace is, tells so by
         events, and then goes on.
         """
         try:
-            ids = tuple(step.id for step in self._steps)
-            self._emit(RunStarted(run_id, self._plan.digest, ids, self._clock()))
-            if self._steps:
-                self._start_ready()
-            else:
-                self._finish()
+            self._restore()
+            self.start()
             await self._over
         except GeneratorExit:  # the loop is gone, and nothing can be awaited any more
             raise
         except BaseException:  # cancelled, or an error of this module: it is passed on
             self._closed = True
             try:
-                await self._part()
+                await self._calls.close()
             finally:
                 self._tell_cancelled()
             raise
         self._closed = True
-        await self._part()
+        await self._calls.close()
+
+    @property
+    def durations(self) -> list[tuple[str, float]]:
+        """The seconds that calls took, with the names of their tools; the latest of each tool."""
+        return [(name, each) for name, kept in self._calls.durations.items() for each in kept]
+
+    def abandon(self, error: BaseException) -> None:
+        """End the run with `error`, or raise it where the run is over."""
+        if self._over.done():
+            raise error
+        self._over.set_exception(error)
+
+    def go_on(self) -> None:
+        """Start what was held back while the log was full."""
+        try:
+            self._start_ready()
+        except BaseException as error:  # it is passed on: `run` waits for it
+            self.abandon(error)
 
     # Starting
 
+    def _restore(self) -> None:
+        """Take over what earlier processes have done of the plan."""
+        over = self._recovered.over
+        if not over:
+            return
+        for position in self._graph.in_order():
+            ended = over.get(self._steps[position].id)
+            match ended:
+                case None:
+                    continue
+                case StepSucceeded(step=name, output=output):
+                    self._outputs[name] = output
+                case StepFailed(step=name):
+                    self._failed.add(name)
+                case StepSkipped(step=name):
+                    self._skipped[name] = self._has_failure_behind(position)
+            self._settle(position)
+
+    def _make_ready(self, position: int) -> None:
+        """Let a step start whose needs are over, or skip it, with those behind it."""
+        if self._steps[position].id in self._recovered.over:
+            return
+        skip = self._upstream(position) if self._failed or self._skipped else None
+        if skip is None:
+            self._ready.push(position)
+        else:
+            self._skip(position, *skip)
+
     def _start_ready(self) -> None:
-        count = len(self._steps)
-        ready = self._ready
-        while ready and self._free and not self._closed:
-            key = heappop(ready)
-            fan = self._fans.get(key % count) if self._fans else None
+        if self._starting:  # it is further up already, and will see what became ready
+            return
+        self._starting = True
+        try:
+            self._start_while_there_is_room()
+        finally:
+            self._starting = False
+        if not self._left:
+            if self._whole and not self._over.done():
+                self._finish()
+        elif self._free == self._places and not self._ready and not self._closed:
+            self._stand_still()
+
+    def _start_while_there_is_room(self) -> None:
+        while self._free and not self._closed and self._ready:
+            if self._log is not None and self._log.full:
+                return
+            entry = self._ready.pop(self._free)
+            if entry is None:
+                return
+            position, turn = entry
+            fan = self._fans.get(position) if self._fans else None
             if fan is not None:
-                self._start_item(key, fan)
-            elif key < count:
-                self._start_step(key)
-        if self._left and self._free == self._bounds.concurrency:
+                self._start_item(position, turn, fan)
+            elif not turn:
+                self._start_step(position)
+
+    def _stand_still(self) -> None:
+        """Nothing runs and nothing can start: a person has to say how to go on, or steps to come.
+
+        Raises:
+            RuntimeError: there is no reason for it.
+        """
+        if self._effects.in_doubt:
+            if self._whole and not self._over.done():
+                self._emit(RunParked(RunState.IN_DOUBT, self._clock()))
+                self._over.set_result(None)
+        elif self._whole:
             raise RuntimeError("Nothing runs and steps are left: the plan has a cycle.")
 
     def _start_step(self, position: int) -> None:
@@ -149,86 +258,54 @@ class Scheduler:
         args = self._filled(position)
         if isinstance(args, Failure):
             return self._fail(position, args, 0)
-        if not self._reserve(1):
+        if not self.reserve(1):
             return self._fail(position, self._too_many_calls(), 0)
         self._emit(StepStarted(step.id, None, self._clock()))
-        self._free -= 1
-        return self._call(position, None, args, 1)
+        return self._call(position, None, args)
 
     def _start_fan(self, position: int, step: Step, for_each: Value) -> None:
         items = items_of(step, for_each, self._outputs, self._limits)
         if isinstance(items, Failure):
             return self._fail(position, items, 0)
-        if not self._reserve(len(items)):
+        over = self._recovered.items.get(step.id, {})
+        if not self.reserve(len(items) - len(over)):
             return self._fail(position, self._too_many_calls(), 0)
         self._emit(StepStarted(step.id, len(items), self._clock()))
-        if not items:
-            return self._succeed(position, [], 0)
-        self._fans[position] = Fan(items, stops=step.on_error == "fail")
-        return heappush(self._ready, position)
+        begun = self._effects.begun_items(step.id)
+        fan = Fan(items, step.on_error == "fail", over, begun)
+        if fan.complete:
+            return self._end_fan(position, fan)
+        self._fans[position] = fan
+        return self._ready.push(position, 1)
 
-    def _start_item(self, key: int, fan: Fan) -> None:
+    def _start_item(self, position: int, turn: int, fan: Fan) -> None:
         if fan.exhausted:  # an item failed while the next one waited for its turn
             return
-        position = key % len(self._steps)
-        index = fan.next
-        fan.next += 1
+        index = fan.take_next()
         args = self._filled(position, fan.items[index], index)
         if isinstance(args, Failure):
             self._end_item(position, fan, index, args, 0)
         else:
             fan.running += 1
-            self._free -= 1
-            self._call(position, index, args, 1)
+            self._call(position, index, args)
         if not fan.exhausted:
-            heappush(self._ready, key + len(self._steps))
+            self._ready.push(position, turn + 1)
 
-    def _call(self, position: int, index: int | None, args: Arguments, attempt: int) -> None:
-        tool, function = self._callees[position]
-        call = OpenCall(position, index, tool, function, args, attempt)
-        self._deadlines.start(call, self._timeout(position))
-        call.task = self._loop.create_task(self._attend(call))
-
-    def _call_again(self, position: int, index: int | None, attempt: int) -> None:
-        if self._closed:
-            return
-        # filled anew, because the tool may have changed what it was given
-        item = None if index is None else self._fans[position].items[index]
-        args = self._filled(position, item, index)
-        if isinstance(args, Failure):
-            raise RuntimeError(f"Arguments that were good are not: {args.message}")
-        self._call(position, index, args, attempt)
-
-    async def _attend(self, call: OpenCall) -> None:
-        """Make the call, whatever comes of it, and tell."""
-        failure: Failure | None = None
-        answer: object = None
-        try:
-            answer = await call.function(call.args)
-        except BaseException as error:  # a tool may raise anything; other steps go on
-            if isinstance(error, GeneratorExit) and not self._loop.is_running():
-                raise  # the loop is gone, and this coroutine is being closed
-            failure = tool_failure(error)
-        if call not in self._deadlines.open:
-            return  # too late: it was given up, and the step goes on without it
-        del self._deadlines.open[call]
-        if failure is None and call.deadline <= self._loop.time():
-            failure = self._late(call)  # a tool that blocks the loop keeps the timer from firing
-        if failure is None:
-            self._safely(self._take, call, answer)
-        else:
-            self._safely(self._end_call, call, failure)
+    def _call(self, position: int, index: int | None, args: Arguments) -> None:
+        """Make a call, which takes one of the places of calls at once."""
+        step = self._steps[position]
+        self._free -= 1
+        self._ready.take(position)
+        self._calls.make(
+            OpenCall(self._calls, position, index, step, self._tools_of[position], args)
+        )
 
     # Ending
 
-    def _take(self, call: OpenCall, answer: object) -> None:
-        depth, size = self._limits.depth, self._bounds.result_size
-        self._end_call(call, accepted(call.tool, answer, depth=depth, size=size))
-
-    def _end_call(self, call: OpenCall, outcome: Json | Failure) -> None:
-        if isinstance(outcome, Failure) and self._may_try_again(call, outcome):
-            return
+    def call_ended(self, call: OpenCall, outcome: Json | Failure) -> None:
+        """Take what a call gave, or why it failed."""
         self._free += 1
+        self._ready.release(call.position)
         if call.index is not None:
             fan = self._fans[call.position]
             fan.running -= 1
@@ -239,44 +316,34 @@ class Scheduler:
             self._succeed(call.position, outcome, call.attempt)
         self._start_ready()
 
-    def _may_try_again(self, call: OpenCall, failure: Failure) -> bool:
-        """Set the next try going, if there is one. It keeps its place among the calls at once."""
-        step = self._steps[call.position]
-        if call.attempt > step.retries or not call.tool.may_repeat or not self._reserve(1):
-            return False
-        attempt = call.attempt
-        self._emit(AttemptFailed(step.id, call.index, attempt, failure, self._clock()))
-        pause = min(self._bounds.backoff_s * 2.0 ** (attempt - 1), MAX_BACKOFF_S)
-        self._loop.call_later(
-            pause, self._safely, self._call_again, call.position, call.index, attempt + 1
-        )
-        return True
+    def call_doubted(self, call: OpenCall) -> None:
+        """Let a step stand still, because what became of its call is not known."""
+        self._free += 1
+        self._ready.release(call.position)
+        if call.index is not None:
+            fan = self._fans[call.position]
+            fan.running -= 1
+            fan.doubts += 1
+        self._start_ready()
 
-    def _miss_deadline(self, call: OpenCall) -> None:
-        self._cancel(call)
-        self._safely(self._end_call, call, self._late(call))
-
-    def _late(self, call: OpenCall) -> Failure:
-        return Failure("timeout", f"No answer came within {self._timeout(call.position):g} s.")
+    def args_again(self, call: OpenCall) -> Arguments | Failure:
+        """Fill the arguments of a call anew."""
+        item = None if call.index is None else self._fans[call.position].items[call.index]
+        return self._filled(call.position, item, call.index)
 
     def _end_item(
         self, position: int, fan: Fan, index: int, outcome: Json | Failure, attempts: int
     ) -> None:
-        failure: Failure | None = None
-        if not isinstance(outcome, Failure):
-            fan.outputs[index] = outcome
-        else:
-            failure = outcome
-            if index < fan.failed_at:
-                # first in order, not in time: items before it have started and are waited for
-                fan.failed_at = index
-                fan.failure = failure._replace(message=f"Item {index}: {failure.message}")
-        fan.attempts = max(fan.attempts, attempts)
-        step = self._steps[position]
-        self._emit(ItemEnded(step.id, index, failure, self._clock()))
-        if fan.running or not fan.exhausted:
-            return
-        del self._fans[position]
+        failure = outcome if isinstance(outcome, Failure) else None
+        output = None if isinstance(outcome, Failure) else outcome
+        fan.note(index, output, failure, attempts)
+        name = self._steps[position].id
+        self._emit(ItemEnded(name, index, output, attempts, failure, self._clock()))
+        if fan.complete:
+            del self._fans[position]
+            self._end_fan(position, fan)
+
+    def _end_fan(self, position: int, fan: Fan) -> None:
         if fan.failure is not None and fan.stops:
             self._fail(position, fan.failure, fan.attempts)
         else:
@@ -298,7 +365,7 @@ class Scheduler:
         self._emit(StepFailed(step.id, failure, attempts, self._clock()))
         return self._settle(position)
 
-    def _skip(self, position: int, reason: Failure, *, behind_failure: bool) -> None:
+    def _skip(self, position: int, reason: Failure, behind_failure: bool) -> None:
         self._note_skip(position, reason, behind_failure)
         self._settle(position)
 
@@ -310,21 +377,19 @@ class Scheduler:
     def _settle(self, position: int) -> None:
         """Ready the steps that waited for this one, or skip them, and those behind them."""
         over = [position]
+        restored = self._recovered.over
         while over:
             at = over.pop()
             self._left -= 1
-            for dependent in self._dependents[at]:
-                self._waiting[dependent] -= 1
-                if self._waiting[dependent]:
+            for dependent in self._graph.freed_by(at):
+                if restored and self._steps[dependent].id in restored:
                     continue
                 skip = self._upstream(dependent) if self._failed or self._skipped else None
                 if skip is None:
-                    heappush(self._ready, dependent)
+                    self._ready.push(dependent)
                 else:
                     self._note_skip(dependent, *skip)
                     over.append(dependent)
-        if not self._left:
-            self._finish()
 
     def _upstream(self, position: int) -> tuple[Failure, bool] | None:
         """Give the reason to skip a step whose needs are over, and whether a failure is behind it.
@@ -332,8 +397,7 @@ class Scheduler:
         A condition that did not hold skips the steps that refer to what it skipped; order alone
         counts as satisfied. A failure skips whatever comes behind it, order alone too.
         """
-        step = self._steps[position]
-        needed = self._plan.needs[step.id]
+        needed = self._graph.needed(position)
         for each in needed:
             if each in self._failed:
                 return Failure("upstream-failed", f"Step {each!r} failed."), True
@@ -341,89 +405,68 @@ class Scheduler:
         if not skipped:
             return None
         behind_failure = any(self._skipped[each] for each in skipped)
-        referenced = {ref.step for _, ref in step_refs(step)}
+        referenced = self._graph.referenced(position)
         for each in skipped:
             if self._skipped[each] or each in referenced:
                 return Failure("upstream-skipped", f"Step {each!r} was skipped."), behind_failure
         return None
 
+    def _has_failure_behind(self, position: int) -> bool:
+        needed = self._graph.needed(position)
+        return any(each in self._failed or self._skipped.get(each, False) for each in needed)
+
     def _finish(self) -> None:
-        output = self._plan.plan.output
         complete = True
-        if output is not None:
-            given, complete = filled_output(output, self._outputs)
+        if self._output is not None:
+            given, complete = filled_output(self._output, self._outputs)
         else:
-            given = {name: self._outputs[name] for name in self._sinks() if name in self._outputs}
+            sinks = self._graph.sinks()
+            given = {name: self._outputs[name] for name in sinks if name in self._outputs}
         well = complete and not self._failed
         status = RunState.SUCCEEDED if well else RunState.FAILED
         self._emit(RunEnded(status, given, self._clock()))
         self._over.set_result(None)
 
-    def _sinks(self) -> list[str]:
-        """Give what `toolplan.plan.sinks` gives, from the dependents that are known here."""
-        return [
-            step.id
-            for step, dependents in zip(self._steps, self._dependents, strict=True)
-            if not dependents or not self._referred_to(step.id, dependents)
-        ]
-
-    def _referred_to(self, name: str, dependents: list[int]) -> bool:
-        for each in dependents:
-            step = self._steps[each]
-            # what needs it and does not have it in `after` can only have a reference to it
-            if name not in step.after or any(ref.step == name for _, ref in step_refs(step)):
-                return True
-        return False
-
     # Leaving
-
-    def _cancel(self, call: OpenCall) -> None:
-        task = call.task
-        if task is not None and not task.done():
-            task.cancel()
-            self._leaving.add(task)
-            task.add_done_callback(self._leaving.discard)
-
-    async def _part(self) -> None:
-        """Cancel the calls that are still open, and wait for all that are leaving, for a while."""
-        self._deadlines.close()
-        for call in self._deadlines.open:
-            self._cancel(call)
-        self._deadlines.open.clear()
-        if self._leaving:
-            await asyncio.wait(self._leaving, timeout=self._bounds.grace_s)
 
     def _tell_cancelled(self) -> None:
         if not self._left:
             return  # it was over before the cancellation came
-        over = self._failed | self._skipped.keys() | self._outputs.keys()
+        for call, outcome in self._calls.outcomes():
+            self._tell_outcome(call, outcome)
+        in_doubt = {step for step, _ in self._effects.in_doubt}
+        over = self._failed | self._skipped.keys() | self._outputs.keys() | in_doubt
         for step in self._steps:
             if step.id not in over:
                 self._emit(StepCancelled(step.id, self._clock()))
         self._emit(RunEnded(RunState.CANCELLED, None, self._clock()))
 
-    def _safely(self, act: Callable[..., None], *args: object) -> None:
-        """Do what a task or a timer brings about; an error in it ends the run, not the loop."""
-        try:
-            act(*args)
-        except BaseException as error:  # it is passed on: `run` waits for it
-            if self._over.done():
-                raise
-            self._over.set_exception(error)
+    def _tell_outcome(self, call: OpenCall, outcome: Json | Failure) -> None:
+        """Keep what a call with effects came to while the run was being cancelled."""
+        step, attempt, at = call.step.id, call.attempt, self._clock()
+        failure = outcome if isinstance(outcome, Failure) else None
+        output = None if isinstance(outcome, Failure) else outcome
+        if call.index is not None:
+            self._emit(ItemEnded(step, call.index, output, attempt, failure, at))
+        elif failure is None:
+            self._outputs[step] = output
+            self._emit(StepSucceeded(step, output, attempt, None, at))
+        else:
+            self._failed.add(step)
+            self._emit(StepFailed(step, failure, attempt, at))
 
-    # Bounds
+    def _ranks(self) -> list[int]:
+        # a plan that is still growing has no longest ways yet
+        return self._graph.ranks() if self._whole else []
 
     def _filled(
         self, position: int, item: Json = None, index: int | None = None
     ) -> Arguments | Failure:
-        tool = self._callees[position][0]
+        tool = self._tools_of[position]
         return filled(self._steps[position], tool, self._outputs, item, index)
 
-    def _timeout(self, position: int) -> float:
-        stated = self._steps[position].timeout_s
-        return self._bounds.timeout_s if stated is None else stated
-
-    def _reserve(self, calls: int) -> bool:
+    def reserve(self, calls: int) -> bool:
+        """Say whether so many calls more may be made, and count them."""
         if calls > self._calls_left:
             return False
         self._calls_left -= calls

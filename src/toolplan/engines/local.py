@@ -1,38 +1,38 @@
-"""The local engine: a plan runs in this process, and how it went is kept in memory."""
+"""The local engine: a plan runs in this process, and how it went is kept in memory or a journal."""
 
 from __future__ import annotations
 
-import asyncio
 import time
+import uuid
 from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Final, Unpack
 
-from toolplan.approval import Approval, ApprovalRequired
-from toolplan.engines._calls import Bounds, Clock
-from toolplan.engines._steps import Scheduler
-from toolplan.events import Event, Folding, Run
+from toolplan.approval import Approval
+from toolplan.engines._calls import Bounds, Clock, Options
+from toolplan.engines._kept import Kept
+from toolplan.engines._runs import Approver, Decided, Settings, go_on, start
+from toolplan.events import Event, Run
 from toolplan.execution_plan import ExecutionPlan
+from toolplan.journal import Journal, Slot
 from toolplan.plan import Limits
 from toolplan.tools import Tool, Toolbox
 
-_DEFAULT = Bounds()
-_DEFAULT_LIMITS = Limits()
+_LIMITS: Final = Limits()
+_NO_DECISIONS: Final[Mapping[Slot, Decided]] = MappingProxyType({})
 
 
 async def run(
     plan: ExecutionPlan,
     tools: Mapping[str, Tool] | Sequence[Tool],
     *,
-    journal: None = None,
-    approval: Approval | None = None,
-    limits: Limits = _DEFAULT_LIMITS,
+    journal: Journal | None = None,
+    approval: Approval | Approver | None = None,
+    limits: Limits = _LIMITS,
     on_event: Callable[[Event], None] | None = None,
     run_id: str = "",
     clock: Clock = time.time,
-    concurrency: int = _DEFAULT.concurrency,
-    timeout_s: float = _DEFAULT.timeout_s,
-    backoff_s: float = _DEFAULT.backoff_s,
-    grace_s: float = _DEFAULT.grace_s,
-    result_size: int = _DEFAULT.result_size,
+    **options: Unpack[Options],
 ) -> Run:
     """Run `plan`, exactly as it is, and give how it went.
 
@@ -40,70 +40,82 @@ async def run(
     returned, not by an exception. Cancelling this coroutine cancels every call, emits
     `StepCancelled` for each step that was not over, then `RunEnded`, and raises `CancelledError`.
 
+    A call with effects of which nobody knows what became of it, and which may not be made again,
+    leaves its step in doubt; the other steps go on, and the run that is returned is `in_doubt`.
+
     Args:
         plan: what the compiler gave.
         tools: at least the tools that the plan calls.
-        journal: None, the only kind there is yet: what happened is kept in memory.
-        approval: leave to run a plan with effects, bound to the plan's digest.
+        journal: where the events are kept, so that the run can be resumed; None keeps them in
+            memory. The run is on disk before the first call, and a call with effects is made only
+            when its intent is.
+        approval: leave to run a plan with effects, bound to the plan's digest; or who is asked for
+            it, while the run is kept as `waiting`.
         limits: `steps`, `items`, `calls` and `depth` (of results) hold for a run.
         on_event: called with every event as it happens, in the loop's own thread. The first
             exception that it raises is handed to the loop's exception handler, and it is not
             called again; the run goes on.
-        run_id: the name of the run.
+        run_id: the name of the run; a new one is made where it is empty.
         clock: seconds since the epoch, for events; timeouts go by the loop's monotonic clock.
-        concurrency: the most calls at once; further ones start in the order of the plan.
-        timeout_s: seconds for each try of a call, where its step says nothing.
-        backoff_s: seconds before the second try of a call; doubled before each further one.
-        grace_s: seconds that cancelled calls have to end before they are left behind.
-        result_size: the most characters and values that one result may have.
+        options: how much at once and how long; the fields of `Bounds`.
 
     Raises:
         CannotRun: a tool of the plan is not there, has no function or an unusable schema, or the
             plan has more steps than `limits` allow. No call was made.
-        ApprovalRequired: the plan has effects and no approval of its own. No call was made.
-        ValueError: `concurrency` is less than 1.
+        ApprovalRequired: the plan has effects and no approval of its own, or it is not what was
+            approved. No call was made.
+        ApprovalUsed: another run has used the approval. No call was made.
+        JournalError: the journal cannot be written. What is on disk can be resumed.
+        ValueError: a bound on calls at once is less than 1.
     """
-    if concurrency < 1:
-        raise ValueError("At least one call must be allowed to run.")
     known = Toolbox(tools) if isinstance(tools, Sequence) else tools
-    folding = Folding()
-    scheduler = Scheduler(
-        plan,
-        known,
-        emit=folding.add if on_event is None else _Tee(folding, on_event),
-        clock=clock,
-        limits=limits,
-        bounds=Bounds(concurrency, timeout_s, backoff_s, grace_s, result_size),
-    )
-    _check_approval(plan, known, approval)
-    await scheduler.run(run_id)
-    return folding.run()
+    settings = Settings(limits, Bounds(**options), clock).checked()
+    kept = Kept(journal, on_event, patience_s=settings.bounds.patience_s)
+    return await start(plan, known, run_id or uuid.uuid4().hex, kept, approval, settings)
 
 
-def _check_approval(
-    plan: ExecutionPlan, tools: Mapping[str, Tool], approval: Approval | None
-) -> None:
-    # the tools that are here count as well: they may not be those that the plan was checked with
-    effects = plan.effects or any(tools[step.tool].has_effects for step in plan.plan.steps)
-    if effects and (approval is None or approval.digest != plan.digest):
-        raise ApprovalRequired(plan.digest)
+async def resume(
+    plan: ExecutionPlan,
+    tools: Mapping[str, Tool] | Sequence[Tool],
+    run_id: str,
+    *,
+    journal: Journal,
+    approval: Approval | Approver | None = None,
+    decisions: Mapping[Slot, Decided] = _NO_DECISIONS,
+    limits: Limits = _LIMITS,
+    on_event: Callable[[Event], None] | None = None,
+    clock: Clock = time.time,
+    **options: Unpack[Options],
+) -> Run:
+    """Go on with a run that was interrupted, cancelled, or waits for a person.
 
+    What is over is taken from the journal and not done again. A call with effects that was begun
+    and has no result is made again where its tool may be repeated, with the same idempotency key;
+    else it stays in doubt until `decisions` says what is to become of it. A run that has ended is
+    given as it is.
 
-class _Tee:
-    """Folds events and passes them on, until whoever takes them fails."""
+    Args:
+        plan: the run's plan, compiled again from what the journal keeps of it.
+        tools: the tools of the run, unchanged.
+        run_id: the name of the run.
+        journal: where the run is kept.
+        approval: leave to run a plan with effects, where the run has none yet.
+        decisions: by step and item (None without `for_each`), what is to be done about calls in
+            doubt.
+        limits: as for `run`; calls that were made count no more.
+        on_event: called with every new event.
+        clock: seconds since the epoch.
+        options: how much at once and how long; the fields of `Bounds`.
 
-    def __init__(self, folding: Folding, on_event: Callable[[Event], None]) -> None:
-        self._folding = folding
-        self._on_event: Callable[[Event], None] | None = on_event
-
-    def __call__(self, event: Event) -> None:
-        self._folding.add(event)
-        if self._on_event is None:
-            return
-        try:
-            self._on_event(event)
-        except Exception as error:  # a display that fails must not take the run with it
-            self._on_event = None
-            asyncio.get_running_loop().call_exception_handler(
-                {"message": "on_event failed and is not called again", "exception": error}
-            )
+    Raises:
+        CannotRun: the plan or a tool is not that of the run, or a decision is about no call that is
+            in doubt. No call was made.
+        ApprovalRequired: the plan has effects, and nobody has approved them.
+        JournalError: there is no such run, another process works on it, or the journal cannot be
+            written.
+        ValueError: a bound on calls at once is less than 1.
+    """
+    known = Toolbox(tools) if isinstance(tools, Sequence) else tools
+    settings = Settings(limits, Bounds(**options), clock).checked()
+    kept = Kept(journal, on_event, patience_s=settings.bounds.patience_s)
+    return await go_on(plan, known, run_id, kept, approval, decisions, settings)

@@ -1,0 +1,132 @@
+"""Which step waits for which, while a plan runs and perhaps still grows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from toolplan.plan import Step, step_refs
+
+
+class Graph:
+    """The steps by position, and for each how many steps it still waits for.
+
+    A step may need one that has not come yet; it waits for it all the same. A step that is held
+    waits for one thing more, until `let_go`.
+    """
+
+    def __init__(self) -> None:
+        self._steps: list[Step] = []
+        self._needs: list[tuple[str, ...]] = []
+        self._positions: dict[str, int] = {}
+        self._waiting: list[int] = []
+        self._dependents: list[list[int]] = []
+        self._expected: dict[str, list[int]] = {}  # by the id of a step that has not come
+        self._over: set[int] = set()
+        self._held: list[int] = []
+        self._free: list[int] = []
+
+    def add(
+        self,
+        steps: Iterable[Step],
+        needs: Callable[[Step], tuple[str, ...]],
+        holds: Callable[[Step], bool] | None = None,
+    ) -> None:
+        """Take `steps`, each with the ids that `needs` gives, and hold back those of `holds`."""
+        first = len(self._steps)
+        self._steps.extend(steps)
+        for position in range(first, len(self._steps)):
+            name = self._steps[position].id
+            self._positions[name] = position
+            self._dependents.append(self._expected.pop(name, []) if self._expected else [])
+        for position in range(first, len(self._steps)):
+            step = self._steps[position]
+            needed = needs(step)
+            self._needs.append(needed)
+            waiting = 0
+            for each in needed:
+                waiting += self._await(each, position)
+            if holds is not None and holds(step):
+                waiting += 1
+                self._held.append(position)
+            self._waiting.append(waiting)
+            if not waiting:
+                self._free.append(position)
+
+    def _await(self, name: str, position: int) -> int:
+        """Let the step at `position` wait for the one named `name`: 1, or 0 where that is over."""
+        at = self._positions.get(name)
+        if at is None:
+            self._expected.setdefault(name, []).append(position)
+        elif at in self._over:
+            return 0
+        else:
+            self._dependents[at].append(position)
+        return 1
+
+    def newly_free(self) -> list[int]:
+        """Give the steps that came, or were let go, and wait for nothing; each once."""
+        free, self._free = self._free, []
+        return free
+
+    def let_go(self) -> None:
+        """Hold back no step any more."""
+        held, self._held = self._held, []
+        for position in held:
+            self._waiting[position] -= 1
+            if not self._waiting[position]:
+                self._free.append(position)
+
+    def freed_by(self, position: int) -> list[int]:
+        """Note that the step at `position` is over, and give those that waited for it last."""
+        self._over.add(position)
+        waiting = self._waiting
+        freed: list[int] = []
+        for dependent in self._dependents[position]:
+            waiting[dependent] -= 1
+            if not waiting[dependent]:
+                freed.append(dependent)
+        return freed
+
+    def needed(self, position: int) -> tuple[str, ...]:
+        """Give the ids of the steps that the one at `position` needs."""
+        return self._needs[position]
+
+    def referenced(self, position: int) -> set[str]:
+        """Give the ids of the steps that the one at `position` refers to."""
+        return {ref.step for _, ref in step_refs(self._steps[position])}
+
+    def sinks(self) -> list[str]:
+        """Give what `toolplan.plan.sinks` gives, from the dependents that are known here."""
+        return [
+            step.id
+            for step, dependents in zip(self._steps, self._dependents, strict=True)
+            if not dependents or not self._referred_to(step.id, dependents)
+        ]
+
+    def _referred_to(self, name: str, dependents: Sequence[int]) -> bool:
+        for each in dependents:
+            step = self._steps[each]
+            # what needs it and does not have it in `after` can only have a reference to it
+            if name not in step.after or name in self.referenced(each):
+                return True
+        return False
+
+    def in_order(self) -> list[int]:
+        """Give all positions, each behind what it needs (Kahn 1962)."""
+        waiting = [sum(each in self._positions for each in needed) for needed in self._needs]
+        order = [position for position, count in enumerate(waiting) if not count]
+        for position in order:
+            for dependent in self._dependents[position]:
+                waiting[dependent] -= 1
+                if not waiting[dependent]:
+                    order.append(dependent)
+        return order
+
+    def ranks(self) -> list[int]:
+        """Give for each position how many steps are on the longest way that begins there."""
+        ranks = [1] * len(self._steps)
+        for position in reversed(self.in_order()):
+            behind = self._dependents[position]
+            if behind:
+                ranks[position] = 1 + max(ranks[each] for each in behind)
+        return ranks

@@ -1,0 +1,27 @@
+"""The journal: events kept in SQLite, the memory of runs, and what a crash is recovered from."""
+
+from toolplan.journal._errors import JournalError, LeaseLost
+from toolplan.journal._journal import KEPT_DURATIONS, Journal, Lease, RunEntry, RunRecord
+from toolplan.journal._records import BadRecord, from_record, to_record
+from toolplan.journal._recovery import Recovered, Slot, recover
+from toolplan.journal._worker import Worker, WriterThread
+from toolplan.journal._writer import Writer
+
+__all__ = [
+    "KEPT_DURATIONS",
+    "BadRecord",
+    "Journal",
+    "JournalError",
+    "Lease",
+    "LeaseLost",
+    "Recovered",
+    "RunEntry",
+    "RunRecord",
+    "Slot",
+    "Worker",
+    "Writer",
+    "WriterThread",
+    "from_record",
+    "recover",
+    "to_record",
+]

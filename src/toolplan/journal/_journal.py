@@ -1,0 +1,402 @@
+"""The journal: the events of runs, in one file, with whoever may write them."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, NamedTuple, cast
+
+from toolplan.events import Event, Run, RunApproved, RunState, fold
+from toolplan.journal._blobs import BadBlob, Blobs
+from toolplan.journal._database import connect, transaction
+from toolplan.journal._errors import JournalError, LeaseLost, journal_error
+from toolplan.journal._records import BadRecord, from_record, to_record
+from toolplan.journal._worker import Worker, WriterThread
+from toolplan.path import Json
+
+LEASE_S: Final = 10.0
+"""Seconds for which a run belongs to the process that wrote it last."""
+
+BLOB_SIZE: Final = 64_000
+"""Records of more characters than this are kept as blobs beside the file."""
+
+KEPT_DURATIONS: Final = 200
+"""How many of its latest calls are kept for each tool."""
+
+_BLOB: Final = '["blob",'
+
+
+class RunRecord(NamedTuple):
+    """What a run was started with: enough to go on with it elsewhere.
+
+    `plan` is the canonical JSON of the plan, `tools` are the objects of the tools that it uses,
+    and `policy` is that of its check.
+    """
+
+    plan: Json
+    tools: Json
+    policy: Json
+
+
+class RunEntry(NamedTuple):
+    """One line of the list of runs. `question` is empty where the plan does not tell it."""
+
+    run: str
+    created_at: float
+    status: RunState
+    digest: str
+    question: str
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """The right to write a run. `token` grows with each owner: an older one is refused."""
+
+    run: str
+    token: int
+
+
+class Journal:
+    """The events of runs in one SQLite file, large ones in a folder beside it.
+
+    Its methods block for as long as the disk takes, and may be called from any thread. `clock`
+    gives seconds since the epoch; `owner` names this process; `worker` does what blocks for those
+    who may not, one after the other.
+    """
+
+    def __init__(
+        self,
+        path: Path | str,
+        *,
+        clock: Callable[[], float] = time.time,
+        owner: str = "",
+        lease_s: float = LEASE_S,
+        worker: Worker | None = None,
+    ) -> None:
+        """Open the journal at `path`; it is made where there is none.
+
+        Raises:
+            JournalError: the file cannot be opened.
+        """
+        self.path = Path(path)
+        self.lease_s = lease_s
+        self.worker: Worker = WriterThread() if worker is None else worker
+        self._clock = clock
+        self._owner = owner or this_process()
+        self._blobs = Blobs(self.path.with_name(self.path.name + "-blobs"))
+        self._lock = threading.Lock()
+        self._held: set[str] = set()  # the runs that are under way in this process
+        self._connection = connect(self.path)
+
+    def close(self) -> None:
+        """Close the file."""
+        with self._lock:
+            self._connection.close()
+
+    # Writing
+
+    def accept(self, run: str, digest: str, record: RunRecord, events: Sequence[Event]) -> Lease:
+        """Put a new run on disk, synced, with its first events; it belongs to this process.
+
+        Raises:
+            JournalError: there is such a run, its approval was used, or the disk refuses.
+        """
+        texts = [to_record(event) for event in events]
+        with self._written(sync=True) as connection:
+            known = connection.execute("SELECT 1 FROM runs WHERE run = ?", (run,)).fetchone()
+            if known is not None:
+                raise JournalError("run-exists", f"There is a run {run!r} already.")
+            self._use_approvals(connection, run, events)
+            now = self._clock()
+            row = (run, now, _status(events), digest, _json(record), self._owner, 1)
+            connection.execute(
+                "INSERT INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0)", (*row, now + self.lease_s)
+            )
+            self._insert(connection, Lease(run, 1), texts, _status(events))
+        self._held.add(run)
+        return Lease(run, 1)
+
+    def append(
+        self, lease: Lease, texts: Sequence[str], *, sync: bool, status: RunState | None = None
+    ) -> None:
+        """Put records (of `to_record`) on disk, behind those that are there.
+
+        With `sync` they survive a power cut when this returns, else the end of the process. It
+        renews the lease, and does only that where `texts` are none.
+
+        Raises:
+            LeaseLost: the run belongs to another process; nothing was written.
+            JournalError: the disk refuses; nothing was written.
+        """
+        with self._written(sync=sync) as connection:
+            self._insert(connection, lease, texts, None if status is None else status.value)
+
+    def take(self, run: str) -> Lease:
+        """Make the run this process's own, to go on with it.
+
+        Raises:
+            JournalError: there is no such run, or a process that is alive works on it.
+        """
+        with self._written(sync=True) as connection:
+            row = connection.execute(
+                "SELECT owner, token, lease_until FROM runs WHERE run = ?", (run,)
+            ).fetchone()
+            if row is None:
+                raise _unknown(run)
+            owner, token, until = cast("tuple[str, int, float]", row)
+            now = self._clock()
+            mine = owner == self._owner and run not in self._held
+            if owner and until > now and not mine and not _is_gone(owner):
+                raise JournalError(
+                    "journal-taken",
+                    f"Run {run!r} is being worked on by process {owner}.",
+                    f"Wait for it, or end it; its hold ends by itself in {until - now:.0f} s.",
+                )
+            connection.execute(
+                "UPDATE runs SET owner = ?, token = ?, lease_until = ? WHERE run = ?",
+                (self._owner, token + 1, now + self.lease_s, run),
+            )
+        self._held.add(run)
+        return Lease(run, token + 1)
+
+    def approve(self, lease: Lease, event: RunApproved) -> None:
+        """Put an approval on disk, synced; no other run may use it.
+
+        Raises:
+            JournalError: it was used, or the disk refuses.
+        """
+        with self._written(sync=True) as connection:
+            self._use_approvals(connection, lease.run, [event])
+            self._insert(connection, lease, [to_record(event)], RunState.RUNNING.value)
+
+    def release(self, lease: Lease) -> None:
+        """Let the run go; it belongs to nobody, and its next owner need not wait.
+
+        Raises:
+            JournalError: the disk refuses; the lease ends by itself.
+        """
+        self._held.discard(lease.run)
+        with self._written(sync=False) as connection:
+            connection.execute(
+                "UPDATE runs SET owner = '', lease_until = 0 WHERE run = ? AND token = ?",
+                (lease.run, lease.token),
+            )
+
+    def keep_durations(self, seconds: Iterable[tuple[str, float]]) -> None:
+        """Keep how long calls took: pairs of a tool's name and seconds, the latest of each tool."""
+        at = self._clock()
+        rows = [(tool, at, each) for tool, each in seconds]
+        with self._written(sync=False) as connection:
+            connection.executemany("INSERT INTO durations VALUES (?, ?, ?)", rows)
+            for tool in {tool for tool, _, _ in rows}:
+                connection.execute(
+                    "DELETE FROM durations WHERE tool = ?1 AND rowid NOT IN (SELECT rowid FROM "
+                    "durations WHERE tool = ?1 ORDER BY rowid DESC LIMIT ?2)",
+                    (tool, KEPT_DURATIONS),
+                )
+
+    # Reading
+
+    def runs(self, limit: int = 50) -> list[RunEntry]:
+        """Give the latest runs, the newest first."""
+        rows = self._read(
+            "SELECT run, created_at, status, digest, "
+            "coalesce(json_extract(record, '$.plan.metadata.query'), '') "
+            "FROM runs ORDER BY created_at DESC, run LIMIT ?",
+            (limit,),
+        )
+        return [
+            RunEntry(run, created, RunState(status), digest, str(question))
+            for run, created, status, digest, question in cast(
+                "list[tuple[str, float, str, str, object]]", rows
+            )
+        ]
+
+    def find(self, start: str) -> str:
+        """Give the name of the one run whose name begins with `start`.
+
+        Raises:
+            JournalError: there is none, or there are several.
+        """
+        rows = self._read(
+            "SELECT run FROM runs WHERE substr(run, 1, length(?1)) = ?1 LIMIT 2", (start,)
+        )
+        names = [str(row[0]) for row in rows]
+        if start in names or len(names) == 1:
+            return start if start in names else names[0]
+        if not names or not start:
+            raise _unknown(start)
+        raise JournalError(
+            "unknown-run", f"Several runs begin with {start!r}.", "Give more of the name."
+        )
+
+    def record(self, run: str) -> RunRecord:
+        """Give what `run` was started with.
+
+        Raises:
+            JournalError: there is no such run.
+        """
+        rows = self._read("SELECT record FROM runs WHERE run = ?", (run,))
+        if not rows:
+            raise _unknown(run)
+        fields = cast("dict[str, Json]", json.loads(str(rows[0][0])))
+        return RunRecord(*(fields[name] for name in RunRecord._fields))
+
+    def events(self, run: str) -> list[Event]:
+        """Give the events of `run`, in the order in which they were written.
+
+        Raises:
+            JournalError: there is no such run, or a record cannot be read.
+        """
+        rows = self._read("SELECT seq, event FROM events WHERE run = ? ORDER BY seq", (run,))
+        if not rows:
+            raise _unknown(run)
+        return list(self._events(run, cast("list[tuple[int, str]]", rows)))
+
+    def load(self, run: str) -> Run:
+        """Give `run` as its events tell it.
+
+        Raises:
+            JournalError: there is no such run, or a record cannot be read.
+        """
+        return fold(self.events(run))
+
+    def durations(self, tools: Iterable[str]) -> dict[str, list[float]]:
+        """Give how many seconds the latest calls of each of `tools` took, the latest first."""
+        return {
+            tool: [
+                float(cast("float", row[0]))
+                for row in self._read(
+                    "SELECT seconds FROM durations WHERE tool = ? ORDER BY rowid DESC", (tool,)
+                )
+            ]
+            for tool in tools
+        }
+
+    # Inside
+
+    def _events(self, run: str, rows: Sequence[tuple[int, str]]) -> Iterator[Event]:
+        for at, (seq, text) in enumerate(rows):
+            try:
+                if seq != at:
+                    raise BadRecord("One before it is missing.")
+                whole = text
+                if text.startswith(_BLOB):
+                    whole = self._blobs.read(str(json.loads(text)[1]))
+                yield from_record(whole)
+            except (BadRecord, BadBlob) as error:
+                raise JournalError(
+                    "journal-damaged",
+                    f"Record {at} of run {run!r} cannot be read: {error}",
+                    "Restore the journal and the folder beside it from a copy.",
+                ) from None
+
+    def _insert(
+        self,
+        connection: sqlite3.Connection,
+        lease: Lease,
+        texts: Sequence[str],
+        status: str | None,
+    ) -> None:
+        row = connection.execute(
+            "UPDATE runs SET lease_until = ?, next_seq = next_seq + ?, status = coalesce(?, status)"
+            " WHERE run = ? AND token = ? RETURNING next_seq",
+            (self._clock() + self.lease_s, len(texts), status, lease.run, lease.token),
+        ).fetchone()
+        if row is None:
+            raise LeaseLost(lease.run)
+        if texts:
+            # one statement for all of them: row by row, each would wait for the interpreter's lock
+            connection.execute(
+                "INSERT INTO events SELECT ?1, ?2 + key, value FROM json_each(?3)",
+                (lease.run, int(row[0]) - len(texts), f"[{','.join(map(self._kept, texts))}]"),
+            )
+
+    def _kept(self, text: str) -> str:
+        if len(text) <= BLOB_SIZE:
+            return text
+        return f'{_BLOB}"{self._blobs.write(text)}",{len(text)}]'
+
+    def _use_approvals(
+        self, connection: sqlite3.Connection, run: str, events: Iterable[Event]
+    ) -> None:
+        for event in events:
+            if isinstance(event, RunApproved):
+                connection.execute(
+                    "INSERT OR IGNORE INTO approvals VALUES (?, ?)", (event.approval, run)
+                )
+                row = connection.execute(
+                    "SELECT run FROM approvals WHERE approval = ?", (event.approval,)
+                ).fetchone()
+                if row[0] != run:
+                    raise JournalError(
+                        "approval-used",
+                        f"The approval was used by run {row[0]!r}.",
+                        "An approval is good for one run: approve the plan once more.",
+                    )
+
+    @contextmanager
+    def _written(self, *, sync: bool) -> Generator[sqlite3.Connection]:
+        with self._lock:
+            connection = self._connection
+            try:
+                connection.execute(f"PRAGMA synchronous = {'FULL' if sync else 'NORMAL'}")
+                with transaction(connection):
+                    yield connection
+            except (sqlite3.Error, OSError) as error:
+                raise journal_error(error, self.path.name) from None
+
+    def _read(self, query: str, values: tuple[object, ...]) -> list[tuple[object, ...]]:
+        with self._lock:
+            try:
+                return self._connection.execute(query, values).fetchall()
+            except sqlite3.Error as error:
+                raise journal_error(error, self.path.name) from None
+
+
+def _json(record: RunRecord) -> str:
+    return json.dumps(record._asdict(), ensure_ascii=False, separators=(",", ":"))
+
+
+def _status(events: Sequence[Event]) -> str:
+    return fold(events).status.value
+
+
+def _unknown(run: str) -> JournalError:
+    return JournalError("unknown-run", f"There is no run {run!r}.", "`toolplan runs` lists them.")
+
+
+def this_process() -> str:
+    """Give a name for this process that others on the same machine can look up."""
+    return f"{_machine()}:{os.getpid()}"
+
+
+def _machine() -> str:
+    # processes in containers may share a host's name and count from 1 each
+    try:
+        space = os.readlink("/proc/self/ns/pid")
+    except OSError:
+        space = ""
+    return f"{socket.gethostname()}{space}"
+
+
+def _is_gone(owner: str) -> bool:
+    """Say whether `owner` is a process of this machine that has certainly ended."""
+    machine, _, number = owner.rpartition(":")
+    if machine != _machine() or os.name == "nt":
+        return False
+    try:
+        os.kill(int(number), 0)
+    except ProcessLookupError:
+        return True
+    except (OSError, ValueError):
+        return False
+    return False

@@ -1,0 +1,201 @@
+"""Events of one run on their way to the disk: many in one commit, and none waits for nothing.
+
+What is added goes to a thread in groups. While one group is being written the next one gathers, so
+that a disk that is slow gets larger groups and not more of them. Only who asks for it waits.
+"""
+
+from __future__ import annotations
+
+from asyncio import AbstractEventLoop, Future, TimerHandle
+from collections.abc import Callable, Sequence
+from typing import Final, Protocol
+
+from toolplan.events import (
+    Event,
+    RunEnded,
+    RunParked,
+    RunState,
+    StepProgressed,
+    StepStarted,
+    StepSucceeded,
+)
+from toolplan.journal._errors import MAY_PASS, JournalError
+from toolplan.journal._journal import Lease
+from toolplan.journal._records import to_record
+from toolplan.journal._worker import Worker
+
+GATHER_S: Final = 0.004
+"""How long records wait for others where nobody waits for them."""
+
+FULL: Final = 20_000
+"""Records that may wait for a disk that is stuck; no further calls start above that."""
+
+_FIRST_PAUSE_S: Final = 0.05
+_MAX_PAUSE_S: Final = 1.0
+
+
+class Appends(Protocol):
+    """What the writer needs of a journal."""
+
+    lease_s: float
+
+    def append(
+        self, lease: Lease, texts: Sequence[str], *, sync: bool, status: RunState | None = None
+    ) -> None:
+        """Put records on disk, or raise."""
+        ...
+
+
+class Writer:
+    """Takes the events of one run, in order, and puts them into the journal.
+
+    `on_failure` is called once, when the journal cannot be written for `patience_s` seconds or
+    another process has taken the run; from then on nothing is taken. `on_room` is called when
+    `full` is over.
+    """
+
+    def __init__(
+        self,
+        journal: Appends,
+        lease: Lease,
+        loop: AbstractEventLoop,
+        *,
+        worker: Worker,
+        on_failure: Callable[[JournalError], None],
+        on_room: Callable[[], None],
+        patience_s: float,
+    ) -> None:
+        self.failed: JournalError | None = None
+        self._journal = journal
+        self._lease = lease
+        self._loop = loop
+        self._worker = worker
+        self._on_failure = on_failure
+        self._on_room = on_room
+        self._patience_s = patience_s
+        self._waiting_for_room = False
+        self._fans: set[str] = set()
+        self._pending: list[str] = []
+        self._status: RunState | None = None
+        self._group: list[str] = []  # what is being written
+        self._group_status: RunState | None = None
+        self._busy = False
+        self._timer: TimerHandle | None = None
+        self._trouble_since: float | None = None
+        self._pause_s = _FIRST_PAUSE_S
+        self._waiters: list[Future[None]] = []  # for what is pending
+        self._group_waiters: list[Future[None]] = []
+        self._heartbeat: TimerHandle | None = loop.call_later(journal.lease_s / 3, self._beat)
+
+    @property
+    def full(self) -> bool:
+        """Whether so much waits for the disk that nothing more should be started."""
+        self._waiting_for_room = len(self._pending) >= FULL
+        return self._waiting_for_room
+
+    def add(self, event: Event) -> None:
+        """Take the next event."""
+        if self.failed is not None or isinstance(event, StepProgressed):
+            return
+        if isinstance(event, StepStarted):
+            if event.items is not None:
+                self._fans.add(event.step)
+        elif isinstance(event, StepSucceeded):
+            if event.step in self._fans:
+                event = event._replace(output=None)  # its items have told it
+        elif isinstance(event, RunEnded | RunParked):
+            self._status = event.status
+        self._pending.append(to_record(event))
+        if self._timer is None and not self._busy:
+            self._timer = self._loop.call_later(GATHER_S, self._flush)
+
+    async def synced(self) -> None:
+        """Wait until all that was added so far is on disk and survives a power cut.
+
+        Raises:
+            JournalError: it cannot be put there.
+        """
+        if self.failed is not None:
+            raise self.failed
+        waiter: Future[None] = self._loop.create_future()
+        self._waiters.append(waiter)
+        if not self._busy:
+            self._flush()
+        await waiter
+
+    def close(self) -> None:
+        """Take nothing more, and stop the timers."""
+        for timer in (self._timer, self._heartbeat):
+            if timer is not None:
+                timer.cancel()
+        self._timer = self._heartbeat = None
+
+    def _flush(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        self._group, self._pending = self._pending, []
+        self._group_waiters, self._waiters = self._waiters, []
+        self._group_status, self._status = self._status, None
+        self._write()
+
+    def _write(self) -> None:
+        self._busy = True
+        group, sync, status = self._group, bool(self._group_waiters), self._group_status
+
+        def work() -> None:
+            self._journal.append(self._lease, group, sync=sync, status=status)
+
+        self._worker.submit(self._loop, work, self._written)
+
+    def _written(self, error: BaseException | None) -> None:
+        if self.failed is not None:
+            return
+        if error is not None:
+            self._in_trouble(error)
+            return
+        self._trouble_since = None
+        self._pause_s = _FIRST_PAUSE_S
+        self._busy = False
+        self._group = []
+        waiters, self._group_waiters = self._group_waiters, []
+        for waiter in waiters:
+            if not waiter.done():
+                waiter.set_result(None)
+        if self._waiters:
+            self._flush()
+        elif self._pending:
+            self._timer = self._loop.call_later(GATHER_S, self._flush)
+        if self._waiting_for_room and not self.full:
+            self._on_room()
+
+    def _in_trouble(self, error: BaseException) -> None:
+        """Try again after a while, or give up."""
+        now = self._loop.time()
+        if self._trouble_since is None:
+            self._trouble_since = now
+        lasting = now - self._trouble_since >= self._patience_s
+        if isinstance(error, JournalError) and error.code in MAY_PASS and not lasting:
+            self._loop.call_later(self._pause_s, self._write_again)
+            self._pause_s = min(2 * self._pause_s, _MAX_PAUSE_S)
+            return
+        if not isinstance(error, JournalError):
+            text = f"The journal cannot be written: {type(error).__name__}: {error}"
+            error = JournalError("journal-unavailable", text)
+        self.failed = error
+        self.close()
+        for waiter in [*self._group_waiters, *self._waiters]:
+            if not waiter.done():
+                waiter.set_exception(error)
+                waiter.exception()  # seen: who waited may be gone
+        self._on_failure(error)
+
+    def _write_again(self) -> None:
+        if self.failed is None:
+            self._write()
+
+    def _beat(self) -> None:
+        """Renew the lease while nothing is written."""
+        self._heartbeat = self._loop.call_later(self._journal.lease_s / 3, self._beat)
+        if not self._busy and self._timer is None:
+            self._flush()
