@@ -2,6 +2,17 @@
 
 from toolplan.engines._calls import Bounds, CannotRun
 from toolplan.engines._runs import Approver, Decided
-from toolplan.engines.local import resume, run
+from toolplan.engines._streamed import StepStream, StreamRefused
+from toolplan.engines.local import resume, run, run_stream
 
-__all__ = ["Approver", "Bounds", "CannotRun", "Decided", "resume", "run"]
+__all__ = [
+    "Approver",
+    "Bounds",
+    "CannotRun",
+    "Decided",
+    "StepStream",
+    "StreamRefused",
+    "resume",
+    "run",
+    "run_stream",
+]

@@ -107,7 +107,7 @@ async def start(
         await kept.accept(name, runnable.plan.digest, record_of(runnable.plan, tools))
     try:
         if asks and approval is not None and not isinstance(approval, Approval):
-            granted = await ask(approval, runnable, name, kept, clock)
+            granted = await _ask_or_end(approval, runnable, name, kept, clock)
         if granted is not None:
             scheduler.allow(granted.slots)
         await scheduler.run()
@@ -189,16 +189,26 @@ async def ask(
     """Give the approval that `approver` gives for the plan, kept before anything is done on it.
 
     Raises:
-        ApprovalRequired: it gives none, which ends the run, or one for another plan.
+        ApprovalRequired: it gives none, or one for another plan.
         ApprovalUsed: it gives one that another run has used.
     """
     given = await approver(runnable.plan)
     granted = None if given is None else checked(given, runnable, name)
     if granted is None:
-        kept.add(RunEnded(RunState.CANCELLED, None, clock()))
         raise ApprovalRequired(runnable.plan.digest)
     await kept.approve(RunApproved(granted.id, granted.digest, clock()))
     return granted
+
+
+async def _ask_or_end(
+    approver: Approver, runnable: Runnable, name: str, kept: Kept, clock: Clock
+) -> Approval:
+    """Ask, and tell that the run is over where leave is not given."""
+    try:
+        return await ask(approver, runnable, name, kept, clock)
+    except ApprovalRequired:
+        kept.add(RunEnded(RunState.CANCELLED, None, clock()))
+        raise
 
 
 async def go_on(
@@ -235,7 +245,7 @@ async def go_on(
         if granted is not None:
             await kept.approve(RunApproved(granted.id, granted.digest, clock()))
         elif asks and approval is not None and not isinstance(approval, Approval):
-            await ask(approval, runnable, name, kept, clock)
+            await _ask_or_end(approval, runnable, name, kept, clock)
         for event in decided:
             kept.add(event)
         kept.add(RunResumed(clock()))

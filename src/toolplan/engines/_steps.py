@@ -430,7 +430,7 @@ class Scheduler:
     # Leaving
 
     def _tell_cancelled(self) -> None:
-        if not self._left:
+        if self._whole and not self._left:
             return  # it was over before the cancellation came
         for call, outcome in self._calls.outcomes():
             self._tell_outcome(call, outcome)

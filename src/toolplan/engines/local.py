@@ -12,6 +12,7 @@ from toolplan.approval import Approval
 from toolplan.engines._calls import Bounds, Clock, Options
 from toolplan.engines._kept import Kept
 from toolplan.engines._runs import Approver, Decided, Settings, go_on, start
+from toolplan.engines._streamed import StepStream, start_stream
 from toolplan.events import Event, Run
 from toolplan.execution_plan import ExecutionPlan
 from toolplan.journal import Journal, Slot
@@ -72,6 +73,49 @@ async def run(
     settings = Settings(limits, Bounds(**options), clock).checked()
     kept = Kept(journal, on_event, patience_s=settings.bounds.patience_s)
     return await start(plan, known, run_id or uuid.uuid4().hex, kept, approval, settings)
+
+
+async def run_stream(
+    stream: StepStream,
+    tools: Mapping[str, Tool] | Sequence[Tool],
+    *,
+    journal: Journal | None = None,
+    approval: Approval | Approver | None = None,
+    limits: Limits = _LIMITS,
+    on_event: Callable[[Event], None] | None = None,
+    run_id: str = "",
+    clock: Clock = time.time,
+    **options: Unpack[Options],
+) -> Run:
+    """Run a plan while it is still being written, and give how it went.
+
+    Steps that only read start as soon as they are given and what they need is there. Steps with
+    effects wait until the plan is whole, has passed its check and is approved. A journal gets the
+    run at that moment too: until then nothing happened that would be worth keeping.
+
+    Args:
+        stream: what `compile_stream` gives.
+        tools: at least the tools that the plan calls.
+        journal: as for `run`.
+        approval: as for `run`; it is asked for when the plan is whole.
+        limits: as for `run`.
+        on_event: as for `run`.
+        run_id: as for `run`.
+        clock: as for `run`.
+        options: as for `run`.
+
+    Raises:
+        StreamRefused: the stream ended early, the plan is wrong, or not what its steps said.
+            Everything that had started was cancelled; nothing with effects had.
+        CannotRun, ApprovalRequired, ApprovalUsed, JournalError, ValueError: as for `run`;
+            what had started was cancelled.
+        Exception: what the stream raised.
+    """
+    known = Toolbox(tools) if isinstance(tools, Sequence) else tools
+    settings = Settings(limits, Bounds(**options), clock).checked()
+    kept = Kept(journal, on_event, patience_s=settings.bounds.patience_s)
+    name = run_id or uuid.uuid4().hex
+    return await start_stream(stream, known, name, kept, approval, settings)
 
 
 async def resume(

@@ -1,0 +1,178 @@
+"""Plans that are still being written: what reads starts at once, what has effects waits."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import NamedTuple
+
+import pytest
+
+from tests.engines._running import in_loop, states
+from tests.plans_strategy import execution_plan
+from toolplan.approval import Approval, ApprovalRequired, approve
+from toolplan.engines import StreamRefused, run, run_stream
+from toolplan.events import PlanSettled, Run, RunState, StepArrived, StepState
+from toolplan.execution_plan import ExecutionPlan
+from toolplan.journal import Journal
+from toolplan.plan import Literal, Plan, Ref, Step
+from toolplan.testing import Gives, Hangs, Raises, RecordingSink, ScriptedTools
+from toolplan.tools import Effects, ToolError
+
+
+class Whole(NamedTuple):
+    plan: ExecutionPlan | None
+
+
+class Written:
+    """A stream of steps, each let through by `gate`, and then the plan."""
+
+    def __init__(self, steps: list[Step], plan: ExecutionPlan | None) -> None:
+        self.steps = steps
+        self.gates = [asyncio.Event() for _ in (*steps, None)]
+        self.compiled = Whole(plan)
+
+    def open(self) -> "Written":
+        for gate in self.gates:
+            gate.set()
+        return self
+
+    async def __aiter__(self) -> AsyncIterator[Step]:
+        for step, gate in zip(self.steps, self.gates, strict=False):
+            await gate.wait()
+            yield step
+        await self.gates[-1].wait()
+
+
+def tools() -> ScriptedTools:
+    made = ScriptedTools()
+    made.add("read", Gives({"n": 1}))
+    made.add("write", Gives("done"), effects=Effects.WRITE)
+    made.add("hang", Hangs())
+    made.add("fail", Raises(ToolError("no")))
+    return made
+
+
+A = Step("a", "read")
+B = Step("b", "read", {"x": Ref("a", ("n",))})
+W = Step("w", "write", {"x": Ref("b", ("n",))})
+
+
+def test_what_reads_runs_while_the_plan_is_written_and_effects_wait_for_its_end() -> None:
+    async def test() -> None:
+        made = tools()
+        plan = execution_plan(Plan((A, W, B)), made.toolbox)
+        stream = Written([A, W, B], plan)
+        sink = RecordingSink()
+        going = asyncio.ensure_future(
+            run_stream(stream, made.toolbox, approval=approve(plan), on_event=sink)
+        )
+        stream.gates[0].set()
+        await made.started("read")
+        stream.gates[1].set()
+        stream.gates[2].set()
+        await made.started("read", 2)
+        await asyncio.sleep(0.01)
+        assert made.args_of("write") == []  # the plan is not whole
+        stream.gates[3].set()
+        done = await going
+        assert done.status is RunState.SUCCEEDED
+        assert made.args_of("write") == [{"x": 1}]
+        assert [event.step for event in sink.of(StepArrived)] == ["a", "w", "b"]
+        assert sink.of(PlanSettled)[0].digest == plan.digest == done.digest
+        assert list(done.steps) == ["a", "w", "b"]
+
+    in_loop(test)
+
+
+def test_a_step_may_come_before_what_it_needs() -> None:
+    async def test() -> Run:
+        made = tools()
+        plan = execution_plan(Plan((B, A)))
+        return await run_stream(Written([B, A], plan).open(), made.toolbox)
+
+    done = in_loop(test)
+    assert done.output == {"b": {"n": 1}}
+
+
+def test_a_streamed_run_gives_what_the_same_plan_gives_at_once() -> None:
+    steps = [A, B, Step("f", "fail"), Step("g", "read", {"x": Ref("f")}), Step("e", "read")]
+
+    async def test() -> None:
+        made = tools()
+        plan = execution_plan(Plan(tuple(steps), output=Ref("b")))
+        at_once = await run(plan, made.toolbox)
+        streamed = await run_stream(Written(steps[:3], plan).open(), made.toolbox)
+        assert states(streamed) == states(at_once)
+        assert streamed.output == at_once.output
+
+    in_loop(test)
+
+
+@pytest.mark.parametrize("whole", [False, True])
+def test_a_stream_that_ends_early_or_differs_cancels_what_it_started(whole: bool) -> None:
+    async def test() -> None:
+        made = tools()
+        changed = Step("h", "hang", {"x": Literal(2)})
+        plan = execution_plan(Plan((A, changed))) if whole else None
+        stream = Written([A, Step("h", "hang"), W], plan).open()
+        with pytest.raises(StreamRefused) as caught:
+            await run_stream(stream, made.toolbox)
+        assert made.cancelled == ["hang"]
+        assert made.args_of("write") == []
+        assert caught.value.run.status is RunState.CANCELLED
+        assert caught.value.run.steps["a"].state is StepState.SUCCEEDED
+        assert caught.value.run.steps["h"].state is StepState.CANCELLED
+
+    in_loop(test)
+
+
+def test_without_an_approval_no_effect_of_a_stream_happens() -> None:
+    async def test() -> None:
+        made = tools()
+        plan = execution_plan(Plan((A, B, W)), made.toolbox)
+
+        async def refuse(asked: ExecutionPlan) -> Approval | None:
+            assert asked.digest == plan.digest
+
+        for approval in (None, refuse):
+            with pytest.raises(ApprovalRequired):
+                await run_stream(Written([A, B, W], plan).open(), made.toolbox, approval=approval)
+        assert made.args_of("write") == []
+
+    in_loop(test)
+
+
+def test_an_error_of_the_stream_reaches_whoever_waits_for_the_run() -> None:
+    class Broken(Written):
+        async def __aiter__(self) -> AsyncIterator[Step]:
+            yield Step("h", "hang")
+            await asyncio.sleep(0.01)
+            raise ConnectionError("the model is gone")
+
+    async def test() -> None:
+        made = tools()
+        with pytest.raises(ConnectionError):
+            await run_stream(Broken([], None), made.toolbox)
+        assert made.cancelled == ["hang"]
+
+    in_loop(test)
+
+
+def test_a_journal_gets_a_streamed_run_when_its_plan_is_whole(tmp_path: object) -> None:
+    async def test() -> None:
+        made = tools()
+        journal = Journal(f"{tmp_path}/runs.sqlite")
+        plan = execution_plan(Plan((A, B, W)), made.toolbox)
+        stream = Written([A, B, W], plan)
+        going = asyncio.ensure_future(
+            run_stream(stream, made.toolbox, approval=approve(plan), journal=journal, run_id="r1")
+        )
+        stream.gates[0].set()
+        await made.started("read")
+        assert journal.runs() == []
+        stream.open()
+        done = await going
+        assert done.succeeded
+        assert journal.load("r1") == done
+        journal.close()
+
+    in_loop(test)
