@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from types import MemberDescriptorType
 from typing import Final, NamedTuple, TypeAlias
 from typing import Literal as OneOf
 
@@ -103,7 +104,7 @@ class When:
     schema: Json
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, init=False)
 class Step:
     """One call of one tool, or one call for each item of a list.
 
@@ -112,15 +113,62 @@ class Step:
 
     id: str
     tool: str
-    args: Mapping[str, Value] = field(default_factory=dict[str, "Value"])
-    after: tuple[str, ...] = ()
-    for_each: Value | None = None
-    max_items: int = DEFAULT_MAX_ITEMS
-    when: When | None = None
-    on_error: OnError = "fail"
-    timeout_s: float | None = None
-    retries: int = 0
-    thought: str | None = None
+    args: Mapping[str, Value]
+    after: tuple[str, ...]
+    for_each: Value | None
+    max_items: int
+    when: When | None
+    on_error: OnError
+    timeout_s: float | None
+    retries: int
+    thought: str | None
+
+    # written out, because what `dataclass` makes of so many frozen fields takes twice as long, and
+    # steps are made whenever a plan is read
+    def __init__(
+        self,
+        id: str,
+        tool: str,
+        args: Mapping[str, Value] | None = None,
+        after: tuple[str, ...] = (),
+        for_each: Value | None = None,
+        max_items: int = DEFAULT_MAX_ITEMS,
+        when: When | None = None,
+        on_error: OnError = "fail",
+        timeout_s: float | None = None,
+        retries: int = 0,
+        thought: str | None = None,
+    ) -> None:
+        _set_id(self, id)
+        _set_tool(self, tool)
+        _set_args(self, {} if args is None else args)
+        _set_after(self, after)
+        _set_for_each(self, for_each)
+        _set_max_items(self, max_items)
+        _set_when(self, when)
+        _set_on_error(self, on_error)
+        _set_timeout_s(self, timeout_s)
+        _set_retries(self, retries)
+        _set_thought(self, thought)
+
+
+def _setter(name: str) -> Callable[[Step, object], None]:
+    """Give what sets one of the fields of a step that is being made."""
+    slot: MemberDescriptorType = vars(Step)[name]
+    return slot.__set__
+
+
+_set_id = _setter("id")
+_set_tool = _setter("tool")
+_set_args = _setter("args")
+_set_after = _setter("after")
+_set_for_each = _setter("for_each")
+_set_max_items = _setter("max_items")
+_set_when = _setter("when")
+_set_on_error = _setter("on_error")
+_set_timeout_s = _setter("timeout_s")
+_set_retries = _setter("retries")
+_set_thought = _setter("thought")
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from toolplan.plan import (
     escape_pointer,
     object_,
 )
-from toolplan.plan_json._references import OPENING, ParsedText, parse_text, print_text
+from toolplan.plan_json._references import OPENING, ParsedText, parse_text, plain_text, print_text
 from toolplan.plan_json._report import Report
 
 DEEPEST: Final = 200
@@ -25,6 +25,7 @@ DEEPEST: Final = 200
 
 # a tuple, because `isinstance` is slower with `dict | list`
 _NESTED: Final = (dict, list)
+_NESTED_TYPES: Final = frozenset(_NESTED)
 _MOST_POINTERS: Final = 1_000
 
 
@@ -62,8 +63,10 @@ class ValueReader(NamedTuple):
         if isinstance(value, str):
             if OPENING not in value:
                 return Literal(value)
+            if self.parse_text is parse_text and (plain := plain_text(value)) is not None:
+                return plain  # nearly always
             parsed = self.parse_text(value)
-            if not parsed.problems:  # nearly always; a pointer is made only where it is told
+            if not parsed.problems:  # a pointer is made only where it is told
                 return parsed.value
         elif not isinstance(value, _NESTED):
             return Literal(value)
@@ -106,13 +109,14 @@ def copied(value: Json) -> Json:
 
 def check_depth(document: Json, most: int, report: Report) -> bool:
     """Report what is nested deeper than `most`; give whether there is nothing."""
-    level: list[Json] = [document]
+    level: list[dict[str, Json] | list[Json]] = [document] if isinstance(document, _NESTED) else []
     for _ in range(min(most, DEEPEST)):
         level = [
             inner
             for outer in level
-            for inner in (outer.values() if isinstance(outer, dict) else _items(outer))
-            if not isinstance(inner, str) and isinstance(inner, _NESTED)  # text is most of it
+            for inner in (outer.values() if isinstance(outer, dict) else outer)
+            # the exact types alone: this is done to every value of every plan
+            if type(inner) in _NESTED_TYPES and isinstance(inner, _NESTED)
         ]
         if not level:
             return True

@@ -63,8 +63,10 @@ def argument_violations(
     found = parts.violations(literals)
     if missing := _missing(step.args, schema, ""):
         found = [*missing, *found]
+    known = schema.found
     for name, value in others:
-        if not (isinstance(value, _FILLED_IN) and isinstance(at(schema, (name,)), Schema)):
+        # what is known of it already, before it is asked for: nearly always that is all
+        if not (isinstance(value, _FILLED_IN) and isinstance(known.get((name,)), Schema)):
             found += _of_named(name, value, schema, "")
     return found
 
@@ -140,9 +142,12 @@ def _of_fields(fields: Mapping[str, Value], schema: Schema, pointer: str) -> Ite
 
 
 def _missing(fields: Mapping[str, Value], schema: Schema, pointer: str) -> list[Violation]:
+    names = required(schema)
+    if all(map(fields.__contains__, names)):
+        return []
     return [
         Violation("missing", pointer, f"The required {name!r} is missing.", name)
-        for name in required(schema)
+        for name in names
         if name not in fields
     ]
 

@@ -29,7 +29,7 @@ from toolplan.rules._arguments import (
     arguments_of,
     literal_part,
 )
-from toolplan.rules._use import Place, Use, located
+from toolplan.rules._use import Place, Use, located, surely_fits
 from toolplan.schema import Absent, Schema, Violation, at, elements
 from toolplan.tools import ComputedOutput, Tool, Toolbox
 
@@ -188,7 +188,7 @@ class Facts:
     @cached_property
     def doubtful(self) -> tuple[Use, ...]:
         """The uses that may not fit: all but those of which the schemas leave no doubt."""
-        return tuple([use for use in self.uses if not use.surely_fits])
+        return tuple([use for use in self.uses if not surely_fits(use)])
 
     @cached_property
     def readers(self) -> Mapping[str, list[Use]]:
@@ -211,7 +211,8 @@ class Facts:
         if ref.step in RESERVED_IDS and step is not None and step.for_each is not None:
             whole = INTEGER if ref.step == INDEX else self.item(step)
         else:
-            whole = self.output(ref.step)
+            # most steps are referred to more than once, and what they give is known by then
+            whole = self._outputs.get(ref.step) or self.output(ref.step)
         return None if whole is None else at(whole, ref.path)
 
     def item(self, step: Step) -> Schema | None:
@@ -287,18 +288,27 @@ class Facts:
         return self._computed[step.id]
 
     def _add_uses(self, found: list[Use], position: int, step: Step) -> None:
-        tool = self.tool(step)
+        others = self.arguments[position].others
+        tool = self.tool(step) if others else None
         schema = None if tool is None else tool.input
-        for name, value in self.arguments[position].others:
+        for name, value in others:
+            place = ("args", name)
             if isinstance(value, Ref):  # by far the most frequent
                 taken = None if schema is None else at(schema, (name,))
                 given = self.type_of(value, step)
-                found.append(Use(step, position, ("args", name), value, True, given, taken))
+                found.append(Use(step, position, place, value, True, given, taken))
                 continue
-            for place, ref, whole in located(value, ("args", name)):
-                taken = None if schema is None else at(schema, place[1:])
+            if isinstance(value, Template):  # nearly all others
+                taken = None if schema is None else at(schema, (name,))
+                for part in value.parts:
+                    if isinstance(part, Ref):
+                        given = self.type_of(part, step)
+                        found.append(Use(step, position, place, part, False, given, taken))
+                continue
+            for inside, ref, whole in located(value, place):
+                taken = None if schema is None else at(schema, inside[1:])
                 given = self.type_of(ref, step)
-                found.append(Use(step, position, place, ref, whole, given, taken))
+                found.append(Use(step, position, inside, ref, whole, given, taken))
         if step.for_each is None and step.when is None:
             return
         # neither may use the item: `when` is decided before there is one

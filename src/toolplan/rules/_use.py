@@ -47,25 +47,26 @@ class Use(NamedTuple):
         return self.place[0] == "args"
 
     @property
-    def surely_fits(self) -> bool:
-        """Whether no rule about types can object to it."""
-        _, _, _, _, whole, given, taken = self
-        if isinstance(given, Absent):
-            return False
-        if not isinstance(taken, Schema):
-            return True
-        if isinstance(taken.node, dict) and "x-literal" in taken.node:
-            return False
-        if not whole:
-            return "string" in types_of(taken)
-        return given is None or assignable(given, taken) is Verdict.YES
-
-    @property
     def verdict(self) -> Verdict:
         """Whether what is given fits what is taken."""
         given = self.given if isinstance(self.given, Schema) else None
         taken = self.taken if isinstance(self.taken, Schema) else None
         return assignable(given, taken)
+
+
+def surely_fits(use: Use) -> bool:
+    """Whether no rule about types can object to `use`."""
+    _, _, _, _, whole, given, taken = use
+    if isinstance(given, Absent):
+        return False
+    if not isinstance(taken, Schema):
+        return True
+    node = taken.node
+    if isinstance(node, dict) and "x-literal" in node:
+        return False
+    if not whole:
+        return "string" in types_of(taken)
+    return given is None or assignable(given, taken) is Verdict.YES
 
 
 def located(value: Value, place: Place) -> Iterator[tuple[Place, Ref, bool]]:

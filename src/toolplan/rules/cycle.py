@@ -35,8 +35,13 @@ def cycle(facts: Facts) -> Iterator[Problem]:
 def _is_in_order(facts: Facts) -> bool:
     """Say whether each step stands behind what it needs, as most plans are written."""
     positions = facts.positions
+    for use in facts.uses:
+        if positions.get(use.ref.step, -1) >= use.position:
+            return False
     return all(
-        positions[need] < positions[step] for step, needed in facts.needs.items() for need in needed
+        positions.get(name, -1) < position
+        for position, step in facts.elaborate
+        for name in step.after
     )
 
 

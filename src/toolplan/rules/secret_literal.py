@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
-from typing import Final
+from collections.abc import Iterator
+from typing import Final, TypeGuard
 
 from toolplan.path import Json
 from toolplan.plan import Array, Literal, Object, Ref, Template, Value, escape_pointer
@@ -30,6 +30,7 @@ _MARKS: Final = (
     ("xox", ("xox",)),
     ("-----BEGIN ", ("-----BEGIN ",)),
 )
+_NESTED: Final = (list, dict)
 _SHORTEST: Final = 15
 """Each shape has one of the marks in it, and none is shorter. Most plans have no such text, and are
 looked at no closer; marks that share a rare character are looked for only where that one is."""
@@ -62,29 +63,36 @@ def secret_literal(facts: Facts) -> Iterator[Problem]:
                     )
 
 
+def _is_text(part: str | Ref) -> TypeGuard[str]:
+    return isinstance(part, str)
+
+
 def _is_suspect(facts: Facts) -> bool:
     texts: list[str] = []
     for literals, others in facts.arguments:
-        _collect(literals.values(), texts)
+        for constant in literals.values():
+            if isinstance(constant, str):
+                if len(constant) >= _SHORTEST:
+                    texts.append(constant)
+            elif isinstance(constant, _NESTED):
+                _collect(constant, texts)
         for _, value in others:
             if isinstance(value, Template):
-                texts += [part for part in value.parts if isinstance(part, str)]
+                texts.extend(filter(_is_text, value.parts))
             elif not isinstance(value, Ref):
                 texts += [text for _, text in _texts(value, "")]
     text = "\n".join(texts)
     return any(rare in text and any(mark in text for mark in marks) for rare, marks in _MARKS)
 
 
-def _collect(constants: Iterable[Json], texts: list[str]) -> None:
-    """Add all text in `constants` that is long enough to `texts`, in no order."""
-    for constant in constants:
+def _collect(nested: list[Json] | dict[str, Json], texts: list[str]) -> None:
+    """Add all text in `nested` that is long enough to `texts`, in no order."""
+    for constant in nested.values() if isinstance(nested, dict) else nested:
         if isinstance(constant, str):
             if len(constant) >= _SHORTEST:
                 texts.append(constant)
-        elif isinstance(constant, list):
+        elif isinstance(constant, _NESTED):
             _collect(constant, texts)
-        elif isinstance(constant, dict):
-            _collect(constant.values(), texts)
 
 
 def _kind(text: str) -> str | None:

@@ -52,9 +52,10 @@ def unknown_step(facts: Facts) -> Iterator[Problem]:
 def _unknown(facts: Facts) -> Iterator[tuple[str, str | None, Ref]]:
     """Yield the references to no step, one of those that stand in one value and name the same."""
     seen: set[tuple[str, str]] = set()
+    ids = facts.steps
     for use in facts.uses:
         name = use.ref.step
-        if name in facts.steps or name in RESERVED_IDS or (use.pointer, name) in seen:
+        if name in ids or name in RESERVED_IDS or (use.pointer, name) in seen:
             continue
         seen.add((use.pointer, name))
         yield use.pointer, use.step.id, use.ref
