@@ -7,12 +7,22 @@ from rich.console import Console
 
 from toolplan.events import (
     AttemptFailed,
+    CallAnsweredLate,
+    CallDecided,
+    CallInDoubt,
+    CallIntended,
     Event,
     Failure,
     ItemEnded,
+    PlanSettled,
+    RunApproved,
     RunEnded,
+    RunParked,
+    RunResumed,
     RunStarted,
     RunState,
+    RunWaiting,
+    StepArrived,
     StepCancelled,
     StepFailed,
     StepProgressed,
@@ -64,6 +74,40 @@ def test_elsewhere_there_is_a_line_for_each_event_worth_one() -> None:
         "d: cancelled",
         "run: failed",
     ]
+
+
+def test_waiting_doubt_and_what_was_decided_are_told() -> None:
+    gone = Failure("outcome-unknown", "nobody knows")
+    events: tuple[Event, ...] = (
+        RunStarted("r1", "", (), 1.0),
+        StepArrived("a", 1.0),
+        PlanSettled("digest", ("a",), 1.1),
+        RunWaiting(1.2),
+        RunApproved("leave", "digest", 1.3),
+        StepStarted("a", 2, 1.3),
+        CallIntended("a", 0, 1, "key", 1.4),
+        CallInDoubt("a", 0, 1, gone, 1.5),
+        CallAnsweredLate("a", 0, 1, None, 1.6),
+        CallAnsweredLate("a", 0, 1, Failure("tool-error", "no"), 1.6),
+        RunParked(RunState.IN_DOUBT, 1.7),
+        RunResumed(1.8),
+        CallDecided("a", 0, 1, "done", None, 1.8),
+    )
+    assert shown(Plan((Step("a", "a_tool"),)), events, terminal=False).splitlines() == [
+        "run r1: started, 0 steps",
+        "a: arrived",
+        "plan: whole, 1 step",
+        "run: waiting for an approval",
+        "run: approved",
+        "a: started, 2 items",
+        "a[0]: in doubt: nobody knows",
+        "a[0]: answered after it was given up: a result",
+        "a[0]: answered after it was given up: no",
+        "run: in doubt",
+        "run: resumed",
+        "a[0]: decided: done",
+    ]
+    assert "in doubt: 1 in doubt" in shown(Plan((Step("a", "a_tool"),)), events[:-2], terminal=True)
 
 
 def test_a_step_that_the_plan_goes_on_without_says_so() -> None:

@@ -14,14 +14,26 @@ from rich.text import Text
 
 from toolplan.events import (
     AttemptFailed,
+    CallAnsweredLate,
+    CallDecided,
+    CallInDoubt,
+    CallIntended,
     Event,
     Failure,
     ItemEnded,
+    PlanSettled,
     Run,
+    RunApproved,
     RunEnded,
+    RunEvent,
+    RunParked,
+    RunResumed,
     RunStarted,
     RunState,
+    RunWaiting,
+    StepArrived,
     StepCancelled,
+    StepEvent,
     StepFailed,
     StepProgressed,
     StepRun,
@@ -103,20 +115,15 @@ class RunProgress:
     def __call__(self, event: Event) -> None:
         """Take `event` in, and show it where there is no live view."""
         self._latest = event.at
-        match event:
-            case RunStarted(steps=steps):
-                self._steps = {**self._steps, **dict.fromkeys(steps, StepRun())}
-            case RunEnded(status=status):
-                self._status = status
-            case _:
-                # one step at a time: folding the whole run would cost its length for each event
-                before = self._steps.get(event.step, StepRun())
-                after = apply(Run(steps={event.step: before}), event)
-                # a new mapping would cost its length too, and a step not of the plan is not shown
-                if event.step in self._steps:
-                    self._steps[event.step] = after.steps[event.step]
-                if isinstance(event, StepProgressed):
-                    self._messages[event.step] = _progress(event)
+        if isinstance(event, RunEvent):
+            run = apply(Run(status=self._status, steps=self._steps), event)
+            self._status, self._steps = run.status, {**self._steps, **run.steps}
+        elif (before := self._steps.get(event.step)) is not None:
+            # one step at a time: folding the whole run would cost its length for each event
+            after = apply(Run(steps={event.step: before}), event)
+            self._steps[event.step] = after.steps[event.step]
+            if isinstance(event, StepProgressed):
+                self._messages[event.step] = _progress(event)
         if self._live is None and (line := _event_line(event, self._steps)):
             text = Text(fit_encoding(line, self._console.encoding))
             self._console.print(text, soft_wrap=True)
@@ -175,31 +182,66 @@ def duration_text(seconds: float) -> str:
 
 def _event_line(event: Event, steps: dict[str, StepRun]) -> str:
     """Give the line that tells of `event`, or an empty text where it is not worth one."""
+    return _run_line(event) if isinstance(event, RunEvent) else _step_line(event, steps)
+
+
+def _run_line(event: RunEvent) -> str:
     match event:
         case RunStarted(run=run, steps=ids):
-            many = f"{number_text(len(ids), grouped=True)} {'step' if len(ids) == 1 else 'steps'}"
-            return f"run {printable(run)}: started, {many}"
-        case RunEnded(status=status):
+            return f"run {printable(run)}: started, {_many(len(ids), 'step')}"
+        case StepArrived(step=step):
+            return f"{printable(step)}: arrived"
+        case PlanSettled(steps=ids):
+            return f"plan: whole, {_many(len(ids), 'step')}"
+        case RunWaiting():
+            return "run: waiting for an approval"
+        case RunApproved():
+            return "run: approved"
+        case RunResumed():
+            return "run: resumed"
+        case RunParked(status=status) | RunEnded(status=status):
             return f"run: {status.value.replace('_', ' ')}"
-        case StepStarted(step=step, items=items):
-            many = "" if items is None else f", {number_text(items, grouped=True)} items"
-            return f"{printable(step)}: started{many}"
-        case AttemptFailed(step=step, attempt=attempt, failure=failure):
-            return f"{printable(step)}: attempt {attempt} failed: {_reason(failure)}"
-        case ItemEnded(step=step, item=item, failure=failure):
-            return "" if failure is None else f"{printable(step)}[{item}]: {_reason(failure)}"
-        case StepProgressed():
+
+
+def _step_line(event: StepEvent, steps: dict[str, StepRun]) -> str:
+    name = printable(event.step)
+    match event:
+        case StepStarted(items=items):
+            return f"{name}: started" + ("" if items is None else f", {_many(items, 'item')}")
+        case AttemptFailed(attempt=attempt, failure=failure):
+            return f"{name}: attempt {attempt} failed: {_reason(failure)}"
+        case ItemEnded(item=item, failure=failure):
+            return "" if failure is None else f"{name}[{item}]: {_reason(failure)}"
+        case StepProgressed() | CallIntended():
             return ""
-        case StepSucceeded(step=step, failure=failure):
+        case CallAnsweredLate() | CallInDoubt() | CallDecided():
+            place = name if event.item is None else f"{name}[{event.item}]"
+            return f"{place}: {_doubt(event)}"
+        case StepSucceeded(failure=failure):
             if failure is not None:
-                return f"{printable(step)}: failed, and the plan goes on: {_reason(failure)}"
-            return f"{printable(step)}: succeeded{_spent(steps.get(step))}"
-        case StepFailed(step=step, failure=failure):
-            return f"{printable(step)}: failed{_spent(steps.get(step))}: {_reason(failure)}"
-        case StepSkipped(step=step, failure=failure):
-            return f"{printable(step)}: skipped: {_reason(failure)}"
-        case StepCancelled(step=step):
-            return f"{printable(step)}: cancelled"
+                return f"{name}: failed, and the plan goes on: {_reason(failure)}"
+            return f"{name}: succeeded{_spent(steps.get(event.step))}"
+        case StepFailed(failure=failure):
+            return f"{name}: failed{_spent(steps.get(event.step))}: {_reason(failure)}"
+        case StepSkipped(failure=failure):
+            return f"{name}: skipped: {_reason(failure)}"
+        case StepCancelled():
+            return f"{name}: cancelled"
+
+
+def _many(count: int, what: str) -> str:
+    return f"{number_text(count, grouped=True)} {what}{'' if count == 1 else 's'}"
+
+
+def _doubt(event: CallAnsweredLate | CallInDoubt | CallDecided) -> str:
+    match event:
+        case CallAnsweredLate(failure=failure):
+            answer = "a result" if failure is None else _reason(failure)
+            return f"answered after it was given up: {answer}"
+        case CallInDoubt(failure=failure):
+            return f"in doubt: {_reason(failure)}"
+        case CallDecided(decision=decision):
+            return f"decided: {decision}"
 
 
 def _spent(step: StepRun | None) -> str:
