@@ -39,10 +39,11 @@ class Speed(NamedTuple):
 def measure(rounds: int = 300, seed: int = 7) -> Speed:
     """Give the times on this machine."""
     tools = toolbox(TOOLS)
-    text = plan_text(STEPS, TOOLS, seed)
-    times = [timed(text, "toolplan", tools) for _ in range(rounds)]
+    # each plan is another, so that nothing remembered of one helps with the next
+    texts = [plan_text(STEPS, TOOLS, seed + at) for at in range(rounds)]
+    times = [timed(text, "toolplan", tools) for text in texts]
     bare: list[float] = []
-    for _ in range(rounds):
+    for text in texts:
         start = time.process_time_ns()
         json.loads(text)
         bare.append((time.process_time_ns() - start) / 1_000)
@@ -50,21 +51,22 @@ def measure(rounds: int = 300, seed: int = 7) -> Speed:
     for size in LARGE:
         large = plan_text(size, TOOLS, seed, lean=True)
         steps[size] = min(timed(large, "toolplan", tools) for _ in range(3)) / size
-    return Speed(median(times), median(bare), len(text.encode()), steps)
+    return Speed(median(times), median(bare), len(texts[0].encode()), steps)
 
 
 def mean_time(plans: Sequence[tuple[str, str, Toolbox]]) -> float:
-    """Give the mean time in µs of (text, dialect, tools); each is run once before, to warm up."""
+    """Give the mean time in µs of (text, dialect, tools), each the least of three.
+
+    All are run once before any is timed, so that what is worked out once for a tool is there; and
+    one after the other, so that nothing remembered of a text helps with the same text again.
+    """
     if not plans:
         return 0.0
-    times: list[float] = []
     gc.collect()
     gc.freeze()  # what the measuring itself holds is not to be searched again and again
-    for text, dialect, tools in plans:
-        timed(text, dialect, tools)
-        times.append(min(timed(text, dialect, tools) for _ in range(3)))
+    rounds = [[timed(*plan) for plan in plans] for _ in range(4)]
     gc.unfreeze()
-    return mean(times)
+    return mean(map(min, *rounds[1:]))
 
 
 def timed(text: str, dialect: str, tools: Toolbox) -> float:

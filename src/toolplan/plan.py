@@ -48,11 +48,14 @@ class Signature(NamedTuple):
     outputs: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, init=False)
 class Literal:
     """A JSON value that holds no reference."""
 
     value: Json
+
+    def __init__(self, value: Json) -> None:
+        _set_value(self, value)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Literal) and _same(self.value, other.value)
@@ -61,7 +64,7 @@ class Literal:
         return hash(_key(self.value))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, init=False)
 class Ref:
     """The output of another step, or the part of it at `path`.
 
@@ -69,7 +72,11 @@ class Ref:
     """
 
     step: str
-    path: Path = ()
+    path: Path
+
+    def __init__(self, step: str, path: Path = ()) -> None:
+        _set_step(self, step)
+        _set_path(self, path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,23 +159,29 @@ class Step:
         _set_thought(self, thought)
 
 
-def _setter(name: str) -> Callable[[Step, object], None]:
-    """Give what sets one of the fields of a step that is being made."""
-    slot: MemberDescriptorType = vars(Step)[name]
+def _setter(kind: type, name: str) -> Callable[[object, object], None]:
+    """Give what sets one field of a frozen value that is being made.
+
+    The `__init__` that `dataclass` writes goes a longer way, and every plan is made of these.
+    """
+    slot: MemberDescriptorType = vars(kind)[name]
     return slot.__set__
 
 
-_set_id = _setter("id")
-_set_tool = _setter("tool")
-_set_args = _setter("args")
-_set_after = _setter("after")
-_set_for_each = _setter("for_each")
-_set_max_items = _setter("max_items")
-_set_when = _setter("when")
-_set_on_error = _setter("on_error")
-_set_timeout_s = _setter("timeout_s")
-_set_retries = _setter("retries")
-_set_thought = _setter("thought")
+_set_value = _setter(Literal, "value")
+_set_step = _setter(Ref, "step")
+_set_path = _setter(Ref, "path")
+_set_id = _setter(Step, "id")
+_set_tool = _setter(Step, "tool")
+_set_args = _setter(Step, "args")
+_set_after = _setter(Step, "after")
+_set_for_each = _setter(Step, "for_each")
+_set_max_items = _setter(Step, "max_items")
+_set_when = _setter(Step, "when")
+_set_on_error = _setter(Step, "on_error")
+_set_timeout_s = _setter(Step, "timeout_s")
+_set_retries = _setter(Step, "retries")
+_set_thought = _setter(Step, "thought")
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Mapping
+from typing import Final
 
 from toolplan.path import Json
 from toolplan.plan import RESERVED_IDS, Limits, Literal, Value
 from toolplan.plan_json._references import OPENING, STEP_ID
 from toolplan.plan_json._report import Report, shown
 from toolplan.plan_json._values import ValueReader, copied
+
+_NUMBERS: Final = (int, float)
 
 
 def read_steps(document: Mapping[str, Json], limits: Limits, report: Report) -> list[Json] | None:
@@ -65,9 +68,9 @@ def read_args(
         reader.report.wrong_type(name, args, "an object", pointer, step)
         return {}
     return {
-        # most values are plain text: that one needs no call to read is worth a line here
+        # most values are plain text or numbers: that they need no call to read is worth a line here
         key: Literal(value)
-        if isinstance(value, str) and OPENING not in value
+        if (OPENING not in value if isinstance(value, str) else isinstance(value, _NUMBERS))
         else reader.member(value, pointer, key, step)
         for key, value in args.items()
     }

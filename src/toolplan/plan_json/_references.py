@@ -27,7 +27,7 @@ MOST_PROBLEMS: Final = 20
 """So many problems are told of one text; whoever has more has seen enough."""
 
 _SHORT: Final = 200
-"""So long a text may be whose path is remembered: plans say the same few paths again and again."""
+"""So long a text may be that is remembered: plans say the same few references again and again."""
 
 # the look-behind keeps a long row of dollars from being tried from each of them
 _BEFORE_BRACE = re.compile(r"(?<!\$)\$++\{")
@@ -156,23 +156,25 @@ def plain_text(text: str) -> Value | None:
 
     It knows less than `parse_text`, and is several times as fast.
     """
-    if len(text) > _SHORT:
-        return None
+    return None if len(text) > _SHORT else _short_text(text)
+
+
+@lru_cache(maxsize=1024)
+def _short_text(text: str) -> Value | None:
     if text[-1] == "}" and (only := _ONLY.match(text)):
         step, path = only.groups()
         return Ref(step, _short_path(path))
     if "$$" in text:
         return None
-    if text.count("{") == 1 and (one := _PLAIN.search(text)):
-        step, path = one.groups()
-        before, behind = text[: one.start()], text[one.end() :]
+    pieces = _PLAIN.split(text)
+    if len(pieces) != 3 * text.count("{") + 1:
+        return None
+    if len(pieces) == 4:  # one reference, and not alone: that was looked for before
+        before, step, path, behind = pieces
         ref = Ref(step, _short_path(path))
         if before and behind:
             return Template((before, ref, behind))
         return Template((before, ref) if before else (ref, behind))
-    pieces = _PLAIN.split(text)
-    if len(pieces) != 3 * text.count("{") + 1:
-        return None
     parts: list[str | Ref] = [pieces[0]] if pieces[0] else []
     for at in range(1, len(pieces), 3):
         parts.append(Ref(pieces[at], _short_path(pieces[at + 1])))

@@ -50,7 +50,7 @@ class ValueReader(NamedTuple):
                     )
                 )
             case list():
-                if all(map(is_plain, value)):
+                if _is_plain_list(value):
                     return Literal(list(value))
                 return array(
                     tuple(self.read(each, f"{pointer}/{at}", step) for at, each in enumerate(value))
@@ -70,7 +70,7 @@ class ValueReader(NamedTuple):
                 return parsed.value
         elif not isinstance(value, _NESTED):
             return Literal(value)
-        elif isinstance(value, list) and all(map(is_plain, value)):
+        elif isinstance(value, list) and _is_plain_list(value):
             return Literal(list(value))
         return self.read(value, f"{around}/{escape_pointer(key)}", step)
 
@@ -148,6 +148,17 @@ def is_plain(value: Json) -> bool:
     if isinstance(value, str):
         return OPENING not in value
     return not isinstance(value, _NESTED)
+
+
+def _is_plain_list(items: list[Json]) -> bool:
+    # nearly all lists are of numbers or of short texts
+    for each in items:
+        if isinstance(each, str):
+            if OPENING in each:
+                return False
+        elif isinstance(each, _NESTED):
+            return False
+    return True
 
 
 def _items(value: Json) -> list[Json]:
