@@ -78,6 +78,22 @@ def test_p01_text_that_is_no_json_is_refused(text: str) -> None:
     assert codes(parsed) == ["syntax"]
 
 
+@pytest.mark.parametrize(
+    "value", ['"x": "z"', '"x": ["z", "w"]', '"y": "y", "z": 1', '"y": "y"], "w": ["z"']
+)
+def test_p03_a_guess_that_takes_what_stands_between_two_texts_for_text_is_refused(
+    value: str,
+) -> None:
+    parsed = TOOLPLAN.parse(with_argument(value))
+    assert parsed.plan is None
+    assert codes(parsed) == ["syntax"]
+
+
+def test_quotes_within_a_text_are_mended_by_guess() -> None:
+    (step,) = (TOOLPLAN.parse(with_argument('"say "hi" to all"')).plan or PLAN).steps
+    assert step.args == {"x": Literal('say "hi" to all')}
+
+
 @pytest.mark.parametrize("text", ["[]", "5", '"x"', "null", "true", STEPS, f"[{TEXT}]"])
 def test_p02_a_plan_that_is_no_object_is_refused(text: str) -> None:
     parsed = TOOLPLAN.parse(text)

@@ -43,6 +43,7 @@ _NOT_TEXT = re.compile("[\x00\ud800-\udfff]")
 _ESCAPED_NOT_TEXT = re.compile(r"\\u(?:0000|[dD][89a-fA-F])")
 _WHOLE_NUMBER = re.compile(r"-?[0-9]+")
 _NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
+_BETWEEN_TEXTS = re.compile(r'"\s*+[:,\]}]|[:,\[{]\s*+"')
 _GOES_ON = re.compile(r"""\s*[\[\]{}",:\d-]""")
 
 
@@ -213,7 +214,7 @@ def _candidate(
         if len(block) > room:
             return None, room
     decoded = _mended(block)
-    is_good = is_plan(decoded.document)
+    is_good = is_plan(decoded.document) and not _swallows(decoded.document, block)
     return (_Candidate(decoded, span, part.is_fenced) if is_good else None), room - len(block)
 
 
@@ -227,6 +228,26 @@ def _mended(block: str) -> _Decoded:
         is_irregular=decoded.is_irregular or keys_lost,
         noise=("broken JSON, mended by guess",),
     )
+
+
+def _swallows(document: Json, block: str) -> bool:
+    """Whether some text in `document` holds what in `block` stood between two texts.
+
+    In `"a": "b": 1` a guess may take `b": 1` for the text. Nobody wrote that, so it is no mending.
+    """
+    pending = [document]
+    while pending:
+        match pending.pop():
+            case str() as text if '"' in text and _BETWEEN_TEXTS.search(text) and text in block:
+                return True
+            case list() as items:
+                pending += items
+            case dict() as members:
+                pending += members
+                pending += members.values()
+            case _:
+                pass
+    return False
 
 
 def _chosen(search: _Search, is_plan: IsPlan) -> list[_Candidate]:

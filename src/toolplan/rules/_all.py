@@ -69,7 +69,7 @@ RULES: Final[tuple[Rule, ...]] = (
 
 def check_facts(facts: Facts, rules: Iterable[Rule] = RULES) -> list[Diagnostic]:
     """Give everything that `rules` object to, in the order of the steps."""
-    found = [each for rule in rules for each in rule.check(facts)]
+    found = [rule.diagnostic(problem) for rule in rules for problem in rule.find(facts)]
     if not found:
         return []
     positions = facts.positions

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
-from functools import cached_property
-from typing import Final
+from collections.abc import Callable, Collection, Iterator, Mapping
+from typing import Final, Generic, Self, TypeVar, overload
 
 from toolplan.names import Meant, meant
 from toolplan.path import Json
@@ -40,6 +39,35 @@ MOST_COMPARED: Final = 100_000
 """So many comparisons of names are made for one plan."""
 
 
+_Known = TypeVar("_Known")
+
+
+class Once(Generic[_Known]):
+    """What `functools.cached_property` is, without the lock that Python 3.11 has in it.
+
+    A plan's facts belong to one thread, and taking the locks is a tenth of checking a short plan.
+    """
+
+    def __init__(self, work_out: Callable[[Facts], _Known]) -> None:
+        self._work_out = work_out
+        self.__doc__ = work_out.__doc__
+
+    def __set_name__(self, owner: type[Facts], name: str) -> None:
+        self._name = name
+
+    @overload
+    def __get__(self, facts: None, owner: type[Facts]) -> Self: ...
+    @overload
+    def __get__(self, facts: Facts, owner: type[Facts]) -> _Known: ...
+    def __get__(self, facts: Facts | None, owner: type[Facts]) -> Self | _Known:
+        if facts is None:
+            return self
+        found = self._work_out(facts)
+        # what stands in the instance is found before this is asked again
+        vars(facts)[self._name] = found
+        return found
+
+
 class Facts:
     """A plan, the tools that it may use, and what follows from both.
 
@@ -62,7 +90,7 @@ class Facts:
         self._open: set[str] = set()
         self._compared = 0
 
-    @cached_property
+    @Once
     def steps(self) -> Mapping[str, Step]:
         """Steps by id; of two with one id, the first."""
         found: dict[str, Step] = {}
@@ -70,7 +98,7 @@ class Facts:
             found.setdefault(step.id, step)
         return found
 
-    @cached_property
+    @Once
     def positions(self) -> Mapping[str, int]:
         """Where each step stands in the plan, by id; of two with one id, the first."""
         found: dict[str, int] = {}
@@ -78,12 +106,12 @@ class Facts:
             found.setdefault(step.id, position)
         return found
 
-    @cached_property
+    @Once
     def arguments(self) -> tuple[Arguments, ...]:
         """The arguments of each step, by its position: what most rules look at."""
         return tuple([arguments_of(step) for step in self.plan.steps])
 
-    @cached_property
+    @Once
     def elaborate(self) -> tuple[tuple[int, Step], ...]:
         """The steps that say more than a tool and its arguments, with their positions.
 
@@ -95,7 +123,7 @@ class Facts:
             if step.after or step.for_each is not None or step.when is not None or step.retries
         )
 
-    @cached_property
+    @Once
     def needs(self) -> Mapping[str, tuple[str, ...]]:
         """The steps that each step needs and that exist, itself left out."""
         found: dict[str, dict[str, None]] = {step.id: {} for step in self.plan.steps}
@@ -121,7 +149,7 @@ class Facts:
         """Give the tool of `step` if it is known and its schemas can be used."""
         return self.called[step.tool]
 
-    @cached_property
+    @Once
     def called(self) -> Mapping[str, Tool | None]:
         """The tools that steps call, by name; None where one is not known or cannot be used."""
         names = {step.tool for step in self.plan.steps}
@@ -129,7 +157,7 @@ class Facts:
             return dict.fromkeys(names)
         return {name: _usable(self.tools, name) for name in names}
 
-    @cached_property
+    @Once
     def has_only_sound_tools(self) -> bool:
         """Whether every tool that is called is known by its name, and its schemas can be used.
 
@@ -137,7 +165,7 @@ class Facts:
         """
         return all(tool and tool.output_fault is None for tool in self.called.values())
 
-    @cached_property
+    @Once
     def violations(self) -> tuple[tuple[int, Step, Violation], ...]:
         """What is wrong with the literal arguments of each step, with the step and its position.
 
@@ -177,7 +205,7 @@ class Facts:
                 self._open.discard(name)
         return self._outputs[step_id]
 
-    @cached_property
+    @Once
     def uses(self) -> tuple[Use, ...]:
         """Every reference of the plan's steps, in the order of reading."""
         found: list[Use] = []
@@ -185,12 +213,12 @@ class Facts:
             self._add_uses(found, position, step)
         return tuple(found)
 
-    @cached_property
+    @Once
     def doubtful(self) -> tuple[Use, ...]:
         """The uses that may not fit: all but those of which the schemas leave no doubt."""
         return tuple([use for use in self.uses if not surely_fits(use)])
 
-    @cached_property
+    @Once
     def readers(self) -> Mapping[str, list[Use]]:
         """The references to each step, by its id; no entry for a step that nothing refers to."""
         found: dict[str, list[Use]] = {}
@@ -198,7 +226,7 @@ class Facts:
             found.setdefault(use.ref.step, []).append(use)
         return found
 
-    @cached_property
+    @Once
     def unchecked(self) -> int:
         """How many references no schema could speak for."""
         return len(

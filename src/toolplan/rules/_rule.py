@@ -40,9 +40,10 @@ class Rule:
 
     def check(self, facts: Facts) -> Iterator[Diagnostic]:
         """Give what this rule objects to, as diagnostics."""
-        return map(self._diagnostic, self.find(facts))
+        return map(self.diagnostic, self.find(facts))
 
-    def _diagnostic(self, problem: Problem) -> Diagnostic:
+    def diagnostic(self, problem: Problem) -> Diagnostic:
+        """Give `problem`, which this rule found, as a diagnostic."""
         return Diagnostic(
             self.code,
             self.severity,
