@@ -16,6 +16,11 @@ from toolplan.plan import Literal, Plan, Ref, Step, positional
 TOOLPLAN = ToolplanDialect()
 CLEAR = ClearDialect()
 
+MANY = settings().max_examples
+FEW = MANY if MANY > 100 else MANY // 2
+MORE = MANY if MANY > 100 else MANY * 4
+"""So many examples for laws that are slow to look at, and for one that is quick."""
+
 PIECES = st.sampled_from(
     [
         '{"steps": [', '{"tool": "t"', ', "params": {', '"a": "${step[0].b}"', "}", "]", "{", "[",
@@ -28,7 +33,6 @@ PIECES = st.sampled_from(
 TEXTS = st.lists(PIECES | st.text(max_size=5), max_size=25).map("".join)
 
 
-@settings(deadline=None, max_examples=40)
 @given(plans())
 def test_the_canonical_text_of_a_plan_reads_back_as_that_plan(plan: Plan) -> None:
     parsed = TOOLPLAN.parse(TOOLPLAN.print(plan))
@@ -36,7 +40,6 @@ def test_the_canonical_text_of_a_plan_reads_back_as_that_plan(plan: Plan) -> Non
     assert not [each for each in parsed.diagnostics if each.severity is Severity.ERROR]
 
 
-@settings(deadline=None, max_examples=40)
 @given(clear_plans())
 def test_the_clear_text_of_a_plan_reads_back_as_that_plan_by_position(plan: Plan) -> None:
     parsed = CLEAR.parse(CLEAR.print(plan))
@@ -48,7 +51,7 @@ def test_the_clear_text_of_a_plan_reads_back_as_that_plan_by_position(plan: Plan
     assert back.metadata == wanted.metadata
 
 
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=FEW)
 @given(plans())
 def test_clear_says_a_plan_or_names_what_it_cannot_say(plan: Plan) -> None:
     try:
@@ -61,7 +64,7 @@ def test_clear_says_a_plan_or_names_what_it_cannot_say(plan: Plan) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(DIALECTS))
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=MORE)
 @given(text=TEXTS)
 @example(text="")
 @example(text='{"steps": [{"depends_on": [1e400, {}, null, true, -1, 99999999999999999999]}]}')
@@ -74,7 +77,7 @@ def test_no_text_makes_parse_or_locate_raise(name: str, text: str) -> None:
         dialect.locate(text, each.pointer)
 
 
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=FEW)
 @given(plans(), st.data())
 def test_a_plan_that_is_cut_off_is_refused(plan: Plan, data: st.DataObject) -> None:
     text = TOOLPLAN.print(plan).rstrip()
@@ -84,7 +87,7 @@ def test_a_plan_that_is_cut_off_is_refused(plan: Plan, data: st.DataObject) -> N
     assert [each.code for each in parsed.diagnostics] == ["syntax"]
 
 
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=FEW)
 @given(plans(), st.sampled_from(["Here it is:\n", "```json\n", "<think>{\n</think>\n", "// so\n"]))
 def test_noise_round_a_plan_changes_nothing_but_is_told(plan: Plan, before: str) -> None:
     after = "\n```\nDone." if before.startswith("```") else "\nDone."
