@@ -98,9 +98,8 @@ class Kept:
         Raises:
             JournalError: another run has used it, or it cannot be put there.
         """
-        journal, lease = self._journal, self._lease
-        if journal is not None and lease is not None:
-            await self._in_worker(journal, lambda: journal.approve(lease, event))
+        if self._writer is not None:
+            await self._writer.approve(event)
         elif self._before is not None:
             self._before.append(event)
         self._folding.add(event)

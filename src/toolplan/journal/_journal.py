@@ -58,10 +58,14 @@ class RunEntry(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """The right to write a run. `token` grows with each owner: an older one is refused."""
+    """The right to write a run. `token` grows with each owner: an older one is refused.
+
+    `at` is the position of the next record when the lease was given.
+    """
 
     run: str
     token: int
+    at: int
 
 
 class Journal:
@@ -120,24 +124,31 @@ class Journal:
             connection.execute(
                 "INSERT INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0)", (*row, now + self.lease_s)
             )
-            self._insert(connection, Lease(run, 1), texts, _status(events))
+            self._insert(connection, Lease(run, 1, 0), texts, _status(events), 0)
         self._held.add(run)
-        return Lease(run, 1)
+        return Lease(run, 1, len(texts))
 
     def append(
-        self, lease: Lease, texts: Sequence[str], *, sync: bool, status: RunState | None = None
+        self,
+        lease: Lease,
+        texts: Sequence[str],
+        at: int,
+        *,
+        sync: bool,
+        status: RunState | None = None,
     ) -> None:
-        """Put records (of `to_record`) on disk, behind those that are there.
+        """Put records (of `to_record`) on disk, the first of them at position `at`.
 
         With `sync` they survive a power cut when this returns, else the end of the process. It
-        renews the lease, and does only that where `texts` are none.
+        renews the lease, and does only that where `texts` are none. Records that are there already,
+        because a commit went through that was told to have failed, are not written twice.
 
         Raises:
             LeaseLost: the run belongs to another process; nothing was written.
-            JournalError: the disk refuses; nothing was written.
+            JournalError: the disk refuses. Ask again with the same records.
         """
         with self._written(sync=sync) as connection:
-            self._insert(connection, lease, texts, None if status is None else status.value)
+            self._insert(connection, lease, texts, None if status is None else status.value, at)
 
     def take(self, run: str) -> Lease:
         """Make the run this process's own, to go on with it.
@@ -147,11 +158,11 @@ class Journal:
         """
         with self._written(sync=True) as connection:
             row = connection.execute(
-                "SELECT owner, token, lease_until FROM runs WHERE run = ?", (run,)
+                "SELECT owner, token, lease_until, next_seq FROM runs WHERE run = ?", (run,)
             ).fetchone()
             if row is None:
                 raise _unknown(run)
-            owner, token, until = cast("tuple[str, int, float]", row)
+            owner, token, until, at = cast("tuple[str, int, float, int]", row)
             now = self._clock()
             mine = owner == self._owner and run not in self._held
             if owner and until > now and not mine and not _is_gone(owner):
@@ -165,17 +176,17 @@ class Journal:
                 (self._owner, token + 1, now + self.lease_s, run),
             )
         self._held.add(run)
-        return Lease(run, token + 1)
+        return Lease(run, token + 1, at)
 
-    def approve(self, lease: Lease, event: RunApproved) -> None:
-        """Put an approval on disk, synced; no other run may use it.
+    def approve(self, lease: Lease, event: RunApproved, at: int) -> None:
+        """Put an approval on disk, synced, at position `at`; no other run may use it.
 
         Raises:
             JournalError: it was used, or the disk refuses.
         """
         with self._written(sync=True) as connection:
             self._use_approvals(connection, lease.run, [event])
-            self._insert(connection, lease, [to_record(event)], RunState.RUNNING.value)
+            self._insert(connection, lease, [to_record(event)], RunState.RUNNING.value, at)
 
     def release(self, lease: Lease) -> None:
         """Let the run go; it belongs to nobody, and its next owner need not wait.
@@ -305,19 +316,28 @@ class Journal:
         lease: Lease,
         texts: Sequence[str],
         status: str | None,
+        at: int,
     ) -> None:
         row = connection.execute(
             "UPDATE runs SET lease_until = ?, next_seq = next_seq + ?, status = coalesce(?, status)"
-            " WHERE run = ? AND token = ? RETURNING next_seq",
-            (self._clock() + self.lease_s, len(texts), status, lease.run, lease.token),
+            " WHERE run = ? AND token = ? AND (? OR next_seq = ?) RETURNING next_seq",
+            (
+                self._clock() + self.lease_s,
+                len(texts),
+                status,
+                lease.run,
+                lease.token,
+                not texts,
+                at,
+            ),
         ).fetchone()
         if row is None:
-            raise LeaseLost(lease.run)
-        if texts:
+            _check_written(connection, lease, at + len(texts))
+        elif texts:
             # one statement for all of them: row by row, each would wait for the interpreter's lock
             connection.execute(
                 "INSERT INTO events SELECT ?1, ?2 + key, value FROM json_each(?3)",
-                (lease.run, int(row[0]) - len(texts), f"[{','.join(map(self._kept, texts))}]"),
+                (lease.run, at, f"[{','.join(map(self._kept, texts))}]"),
             )
 
     def _kept(self, text: str) -> str:
@@ -360,6 +380,21 @@ class Journal:
                 return self._connection.execute(query, values).fetchall()
             except sqlite3.Error as error:
                 raise journal_error(error, self.path.name) from None
+
+
+def _check_written(connection: sqlite3.Connection, lease: Lease, end: int) -> None:
+    """See that the run is still the lease's, and that its records end at `end` already."""
+    row = connection.execute(
+        "SELECT next_seq FROM runs WHERE run = ? AND token = ?", (lease.run, lease.token)
+    ).fetchone()
+    if row is None:
+        raise LeaseLost(lease.run)
+    if row[0] != end:
+        raise JournalError(
+            "journal-damaged",
+            f"Run {lease.run!r} has {row[0]} records where {end} were expected.",
+            "Restore the journal and the folder beside it from a copy.",
+        )
 
 
 def _json(record: RunRecord) -> str:

@@ -12,6 +12,7 @@ from typing import Final, Protocol
 
 from toolplan.events import (
     Event,
+    RunApproved,
     RunEnded,
     RunParked,
     RunState,
@@ -40,9 +41,19 @@ class Appends(Protocol):
     lease_s: float
 
     def append(
-        self, lease: Lease, texts: Sequence[str], *, sync: bool, status: RunState | None = None
+        self,
+        lease: Lease,
+        texts: Sequence[str],
+        at: int,
+        *,
+        sync: bool,
+        status: RunState | None = None,
     ) -> None:
-        """Put records on disk, or raise."""
+        """Put records on disk, the first at position `at`, or raise."""
+        ...
+
+    def approve(self, lease: Lease, event: RunApproved, at: int) -> None:
+        """Put an approval on disk, at position `at`, or raise."""
         ...
 
 
@@ -68,6 +79,7 @@ class Writer:
         self.failed: JournalError | None = None
         self._journal = journal
         self._lease = lease
+        self._at = lease.at  # the position of the next record
         self._loop = loop
         self._worker = worker
         self._on_failure = on_failure
@@ -123,6 +135,34 @@ class Writer:
             self._flush()
         await waiter
 
+    async def approve(self, event: RunApproved) -> None:
+        """Put an approval on disk, behind all that was added so far.
+
+        Raises:
+            JournalError: another run has used it, or it cannot be put there.
+        """
+        while self._busy or self._pending:
+            await self.synced()
+        self._busy = True  # what is added meanwhile stands behind it
+        done: Future[None] = self._loop.create_future()
+
+        def work() -> None:
+            self._journal.approve(self._lease, event, self._at)
+
+        def end(error: BaseException | None) -> None:
+            if error is None:
+                self._at += 1
+            self._idle()
+            if done.done():
+                return
+            if error is None:
+                done.set_result(None)
+            else:
+                done.set_exception(error)
+
+        self._worker.submit(self._loop, work, end)
+        await done
+
     def close(self) -> None:
         """Take nothing more, and stop the timers."""
         for timer in (self._timer, self._heartbeat):
@@ -141,10 +181,11 @@ class Writer:
 
     def _write(self) -> None:
         self._busy = True
-        group, sync, status = self._group, bool(self._group_waiters), self._group_status
+        group, at = self._group, self._at
+        sync, status = bool(self._group_waiters), self._group_status
 
         def work() -> None:
-            self._journal.append(self._lease, group, sync=sync, status=status)
+            self._journal.append(self._lease, group, at, sync=sync, status=status)
 
         self._worker.submit(self._loop, work, self._written)
 
@@ -156,18 +197,23 @@ class Writer:
             return
         self._trouble_since = None
         self._pause_s = _FIRST_PAUSE_S
-        self._busy = False
+        self._at += len(self._group)
         self._group = []
         waiters, self._group_waiters = self._group_waiters, []
         for waiter in waiters:
             if not waiter.done():
                 waiter.set_result(None)
+        self._idle()
+        if self._waiting_for_room and not self.full:
+            self._on_room()
+
+    def _idle(self) -> None:
+        """Go on with what has gathered meanwhile."""
+        self._busy = False
         if self._waiters:
             self._flush()
         elif self._pending:
             self._timer = self._loop.call_later(GATHER_S, self._flush)
-        if self._waiting_for_room and not self.full:
-            self._on_room()
 
     def _in_trouble(self, error: BaseException) -> None:
         """Try again after a while, or give up."""
