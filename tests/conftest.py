@@ -6,7 +6,9 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 settings.register_profile("default", deadline=None, derandomize=True, max_examples=50)
@@ -14,3 +16,11 @@ settings.register_profile(
     "long", deadline=None, max_examples=2_000, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of its own for the journal of each test: the user's is not touched."""
+    folder = tmp_path_factory.mktemp("home", numbered=True)
+    monkeypatch.setenv("TOOLPLAN_HOME", str(folder))
+    return folder

@@ -4,6 +4,7 @@ parse         text → Plan, and what is wrong with the text
 check         Plan and tools → what is wrong with the plan
 compile_plan  text and tools → ExecutionPlan, the one thing that engines take
 run           ExecutionPlan and tools → Run
+resume        a run that a journal keeps → its end
 Session       a question → all of it
 """
 
@@ -13,32 +14,47 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from toolplan.approval import Approval, ApprovalRequired, Policy, approve
+    from toolplan.approval import Approval, ApprovalRequired, ApprovalUsed, Policy, approve
     from toolplan.compiler import Compiled, check, compile_plan, parse, to_text
     from toolplan.diagnostics import CannotExpress, Diagnostic, Severity
-    from toolplan.engines import CannotRun, run
+    from toolplan.engines import CannotRun, Decided, StreamRefused, run, run_stream
     from toolplan.events import Event, Run
     from toolplan.execution_plan import ExecutionPlan
+    from toolplan.journal import Journal, JournalError
     from toolplan.plan import Limits, Plan, Step
     from toolplan.plan_json import Parsed
-    from toolplan.session import Asked, Session
+    from toolplan.session import Asked, Session, resume
     from toolplan.sources.python import tool
-    from toolplan.tools import Effects, Tool, Toolbox, ToolError, ToolObjectError
+    from toolplan.tools import (
+        Effects,
+        OutcomeUnknown,
+        Tool,
+        Toolbox,
+        ToolError,
+        ToolObjectError,
+        current_call,
+        tell_progress,
+    )
 
 # Each name is loaded from its home when it is first asked for: who only checks plans does not wait
 # for the planner, nor the command line for what its command does not use (docs/decisions/0006).
 _HOMES: Final = {
     "Approval": "toolplan.approval",
     "ApprovalRequired": "toolplan.approval",
+    "ApprovalUsed": "toolplan.approval",
     "Asked": "toolplan.session",
     "CannotExpress": "toolplan.diagnostics",
     "CannotRun": "toolplan.engines",
     "Compiled": "toolplan.compiler",
+    "Decided": "toolplan.engines",
     "Diagnostic": "toolplan.diagnostics",
     "Effects": "toolplan.tools",
     "Event": "toolplan.events",
     "ExecutionPlan": "toolplan.execution_plan",
+    "Journal": "toolplan.journal",
+    "JournalError": "toolplan.journal",
     "Limits": "toolplan.plan",
+    "OutcomeUnknown": "toolplan.tools",
     "Parsed": "toolplan.plan_json",
     "Plan": "toolplan.plan",
     "Policy": "toolplan.approval",
@@ -46,6 +62,7 @@ _HOMES: Final = {
     "Session": "toolplan.session",
     "Severity": "toolplan.diagnostics",
     "Step": "toolplan.plan",
+    "StreamRefused": "toolplan.engines",
     "Tool": "toolplan.tools",
     "ToolError": "toolplan.tools",
     "ToolObjectError": "toolplan.tools",
@@ -53,8 +70,12 @@ _HOMES: Final = {
     "approve": "toolplan.approval",
     "check": "toolplan.compiler",
     "compile_plan": "toolplan.compiler",
+    "current_call": "toolplan.tools",
     "parse": "toolplan.compiler",
+    "resume": "toolplan.session",
     "run": "toolplan.engines",
+    "run_stream": "toolplan.engines",
+    "tell_progress": "toolplan.tools",
     "to_text": "toolplan.compiler",
     "tool": "toolplan.sources.python",
 }
@@ -62,15 +83,20 @@ _HOMES: Final = {
 __all__ = [
     "Approval",
     "ApprovalRequired",
+    "ApprovalUsed",
     "Asked",
     "CannotExpress",
     "CannotRun",
     "Compiled",
+    "Decided",
     "Diagnostic",
     "Effects",
     "Event",
     "ExecutionPlan",
+    "Journal",
+    "JournalError",
     "Limits",
+    "OutcomeUnknown",
     "Parsed",
     "Plan",
     "Policy",
@@ -78,6 +104,7 @@ __all__ = [
     "Session",
     "Severity",
     "Step",
+    "StreamRefused",
     "Tool",
     "ToolError",
     "ToolObjectError",
@@ -85,8 +112,12 @@ __all__ = [
     "approve",
     "check",
     "compile_plan",
+    "current_call",
     "parse",
+    "resume",
     "run",
+    "run_stream",
+    "tell_progress",
     "to_text",
     "tool",
 ]

@@ -23,6 +23,24 @@ class Policy:
         allow: Json = None if self.allow is None else [*sorted(self.allow)]
         return {"allow": allow}
 
+    @classmethod
+    def from_json(cls, document: Json) -> Policy:
+        """Read the wire form.
+
+        Raises:
+            ValueError: it is none; what nobody understands allows nothing.
+        """
+        match document:
+            case {"allow": None, **rest} if not rest:
+                return cls()
+            case {"allow": list() as names, **rest} if not rest:
+                allowed = [name for name in names if isinstance(name, str)]
+                if len(allowed) == len(names):
+                    return cls(tuple(allowed))
+            case _:
+                pass
+        raise ValueError("This is the wire form of no policy.")
+
 
 @dataclass(frozen=True, slots=True)
 class ExecutionPlan:

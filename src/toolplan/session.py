@@ -1,31 +1,39 @@
 """One question, from the asking to the answer. This is the only loop.
 
 A planner proposes, the compiler checks, an engine runs, and what came of it goes back to the
-planner if it was no good, a bounded number of times.
+planner if it was no good, a bounded number of times. With a journal the run can be resumed.
 """
 
 from __future__ import annotations
 
+import inspect
+import json
 import time
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
+from types import MappingProxyType
 from typing import Final, TypeAlias
 
 from toolplan.answer import Answer, FactFunction, answer
-from toolplan.approval import Approval, ApprovalRequired
+from toolplan.approval import Approval
 from toolplan.compiler import Compiled, Tools, compile_plan, output_schemas, toolbox
-from toolplan.engines import run
+from toolplan.engines import Approver, CannotRun, Decided, run
+from toolplan.engines import resume as go_on
 from toolplan.events import Event, Run
 from toolplan.execution_plan import ExecutionPlan, Policy
+from toolplan.journal import Journal, Slot
+from toolplan.path import Json
 from toolplan.plan import Limits
 from toolplan.planners import Attempt, Clarification, Draft, Planner, Proposal, Question, Refusal
 
 DEFAULT_ATTEMPTS: Final = 3
 
-Approve: TypeAlias = Callable[[ExecutionPlan], Approval | None]
+Approve: TypeAlias = Callable[[ExecutionPlan], Approval | Awaitable[Approval | None] | None]
 """Asked once for each plan with effects, before anything runs; None is no."""
+
+_NO_DECISIONS: Final[Mapping[Slot, Decided]] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +80,8 @@ class Session:
         limits: Limits = Limits(),
         attempts: int = DEFAULT_ATTEMPTS,
         approve: Approve | None = None,
+        journal: Journal | None = None,
+        metadata: Mapping[str, Json] = MappingProxyType({}),
         clock: Callable[[], float] = time.time,
         new_id: Callable[[], str] = lambda: uuid.uuid4().hex,
     ) -> None:
@@ -85,6 +95,8 @@ class Session:
             limits: bounds on what is read and run.
             attempts: the most drafts for one question, 1 or more.
             approve: asked for leave to run a plan with effects; None refuses them all.
+            journal: where runs are kept, so that they can be resumed; None keeps them in memory.
+            metadata: advice that is put into every plan.
             clock: seconds since the epoch, for the times of events.
             new_id: gives the name of a run.
         """
@@ -96,6 +108,8 @@ class Session:
         self.policy = policy
         self.limits = limits
         self.attempts = attempts
+        self.journal = journal
+        self.metadata = dict(metadata)
         self._approve = approve
         self._clock = clock
         self._new_id = new_id
@@ -145,7 +159,7 @@ class Session:
                     compiled = compile_plan(
                         text, dialect, tools=self.tools, limits=self.limits, policy=self.policy
                     )
-                    compiled = _dated(compiled, self._clock())
+                    compiled = _noted(compiled, self.metadata, self._clock())
                     attempt = Attempt(proposal, compiled.diagnostics)
                     asked = replace(asked, compiled=compiled, attempts=(*asked.attempts, attempt))
                     if compiled.plan is not None:
@@ -157,11 +171,6 @@ class Session:
     async def _run(
         self, asked: Asked, plan: ExecutionPlan, on_event: Callable[[Event], None] | None
     ) -> Asked:
-        approval = None
-        if plan.effects:
-            approval = None if self._approve is None else self._approve(plan)
-            if approval is None:
-                raise ApprovalRequired(plan.digest)
         events: list[Event] = []
 
         def keep(event: Event) -> None:
@@ -172,7 +181,8 @@ class Session:
         ended = await run(
             plan,
             self.tools,
-            approval=approval,
+            journal=self.journal,
+            approval=None if self._approve is None else approver(self._approve),
             limits=self.limits,
             on_event=keep,
             run_id=self._new_id(),
@@ -183,14 +193,94 @@ class Session:
         return replace(asked, run=ended, answer=said, attempts=(*asked.attempts[:-1], last))
 
 
-def _dated(compiled: Compiled, now: float) -> Compiled:
-    """Give `compiled` with the time of its making, which is advice and no part of the digest."""
+async def resume(
+    run_id: str,
+    tools: Tools,
+    *,
+    journal: Journal,
+    approve: Approve | None = None,
+    decisions: Mapping[Slot, Decided] = _NO_DECISIONS,
+    limits: Limits = Limits(),
+    on_event: Callable[[Event], None] | None = None,
+    clock: Callable[[], float] = time.time,
+) -> Run:
+    """Go on with a run that was interrupted, cancelled, or waits for a person.
+
+    Its plan is taken from the journal and checked again.
+
+    Args:
+        run_id: the name of the run.
+        tools: the tools of the run, unchanged.
+        journal: where the run is kept.
+        approve: asked for leave, where the plan has effects and none was given yet.
+        decisions: by step and item (None without `for_each`), what is to be done about calls in
+            doubt.
+        limits: bounds on what is run.
+        on_event: called with every new event.
+        clock: seconds since the epoch.
+
+    Raises:
+        CannotRun: the plan does not pass its check with these tools, or they have changed, or a
+            decision is about no call that is in doubt. No call was made.
+        ApprovalRequired: the plan has effects, and leave to run it was not given.
+        JournalError: there is no such run, another process works on it, or the journal cannot be
+            written.
+    """
+    known = toolbox(tools)
+    return await go_on(
+        plan_of(run_id, known, journal=journal, limits=limits),
+        known,
+        run_id,
+        journal=journal,
+        approval=None if approve is None else approver(approve),
+        decisions=decisions,
+        limits=limits,
+        on_event=on_event,
+        clock=clock,
+    )
+
+
+def plan_of(
+    run_id: str, tools: Tools, *, journal: Journal, limits: Limits = Limits()
+) -> ExecutionPlan:
+    """Give the plan of a run that `journal` keeps, checked again with `tools`.
+
+    Raises:
+        CannotRun: it does not pass the check.
+        JournalError: there is no such run.
+    """
+    record = journal.record(run_id)
+    try:
+        policy = Policy.from_json(record.policy)
+    except ValueError as error:
+        raise CannotRun(f"The journal's policy of this run cannot be read: {error}") from None
+    text = json.dumps(record.plan)
+    compiled = compile_plan(text, tools=tools, limits=limits, policy=policy)
+    if compiled.plan is None:
+        reason = next(each.message for each in compiled.diagnostics if each.blocks)
+        raise CannotRun(f"The plan does not pass its check with these tools: {reason}")
+    return compiled.plan
+
+
+def approver(approve: Approve) -> Approver:
+    """Give `approve` in the form in which engines ask."""
+
+    async def ask(plan: ExecutionPlan) -> Approval | None:
+        given = approve(plan)
+        return await given if inspect.isawaitable(given) else given
+
+    return ask
+
+
+def _noted(compiled: Compiled, notes: Mapping[str, Json], now: float) -> Compiled:
+    """Give `compiled` with `notes` and the time of its making; neither is part of the digest."""
     if compiled.plan is None:
         return compiled
     created = datetime.fromtimestamp(now, UTC).isoformat(timespec="milliseconds")
     plan = compiled.plan.plan
-    dated = replace(plan, metadata={**plan.metadata, "created_at": created.replace("+00:00", "Z")})
-    return compiled._replace(plan=replace(compiled.plan, plan=dated), draft=dated)
+    more = {**notes, "created_at": created.replace("+00:00", "Z")}
+    noted = replace(plan, metadata={**plan.metadata, **more})
+    return compiled._replace(plan=replace(compiled.plan, plan=noted), draft=noted)
 
 
 def _question(text: str, today: date | str) -> Question:

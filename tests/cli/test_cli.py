@@ -4,56 +4,15 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
-from toolplan.cli import main
+from tests.cli.calls import Call
 from toolplan.rules import RULES, SYNTAX_PAGES
 
 TODAY = "2025-10-12"
-
-
-class Said(NamedTuple):
-    """What a command printed, and its exit code."""
-
-    code: int
-    out: str
-    err: str
-
-    @property
-    def json(self) -> Any:
-        """What it printed on standard output, read as JSON."""
-        return json.loads(self.out)
-
-
-Call = Callable[..., Said]
-
-
-@pytest.fixture
-def call(capsys: pytest.CaptureFixture[str]) -> Call:
-    def run(*words: str) -> Said:
-        with pytest.raises(SystemExit) as ended:
-            main(list(words))
-        captured = capsys.readouterr()
-        assert "Traceback" not in captured.err + captured.out
-        code = ended.value.code
-        return Said(code if isinstance(code, int) else 1, captured.out, captured.err)
-
-    return run
-
-
-@pytest.fixture
-def plan_file(tmp_path: Path) -> Callable[[object], str]:
-    def write(document: object) -> str:
-        path = tmp_path / "plan.json"
-        text = document if isinstance(document, str) else json.dumps(document, indent=1)
-        path.write_text(text, "utf-8")
-        return str(path)
-
-    return write
 
 
 GOOD = {

@@ -17,7 +17,9 @@ _COMMANDS: Final = {
     "check": "Say all that is wrong with a plan.",
     "convert": "Write a plan in another dialect.",
     "run": "Run a plan.",
-    "show": "Show a plan as a tree.",
+    "runs": "List the runs.",
+    "resume": "Go on with a run.",
+    "show": "Show a plan, or a run, as a tree.",
     "tools": "List the tools.",
     "explain": "Say what a code means, and the way out.",
 }

@@ -40,6 +40,18 @@ YesFlag: TypeAlias = Annotated[
     bool,
     Parameter(name="--yes", negative="", help="Give leave to run a plan with effects."),
 ]
+ApproveOption: TypeAlias = Annotated[
+    str | None,
+    Parameter(name="--approve", help="Give leave to run the plan with effects of this digest."),
+]
+EffectsOption: TypeAlias = Annotated[
+    tuple[str, ...],
+    Parameter(
+        name="--effects",
+        negative="",
+        help="TOOL=LABEL: what a tool may change, whatever its source says (repeatable).",
+    ),
+]
 
 
 def day(text: str | None) -> date:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import sys
+from typing import Final
 
 from toolplan.answer import Answer
-from toolplan.approval import ApprovalRequired
-from toolplan.cli._terminal import CommandError, Exit, out, print_json
+from toolplan.cli._terminal import Exit, note, out, print_json
 from toolplan.events import Run, to_json
 from toolplan.render.answer_view import answer_view
-from toolplan.render.printable import fit_encoding
+from toolplan.render.printable import fit_encoding, printable
+from toolplan.render.runs_view import SHORT
+
+_MOST_PLACES: Final = 8
 
 
 def print_run(run: Run, answer: Answer | None, *, as_json: bool) -> int:
@@ -23,14 +26,28 @@ def print_run(run: Run, answer: Answer | None, *, as_json: bool) -> int:
             console.print(answer_view(answer))
         else:  # text for other programs has no padding to a width
             sys.stdout.write(fit_encoding(answer.text, console.encoding).rstrip() + "\n")
+    if not as_json:
+        print_doubts(run)
     return (Exit.FINE if run.succeeded else Exit.FAILED).value
 
 
-def approval_missing(required: ApprovalRequired) -> CommandError:
-    """Give what to tell where a plan with effects has no leave to run."""
-    return CommandError(
-        "approval-required",
-        f"The plan changes something and was not run. Its digest is {required.digest}.",
-        "Read the plan; --yes gives leave to run it.",
-        Exit.FAILED,
-    )
+def interrupted(run: str) -> str:
+    """Give what to tell where a run was interrupted."""
+    return f"Interrupted. `toolplan resume {run[:SHORT]}` goes on with it."
+
+
+def print_doubts(run: Run) -> None:
+    """Tell which calls a person has to decide about, and how."""
+    short = run.run[:SHORT]
+    for name, step in run.steps.items():
+        places = [name if item is None else f"{name}:{item}" for item in step.in_doubt]
+        if not places:
+            continue
+        shown = ", ".join(places[:_MOST_PLACES]) + (" …" if len(places) > _MOST_PLACES else "")
+        first = places[0]
+        note(f"{printable(shown)}: nobody knows whether this did its work.")
+        note(f"  make it again:             toolplan resume {short} --retry {first}")
+        note(f"  it did, and gave a value:  toolplan resume {short} --done {first}=JSON")
+        note(f"  it did not, let it fail:   toolplan resume {short} --abort {first}")
+        if len(places) > 1:
+            note(f"  Decide about all {len(places)} calls; an option can be given many times.")

@@ -6,7 +6,7 @@ import io
 import json
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from enum import IntEnum
 from typing import TextIO
 
@@ -37,13 +37,18 @@ class CommandError(Exception):
         help_: str | None = None,
         exit_: Exit = Exit.USAGE,
         diagnostics: Sequence[Diagnostic] = (),
+        details: Mapping[str, Json] | None = None,
     ) -> None:
-        """Hold a kebab-case code, a sentence, the way out, the exit code, and what is behind it."""
+        """Hold a kebab-case code, a sentence, the way out, the exit code, and what is behind it.
+
+        `details` are told as JSON only.
+        """
         super().__init__(message)
         self.code = code
         self.help = help_
         self.exit = exit_
         self.diagnostics = tuple(diagnostics)
+        self.details = dict(details or {})
 
 
 def prepare_streams() -> None:
@@ -102,6 +107,7 @@ def tell(error: CommandError, *, as_json: bool) -> int:
             "code": error.code,
             "message": str(error),
             "help": error.help,
+            **error.details,
         }
         if error.diagnostics:
             document["diagnostics"] = [to_json(each) for each in error.diagnostics]

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import sys
-import time
 import uuid
 from contextlib import redirect_stdout
+from dataclasses import replace
 from typing import Annotated
 
 from cyclopts import Parameter
 
 from toolplan.answer import answer
-from toolplan.approval import ApprovalRequired, approve
+from toolplan.approval import ApprovalRequired
+from toolplan.cli._display import Display
+from toolplan.cli._home import open_journal, storage
+from toolplan.cli._leave import Leave
 from toolplan.cli._options import (
+    ApproveOption,
     DialectOption,
+    EffectsOption,
     JsonFlag,
     PlanFileArgument,
     RowsOption,
@@ -23,17 +28,15 @@ from toolplan.cli._options import (
     day,
     known_dialect,
 )
-from toolplan.cli._outcome import approval_missing, print_run
+from toolplan.cli._outcome import interrupted, print_run
 from toolplan.cli._plan_file import print_diagnostics, read_plan
-from toolplan.cli._terminal import CommandError, Exit, err, out
-from toolplan.cli._toolbox import open_tools
+from toolplan.cli._terminal import CommandError, Exit, err, note
+from toolplan.cli._toolbox import Toolset, open_tools
 from toolplan.compiler import compile_plan, output_schemas
 from toolplan.engines import CannotRun, run
-from toolplan.events import Event, Run
+from toolplan.events import Run
 from toolplan.execution_plan import ExecutionPlan
-from toolplan.render.plan_tree import effect_marks, plan_tree
-from toolplan.render.run_progress import RunProgress
-from toolplan.tools import Toolbox
+from toolplan.session import approver
 
 NeededTools = Annotated[
     str, Parameter(name="--tools", help="A JSON file of tool objects, or MODULE:ATTRIBUTE.")
@@ -46,16 +49,19 @@ def run_command(
     tools: NeededTools,
     dialect: DialectOption = "toolplan",
     yes: YesFlag = False,
+    approve: ApproveOption = None,
+    effects: EffectsOption = (),
     today: TodayOption = None,
     rows: RowsOption = None,
     as_json: JsonFlag = False,
 ) -> int:
     """Check a plan and run exactly that plan.
 
-    A plan that changes something runs only with --yes.
+    A plan that changes something runs only when a person says so: on
+    the terminal, or by --yes or --approve DIGEST.
     """
     plan_file = read_plan(file, known_dialect(dialect))
-    opened = open_tools(tools, day(today), rows)
+    opened = open_tools(tools, day(today), rows, effects)
     compiled = compile_plan(plan_file.text, dialect, tools=opened.tools)
     if compiled.diagnostics and not as_json:
         print_diagnostics(err(), plan_file, compiled.diagnostics)
@@ -67,30 +73,49 @@ def run_command(
             Exit.FAILED,
             compiled.diagnostics,
         )
-    if not as_json:
-        out().print(plan_tree(compiled.plan.plan, marks=effect_marks(compiled.plan)))
+    plan = _noted(compiled.plan, opened)
+    with storage(), Display(silent=as_json) as display:
+        display.show_plan(plan)
+        leave = Leave(yes, approve, opened.tools, display, may_ask=not as_json)
+        ended = _run(plan, opened, leave)
+    schemas = output_schemas(plan.plan, opened.tools)
+    said = answer(plan, ended, schemas=schemas, facts=opened.facts)
+    return print_run(ended, said, as_json=as_json)
+
+
+def _run(plan: ExecutionPlan, opened: Toolset, leave: Leave) -> Run:
+    name = uuid.uuid4().hex
+    journal = open_journal()
+    approve = leave.approve()
+    leave.display.open(plan)
     try:
         with redirect_stdout(sys.stderr):  # what a tool prints is no result of ours
-            ended = asyncio.run(_run(compiled.plan, opened.tools, yes=yes, quiet=as_json))
+            return asyncio.run(
+                run(
+                    plan,
+                    opened.tools,
+                    journal=journal,
+                    approval=None if approve is None else approver(approve),
+                    run_id=name,
+                    on_event=leave.display.show_event,
+                )
+            )
     except ApprovalRequired as required:
-        raise approval_missing(required) from None
+        raise leave.missing(required, plan) from None
     except CannotRun as error:
         raise CommandError(
             "cannot-run", str(error), "Give tools that can be called: --tools MODULE:ATTRIBUTE."
         ) from None
-    schemas = output_schemas(compiled.plan.plan, opened.tools)
-    said = answer(compiled.plan, ended, schemas=schemas, facts=opened.facts)
-    return print_run(ended, said, as_json=as_json)
+    except KeyboardInterrupt:
+        leave.display.close()
+        note(interrupted(name))
+        raise
+    finally:
+        leave.display.close()
+        journal.close()
 
 
-async def _run(plan: ExecutionPlan, tools: Toolbox, *, yes: bool, quiet: bool) -> Run:
-    approval = approve(plan) if yes else None
-    name = uuid.uuid4().hex
-    if quiet:
-        return await run(plan, tools, approval=approval, run_id=name)
-    with RunProgress(plan.plan, err(), clock=time.time) as progress:
-
-        def show(event: Event) -> None:
-            progress(event)
-
-        return await run(plan, tools, approval=approval, run_id=name, on_event=show)
+def _noted(plan: ExecutionPlan, opened: Toolset) -> ExecutionPlan:
+    """Give the plan with the advice of where its tools come from, for whoever resumes it."""
+    metadata = {**plan.plan.metadata, **opened.advice}
+    return replace(plan, plan=replace(plan.plan, metadata=metadata))

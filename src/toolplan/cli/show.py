@@ -1,27 +1,33 @@
-"""`toolplan show FILE`."""
+"""`toolplan show FILE` and `toolplan show RUN`."""
 
 from __future__ import annotations
 
+import re
 import sys
-from datetime import date
+from datetime import UTC, date, datetime
+from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
 
+from toolplan.cli._home import open_journal, storage
 from toolplan.cli._options import (
     DialectOption,
     JsonFlag,
-    PlanFileArgument,
     ToolsOption,
     known_dialect,
 )
+from toolplan.cli._outcome import print_doubts
 from toolplan.cli._plan_file import print_diagnostics, read_plan, whole_plan
 from toolplan.cli._terminal import CommandError, Exit, err, out, print_json
 from toolplan.cli._toolbox import open_tools
 from toolplan.compiler import parse
-from toolplan.plan_json import dump
+from toolplan.events import Run, to_json
+from toolplan.plan_json import dump, load
 from toolplan.render.mermaid import mermaid as as_mermaid
 from toolplan.render.plan_tree import WRITES, plan_tree
+from toolplan.render.run_progress import duration_text
+from toolplan.render.runs_view import run_marks
 from toolplan.render.svg import svg as as_svg
 
 MermaidFlag = Annotated[
@@ -30,8 +36,19 @@ MermaidFlag = Annotated[
 SvgFlag = Annotated[bool, Parameter(name="--svg", negative="", help="Print an SVG drawing.")]
 
 
+_RUN_NAME = re.compile(r"[0-9a-f]{4,32}")
+
+FileOrRun = Annotated[
+    str,
+    Parameter(
+        allow_leading_hyphen=True,
+        help="The file of a plan, - for standard input; or a run, by how its name begins.",
+    ),
+]
+
+
 def show_command(
-    file: PlanFileArgument,
+    file: FileOrRun,
     *,
     dialect: DialectOption = "toolplan",
     tools: ToolsOption = None,
@@ -42,8 +59,11 @@ def show_command(
     """Show a plan as a tree: each step, and what it needs.
 
     With --json the plan is printed in its canonical form. With
-    --tools, steps that may change something are marked.
+    --tools, steps that may change something are marked. Of a run it
+    shows how its steps stand.
     """
+    if _RUN_NAME.fullmatch(file) and not Path(file).exists():
+        return _show_run(file, as_json=as_json)
     plan_file = read_plan(file, known_dialect(dialect))
     known = None if tools is None else open_tools(tools, date.today()).tools
     parsed = parse(plan_file.text, dialect, known)
@@ -71,3 +91,30 @@ def show_command(
     else:
         out().print(plan_tree(parsed.plan, marks=marks))
     return Exit.FINE.value
+
+
+def _show_run(start: str, *, as_json: bool) -> int:
+    journal = open_journal()
+    with storage():
+        name = journal.find(start)
+        run = journal.load(name)
+        plan = load(journal.record(name).plan).plan
+    journal.close()
+    if as_json:
+        print_json({**to_json(run), "plan": None if plan is None else dump(plan)})
+        return Exit.FINE.value
+    out().print(_heading(run), soft_wrap=True)
+    if plan is not None:
+        out().print(plan_tree(plan, marks=run_marks(run)))
+    print_doubts(run)
+    return Exit.FINE.value
+
+
+def _heading(run: Run) -> str:
+    words = f"run {run.run}: {run.status.value.replace('_', ' ')}"
+    if run.started_at is not None:
+        started = datetime.fromtimestamp(run.started_at, UTC).astimezone()
+        words += f", started {started:%Y-%m-%d %H:%M:%S}"
+        if run.ended_at is not None:
+            words += f", took {duration_text(run.ended_at - run.started_at)}"
+    return words

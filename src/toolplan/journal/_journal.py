@@ -32,6 +32,7 @@ KEPT_DURATIONS: Final = 200
 """How many of its latest calls are kept for each tool."""
 
 _BLOB: Final = '["blob",'
+_OPEN: Final = frozenset((RunState.RUNNING, RunState.WAITING, RunState.IN_DOUBT))
 
 
 class RunRecord(NamedTuple):
@@ -47,13 +48,19 @@ class RunRecord(NamedTuple):
 
 
 class RunEntry(NamedTuple):
-    """One line of the list of runs. `question` is empty where the plan does not tell it."""
+    """One line of the list of runs. `question` is empty where the plan does not tell it.
+
+    `tools` are those of the first steps. `is_left` says that nobody works on it, although it is
+    not over.
+    """
 
     run: str
     created_at: float
     status: RunState
     digest: str
     question: str
+    tools: str
+    is_left: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,14 +227,25 @@ class Journal:
         """Give the latest runs, the newest first."""
         rows = self._read(
             "SELECT run, created_at, status, digest, "
-            "coalesce(json_extract(record, '$.plan.metadata.query'), '') "
+            "coalesce(json_extract(record, '$.plan.metadata.query'), ''), coalesce(("
+            "SELECT group_concat(tool, ', ') FROM (SELECT json_extract(value, '$.tool') AS tool "
+            "FROM json_each(record, '$.plan.steps') LIMIT 3)), ''), owner, lease_until "
             "FROM runs ORDER BY created_at DESC, run LIMIT ?",
             (limit,),
         )
+        now = self._clock()
         return [
-            RunEntry(run, created, RunState(status), digest, str(question))
-            for run, created, status, digest, question in cast(
-                "list[tuple[str, float, str, str, object]]", rows
+            RunEntry(
+                run,
+                created,
+                RunState(status),
+                digest,
+                str(question),
+                str(used),
+                RunState(status) in _OPEN and (not owner or until < now or _is_gone(owner)),
+            )
+            for run, created, status, digest, question, used, owner, until in cast(
+                "list[tuple[str, float, str, str, object, object, str, float]]", rows
             )
         ]
 

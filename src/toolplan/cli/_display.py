@@ -1,0 +1,66 @@
+"""A plan and its run, as commands show them while they go on."""
+
+from __future__ import annotations
+
+import time
+from types import TracebackType
+from typing import Self
+
+from toolplan.cli._terminal import err, out
+from toolplan.events import Event
+from toolplan.execution_plan import ExecutionPlan
+from toolplan.render.plan_tree import effect_marks, plan_tree
+from toolplan.render.run_progress import RunProgress
+
+
+class Display:
+    """Shows a plan, then how its run goes on; nothing where only JSON is wanted."""
+
+    def __init__(self, *, silent: bool) -> None:
+        self._silent = silent
+        self._out = out()  # as it is now: while tools run, standard output is led elsewhere
+        self._progress: RunProgress | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def show_plan(self, plan: ExecutionPlan) -> None:
+        """Show the plan that is about to run."""
+        self.close()
+        if not self._silent:
+            self._out.print(plan_tree(plan.plan, marks=effect_marks(plan)))
+            self._out.print()
+
+    def open(self, plan: ExecutionPlan) -> None:
+        """Begin to show the run of `plan`."""
+        if not self._silent:
+            self._progress = RunProgress(plan.plan, err(), clock=time.time)
+            self._progress.__enter__()
+
+    def show_event(self, event: Event) -> None:
+        """Show one thing that happened."""
+        if self._progress is not None:
+            self._progress(event)
+
+    def pause(self) -> None:
+        """Leave the terminal to somebody who asks a question there."""
+        if self._progress is not None:
+            self._progress.__exit__(None, None, None)
+
+    def go_on(self) -> None:
+        """Show the run again."""
+        if self._progress is not None:
+            self._progress.__enter__()
+
+    def close(self) -> None:
+        """End the live view, if there is one."""
+        self.pause()
+        self._progress = None

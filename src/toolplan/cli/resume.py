@@ -1,0 +1,154 @@
+"""`toolplan resume RUN`."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections.abc import Sequence
+from contextlib import redirect_stdout
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from toolplan.answer import answer
+from toolplan.approval import ApprovalRequired
+from toolplan.cli._display import Display
+from toolplan.cli._home import open_journal, storage
+from toolplan.cli._leave import Leave
+from toolplan.cli._options import (
+    ApproveOption,
+    EffectsOption,
+    JsonFlag,
+    ToolsOption,
+    YesFlag,
+)
+from toolplan.cli._outcome import interrupted, print_run
+from toolplan.cli._terminal import CommandError, note
+from toolplan.cli._toolbox import reopen_tools
+from toolplan.compiler import output_schemas
+from toolplan.engines import CannotRun, Decided
+from toolplan.events import Decision
+from toolplan.journal import Slot
+from toolplan.path import Json
+from toolplan.render.runs_view import SHORT
+from toolplan.session import plan_of, resume
+
+RunArgument = Annotated[str, Parameter(help="The run, or how its name begins.")]
+RetryOption = Annotated[
+    tuple[str, ...],
+    Parameter(name="--retry", negative="", help="STEP or STEP:ITEM: make the call again."),
+]
+DoneOption = Annotated[
+    tuple[str, ...],
+    Parameter(
+        name="--done", negative="", help="STEP=JSON or STEP:ITEM=JSON: it worked and gave that."
+    ),
+]
+AbortOption = Annotated[
+    tuple[str, ...],
+    Parameter(name="--abort", negative="", help="STEP or STEP:ITEM: the call has failed."),
+]
+
+
+def resume_command(
+    run: RunArgument,
+    *,
+    tools: ToolsOption = None,
+    retry: RetryOption = (),
+    done: DoneOption = (),
+    abort: AbortOption = (),
+    yes: YesFlag = False,
+    approve: ApproveOption = None,
+    effects: EffectsOption = (),
+    as_json: JsonFlag = False,
+) -> int:
+    """Go on with a run that was interrupted, or that waits for a person.
+
+    What is over is not done again. A call in doubt, of which nobody
+    knows whether it did its work, needs --retry, --done or --abort.
+    """
+    decisions = decisions_of(retry, done, abort)
+    journal = open_journal()
+    with storage(), Display(silent=as_json) as display:
+        name = journal.find(run)
+        opened = reopen_tools(journal.record(name).plan, tools, effects)
+        leave = Leave(yes, approve, opened.tools, display, may_ask=not as_json)
+        plan = None
+        try:
+            plan = plan_of(name, opened.tools, journal=journal)
+            display.open(plan)
+            with redirect_stdout(sys.stderr):  # what a tool prints is no result of ours
+                ended = asyncio.run(
+                    resume(
+                        name,
+                        opened.tools,
+                        journal=journal,
+                        approve=leave.approve(),
+                        decisions=decisions,
+                        on_event=display.show_event,
+                    )
+                )
+        except ApprovalRequired as required:
+            raise leave.missing(required, plan) from None
+        except CannotRun as error:
+            raise CommandError(
+                "cannot-run", str(error), f"`toolplan show {name[:SHORT]}` tells how it stands."
+            ) from None
+        except KeyboardInterrupt:
+            display.close()
+            note(interrupted(name))
+            raise
+    journal.close()
+    said = answer(plan, ended, schemas=output_schemas(plan.plan, opened.tools), facts=opened.facts)
+    return print_run(ended, said, as_json=as_json)
+
+
+def decisions_of(
+    retry: Sequence[str], done: Sequence[str], abort: Sequence[str]
+) -> dict[Slot, Decided]:
+    """Read what was decided about calls in doubt.
+
+    Raises:
+        CommandError: it cannot be read, or one call is decided about twice.
+    """
+    found: dict[Slot, Decided] = {}
+
+    def decide(place: str, decision: Decision, output: Json = None) -> None:
+        slot = _slot(place)
+        if slot in found:
+            raise CommandError("usage", f"{place!r} is decided about twice.", "Decide once.")
+        found[slot] = Decided(decision, output)
+
+    for place in retry:
+        decide(place, "retry")
+    for place in abort:
+        decide(place, "abort")
+    for option in done:
+        place, sign, text = option.partition("=")
+        try:
+            output: Json = json.loads(text)
+        except (ValueError, RecursionError):
+            sign = ""
+            output = None
+        if not sign:
+            raise CommandError(
+                "usage",
+                f"--done {option!r} cannot be read.",
+                "Write STEP=JSON, as in mail='{\"sent\": true}', or STEP=null.",
+            )
+        decide(place, "done", output)
+    return found
+
+
+def _slot(place: str) -> Slot:
+    step, _, item = place.partition(":")
+    if not item:
+        return step, None
+    if not (item.isascii() and item.isdecimal() and len(item) < 10):
+        raise CommandError(
+            "usage",
+            f"{place!r} names no call.",
+            "Write STEP, or STEP:ITEM with a number.",
+        )
+    return step, int(item)

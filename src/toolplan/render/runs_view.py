@@ -1,0 +1,83 @@
+"""Runs as a list, and one run as a tree of how its steps stand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final, NamedTuple
+
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.table import Table
+from rich.text import Text
+
+from toolplan.events import Run, RunState, StepRun, StepState
+from toolplan.render.printable import cut, fit_encoding, printable
+from toolplan.render.run_progress import duration_text
+
+SHORT: Final = 8
+"""So many characters of a run's name are shown; they are nearly always enough to tell it."""
+
+_STYLES: Final = {
+    RunState.SUCCEEDED: "green",
+    RunState.FAILED: "bold red",
+    RunState.CANCELLED: "yellow",
+    RunState.RUNNING: "cyan",
+    RunState.WAITING: "bold yellow",
+    RunState.IN_DOUBT: "bold yellow",
+}
+_SUBJECT_WIDTH: Final = 60
+
+
+class RunLine(NamedTuple):
+    """One run of the list: `subject` says what it is about.
+
+    `is_left` says that nobody works on it, although it is not over.
+    """
+
+    run: str
+    created_at: float
+    status: RunState
+    subject: str
+    is_left: bool
+
+
+@dataclass(frozen=True)
+class RunsView:
+    """The runs of a journal, for a rich console."""
+
+    entries: Sequence[RunLine]
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        table = Table.grid(padding=(0, 2))
+        for entry in self.entries:
+            subject = cut(printable(entry.subject), _SUBJECT_WIDTH)
+            table.add_row(
+                printable(entry.run[:SHORT]),
+                datetime.fromtimestamp(entry.created_at).strftime("%Y-%m-%d %H:%M"),
+                Text(_words(entry), style=_STYLES[entry.status]),
+                Text(fit_encoding(subject, options.encoding)),
+            )
+        yield table
+
+
+def run_marks(run: Run) -> dict[str, str]:
+    """Give a word on how each step of `run` stands, by its id, as marks of a plan tree."""
+    return {name: _mark(step) for name, step in run.steps.items()}
+
+
+def _words(entry: RunLine) -> str:
+    if entry.status is RunState.RUNNING and entry.is_left:
+        return "interrupted"
+    return entry.status.value.replace("_", " ")
+
+
+def _mark(step: StepRun) -> str:
+    word = step.state.value.replace("_", " ")
+    if step.items is not None and step.state is not StepState.SUCCEEDED:
+        word += f", {step.items_done} of {step.items} items"
+    if step.started_at is not None and step.ended_at is not None:
+        word += f" in {duration_text(step.ended_at - step.started_at)}"
+    if step.error is not None:
+        word += f": {cut(printable(step.error.message), _SUBJECT_WIDTH)}"
+    return word

@@ -1,0 +1,250 @@
+"""Runs that are kept: listed, shown, approved, interrupted, resumed, decided about."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import select
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.cli.calls import Call
+
+TOOLS = '''
+import os, signal
+from pathlib import Path
+from toolplan import Effects, Toolbox, tool
+
+LEDGER = Path(__file__).with_name("ledger")
+
+
+@tool(effects=Effects.READ)
+def people(team: str) -> dict:
+    """Lists people."""
+    return {"data": [{"mail": "ann"}, {"mail": "bob"}]}
+
+
+@tool(effects=Effects.WRITE)
+def send(to: str) -> dict:
+    """Sends mail."""
+    with LEDGER.open("a") as file:
+        file.write(to + "\\\\n")
+    if os.environ.get("DIE"):
+        os.kill(os.getpid(), signal.SIGKILL)
+    return {"sent": to}
+
+
+@tool
+def erase(name: str) -> dict:
+    """Does not say what it changes."""
+    return {}
+
+
+TOOLS = Toolbox([people, send, erase])
+'''.replace("\\\\n", "\\n")
+PLAN = {
+    "toolplan": 1,
+    "steps": [
+        {"id": "p", "tool": "people", "args": {"team": "a"}},
+        {
+            "id": "s",
+            "tool": "send",
+            "for_each": "${p.data}",
+            "max_items": 5,
+            "args": {"to": "${item.mail}"},
+        },
+    ],
+}
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a plan and a module of its tools, which can be imported."""
+    (tmp_path / "office_tools.py").write_text(TOOLS)
+    (tmp_path / "plan.json").write_text(json.dumps(PLAN))
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    sys.modules.pop("office_tools", None)
+    return tmp_path
+
+
+def words(folder: Path, *more: str) -> list[str]:
+    return ["run", str(folder / "plan.json"), "--tools", "office_tools:TOOLS", *more]
+
+
+def ledger(folder: Path) -> list[str]:
+    path = folder / "ledger"
+    return sorted(path.read_text().split()) if path.exists() else []
+
+
+def killed_run(folder: Path, call: Call) -> str:
+    """Run the plan in a process that dies in the middle of an effect, and give the run's name."""
+    command = [sys.executable, "-m", "toolplan", *words(folder, "--yes")]
+    died = subprocess.run(command, env={**os.environ, "DIE": "1"}, capture_output=True)
+    assert died.returncode == -signal.SIGKILL
+    (run,) = call("runs", "--json").json
+    assert (run["status"], run["is_left"]) == ("running", True)
+    return str(run["run"])
+
+
+def test_a_run_is_listed_and_shown(call: Call) -> None:
+    assert "No run yet" in call("runs").err
+    question = "Get contaminated shipments from last week"
+    assert call("ask", question, "--today", "2025-10-12").code == 0
+    (run,) = call("runs", "--json").json
+    assert (run["status"], run["question"], run["is_left"]) == ("succeeded", question, False)
+    listed = call("runs").out
+    assert run["run"][:8] in listed
+    assert question in listed
+    shown = call("show", run["run"][:6])
+    assert f"run {run['run']}: succeeded" in shown.out
+    assert "shipments_list  succeeded in" in shown.out
+    assert call("show", run["run"], "--json").json["steps"]["shipments"]["state"] == "succeeded"
+    again = call("resume", run["run"][:8], "--json")
+    assert (again.code, again.json["status"]) == (0, "succeeded")
+
+
+def test_a_run_that_is_not_there_is_a_usage_error(call: Call) -> None:
+    for command in ("show", "resume"):
+        said = call(command, "abcdef")
+        assert said.code == 2
+        assert "error[unknown-run] There is no run 'abcdef'." in said.err
+
+
+def test_without_a_terminal_a_plan_with_effects_exits_1_and_names_its_digest(
+    folder: Path, call: Call
+) -> None:
+    said = call(*words(folder))
+    assert said.code == 1
+    assert "This plan changes something: 1 step, at most 5 calls." in said.err
+    assert "to <- ${item.mail}" in said.err
+    details = json.loads(call(*words(folder, "--json")).err)["error"]
+    assert details["digest"] in said.err
+    assert [each["step"] for each in details["effects"]] == ["s"]
+    assert ledger(folder) == []
+    assert call("runs", "--json").json == []
+
+    wrong = call(*words(folder, "--approve", "0" * 64))
+    assert wrong.code == 1
+    assert f"not {'0' * 64}" in wrong.err
+    assert ledger(folder) == []
+
+    assert call(*words(folder, "--approve", details["digest"])).code == 0
+    assert ledger(folder) == ["ann", "bob"]
+
+
+def test_yes_gives_leave_to_any_plan(folder: Path, call: Call) -> None:
+    assert call(*words(folder, "--yes", "--json")).json["status"] == "succeeded"
+    assert ledger(folder) == ["ann", "bob"]
+
+
+@pytest.mark.parametrize(
+    ("typed", "code", "sent"), [(b"y\n", 0, 2), (b"n\n", 1, 0), (b"\n", 1, 0), (b"\x03", 130, 0)]
+)
+def test_on_a_terminal_the_person_is_asked_once(
+    folder: Path, typed: bytes, code: int, sent: int
+) -> None:
+    command = [sys.executable, "-m", "toolplan", *words(folder)]
+    process, terminal = pty.fork()
+    if process == 0:
+        os.execv(command[0], command)
+    said = b""
+    end = time.monotonic() + 30
+    while time.monotonic() < end:
+        if select.select([terminal], [], [], 0.1)[0]:
+            try:
+                part = os.read(terminal, 4096)
+            except OSError:  # what Linux says where others say that the end is reached
+                break
+            if not part:
+                break
+            said += part
+            if b"[y/N]" in part:
+                os.write(terminal, typed)
+    _, status = os.waitpid(process, 0)
+    assert os.waitstatus_to_exitcode(status) == code
+    assert said.count(b"[y/N]") == 1
+    assert b"This plan changes something" in said
+    assert (b"toolplan resume" in said) == (code == 130)
+    assert len(ledger(folder)) == sent
+
+
+def test_a_killed_run_stops_for_a_person_who_has_three_ways_out(folder: Path, call: Call) -> None:
+    run = killed_run(folder, call)
+    assert "interrupted" in call("runs").out
+    before = ledger(folder)
+    doubted = call("resume", run[:8])
+    assert doubted.code == 1
+    assert ledger(folder) == before
+    shown = call("show", run)
+    assert "in doubt" in shown.out
+    places = [line.split()[-1] for line in doubted.err.splitlines() if "--retry" in line]
+    assert len(places) == 1
+    for way in ("--retry", "--done", "--abort"):
+        assert way in doubted.err
+
+    steps = call("show", run, "--json").json["steps"]
+    decisions: list[str] = []
+    for item in steps["s"]["in_doubt"]:
+        decisions += ["--done", f's:{item}={{"sent": "by hand"}}']
+    ended = call("resume", run[:8], "--json", *decisions)
+    assert ended.json["status"] == "succeeded"
+    assert {"sent": "by hand"} in ended.json["output"]["s"] or ended.code == 0
+
+
+def test_decisions_that_make_no_sense_change_nothing(folder: Path, call: Call) -> None:
+    run = killed_run(folder, call)
+    for decision, code in (
+        (("--retry", "s:77"), "cannot-run"),
+        (("--retry", "s:x"), "usage"),
+        (("--done", "s:0"), "usage"),
+        (("--done", "s:0={"), "usage"),
+        (("--done", "s:0=1", "--retry", "s:0"), "usage"),
+    ):
+        said = call("resume", run[:8], *decision)
+        assert said.code == 2
+        assert f"error[{code}]" in said.err
+
+
+def test_the_users_labels_win_over_what_a_source_says(folder: Path, home: Path, call: Call) -> None:
+    assert call(*words(folder, "--effects", "send=read")).code == 0
+    assert call(*words(folder, "--effects", "nothing=read")).code == 2
+    assert call(*words(folder, "--effects", "send=harmless")).code == 2
+    (home / "toolplan.toml").write_text('[effects]\nsend = "read"\nsome_other_tool = "write"\n')
+    assert call(*words(folder)).code == 0
+    (home / "toolplan.toml").write_text('[effects]\nsend = "often"\n')
+    bad = call(*words(folder))
+    assert bad.code == 2
+    assert "error[bad-settings]" in bad.err
+
+
+def test_a_resumed_run_has_the_labels_that_it_was_started_with(folder: Path, call: Call) -> None:
+    assert call(*words(folder, "--effects", "people=write", "--yes")).code == 0
+    (run,) = call("runs", "--json").json
+    assert call("resume", run["run"], "--json").json["status"] == "succeeded"
+
+
+def test_a_journal_that_cannot_be_written_is_exit_3(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, call: Call
+) -> None:
+    blocked = folder / "a-file"
+    blocked.write_text("no folder")
+    monkeypatch.setenv("TOOLPLAN_HOME", str(blocked / "home"))
+    said = call(*words(folder, "--yes"))
+    assert said.code == 3
+    assert "error[journal-unavailable]" in said.err
+    assert ledger(folder) == []
+
+
+def test_a_damaged_journal_is_exit_3(folder: Path, home: Path, call: Call) -> None:
+    (home / "runs.sqlite").write_bytes(b"this is no database" * 100)
+    said = call(*words(folder, "--yes"))
+    assert said.code == 3
+    assert "error[journal-damaged]" in said.err
+    assert ledger(folder) == []
