@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from toolplan.approval import Approval, ApprovalRequired, ApprovalUsed, Policy, approve
-    from toolplan.compiler import Compiled, check, compile_plan, parse, to_text
+    from toolplan.compiler import Compiled, check, compile_plan, compile_stream, parse, to_text
     from toolplan.diagnostics import CannotExpress, Diagnostic, Severity
     from toolplan.engines import CannotRun, Decided, StreamRefused, run, run_stream
     from toolplan.events import Event, Run
@@ -70,6 +70,7 @@ _HOMES: Final = {
     "approve": "toolplan.approval",
     "check": "toolplan.compiler",
     "compile_plan": "toolplan.compiler",
+    "compile_stream": "toolplan.compiler",
     "current_call": "toolplan.tools",
     "parse": "toolplan.compiler",
     "resume": "toolplan.session",
@@ -112,6 +113,7 @@ __all__ = [
     "approve",
     "check",
     "compile_plan",
+    "compile_stream",
     "current_call",
     "parse",
     "resume",

@@ -1,0 +1,173 @@
+"""A plan that is still being written: each step as soon as it is there and nothing is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator, Sequence
+
+from toolplan.compiler._compile import Compiled, Tools, check, compile_plan, parse, toolbox
+from toolplan.compiler._written import StepText, closing_of, reader_of
+from toolplan.diagnostics import Diagnostic
+from toolplan.dialects import DIALECTS
+from toolplan.execution_plan import Policy
+from toolplan.plan import Limits, Plan, Step, step_refs
+from toolplan.rules import RULES, Rule
+
+_MOST_LOOKED_AT = 64
+"""So many steps at most are looked at to say whether one is right: what it refers to, and so on."""
+
+
+def compile_stream(
+    chunks: AsyncIterator[str],
+    dialect: str = "toolplan",
+    *,
+    tools: Tools,
+    limits: Limits = Limits(),
+    policy: Policy = Policy(),
+    rules: Sequence[Rule] = RULES,
+) -> CompileStream:
+    """Give the steps of a plan while its text comes in, and the compiled plan in the end.
+
+    Iterate over it once. A step is given, in the order written, when it is complete and no rule
+    objects to it as far as the plan is known; one that would have to be mended, and all behind it,
+    wait for the end. Steps that it refers to may still be unwritten. What counts is the check of
+    the whole plan: who has started a step that is not in it, or differs there, has to stop it
+    (`toolplan.run_stream` does).
+
+    Steps of `toolplan`, `clear`, `kirha`, `nestful`, `sealtools` and `llmcompiler` are given as
+    they are written. In `toolplan` that costs the same for each step; in the others each step costs
+    a reading of all before it. The other dialects give no step before the end; the compiled plan
+    has them all.
+
+    Args:
+        chunks: the text, cut anywhere.
+        dialect: a name in `toolplan.dialects.DIALECTS`.
+        tools: what the plan may call.
+        limits: bounds on size; nothing is read beyond `text_bytes`.
+        policy: what the plan may use.
+        rules: what plans are checked by.
+
+    Raises:
+        KeyError: there is no such dialect.
+    """
+    return CompileStream(chunks, dialect, tools, limits, policy, rules)
+
+
+class CompileStream:
+    """The steps of a plan as they are written; `compiled` when they are at their end."""
+
+    def __init__(
+        self,
+        chunks: AsyncIterator[str],
+        dialect: str,
+        tools: Tools,
+        limits: Limits,
+        policy: Policy,
+        rules: Sequence[Rule],
+    ) -> None:
+        if dialect not in DIALECTS:
+            raise KeyError(dialect)
+        self.text = ""
+        """What has come in so far."""
+        self._chunks = chunks
+        self._dialect = dialect
+        self._tools = toolbox(tools)
+        self._limits = limits
+        self._policy = policy
+        self._rules = rules
+        self._reader = reader_of(dialect)
+        self._steps: dict[str, Step] = {}
+        self._read = 0
+        self._compiled: Compiled | None = None
+
+    @property
+    def compiled(self) -> Compiled:
+        """What came of the whole text.
+
+        Raises:
+            RuntimeError: the text is not at its end.
+        """
+        if self._compiled is None:
+            raise RuntimeError("The plan is still being written: iterate to the end first.")
+        return self._compiled
+
+    def disagreements(self) -> tuple[str, ...]:
+        """Give the ids of steps that were given and are not, or not so, in the compiled plan."""
+        plan = self.compiled.plan
+        final = {} if plan is None else {step.id: step for step in plan.plan.steps}
+        return tuple(name for name, step in self._steps.items() if final.get(name) != step)
+
+    async def __aiter__(self) -> AsyncIterator[Step]:
+        try:
+            async for chunk in self._chunks:
+                self.text += chunk
+                if len(self.text) > self._limits.text_bytes:
+                    break  # what it is too large for is told by the compiler
+                for step in self._complete():
+                    yield step
+        finally:
+            self._compiled = compile_plan(
+                self.text,
+                self._dialect,
+                tools=self._tools,
+                limits=self._limits,
+                policy=self._policy,
+                rules=self._rules,
+            )
+
+    def _complete(self) -> Iterator[Step]:
+        """Give the steps that are complete now and were not before."""
+        if self._reader is None:
+            return
+        for found in self._reader.read(self.text):
+            is_full = len(self._steps) == self._limits.steps
+            step = None if is_full else self._step(found)
+            if step is None or step.id in self._steps or self._is_wrong(step):
+                self._reader = None  # the rest is known when the plan is whole
+                return
+            self._steps[step.id] = step
+            self._read += 1
+            yield step
+
+    def _step(self, found: StepText) -> Step | None:
+        """Give the step that `found` says, None where it cannot be read as it stands."""
+        if self._dialect == "toolplan":  # no step depends on the ones before it
+            whole, count = f'{{"steps": [{found.own}]}}', 1
+        else:
+            count = self._read + 1
+            whole = found.until + closing_of(self._dialect, count)
+        parsed = parse(whole, self._dialect, self._tools, limits=self._limits)
+        if parsed.plan is None or len(parsed.plan.steps) != count:
+            return None
+        step = parsed.plan.steps[-1]
+        if any(_stops(each) and each.step in (step.id, None) for each in parsed.diagnostics):
+            return None
+        return step
+
+    def _is_wrong(self, step: Step) -> bool:
+        """Whether some rule objects to `step`; what is not written yet is not held against it."""
+        found = check(
+            Plan((*self._behind(step), step)), self._tools, policy=self._policy, rules=self._rules
+        )
+        return any(
+            each.step == step.id and each.code != "unknown-step" and _stops(each) for each in found
+        )
+
+    def _behind(self, step: Step) -> list[Step]:
+        """Give what `step` refers to, and all that the types of that depend on."""
+        behind: dict[str, Step] = {}
+        pending = [step]
+        while pending and len(behind) < _MOST_LOOKED_AT:
+            for _, ref in step_refs(pending.pop()):
+                other = self._steps.get(ref.step)
+                if other is not None and other.id not in behind:
+                    behind[other.id] = other
+                    tool = self._tools.get(other.tool)
+                    if tool is not None and tool.compute_output is not None:
+                        pending.append(other)
+        return list(behind.values())
+
+
+def _stops(diagnostic: Diagnostic) -> bool:
+    """Whether the step will be another one, or none, when the plan is whole."""
+    mended = diagnostic.fix is not None and diagnostic.fix.safe
+    return mended or diagnostic.blocks

@@ -1,0 +1,165 @@
+"""How much of a text that is still being written can be read: where its steps end.
+
+Every character is looked at once. Where the text is not what a dialect's plans usually look like,
+nothing is found, and the plan is known when it is whole.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Final, NamedTuple, Protocol
+
+_OPENS: Final = {"{": "}", "[": "]"}
+
+_THOUGHTS: Final = "<think>"
+_THOUGHTS_END: Final = "</think>"
+_LONGEST_MARK: Final = 40
+"""A fence or a tag is not longer."""
+
+# what may stand before a plan: its fence or its tag
+_BEFORE = re.compile(r"\s*(?:(?:```|~~~)\w*[ \t]*\n\s*)?(?:<plan>\s*)?")
+_STRUCTURE = re.compile(r'["{}\[\]]')
+_STRING = re.compile(r'[^"\\]*+(?:\\.[^"\\]*+)*+"', re.S)
+_LINE = re.compile(r"[ \t]*\d+[ \t]*\.[^\n]*\n")
+
+
+class StepText(NamedTuple):
+    """A step that is complete: its own text, and the whole text up to its end."""
+
+    own: str
+    until: str
+
+
+class Reader(Protocol):
+    """Finds the ends of steps in a text that grows."""
+
+    def read(self, text: str) -> Iterator[StepText]:
+        """Give the steps that are complete in `text` and were not before.
+
+        `text` is what it was the last time, and more.
+        """
+        ...
+
+
+class JsonReader:
+    """Finds the elements of the list under `key` of the object that the text is.
+
+    Where `key` is None the text itself is the list. Elements are objects.
+    """
+
+    def __init__(self, key: str | None) -> None:
+        self._key = key
+        self._at: int = 0
+        self._open: list[str] = []  # what closes the brackets that are open
+        self._last_text = ""  # the last text that stood in the outermost object
+        self._in_steps = False
+        self._begin = 0  # where the element begins that is being written
+        self._in_thoughts = False
+        self._is_over = False
+
+    def read(self, text: str) -> Iterator[StepText]:
+        """Give the steps that are complete in `text` and were not before."""
+        if not self._open and not self._is_over and not self._start(text):
+            return
+        while not self._is_over and (found := _STRUCTURE.search(text, self._at)):
+            mark = found[0]
+            if mark == '"':
+                string = _STRING.match(text, found.end())
+                if string is None:  # its end is still to come
+                    self._at = found.start()
+                    return
+                if len(self._open) == 1:
+                    self._last_text = string[0][:-1]
+                self._at = string.end()
+                continue
+            self._at = found.end()
+            if mark in _OPENS:
+                self._push(mark, found.start())
+            elif self._pop(mark):
+                yield StepText(text[self._begin : self._at], text[: self._at])
+        if not self._is_over:
+            self._at = len(text)
+
+    def _start(self, text: str) -> bool:
+        """Find the bracket that opens the plan; what else stands before it ends the reading."""
+        if self._at == 0 and text.lstrip().startswith(_THOUGHTS):
+            self._in_thoughts = True
+        if self._in_thoughts:
+            end = text.find(_THOUGHTS_END, self._at)
+            # the end itself may come in two pieces
+            self._at = max(len(text) - len(_THOUGHTS_END), 1) if end < 0 else end
+            if end < 0:
+                return False
+            self._at += len(_THOUGHTS_END)
+            self._in_thoughts = False
+        before = _BEFORE.match(text, self._at)
+        start = self._at if before is None else before.end()
+        rest = text[start : start + _LONGEST_MARK]
+        if not rest or (rest[0] in "`~<" and len(rest) < _LONGEST_MARK):
+            return False  # nothing but what may stand there, so far
+        if rest[0] != ("[" if self._key is None else "{"):
+            self._is_over = True
+            return False
+        self._at = start
+        return True
+
+    def _push(self, mark: str, at: int) -> None:
+        self._open.append(_OPENS[mark])
+        base = 1 if self._key is None else 2
+        if len(self._open) == base and mark == "[":
+            self._in_steps = self._key is None or self._last_text == self._key
+        elif len(self._open) == base + 1 and self._in_steps:
+            self._begin = at
+            self._is_over = mark != "{"
+
+    def _pop(self, mark: str) -> bool:
+        """Take the bracket that `mark` closes; say whether a step ends with it."""
+        if not self._open or self._open.pop() != mark:
+            self._is_over = True
+            return False
+        base = 1 if self._key is None else 2
+        if len(self._open) < base and self._in_steps:
+            self._is_over = True  # the list of steps has ended
+        return len(self._open) == base and self._in_steps
+
+
+class LineReader:
+    """Finds lines that begin with a number, each a step; a line is complete at its end."""
+
+    def __init__(self) -> None:
+        self._at = 0
+
+    def read(self, text: str) -> Iterator[StepText]:
+        """Give the steps that are complete in `text` and were not before."""
+        while found := _LINE.match(text, self._at):
+            self._at = found.end()
+            yield StepText(found[0], text[: self._at])
+
+
+READERS: Final[Mapping[str, tuple[str | None, str]]] = {
+    "toolplan": ("steps", "]}"),
+    "clear": ("steps", "]}"),
+    "kirha": (None, "]\n</plan>"),
+    "nestful": (None, "]"),
+    "sealtools": (None, "]"),
+}
+"""By dialect: the key of its list of steps, and what ends a plan behind a step.
+
+`taskbench` and `state` write what links steps behind them, and `rewoo` spreads a step over lines:
+their plans are known when they are whole.
+"""
+
+
+def reader_of(dialect: str) -> Reader | None:
+    """Give what finds the steps of a text in `dialect`, None where it tells them in the end."""
+    if dialect == "llmcompiler":
+        return LineReader()
+    return JsonReader(READERS[dialect][0]) if dialect in READERS else None
+
+
+def closing_of(dialect: str, steps: int) -> str:
+    """Give what makes a plan of the text up to the end of its first `steps` steps."""
+    if dialect == "llmcompiler":
+        return f"{steps + 1}. join()<END_OF_PLAN>\n"
+    return READERS[dialect][1]
