@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 Q ?= Get contaminated shipments from last week
 
-.PHONY: ask test check lint types layers unit format clean
+.PHONY: ask test check lint types layers unit crash simulate long format clean
 
 ask: $(VENV)/.ask
 	@$(BIN)/toolplan ask "$(Q)"
@@ -29,6 +29,16 @@ layers: $(VENV)/.test
 
 unit: $(VENV)/.test
 	$(BIN)/pytest -n auto -q
+
+# What looks harder than the tests do, for minutes or hours.
+crash: $(VENV)/.test
+	$(BIN)/python -m tests.crash --kills 1000
+
+simulate: $(VENV)/.test
+	$(BIN)/python -m tests.simulation --seeds 100000
+
+long: $(VENV)/.test
+	HYPOTHESIS_PROFILE=long $(BIN)/pytest -n auto -q --timeout 0 tests/dialects tests/test_plan_json.py
 
 format: $(VENV)/.test
 	$(BIN)/ruff check --fix .

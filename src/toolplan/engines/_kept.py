@@ -173,6 +173,7 @@ class Kept:
             await self._in_worker(journal, lambda: journal.release(lease))
         finally:
             writer.close()
+            journal.forget(lease)
 
     async def _in_worker(self, journal: Journal, work: Callable[[], T]) -> T:
         loop = asyncio.get_running_loop()

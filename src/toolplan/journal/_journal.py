@@ -19,6 +19,7 @@ from toolplan.journal._blobs import BadBlob, Blobs
 from toolplan.journal._database import connect, transaction
 from toolplan.journal._errors import JournalError, LeaseLost, journal_error
 from toolplan.journal._records import BadRecord, from_record, to_record
+from toolplan.journal._recovery import made_whole
 from toolplan.journal._worker import Worker, WriterThread
 from toolplan.path import Json
 
@@ -208,6 +209,10 @@ class Journal:
                 (lease.run, lease.token),
             )
 
+    def forget(self, lease: Lease) -> None:
+        """Let this process take the run again, after it could not even let it go."""
+        self._held.discard(lease.run)
+
     def keep_durations(self, seconds: Iterable[tuple[str, float]]) -> None:
         """Keep how long calls took: pairs of a tool's name and seconds, the latest of each tool."""
         at = self._clock()
@@ -288,7 +293,7 @@ class Journal:
         rows = self._read("SELECT seq, event FROM events WHERE run = ? ORDER BY seq", (run,))
         if not rows:
             raise _unknown(run)
-        return list(self._events(run, cast("list[tuple[int, str]]", rows)))
+        return list(made_whole(self._events(run, cast("list[tuple[int, str]]", rows))))
 
     def load(self, run: str) -> Run:
         """Give `run` as its events tell it.

@@ -6,7 +6,7 @@ ran at the same time, in whatever order, in however many processes, recovers to 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -102,6 +102,21 @@ def recover(events: Iterable[Event]) -> Recovered:
         approval=approval,
         status=status,
     )
+
+
+def made_whole(events: Iterable[Event]) -> Iterator[Event]:
+    """Yield `events` with the outputs put back that their items make up.
+
+    The journal keeps the output of a step with `for_each` only once, item by item.
+    """
+    items: dict[str, dict[int, ItemEnded]] = {}
+    counts: dict[str, int] = {}
+    for event in events:
+        if isinstance(event, ItemEnded):
+            items.setdefault(event.step, {})[event.item] = event
+        elif isinstance(event, StepStarted) and event.items is not None:
+            counts[event.step] = event.items
+        yield _whole(event, items, counts) if isinstance(event, StepSucceeded) else event
 
 
 def _whole(

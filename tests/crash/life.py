@@ -1,0 +1,212 @@
+"""One life of a run: a process that begins it, or goes on with it, and may be killed at a point."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import random
+import signal
+import traceback
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from tests.crash import plans
+from tests.crash.ledger import Client
+from toolplan.approval import Approval, approve
+from toolplan.engines import Decided, resume, run
+from toolplan.events import Event, RunApproved, RunState
+from toolplan.execution_plan import ExecutionPlan
+from toolplan.journal import Journal, Lease, RunRecord, Slot
+from toolplan.journal._blobs import Blobs
+from toolplan.path import Json
+from toolplan.tools import Arguments, Call, ToolError, current_call
+
+FAILED: Final = 70
+"""The exit code of a life that ended with an exception."""
+
+
+class Points:
+    """The places where a life may be killed, counted as it comes to them."""
+
+    def __init__(self, kill_at: int | None) -> None:
+        self.labels: list[str] = []
+        self._kill_at = kill_at
+
+    def hit(self, label: str) -> None:
+        """Come to a place; it may be the last."""
+        self.labels.append(label)
+        if len(self.labels) == self._kill_at:
+            self.die(label)
+
+    def die(self, label: str) -> None:
+        """Be killed here."""
+        os.write(2, label.encode())  # standard error leads to the parent
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+class _Blobs(Blobs):
+    def __init__(self, folder: Path, points: Points) -> None:
+        super().__init__(folder)
+        self._points = points
+        self._partial = folder / f"half.{os.getpid()}.part"
+
+    def write(self, text: str) -> str:
+        self._points.hit("blob: before it is written")
+        self._folder.mkdir(exist_ok=True)
+        self._partial.write_text(text[: len(text) // 2])
+        self._points.hit("blob: half is written")
+        self._partial.unlink()
+        name = super().write(text)
+        self._points.hit("blob: written, its record is not")
+        return name
+
+
+class _Journal(Journal):
+    """A journal with places to be killed at before and after all that it writes."""
+
+    def __init__(self, path: Path, points: Points) -> None:
+        super().__init__(path)
+        self._points = points
+        self._blobs = _Blobs(path.with_name(path.name + "-blobs"), points)
+
+    def accept(self, run: str, digest: str, record: RunRecord, events: Sequence[Event]) -> Lease:
+        self._points.hit("accept: before")
+        lease = super().accept(run, digest, record, events)
+        self._points.hit("accept: after")
+        return lease
+
+    def append(
+        self,
+        lease: Lease,
+        texts: Sequence[str],
+        at: int,
+        *,
+        sync: bool,
+        status: RunState | None = None,
+    ) -> None:
+        kinds = dict.fromkeys(_kind(text) for text in texts)
+        for kind in kinds:
+            self._points.hit(f"{kind}: before it is on disk")
+        super().append(lease, texts, at, sync=sync, status=status)
+        for kind in kinds:
+            self._points.hit(f"{kind}: on disk")
+
+    def approve(self, lease: Lease, event: RunApproved, at: int) -> None:
+        self._points.hit("approval: before it is on disk")
+        super().approve(lease, event, at)
+        self._points.hit("approval: on disk")
+
+    def take(self, run: str) -> Lease:
+        self._points.hit("take over: before")
+        lease = super().take(run)
+        self._points.hit("take over: after")
+        return lease
+
+    def release(self, lease: Lease) -> None:
+        self._points.hit("release: before")
+        super().release(lease)
+        self._points.hit("release: after")
+
+
+class Life(NamedTuple):
+    """What a process is to do. `begins` says that the run is not in the journal yet."""
+
+    run: str
+    plan: ExecutionPlan
+    folder: Path
+    address: str
+    seed: int
+    begins: bool
+    decisions: Mapping[Slot, Decided]
+    kill_at: int | None
+
+
+class Ended(NamedTuple):
+    """How a life ended: by being killed at `label`, or with all the labels that it came to."""
+
+    killed: str | None
+    labels: list[str]
+    error: str
+
+
+def live(life: Life) -> Ended:
+    """Give how a new process did with `life`."""
+    reading, writing = os.pipe()
+    process = os.fork()
+    if process == 0:
+        os.close(reading)
+        os.dup2(writing, 2)
+        code = FAILED
+        try:
+            os.write(2, b"\n" + json.dumps(_live(life)).encode())
+            code = 0
+        except BaseException:
+            os.write(2, b"\n" + traceback.format_exc().encode())
+        finally:
+            os._exit(code)
+    os.close(writing)
+    with os.fdopen(reading, "rb") as said:
+        text = said.read().decode()
+    _, status = os.waitpid(process, 0)
+    code = os.waitstatus_to_exitcode(status)
+    if code == -signal.SIGKILL:
+        return Ended(text, [], "")
+    if code == 0:
+        return Ended(None, json.loads(text.rpartition("\n")[2]), "")
+    return Ended(None, [], text)
+
+
+def _live(life: Life) -> list[str]:
+    points = Points(life.kill_at)
+    chance = random.Random(life.seed)
+    client = Client(life.address)
+    tools = plans.toolbox(lambda name: _call(name, client, points, chance))
+    journal = _Journal(life.folder / "runs.sqlite", points)
+
+    async def leave(plan: ExecutionPlan) -> Approval:
+        points.hit("approval: asked for")
+        await asyncio.sleep(0)
+        return approve(plan)
+
+    async def body() -> None:
+        if life.begins:
+            await run(
+                life.plan, tools, journal=journal, approval=leave, run_id=life.run, backoff_s=0.001
+            )
+        else:
+            await resume(
+                life.plan,
+                tools,
+                life.run,
+                journal=journal,
+                approval=leave,
+                decisions=life.decisions,
+                backoff_s=0.001,
+            )
+
+    asyncio.run(body())
+    journal.close()
+    return points.labels
+
+
+def _call(name: str, client: Client, points: Points, chance: random.Random) -> Call:
+    async def call(args: Arguments) -> Json:
+        made = current_call()
+        assert made is not None
+        points.hit(f"call: {name} begins")
+        await asyncio.sleep(chance.random() * 0.002)
+        client.tell(name, made, dict(args))
+        points.hit(f"effect: {name} has done its work")
+        await asyncio.sleep(chance.random() * 0.002)
+        points.hit(f"call: {name} answers")
+        if name == "flaky" and made.attempt == 1:
+            raise ToolError("Not at the first try.")
+        return plans.compute(name, args)
+
+    return call
+
+
+def _kind(text: str) -> str:
+    return str(text.partition('"')[2].partition('"')[0])

@@ -1,0 +1,220 @@
+"""The story of one run over all its lives, and what must hold at the end of each."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from tests.crash import plans
+from tests.crash.ledger import Entry, Ledger
+from tests.crash.life import Ended, Life, live
+from tests.plans_strategy import execution_plan
+from toolplan.approval import digest_of
+from toolplan.engines import Decided
+from toolplan.events import Event, Run, RunEnded, RunState, StepState, fold
+from toolplan.execution_plan import ExecutionPlan, Policy
+from toolplan.journal import Journal, JournalError, Recovered, Slot, recover
+from toolplan.path import Json
+from toolplan.plan import Plan
+from toolplan.testing import interpret
+from toolplan.tools import Arguments, Call, Toolbox
+
+MOST_LIVES: Final = 12
+"""A run that is not over by then hangs."""
+
+
+class Breach(Exception):
+    """Something that must never happen has happened."""
+
+
+class Told(NamedTuple):
+    """What came of a run: at which labels it was killed, and how it ended."""
+
+    kills: list[str]
+    status: RunState
+
+
+class _Seen(NamedTuple):
+    events: list[Event]
+    recovered: Recovered
+    run: Run
+
+
+class Story:
+    """A run with a plan of `shape`, made by `seed`, and all that is known of it."""
+
+    def __init__(self, shape: str, seed: int, folder: Path, ledger: Ledger) -> None:
+        self.name = f"r{seed}"
+        self._chance = random.Random(seed)
+        self._folder = folder
+        self._ledger = ledger
+        self._tools = plans.toolbox(_computing)
+        self._plan = _compiled(plans.SHAPES[shape](self._chance), self._tools)
+        self._calls: Counter[Slot] = Counter()
+        self._keys: dict[Slot, set[str]] = {}
+        self._retries: Counter[Slot] = Counter()
+        self._aborted = False
+        self._decisions: dict[Slot, Decided] = {}
+        self._args: dict[Slot, Entry] = {}
+
+    def tell(self, places: int) -> Told:
+        """Live, be killed at up to three of about `places` places, and live on to the end.
+
+        Raises:
+            Breach: something happened that must not.
+        """
+        kills: list[str] = []
+        wanted = 1 if self._chance.random() < 0.9 else self._chance.randrange(2, 4)
+        seen: _Seen | None = None
+        for life in range(MOST_LIVES):
+            kill_at = self._chance.randrange(1, places + 1) if life < wanted else None
+            ended = live(
+                Life(
+                    self.name,
+                    self._plan,
+                    self._folder,
+                    self._ledger.address,
+                    self._chance.randrange(2**32),
+                    seen is None,
+                    self._decisions,
+                    kill_at,
+                )
+            )
+            if ended.error:
+                raise Breach(f"life {life} ended with:\n{ended.error}")
+            kills += [] if ended.killed is None else [ended.killed]
+            seen = self._audit(seen, ended)
+            if seen is not None and seen.recovered.status is not None:
+                self._audit_end(seen)
+                return Told(kills, seen.run.status)
+            self._decide(seen)
+        raise Breach(f"The run was not over after {MOST_LIVES} lives.")
+
+    def places(self) -> int:
+        """Give how many places a life without a kill comes to."""
+        ended = live(
+            Life(self.name, self._plan, self._folder, self._ledger.address, 1, True, {}, None)
+        )
+        if ended.error:
+            raise Breach(ended.error)
+        self._ledger.new()
+        return len(ended.labels)
+
+    def _audit(self, before: _Seen | None, ended: Ended) -> _Seen | None:
+        """See that the life did nothing that it must not, and give how the run stands."""
+        made = self._ledger.new()
+        seen = self._seen()
+        if seen is None:
+            if before is not None or made or ended.killed is None:
+                raise Breach("A run that was accepted, or had made a call, is not in the journal.")
+            return None
+        for entry in made:
+            slot = (entry.step, entry.item)
+            if entry.run != self.name:
+                raise Breach(f"A call of another run: {entry}.")
+            if before is not None and _is_over(before.recovered, slot):
+                raise Breach(f"{slot} was over, and called again.")
+            self._calls[slot] += 1
+            self._keys.setdefault(slot, set()).add(entry.key)
+            self._args[slot] = entry
+            if entry.tool in plans.ONCE and self._calls[slot] > 1 + self._retries[slot]:
+                raise Breach(f"{slot} has effects and was called {self._calls[slot]} times.")
+            if len(self._keys[slot]) > 1:
+                raise Breach(f"{slot} was called with several idempotency keys.")
+        if before is not None and seen.events[: len(before.events)] != before.events:
+            raise Breach("What the journal had told was changed.")
+        if recover(self._chance.sample(seen.events, len(seen.events))) != seen.recovered:
+            raise Breach("Recovery hangs on the order of events.")
+        if ended.killed is None and seen.run.status not in (
+            RunState.SUCCEEDED,
+            RunState.FAILED,
+            RunState.IN_DOUBT,
+        ):
+            raise Breach(f"A life that was not killed left the run {seen.run.status.value}.")
+        return seen
+
+    def _seen(self) -> _Seen | None:
+        journal = Journal(self._folder / "runs.sqlite")
+        try:
+            events = journal.events(self.name)
+        except JournalError as error:
+            if error.code != "unknown-run":
+                raise Breach(f"The journal cannot be read: {error}") from error
+            return None
+        finally:
+            journal.close()
+        return _Seen(events, recover(events), fold(events))
+
+    def _decide(self, seen: _Seen | None) -> None:
+        """Decide, as a person would who has looked at the ledger, about every call in doubt."""
+        self._decisions = {}
+        if seen is None or seen.run.status is not RunState.IN_DOUBT:
+            return
+        for name, step in seen.run.steps.items():
+            for item in step.in_doubt:
+                slot = (name, item)
+                done = self._args.get(slot)
+                if self._chance.random() < 0.1:
+                    self._decisions[slot] = Decided("abort")
+                    self._aborted = True
+                elif done is not None and self._chance.random() < 0.8:
+                    tool = next(s.tool for s in self._plan.plan.steps if s.id == name)
+                    self._decisions[slot] = Decided("done", _given(tool, done))
+                else:
+                    self._decisions[slot] = Decided("retry")
+                    self._retries[slot] += 1
+
+    def _audit_end(self, seen: _Seen) -> None:
+        run = seen.run
+        if sum(isinstance(event, RunEnded) for event in seen.events) != 1:
+            raise Breach("The run has not exactly one end.")
+        if any(step.in_doubt for step in run.steps.values()):
+            raise Breach("A run has ended with a call in doubt.")
+        if self._aborted:
+            return  # a person has changed what the plan gives
+        wanted = asyncio.run(interpret(self._plan, self._tools))
+        if (run.status, run.output) != (wanted.status, wanted.output):
+            raise Breach(f"The run gave {run.status}, {str(run.output)[:200]}, not what it should.")
+        for name, step in wanted.steps.items():
+            here = run.steps[name]
+            if (here.state, here.output) != (step.state, step.output):
+                raise Breach(f"Step {name!r} is {here.state} with another output than it should.")
+            if here.state is StepState.SUCCEEDED and here.error is None:
+                self._audit_calls(name, here.items)
+
+    def _audit_calls(self, name: str, items: int | None) -> None:
+        slots: Sequence[Slot] = (
+            [(name, None)] if items is None else [(name, at) for at in range(items)]
+        )
+        if not all(self._calls[slot] for slot in slots):
+            raise Breach(f"Step {name!r} succeeded without having been called.")
+
+
+def _is_over(recovered: Recovered, slot: Slot) -> bool:
+    step, item = slot
+    return step in recovered.over or (item is not None and item in recovered.items.get(step, {}))
+
+
+def _given(tool: str, entry: Entry) -> Json:
+    args: Mapping[str, Json] = json.loads(entry.args)
+    return plans.compute(tool, args)
+
+
+def _computing(name: str) -> Call:
+    async def call(args: Arguments) -> Json:
+        await asyncio.sleep(0)
+        return plans.compute(name, args)
+
+    return call
+
+
+def _compiled(plan: Plan, tools: Toolbox) -> ExecutionPlan:
+    made = execution_plan(plan, tools)
+    if made.digest != digest_of(plan, tools, Policy()):
+        raise Breach("The digest is not the plan's.")
+    return made

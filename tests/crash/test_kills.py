@@ -1,0 +1,242 @@
+"""Runs that are killed, stopped and starved of disk, with real processes and real signals."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from toolplan.approval import approve
+from toolplan.compiler import compile_plan
+from toolplan.engines import Decided, resume, run
+from toolplan.events import Run, RunState
+from toolplan.execution_plan import ExecutionPlan
+from toolplan.journal import Journal, JournalError, LeaseLost, Slot
+from toolplan.path import Json
+from toolplan.tools import Arguments, Effects, Tool, Toolbox
+
+ROOT = Path(__file__).parents[2]
+
+
+def python(code: str, *words: str) -> subprocess.CompletedProcess[str]:
+    # the harness forks, which a process with threads such as the test runner's must not
+    command = [sys.executable, "-c", code, *words]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
+
+
+def test_killed_runs_lose_nothing_and_repeat_no_effect() -> None:
+    done = python("from tests.crash.__main__ import kill; print(kill(60, 1, quiet=True).total())")
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) >= 60
+
+
+@pytest.mark.parametrize(
+    ("sabotage", "breach"),
+    [
+        # an engine that forgets that it was about to do something does it again
+        (
+            "from toolplan.engines import _runs\n"
+            "whole = _runs.recover\n"
+            "_runs.recover = lambda events: replace(whole(events), intents={})",
+            "times",
+        ),
+        # one that forgets what is over
+        (
+            "from toolplan.engines import _runs\n"
+            "whole = _runs.recover\n"
+            "_runs.recover = lambda events: replace(whole(events), over={}, items={})",
+            "called again",
+        ),
+        # one that makes calls before their intent is on disk
+        (
+            "from toolplan.engines import _kept\n"
+            "async def at_once(self): pass\n"
+            "_kept.Kept.synced = at_once",
+            "times",
+        ),
+    ],
+)
+def test_an_engine_that_is_wrong_is_found_out(sabotage: str, breach: str) -> None:
+    done = python(
+        f"from dataclasses import replace\n{sabotage}\n"
+        "from tests.crash.__main__ import kill\nkill(400, 1, quiet=True)"
+    )
+    assert "Breach: seed" in done.stderr
+    assert breach in done.stderr
+
+
+class Calls(list[Json]):
+    """The calls that were made; `third` is set by the third."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.third = asyncio.Event()
+
+    def append(self, made: Json) -> None:
+        super().append(made)
+        if len(self) == 3:
+            self.third.set()
+
+
+def tools(calls: list[Json], *, pause_s: float = 0) -> Toolbox:
+    async def write(args: Arguments) -> Json:
+        calls.append(args["x"])
+        await asyncio.sleep(pause_s)
+        return {"x": args["x"], "text": "so much has to be written down " * 400}
+
+    tool = Tool("write", "Writes.", {"type": "object"}, effects=Effects.WRITE, call=write)
+    return Toolbox([tool])
+
+
+def chain(box: Toolbox, steps: int) -> ExecutionPlan:
+    written = ", ".join(
+        f'{{"id": "s{at}", "tool": "write", "args": {{"x": {at}}}'
+        + (f', "after": ["s{at - 1}"]}}' if at else "}")
+        for at in range(steps)
+    )
+    plan = compile_plan(f'{{"toolplan": 1, "steps": [{written}]}}', tools=box).plan
+    assert plan is not None
+    return plan
+
+
+def test_a_process_that_hung_and_wakes_up_after_another_took_over_changes_nothing(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "runs.sqlite"
+    ledger = tmp_path / "ledger"
+    code = """
+import asyncio, sys
+from pathlib import Path
+from tests.crash import test_kills as t
+from toolplan.approval import approve
+from toolplan.engines import run
+from toolplan.journal import Journal
+class Ledger(list):
+    def append(self, x):
+        with Path(sys.argv[2]).open("a") as file:
+            file.write(f"{x}\\n")
+box = t.tools(Ledger(), pause_s=0.1)
+plan = t.chain(box, 20)
+journal = Journal(sys.argv[1], lease_s=0.6)
+asyncio.run(run(plan, box, journal=journal, approval=approve(plan), run_id="r", patience_s=1))
+"""
+    hung = subprocess.Popen(
+        [sys.executable, "-c", code, str(path), str(ledger)],
+        cwd=ROOT,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    end = time.monotonic() + 60
+    while not (ledger.exists() and len(ledger.read_text().split()) >= 3):
+        assert time.monotonic() < end
+        time.sleep(0.01)
+    hung.send_signal(signal.SIGSTOP)
+    before = ledger.read_text().split()
+    time.sleep(0.8)
+
+    calls: list[Json] = []
+    box = tools(calls)
+    plan = chain(box, 20)
+    journal = Journal(path, lease_s=0.6)
+    done = asyncio.run(resume(plan, box, "r", journal=journal))
+    assert done.status is RunState.IN_DOUBT  # the call that was under way
+    hung.send_signal(signal.SIGCONT)
+    _, said = hung.communicate(timeout=60)
+    assert "LeaseLost" in said
+    # it may make no call that it had not begun
+    assert ledger.read_text().split() == before
+    assert [int(x) for x in before] == list(range(len(before)))
+    assert calls == []
+    journal.close()
+
+
+async def ended(journal: Journal, plan: ExecutionPlan, box: Toolbox, **options: float) -> Run:
+    return await run(plan, box, journal=journal, approval=approve(plan), run_id="r", **options)  # pyright: ignore[reportArgumentType]
+
+
+def test_a_run_goes_on_by_itself_when_another_program_lets_go_of_the_file(tmp_path: Path) -> None:
+    calls = Calls()
+    box = tools(calls)
+    plan = chain(box, 5)
+    journal = Journal(tmp_path / "runs.sqlite")
+    other = sqlite3.connect(tmp_path / "runs.sqlite", isolation_level=None)
+
+    async def test() -> Run:
+        going = asyncio.ensure_future(ended(journal, plan, box, patience_s=60))
+        await calls.third.wait()
+        other.execute("BEGIN IMMEDIATE")
+        await asyncio.sleep(0.2)
+        seen = len(calls)
+        await asyncio.sleep(0.2)
+        assert len(calls) == seen < 5  # nothing is done that cannot be kept
+        other.execute("ROLLBACK")
+        return await going
+
+    assert asyncio.run(test()).status is RunState.SUCCEEDED
+    assert calls == [0, 1, 2, 3, 4]
+    assert journal.load("r").status is RunState.SUCCEEDED
+    journal.close()
+    other.close()
+
+
+@pytest.mark.parametrize(
+    ("trouble", "remedy", "code"),
+    [
+        ("PRAGMA max_page_count = 1", "PRAGMA max_page_count = 100000000", "journal-full"),
+        ("PRAGMA query_only = ON", "PRAGMA query_only = OFF", "journal-read-only"),
+    ],
+)
+def test_a_disk_that_is_full_or_read_only_is_named_and_the_run_can_be_resumed(
+    tmp_path: Path, trouble: str, remedy: str, code: str
+) -> None:
+    calls = Calls()
+    box = tools(calls)
+    plan = chain(box, 8)
+
+    class Starved(Journal):
+        def pragma(self, text: str) -> None:
+            self._connection.execute(text)
+
+    journal = Starved(tmp_path / "runs.sqlite")
+
+    async def starve() -> None:
+        going = asyncio.ensure_future(ended(journal, plan, box, patience_s=0.2))
+        await calls.third.wait()
+        journal.pragma(trouble)
+        await going
+
+    with pytest.raises(JournalError) as caught:
+        asyncio.run(starve())
+    assert caught.value.code == code
+    assert not isinstance(caught.value, LeaseLost)
+    made = len(calls)
+    assert calls == list(range(made))
+    journal.pragma(remedy)
+    decisions: dict[Slot, Decided] = {}
+    going_on = asyncio.run(resume(plan, box, "r", journal=journal))
+    if going_on.status is RunState.IN_DOUBT:  # what was under way when the disk failed
+        assert len(calls) == made
+        decisions[f"s{made - 1}", None] = Decided("done", {"x": made - 1, "text": ""})
+        going_on = asyncio.run(resume(plan, box, "r", journal=journal, decisions=decisions))
+    assert going_on.status is RunState.SUCCEEDED
+    assert calls == list(range(8))
+    journal.close()
+
+
+def test_a_journal_that_refuses_a_new_run_lets_no_call_be_made(tmp_path: Path) -> None:
+    calls: list[Json] = []
+    box = tools(calls)
+    plan = chain(box, 2)
+    journal = Journal(tmp_path / "runs.sqlite")
+    journal.close()
+    with pytest.raises(JournalError):
+        asyncio.run(ended(journal, plan, box))
+    assert calls == []
+    assert os.path.exists(tmp_path / "runs.sqlite")
