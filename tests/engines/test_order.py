@@ -5,7 +5,7 @@ import asyncio
 from tests.engines._running import in_loop, ran, started, states, zeros
 from toolplan.events import ItemEnded, StepStarted, StepState, StepSucceeded
 from toolplan.path import EVERY
-from toolplan.plan import Limits, Literal, Ref, Step
+from toolplan.plan import Limits, Literal, Ref, Step, When
 from toolplan.testing import Computes, Gives, ScriptedTools
 from toolplan.tools import Arguments
 
@@ -163,3 +163,17 @@ def test_outputs_of_steps_that_nothing_refers_to_are_the_output_of_the_plan() ->
     assert done.output == {"b": {"x": 1}, "c": {"x": 3}}
     done, _ = ran(tools, *steps, output=Ref("a", ("x",)))
     assert done.output == 1
+
+
+def test_a_step_that_makes_no_call_leaves_its_place_at_a_limit_to_the_next() -> None:
+    tools = ScriptedTools()
+    tools.add("read", Gives({"n": 1}))
+    steps = (
+        Step("a", "read"),
+        Step("none", "read", {"x": Ref("item")}, for_each=Literal([])),
+        Step("no", "read", when=When(Literal(1), False)),
+        Step("b", "read"),
+    )
+    done, _ = ran(tools, *steps, tool_concurrency={"read": 1})
+    assert done.succeeded
+    assert done.steps["b"].output == {"n": 1}

@@ -18,11 +18,12 @@ _LOST: Final = "It was begun before the run was interrupted, and what became of 
 class EffectCalls:
     """Which calls with effects may be made, and which were begun in an earlier process."""
 
-    __slots__ = ("_begun", "_decisions", "_taken", "in_doubt", "slots")
+    __slots__ = ("_begun", "_decisions", "_taken", "_tries", "in_doubt", "slots")
 
     def __init__(self, recovered: Recovered) -> None:
         self.slots: Mapping[str, int] = {}
         self._begun = dict(recovered.intents)
+        self._tries = recovered.tries
         self._decisions = recovered.decisions
         self._taken: set[Slot] = set()
         self.in_doubt: set[Slot] = set()
@@ -30,6 +31,10 @@ class EffectCalls:
     def begun(self, slot: Slot) -> int:
         """Give the last try of a call that was begun earlier and has no outcome; 0 for none."""
         return self._begun.get(slot, 0)
+
+    def tried(self, slot: Slot) -> int:
+        """Give the number of the last try of a call in earlier processes; 0 for none."""
+        return self._tries.get(slot, 0)
 
     def begun_items(self, step: str) -> list[int]:
         """Give the items of `step` that were begun earlier and have no outcome."""

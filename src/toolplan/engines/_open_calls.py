@@ -158,11 +158,11 @@ class OpenCalls:
     def _may_have_effects(self, call: OpenCall) -> bool:
         """Take the call's slot, and say whether the call is to be made; else settle it."""
         slot = (call.step.id, call.index)
+        # no try has the number of an earlier one: what became of that says nothing about this
+        call.attempt = call.first = self._effects.tried(slot) + 1
         begun = self._effects.begun(slot)
-        if begun:
-            call.attempt = call.first = begun + 1
-            if not call.tool.may_repeat and not self._decided_to_retry(call):
-                return False
+        if begun and not call.tool.may_repeat and not self._decided_to_retry(call):
+            return False
         refusal = self._effects.take(slot)
         if refusal is not None:
             self._steps.call_ended(call, refusal)

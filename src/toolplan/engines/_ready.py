@@ -53,7 +53,13 @@ class Ready:
         }
         self._gates_of: dict[int, tuple[_Gate, ...]] = {}
 
-    def __bool__(self) -> bool:
+    def more(self) -> bool:
+        """Say whether there is something that could start now."""
+        if not self._heap and self._gates:
+            # who was let in last may have made no call, and left the room to the next one
+            for gate in self._gates.values():
+                if gate.free > 0:
+                    self._let_in(gate)
         return bool(self._heap)
 
     def push(self, position: int, turn: int = 0) -> None:

@@ -214,11 +214,11 @@ class Scheduler:
         if not self._left:
             if self._whole and not self._over.done():
                 self._finish()
-        elif self._free == self._places and not self._ready and not self._closed:
+        elif self._free == self._places and not self._closed and not self._ready.more():
             self._stand_still()
 
     def _start_while_there_is_room(self) -> None:
-        while self._free and not self._closed and self._ready:
+        while self._free and not self._closed and self._ready.more():
             if self._log is not None and self._log.full:
                 return
             entry = self._ready.pop(self._free)

@@ -39,6 +39,7 @@ class Recovered:
         over: how each step ended that is over.
         items: for each step with `for_each` that is under way, the items that are over.
         intents: calls with effects whose outcome is not known, with the last try of each.
+        tries: the last try of each call with effects; the next one has a number of its own.
         decisions: what a person has decided about these, where they have.
         approval: the id of the approval that the run uses; empty where it has none.
         status: how the run ended for good, or None where it can go on.
@@ -49,6 +50,7 @@ class Recovered:
         default_factory=dict[str, Mapping[int, ItemEnded]]
     )
     intents: Mapping[Slot, int] = field(default_factory=dict[Slot, int])
+    tries: Mapping[Slot, int] = field(default_factory=dict[Slot, int])
     decisions: Mapping[Slot, CallDecided] = field(default_factory=dict[Slot, CallDecided])
     approval: str = ""
     status: RunState | None = None
@@ -96,6 +98,7 @@ def recover(events: Iterable[Event]) -> Recovered:
         over={step: _whole(event, items, counts) for step, event in over.items()},
         items={step: ended for step, ended in items.items() if step not in over},
         intents=open_,
+        tries=intended,
         decisions={
             slot: event for slot, event in decided.items() if open_.get(slot) == event.attempt
         },

@@ -1,0 +1,133 @@
+"""Tools that raise, in sixty ways: each fails its own step, and the other branch is finished."""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import errno
+import json
+import queue
+import socket
+import sqlite3
+import ssl
+import subprocess
+import threading
+import zipfile
+from collections.abc import Callable
+
+import pytest
+
+from tests.engines._running import codes, ran
+from toolplan.events import RunState, StepState
+from toolplan.plan import Ref, Step
+from toolplan.testing import Gives, Raises, ScriptedTools
+from toolplan.tools import OutcomeUnknown, ToolError
+
+
+class Own(Exception):
+    pass
+
+
+class OwnBase(BaseException):
+    pass
+
+
+class Silent(Exception):
+    def __str__(self) -> str:
+        return ""
+
+
+class Unprintable(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError("even this fails")
+
+    __repr__ = __str__
+
+
+class Endless(Exception):
+    def __str__(self) -> str:
+        return "x" * 50_000_000
+
+
+class Hostile(Exception):
+    def __str__(self) -> str:
+        return "\x1b[2J\u202e ${a.n} \ud800 \0"
+
+
+def chained() -> Exception:
+    error = ValueError("outer")
+    error.__cause__ = KeyError("inner")
+    return error
+
+
+def in_a_circle() -> Exception:
+    one, two = ValueError("one"), ValueError("two")
+    one.__cause__, two.__cause__ = two, one
+    return one
+
+
+def noted() -> Exception:
+    error = ValueError("noted")
+    error.add_note("a note")
+    return error
+
+
+def decode_error() -> Exception:
+    try:
+        json.loads("{")
+    except ValueError as error:
+        return error
+    raise AssertionError
+
+
+KINDS: tuple[Callable[[], BaseException], ...] = (
+    ArithmeticError, AssertionError, AttributeError, BlockingIOError, BrokenPipeError,
+    BufferError, ChildProcessError, ConnectionAbortedError, ConnectionRefusedError,
+    ConnectionResetError, EOFError, FileExistsError, FileNotFoundError, FloatingPointError,
+    GeneratorExit, ImportError, IndentationError, IndexError, InterruptedError, IsADirectoryError,
+    KeyError, KeyboardInterrupt, LookupError, MemoryError, ModuleNotFoundError, NameError,
+    NotADirectoryError, NotImplementedError, OSError, OverflowError, PermissionError,
+    ProcessLookupError, RecursionError, ReferenceError, RuntimeError, StopAsyncIteration,
+    StopIteration, SyntaxError, SystemError, SystemExit, TabError, TimeoutError, TypeError,
+    UnboundLocalError, UnicodeError, ValueError, ZeroDivisionError, asyncio.CancelledError,
+    asyncio.InvalidStateError, asyncio.QueueFull, concurrent.futures.BrokenExecutor, queue.Empty,
+    socket.gaierror, sqlite3.OperationalError, ssl.SSLError, threading.BrokenBarrierError,
+    zipfile.BadZipFile, Own, OwnBase, Silent, Unprintable, Endless, Hostile, OutcomeUnknown,
+    lambda: ToolError("It says no."), lambda: OSError(errno.ENOSPC, "disk full"),
+    lambda: UnicodeDecodeError("utf-8", b"\xff", 0, 1, "no"), lambda: StopIteration(5),
+    lambda: SystemExit(3), lambda: subprocess.CalledProcessError(1, "ls"),
+    lambda: ExceptionGroup("many", [ValueError("one"), Own("two")]),
+    lambda: BaseExceptionGroup("many", [KeyboardInterrupt(), SystemExit(1)]),
+    chained, in_a_circle, noted, decode_error,
+)  # fmt: skip
+
+
+def test_there_are_sixty_kinds() -> None:
+    assert len(KINDS) >= 60
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: getattr(kind, "__name__", "kind"))
+def test_whatever_a_tool_raises_fails_its_step_and_nothing_else(
+    kind: Callable[[], BaseException],
+) -> None:
+    tools = ScriptedTools()
+    tools.add("fail", Raises(kind()))
+    tools.add("fine", Gives({"n": 1}))
+    tools.add("echo")
+    done, _ = ran(
+        tools,
+        Step("bad", "fail"),
+        Step("behind", "echo", {"x": Ref("bad")}),
+        Step("good", "fine"),
+        Step("other", "echo", {"x": Ref("good", ("n",))}),
+    )
+    assert done.status is RunState.FAILED
+    assert done.steps["bad"].state is StepState.FAILED
+    assert done.steps["behind"].state is StepState.SKIPPED
+    assert done.steps["other"].output == {"x": 1}
+    assert codes(done)["bad"] in ("tool-error", "cancelled", "outcome-unknown", "timeout")
+    failure = done.steps["bad"].error
+    assert failure is not None
+    assert failure.message
+    assert len(failure.message) < 10_000
+    failure.message.encode()  # no half characters

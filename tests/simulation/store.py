@@ -1,0 +1,132 @@
+"""A disk that fails by seed: before a commit or after it, for a while or for good; power cuts."""
+
+from __future__ import annotations
+
+import random
+from asyncio import AbstractEventLoop
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from toolplan.events import Event, RunApproved, RunState
+from toolplan.journal import Journal, JournalError, Lease, RunRecord
+from toolplan.journal._worker import Done
+
+_CODES = ("journal-locked", "journal-full", "journal-read-only", "journal-unavailable")
+
+
+class Faults(NamedTuple):
+    """How often a write fails, and whether the disk fails for good at some write."""
+
+    before: float = 0.0
+    after: float = 0.0
+    dead_from: int | None = None
+
+
+class SimulatedWorker:
+    """Does what blocks after a while, one after the other, in the loop's own thread."""
+
+    def __init__(self, chance: random.Random) -> None:
+        self._chance = chance
+        self._free_at = 0.0
+
+    def submit(self, loop: AbstractEventLoop, work: Callable[[], None], done: Done) -> None:
+        """Have `work` done, then `done` called in `loop` with what it raised, or None."""
+
+        def job() -> None:
+            error: BaseException | None = None
+            try:
+                work()
+            except Exception as raised:
+                error = raised
+            loop.call_later(self._chance.random() * 0.001, done, error)
+
+        stall = self._chance.random() * (5.0 if self._chance.random() < 0.02 else 0.004)
+        self._free_at = max(self._free_at, loop.time()) + stall
+        loop.call_at(self._free_at, job)
+
+
+class SimulatedJournal(Journal):
+    """The real journal, with faults; it remembers what is on disk for sure.
+
+    `synced` are the records that survive a power cut, `written` all that are in the file.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        clock: Callable[[], float],
+        owner: str,
+        chance: random.Random,
+        last_sync: int = 0,
+    ) -> None:
+        super().__init__(
+            path, clock=clock, owner=owner, lease_s=10.0, worker=SimulatedWorker(chance)
+        )
+        self.faults = Faults()
+        self.written: set[str] = set()
+        self.synced: set[str] = set()
+        self.last_sync = last_sync
+        self._chance = chance
+        self._writes = 0
+
+    def accept(self, run: str, digest: str, record: RunRecord, events: Sequence[Event]) -> Lease:
+        """Put a new run on disk."""
+        self._fail(self.faults.before)
+        lease = super().accept(run, digest, record, events)
+        self.last_sync = lease.at
+        return lease
+
+    def append(
+        self,
+        lease: Lease,
+        texts: Sequence[str],
+        at: int,
+        *,
+        sync: bool,
+        status: RunState | None = None,
+    ) -> None:
+        """Put records on disk, or fail, or fail after it was done."""
+        self._fail(self.faults.before)
+        super().append(lease, texts, at, sync=sync, status=status)
+        self.written.update(texts)
+        if sync:
+            self.synced |= self.written
+            self.last_sync = at + len(texts)
+        self._fail(self.faults.after)
+
+    def approve(self, lease: Lease, event: RunApproved, at: int) -> None:
+        """Put an approval on disk."""
+        super().approve(lease, event, at)
+        self.last_sync = at + 1
+
+    def take(self, run: str) -> Lease:
+        """Make the run this process's own."""
+        lease = super().take(run)
+        self.last_sync = lease.at
+        return lease
+
+    def cut_power(self, run: str) -> None:
+        """Lose what was not synced."""
+        self._connection.execute(
+            "DELETE FROM events WHERE run = ? AND seq >= ?", (run, self.last_sync)
+        )
+        self._connection.execute(
+            "UPDATE runs SET next_seq = min(next_seq, ?) WHERE run = ?", (self.last_sync, run)
+        )
+
+    def end_lease(self, run: str) -> None:
+        """Let the run belong to nobody."""
+        self._connection.execute("UPDATE runs SET lease_until = 0 WHERE run = ?", (run,))
+
+    def token_of(self, run: str) -> tuple[str, int] | None:
+        """Give the process that the run belongs to and its fencing token, None for no run."""
+        found = self._connection.execute("SELECT owner, token FROM runs WHERE run = ?", (run,))
+        row = found.fetchone()
+        return None if row is None else (str(row[0]), int(row[1]))
+
+    def _fail(self, often: float) -> None:
+        self._writes += 1
+        dead = self.faults.dead_from is not None and self._writes >= self.faults.dead_from
+        if dead or self._chance.random() < often:
+            raise JournalError(self._chance.choice(_CODES), "The simulated disk refuses.")

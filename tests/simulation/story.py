@@ -1,0 +1,424 @@
+"""One seed: a run, its lives, and what must hold in each of them and at the end."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import random
+from collections import Counter
+from contextlib import suppress
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from tests.plans_strategy import execution_plan
+from tests.simulation.loop import Death, Pause, VirtualLoop
+from tests.simulation.plans import random_plan
+from tests.simulation.store import Faults, SimulatedJournal
+from tests.simulation.world import KINDS, Breach, World, compute
+from toolplan.approval import Approval, approve
+from toolplan.engines import Decided, resume, run
+from toolplan.engines._calls import Options
+from toolplan.events import (
+    CallIntended,
+    Event,
+    Run,
+    RunApproved,
+    RunEnded,
+    RunState,
+    StepFailed,
+    StepSkipped,
+    StepSucceeded,
+    fold,
+)
+from toolplan.execution_plan import ExecutionPlan
+from toolplan.journal import JournalError, Recovered, Slot, recover, to_record
+from toolplan.path import Json
+from toolplan.testing import interpret
+from toolplan.tools import Arguments, Call, Effects, Tool, Toolbox, ToolCall
+
+MOST_LIVES: Final = 14
+_ONCE: Final = frozenset(
+    name for name, effects, same in KINDS if effects is not Effects.READ and not same
+)
+_TERMINAL: Final = (StepSucceeded, StepFailed, StepSkipped)
+
+
+class Told(NamedTuple):
+    """How a story ended. `digest` is that of all that the journal keeps: the same for one seed."""
+
+    status: RunState | None
+    lives: int
+    digest: str
+
+
+class _Seen(NamedTuple):
+    events: list[Event]
+    recovered: Recovered
+    run: Run
+
+
+class _Sleeping(NamedTuple):
+    """A process that stands still; `token` is that of its lease, None where it has none."""
+
+    loop: VirtualLoop
+    task: asyncio.Task[Run]
+    journal: SimulatedJournal
+    token: tuple[str, int] | None
+
+
+class Story:
+    """What happens to one run, by `seed`."""
+
+    def __init__(self, seed: int, folder: Path) -> None:
+        self._chance = random.Random(seed)
+        self._path = folder / f"{seed}.sqlite"
+        self._nasty = self._chance.random() < 0.5
+        self._world = World(self._chance, nasty=self._nasty)
+        self._tools = self._world.tools()
+        self._plan = execution_plan(random_plan(self._chance, hurried=self._nasty), self._tools)
+        self._now = 1_000_000.0
+        self._loop_time = 0.0
+        self._last_sync = 0
+        self._sleeping: _Sleeping | None = None
+        self._decisions: dict[Slot, Decided] = {}
+        self._retries: Counter[Slot] = Counter()
+        self._meddled = False  # a person has changed what the plan gives
+        self._audited = 0
+        self._concurrency = self._chance.choice((1, 2, 8))
+        self._reads = self._chance.choice((1, 3))
+        self._world.limits = {"": self._concurrency, "read": self._reads}
+        self._world.timeouts = {
+            step.id: 30.0 if step.timeout_s is None else step.timeout_s
+            for step in self._plan.plan.steps
+        }
+
+    def tell(self) -> Told:
+        """Let it happen.
+
+        Raises:
+            Breach: something happened that must never happen.
+        """
+        seen: _Seen | None = None
+        try:
+            for life in range(MOST_LIVES):
+                calm = life >= MOST_LIVES - 4
+                self._live(seen, calm=calm)
+                seen = self._audit(seen)
+                if seen is not None and seen.recovered.status is not None:
+                    self._audit_end(seen)
+                    return self._told(seen, life)
+                self._decide(seen)
+            raise Breach("The run did not end, although nothing disturbed it any more.")
+        finally:
+            if self._sleeping is not None:
+                self._sleeping.loop.abandon()
+                self._sleeping.journal.close()
+            for path in self._path.parent.glob(self._path.name + "*"):
+                path.unlink()
+
+    def _told(self, seen: _Seen, lives: int) -> Told:
+        # the id of an approval is not made by the seed
+        events = (e._replace(approval="") if isinstance(e, RunApproved) else e for e in seen.events)
+        content = "\n".join(map(to_record, events))
+        return Told(seen.run.status, lives + 1, hashlib.sha256(content.encode()).hexdigest())
+
+    def _live(self, before: _Seen | None, *, calm: bool) -> None:
+        """Live through one process: it may be disturbed, unless `calm`."""
+        chance = self._chance
+        self._world.begin_life()
+        loop = VirtualLoop(chance, self._loop_time)
+        offset = self._now - loop.time()
+        if chance.random() < 0.1:  # the wall clock is set
+            offset += chance.choice((-3600.0, 3600.0, 3e8, -3e8))
+            self._now += 20
+        journal = SimulatedJournal(
+            self._path,
+            lambda: loop.time() + offset,
+            f"p{self._world.life}",
+            chance,
+            self._last_sync,
+        )
+        if not calm:
+            journal.faults = self._faults()
+
+        def audit(call: ToolCall) -> None:
+            self._audit_effect(journal, call)
+
+        self._world.on_effect = audit
+        task = loop.create_task(self._process(before, journal, offset))
+        if not calm:
+            self._disturb(loop, task)
+        died = False
+        try:
+            loop.run_until_complete(task)
+            self._audit_left(loop)
+        except Death:
+            died = True
+            if chance.random() < 0.5:
+                journal.cut_power("r")
+        except Pause:
+            token = journal.token_of("r")
+            is_its_own = token is not None and token[0] == f"p{self._world.life}"
+            self._sleeping = _Sleeping(loop, task, journal, token if is_its_own else None)
+        except (asyncio.CancelledError, JournalError):
+            pass  # a run that was cancelled, or a disk that failed
+        self._last_sync = journal.last_sync
+        self._loop_time = loop.time()
+        # somebody comes back when the lease is over, whatever the clock said meanwhile
+        self._now = max(self._now, loop.time() + offset) + 25.0
+        if self._sleeping is None or self._sleeping.loop is not loop:
+            loop.abandon()
+            journal.close()
+            self._wake()
+        if died or self._chance.random() < 0.5:
+            self._forget_lease(journal)
+
+    def _disturb(self, loop: VirtualLoop, task: asyncio.Task[Run]) -> None:
+        """Let the process die, be cancelled, or stand still, at some moment, or none of it."""
+        chance = self._chance
+        if chance.random() < 0.35:
+            loop.call_later(_moment(chance), _die)
+        elif chance.random() < 0.2:
+            loop.call_later(_moment(chance), self._cancel, task)
+        elif chance.random() < 0.2 and self._sleeping is None:
+            loop.call_later(_moment(chance), _pause)
+
+    def _wake(self) -> None:
+        """Let a process go on that stood still while another took its run over."""
+        if self._sleeping is None:
+            return
+        loop, task, journal, token = self._sleeping
+        self._sleeping = None
+        was_taken = token is not None and journal.token_of("r") != token
+        self._world.zombie = was_taken
+        self._world.has_slept = self._meddled = True  # calls may have missed their time
+
+        def audit(call: ToolCall) -> None:
+            self._audit_effect(journal, call)
+
+        self._world.on_effect = audit
+        loop.sleep_until(self._loop_time + 25.0)
+        before = len(self._seen_events())
+        try:
+            loop.run_until_complete(task)
+            if was_taken and before != len(self._seen_events()):
+                raise Breach("A process wrote on, although another had taken its run over.")
+        except (JournalError, asyncio.CancelledError, Death, Pause):
+            pass
+        finally:
+            self._world.zombie = False
+            loop.abandon()
+            journal.close()
+
+    def _seen_events(self) -> list[Event]:
+        seen = self._seen()
+        return [] if seen is None else seen.events
+
+    def _forget_lease(self, journal: SimulatedJournal) -> None:
+        """Let the clock of the next process be behind the lease, wherever it was set."""
+        with suppress(JournalError):
+            again = SimulatedJournal(self._path, lambda: self._now, "nobody", self._chance)
+            again.end_lease("r")
+            again.close()
+
+    async def _process(self, before: _Seen | None, journal: SimulatedJournal, offset: float) -> Run:
+        loop = asyncio.get_running_loop()
+
+        async def leave(plan: ExecutionPlan) -> Approval:
+            await asyncio.sleep(self._chance.random() * 0.01)
+            return approve(plan)
+
+        def clock() -> float:
+            return loop.time() + offset
+
+        options: Options = {
+            "concurrency": self._concurrency,
+            "tool_concurrency": {"read": self._reads},
+            "timeout_s": 30.0,
+            "grace_s": 0.5,
+            "backoff_s": 0.01,
+            "patience_s": self._chance.choice((0.2, 5.0)),
+        }
+        if before is None:
+            return await run(
+                self._plan,
+                self._tools,
+                journal=journal,
+                approval=leave,
+                run_id="r",
+                on_event=self._watch,
+                clock=clock,
+                **options,
+            )
+        return await resume(
+            self._plan,
+            self._tools,
+            "r",
+            journal=journal,
+            approval=leave,
+            decisions=self._decisions,
+            on_event=self._watch,
+            clock=clock,
+            **options,
+        )
+
+    def _watch(self, event: Event) -> None:
+        if isinstance(event, StepFailed | StepSkipped) and not event.failure.code:
+            raise Breach(f"{event.step} failed without a code.")
+        if isinstance(event, StepFailed):
+            self._world.may_end_calls = True  # other items of a step that failed are given up
+
+    def _cancel(self, task: asyncio.Task[Run]) -> None:
+        self._world.may_end_calls = True
+        task.cancel()
+
+    def _faults(self) -> Faults:
+        chance = self._chance
+        if chance.random() < 0.6:
+            return Faults()
+        self._world.may_end_calls = True  # a disk that fails for good ends the run
+        dead = chance.randrange(1, 30) if chance.random() < 0.2 else None
+        return Faults(chance.choice((0.0, 0.1, 0.5)), chance.choice((0.0, 0.1, 0.5)), dead)
+
+    def _audit_effect(self, journal: SimulatedJournal, call: ToolCall) -> None:
+        """See, when an effect is about to happen, that it is on disk that it will."""
+        mark = f'"{call.step}",{"null" if call.item is None else call.item},{call.attempt},'
+        if not any(mark in text and "call-intended" in text for text in journal.synced):
+            raise Breach(f"{call} has effects and was begun before its intent was on disk.")
+
+    def _audit_left(self, loop: VirtualLoop) -> None:
+        """See that nothing is left of the run; nasty tools may ignore that they are cancelled."""
+        if not self._nasty and (left := asyncio.all_tasks(loop)):
+            raise Breach(f"{len(left)} tasks are left.")
+
+    def _audit(self, before: _Seen | None) -> _Seen | None:
+        if self._world.breaches:
+            raise Breach(self._world.breaches[0])
+        seen = self._seen()
+        made = self._world.made[self._audited :]
+        self._audited = len(self._world.made)
+        if seen is None:
+            if before is not None or made:
+                raise Breach("A run that was accepted, or made a call, is not in the journal.")
+            return None
+        calls: Counter[Slot] = Counter()
+        for each in self._world.made:
+            slot = (each.call.step, each.call.item)
+            calls[slot] += 1
+            if each.tool in _ONCE and calls[slot] > 1 + self._retries[slot]:
+                raise Breach(f"{slot} has effects and was called {calls[slot]} times.")
+        for each in made:
+            if before is not None and each.life >= 0 and _is_over(before.recovered, each.call):
+                raise Breach(f"{each.call} was over, and called again.")
+        keys = {(each.call.step, each.call.item, each.call.key) for each in self._world.made}
+        if len(keys) != len(calls):
+            raise Breach("A call was made with several idempotency keys.")
+        self._audit_events(seen)
+        return seen
+
+    def _audit_events(self, seen: _Seen) -> None:
+        if recover(self._chance.sample(seen.events, len(seen.events))) != seen.recovered:
+            raise Breach("Recovery hangs on the order of events.")
+        over = Counter(event.step for event in seen.events if isinstance(event, _TERMINAL))
+        if twice := [step for step, count in over.items() if count > 1]:
+            raise Breach(f"These steps ended twice: {twice}.")
+        approved = False
+        for event in seen.events:
+            approved = approved or isinstance(event, RunApproved)
+            if isinstance(event, CallIntended) and not approved:
+                raise Breach(f"{event.step} was to be called before the approval.")
+
+    def _seen(self) -> _Seen | None:
+        journal = SimulatedJournal(self._path, lambda: self._now, "auditor", self._chance)
+        try:
+            events = journal.events("r")
+        except JournalError as error:
+            if error.code != "unknown-run":
+                raise Breach(f"The journal cannot be read: {error}") from error
+            return None
+        finally:
+            journal.close()
+        return _Seen(events, recover(events), fold(events))
+
+    def _decide(self, seen: _Seen | None) -> None:
+        self._decisions = {}
+        if seen is None or seen.run.status is not RunState.IN_DOUBT:
+            return
+        doubts = [(name, at) for name, step in seen.run.steps.items() for at in step.in_doubt]
+        if not doubts:
+            raise Breach("The run is in doubt, and no call is.")
+        for slot in doubts:
+            match self._chance.randrange(4):
+                case 0:
+                    self._decisions[slot] = Decided("abort")
+                    self._meddled = True
+                case 1:
+                    self._decisions[slot] = Decided("done", {"n": 7, "data": []})
+                    self._meddled = True
+                case 2:
+                    self._decisions[slot] = Decided("retry")
+                    self._retries[slot] += 1
+                case _:
+                    pass  # the person does not know yet
+
+    def _audit_end(self, seen: _Seen) -> None:
+        if sum(isinstance(e, RunEnded) for e in seen.events) < 1:
+            raise Breach("The run has no end.")
+        open_ = [name for name, step in seen.run.steps.items() if step.ended_at is None]
+        if open_:
+            raise Breach(f"The run has ended and these steps have not: {open_}.")
+        if self._nasty or self._meddled:
+            return
+        wanted = _interpreted(self._plan)
+        for name, step in wanted.steps.items():
+            here = seen.run.steps[name]
+            if (here.state, here.output) != (step.state, step.output):
+                raise Breach(f"{name} is {here.state} with {here.output!r}, not {step}.")
+        if (seen.run.status, seen.run.output) != (wanted.status, wanted.output):
+            raise Breach(f"The run gave {seen.run.status}, {seen.run.output!r}.")
+
+
+def _interpreted(plan: ExecutionPlan) -> Run:
+    def call_of(name: str) -> Call:
+        async def call(args: Arguments) -> Json:
+            return compute(name, args)
+
+        return call
+
+    tools = Toolbox(
+        Tool(
+            name,
+            "",
+            {"type": "object"},
+            {"type": "object"} if name == "rows" else None,
+            effects=effects,
+            idempotent=idempotent,
+            call=call_of(name),
+        )
+        for name, effects, idempotent in KINDS
+    )
+    going = interpret(plan, tools)
+    try:
+        going.send(None)
+    except StopIteration as ended:
+        result: Run = ended.value
+        return result
+    raise AssertionError("The interpreter waits for nothing.")
+
+
+def _moment(chance: random.Random) -> float:
+    return chance.random() ** 3 * chance.choice((0.02, 0.5, 20.0))
+
+
+def _die() -> None:
+    raise Death
+
+
+def _pause() -> None:
+    raise Pause
+
+
+def _is_over(recovered: Recovered, call: ToolCall) -> bool:
+    if call.step in recovered.over:
+        return True
+    return call.item is not None and call.item in recovered.items.get(call.step, {})
