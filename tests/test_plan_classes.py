@@ -1,7 +1,7 @@
 """The plan classes P01 … P48 of the reliability study, one test each (table: docs/plan-classes.md).
 
 Each bad plan gets a diagnostic with a code and a place, all of what is wrong in one go, and no
-execution plan, so that no tool can be called. P44 and P45 are about approvals: the engine's tests.
+execution plan, so that no tool can be called. P44 and P45 are good plans that nobody approved.
 """
 
 from __future__ import annotations
@@ -9,21 +9,23 @@ from __future__ import annotations
 import asyncio
 import json
 import unicodedata
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from toolplan.approval import Approval, ApprovalRequired, approve
 from toolplan.cli._plan_file import read_plan
 from toolplan.compiler import Compiled, compile_plan
 from toolplan.diagnostics import Severity
 from toolplan.engines.local import run
 from toolplan.events import Run
-from toolplan.execution_plan import Policy
+from toolplan.execution_plan import ExecutionPlan, Policy
 from toolplan.path import NotThere, parse_path, select
-from toolplan.plan import Limits
-from toolplan.testing import Computes, ScriptedTools
-from toolplan.tools import Toolbox
+from toolplan.plan import Limits, Literal, Plan, Step
+from toolplan.testing import Computes, Gives, ScriptedTools
+from toolplan.tools import Effects, Toolbox
 
 DOCS = Path(__file__).parent.parent / "docs" / "plan-classes.md"
 READ: dict[str, Any] = {"readOnlyHint": True}
@@ -419,6 +421,35 @@ def test_p48_another_try_of_what_may_be_done_only_once() -> None:
     assert places(found) == [("retry-unsafe", "/steps/0/retries")]
 
 
+def approved(tools: ScriptedTools) -> tuple[ExecutionPlan, Approval]:
+    plan = compile_plan(
+        '{"toolplan": 1, "steps": [{"id": "a", "tool": "send", "args": {"to": "ann"}}]}',
+        tools=tools.toolbox,
+    ).plan
+    assert plan is not None
+    return plan, approve(plan)
+
+
+def test_p44_a_plan_that_was_edited_after_its_approval_does_not_run() -> None:
+    tools = ScriptedTools()
+    tools.add("send", Gives("sent"), effects=Effects.WRITE)
+    plan, approval = approved(tools)
+    edited = replace(plan, plan=Plan((Step("a", "send", {"to": Literal("eve")}),)))
+    with pytest.raises(ApprovalRequired):
+        asyncio.run(run(edited, tools.toolbox, approval=approval))
+    assert tools.args_of("send") == []
+
+
+def test_p45_a_tool_that_has_changed_since_the_approval_is_not_called() -> None:
+    tools, others = ScriptedTools(), ScriptedTools()
+    tools.add("send", Gives("sent"), effects=Effects.WRITE)
+    others.add("send", Gives("sent"), effects=Effects.DESTRUCTIVE)
+    plan, approval = approved(tools)
+    with pytest.raises(ApprovalRequired):
+        asyncio.run(run(plan, others.toolbox, approval=approval))
+    assert others.args_of("send") == []
+
+
 def test_the_table_names_every_class_and_tests_that_there_are() -> None:
     rows = [
         [cell.strip() for cell in line.strip("|").split("|")]
@@ -427,9 +458,6 @@ def test_the_table_names_every_class_and_tests_that_there_are() -> None:
     ]
     assert [row[0] for row in rows] == [f"P{number:02}" for number in range(1, 49)]
     for number, _, _, shown in rows:
-        if number in ("P44", "P45"):
-            assert "engine issue" in shown
-            continue
         file, _, name = shown.strip("`").partition("::")
         assert file == "tests/test_plan_classes.py"
         assert name in globals()
