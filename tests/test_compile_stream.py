@@ -214,6 +214,38 @@ def test_nothing_is_read_beyond_the_limits() -> None:
     assert [each.code for each in few.stream.compiled.diagnostics] == ["too-many-steps"]
 
 
+def test_limits_count_bytes_as_the_compiler_does() -> None:
+    text = text_of({"id": "a", "tool": "read"}).replace("read", "r\u00e9\u00e9d" * 20)
+    found = streamed(cut(text, 3), tools().toolbox, limits=Limits(text_bytes=len(text) + 3))
+    assert [each.code for each in found.stream.compiled.diagnostics] == ["too-large"]
+
+
+def test_a_stream_is_given_once() -> None:
+    async def twice() -> list[int]:
+        stream = compile_stream(_chunks([text_of({"id": "a", "tool": "read"})]), tools=box)
+        return [len([step async for step in stream]) for _ in range(2)]
+
+    box = tools().toolbox
+    assert asyncio.run(twice()) == [1, 0]
+
+
+@pytest.mark.parametrize(
+    "filling", ['"x": "' + "y" * 300_000 + '"', '"x": "' + "\\\\" * 150_000 + '"', " " * 300_000]
+)
+def test_each_character_is_looked_at_once(filling: str) -> None:
+    """A text that were read anew for each chunk would take minutes."""
+    args = "{" + filling + "}"
+    text = '{"steps": [{"id": "a", "tool": "read", "args": ' + args + "}]}"
+    found = streamed(cut(text, 5), tools().toolbox)
+    assert [step.id for step in found.steps] == ["a"]
+    thinking = "<think>" + filling + "</think>" + text_of({"id": "a", "tool": "read"})
+    assert len(streamed(cut(thinking, 5), tools().toolbox).steps) == 1
+    late = (
+        " " * 100_000 + "```json\n" + " " * 100_000 + text_of({"id": "a", "tool": "read"}) + "```"
+    )
+    assert len(streamed(cut(late, 5), tools().toolbox).steps) == 1
+
+
 def test_the_plan_is_asked_for_in_the_end_only() -> None:
     stream = compile_stream(_chunks([]), tools=tools().toolbox)
     with pytest.raises(RuntimeError, match="still being written"):

@@ -91,6 +91,8 @@ def parse_path(text: str) -> Path:
 
 def print_path(path: Path) -> str:
     """Give the canonical spelling of `path`; `parse_path` reads it back."""
+    if len(path) == 1 and type(path[0]) is str and path[0].isidentifier() and path[0].isascii():
+        return "." + path[0]  # most paths are one plain key
     return "".join(map(_print_segment, path))
 
 

@@ -107,7 +107,7 @@ class Story:
                 if seen is not None and seen.recovered.status is not None:
                     self._audit_end(seen)
                     return self._told(seen, life)
-                self._decide(seen)
+                self._decide(seen, sure=life >= MOST_LIVES - 5)
             raise Breach("The run did not end, although nothing disturbed it any more.")
         finally:
             if self._sleeping is not None:
@@ -207,6 +207,7 @@ class Story:
             pass  # what it was about to do has been done meanwhile
         finally:
             self._world.zombie = False
+            self._last_sync = max(self._last_sync, journal.last_sync)
             loop.abandon()
             journal.close()
 
@@ -340,7 +341,8 @@ class Story:
             journal.close()
         return _Seen(events, recover(events), fold(events))
 
-    def _decide(self, seen: _Seen | None) -> None:
+    def _decide(self, seen: _Seen | None, *, sure: bool) -> None:
+        """Decide as a person may who knows nothing; or nothing yet, where they are not `sure`."""
         self._decisions = {}
         if seen is None or seen.run.status is not RunState.IN_DOUBT:
             return
@@ -348,7 +350,7 @@ class Story:
         if not doubts:
             raise Breach("The run is in doubt, and no call is.")
         for slot in doubts:
-            match self._chance.randrange(4):
+            match self._chance.randrange(3 if sure else 4):
                 case 0:
                     self._decisions[slot] = Decided("abort")
                     self._meddled = True

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
+from typing import Self
 
 from toolplan.compiler._compile import Compiled, Tools, check, compile_plan, parse, toolbox
 from toolplan.compiler._written import StepText, closing_of, reader_of
@@ -66,9 +67,9 @@ class CompileStream:
     ) -> None:
         if dialect not in DIALECTS:
             raise KeyError(dialect)
-        self.text = ""
-        """What has come in so far."""
+        self._pieces: list[str] = []
         self._chunks = chunks
+        self._given = self._give()
         self._dialect = dialect
         self._tools = toolbox(tools)
         self._limits = limits
@@ -78,6 +79,11 @@ class CompileStream:
         self._steps: dict[str, Step] = {}
         self._read = 0
         self._compiled: Compiled | None = None
+
+    @property
+    def text(self) -> str:
+        """What has come in so far."""
+        return "".join(self._pieces)
 
     @property
     def compiled(self) -> Compiled:
@@ -96,13 +102,24 @@ class CompileStream:
         final = {} if plan is None else {step.id: step for step in plan.plan.steps}
         return tuple(name for name, step in self._steps.items() if final.get(name) != step)
 
-    async def __aiter__(self) -> AsyncIterator[Step]:
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Step:
+        return await anext(self._given)
+
+    async def _give(self) -> AsyncGenerator[Step]:
+        # a local name, so that adding to it does not copy all of it each time
+        text = ""
+        size = 0
         try:
             async for chunk in self._chunks:
-                self.text += chunk
-                if len(self.text) > self._limits.text_bytes:
+                self._pieces.append(chunk)
+                size += len(chunk.encode("utf-8", "surrogatepass"))
+                if size > self._limits.text_bytes:
                     break  # what it is too large for is told by the compiler
-                for step in self._complete():
+                text += chunk
+                for step in self._complete(text):
                     yield step
         finally:
             self._compiled = compile_plan(
@@ -114,13 +131,13 @@ class CompileStream:
                 rules=self._rules,
             )
 
-    def _complete(self) -> Iterator[Step]:
+    def _complete(self, text: str) -> Iterator[Step]:
         """Give the steps that are complete now and were not before."""
         if self._reader is None:
             return
-        for found in self._reader.read(self.text):
+        for found in self._reader.read(text):
             is_full = len(self._steps) == self._limits.steps
-            step = None if is_full else self._step(found)
+            step = None if is_full else self._step(text, found)
             if step is None or step.id in self._steps or self._is_wrong(step):
                 self._reader = None  # the rest is known when the plan is whole
                 return
@@ -128,13 +145,13 @@ class CompileStream:
             self._read += 1
             yield step
 
-    def _step(self, found: StepText) -> Step | None:
+    def _step(self, text: str, found: StepText) -> Step | None:
         """Give the step that `found` says, None where it cannot be read as it stands."""
         if self._dialect == "toolplan":  # no step depends on the ones before it
-            whole, count = f'{{"steps": [{found.own}]}}', 1
+            whole, count = f'{{"steps": [{text[found.start : found.end]}]}}', 1
         else:
             count = self._read + 1
-            whole = found.until + closing_of(self._dialect, count)
+            whole = text[: found.end] + closing_of(self._dialect, count)
         parsed = parse(whole, self._dialect, self._tools, limits=self._limits)
         if parsed.plan is None or len(parsed.plan.steps) != count:
             return None

@@ -17,18 +17,19 @@ _THOUGHTS_END: Final = "</think>"
 _LONGEST_MARK: Final = 40
 """A fence or a tag is not longer."""
 
-# what may stand before a plan: its fence or its tag
-_BEFORE = re.compile(r"\s*(?:(?:```|~~~)\w*[ \t]*\n\s*)?(?:<plan>\s*)?")
+# what else may stand before a plan: its fence or its tag
+_MARK = re.compile(r"(?:```|~~~)\w*[ \t]*\n|<plan>")
 _STRUCTURE = re.compile(r'["{}\[\]]')
-_STRING = re.compile(r'[^"\\]*+(?:\\.[^"\\]*+)*+"', re.S)
-_LINE = re.compile(r"[ \t]*\d+[ \t]*\.[^\n]*\n")
+_END_OR_ESCAPE = re.compile(r'["\\]')
+_NOT_SPACE = re.compile(r"\S")
+_NUMBERED = re.compile(r"[ \t]*\d+[ \t]*\.")
 
 
 class StepText(NamedTuple):
-    """A step that is complete: its own text, and the whole text up to its end."""
+    """Where the text of a step that is complete begins and ends."""
 
-    own: str
-    until: str
+    start: int
+    end: int
 
 
 class Reader(Protocol):
@@ -52,6 +53,7 @@ class JsonReader:
         self._key = key
         self._at: int = 0
         self._open: list[str] = []  # what closes the brackets that are open
+        self._string: int | None = None  # where the string begins that is being written
         self._last_text = ""  # the last text that stood in the outermost object
         self._in_steps = False
         self._begin = 0  # where the element begins that is being written
@@ -62,47 +64,65 @@ class JsonReader:
         """Give the steps that are complete in `text` and were not before."""
         if not self._open and not self._is_over and not self._start(text):
             return
-        while not self._is_over and (found := _STRUCTURE.search(text, self._at)):
-            mark = found[0]
-            if mark == '"':
-                string = _STRING.match(text, found.end())
-                if string is None:  # its end is still to come
-                    self._at = found.start()
-                    return
-                if len(self._open) == 1:
-                    self._last_text = string[0][:-1]
-                self._at = string.end()
-                continue
+        while not self._is_over:
+            if self._string is not None and not self._end_string(text):
+                return
+            found = _STRUCTURE.search(text, self._at)
+            if found is None:
+                self._at = len(text)
+                return
             self._at = found.end()
-            if mark in _OPENS:
-                self._push(mark, found.start())
-            elif self._pop(mark):
-                yield StepText(text[self._begin : self._at], text[: self._at])
-        if not self._is_over:
-            self._at = len(text)
+            if found[0] == '"':
+                self._string = self._at
+            elif found[0] in _OPENS:
+                self._push(found[0], found.start())
+            elif self._pop(found[0]):
+                yield StepText(self._begin, self._at)
+
+    def _end_string(self, text: str) -> bool:
+        """Look for the end of the string that is being written; say whether it is there."""
+        while found := _END_OR_ESCAPE.search(text, self._at):
+            if found[0] == "\\":
+                if found.end() == len(text):  # what it escapes is still to come
+                    self._at = found.start()
+                    return False
+                self._at = found.end() + 1
+                continue
+            if len(self._open) == 1:
+                self._last_text = text[self._string : found.start()]
+            self._at = found.end()
+            self._string = None
+            return True
+        self._at = len(text)
+        return False
 
     def _start(self, text: str) -> bool:
         """Find the bracket that opens the plan; what else stands before it ends the reading."""
-        if self._at == 0 and text.lstrip().startswith(_THOUGHTS):
-            self._in_thoughts = True
-        if self._in_thoughts:
-            end = text.find(_THOUGHTS_END, self._at)
-            # the end itself may come in two pieces
-            self._at = max(len(text) - len(_THOUGHTS_END), 1) if end < 0 else end
-            if end < 0:
+        while True:
+            if self._in_thoughts and not self._end_thoughts(text):
                 return False
-            self._at += len(_THOUGHTS_END)
-            self._in_thoughts = False
-        before = _BEFORE.match(text, self._at)
-        start = self._at if before is None else before.end()
-        rest = text[start : start + _LONGEST_MARK]
+            found = _NOT_SPACE.search(text, self._at)
+            self._at = len(text) if found is None else found.start()
+            rest = text[self._at : self._at + _LONGEST_MARK]
+            if rest.startswith(_THOUGHTS):
+                self._in_thoughts = True
+            elif mark := _MARK.match(text, self._at):
+                self._at = mark.end()
+            else:
+                break
         if not rest or (rest[0] in "`~<" and len(rest) < _LONGEST_MARK):
             return False  # nothing but what may stand there, so far
-        if rest[0] != ("[" if self._key is None else "{"):
-            self._is_over = True
-            return False
-        self._at = start
-        return True
+        self._is_over = rest[0] != ("[" if self._key is None else "{")
+        return not self._is_over
+
+    def _end_thoughts(self, text: str) -> bool:
+        """Look for the end of the thoughts before the plan; say whether it is there."""
+        end = text.find(_THOUGHTS_END, self._at)
+        # the end itself may come in two pieces
+        self._at = end + len(_THOUGHTS_END) if end >= 0 else len(text) - len(_THOUGHTS_END)
+        self._at = max(self._at, 0)
+        self._in_thoughts = end < 0
+        return end >= 0
 
     def _push(self, mark: str, at: int) -> None:
         self._open.append(_OPENS[mark])
@@ -128,13 +148,19 @@ class LineReader:
     """Finds lines that begin with a number, each a step; a line is complete at its end."""
 
     def __init__(self) -> None:
+        self._begin = 0
         self._at = 0
 
     def read(self, text: str) -> Iterator[StepText]:
         """Give the steps that are complete in `text` and were not before."""
-        while found := _LINE.match(text, self._at):
-            self._at = found.end()
-            yield StepText(found[0], text[: self._at])
+        while (end := text.find("\n", self._at)) >= 0:
+            start, self._begin = self._begin, end + 1
+            self._at = self._begin
+            if _NUMBERED.match(text, start, end) is None:
+                self._begin = self._at = len(text)  # something else is told from here on
+                return
+            yield StepText(start, end + 1)
+        self._at = len(text)
 
 
 READERS: Final[Mapping[str, tuple[str | None, str]]] = {

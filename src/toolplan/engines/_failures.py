@@ -25,6 +25,8 @@ _ARGUMENT_CODES: Final[Mapping[str, str]] = {
 def argument_failure(tool: Tool, args: Arguments) -> Failure | None:
     """Say what `tool` does not accept about `args`, the first complaint as code and place."""
     try:
+        if tool.input.is_valid(args):
+            return None
         violations = tool.input.violations(args)
     except (ValueError, RecursionError) as error:  # text or nesting that no validator can read
         return Failure(
@@ -47,7 +49,7 @@ def accepted(tool: Tool, answer: object, *, depth: int, size: int) -> Json | Fai
         return Failure(error.code, f"The result cannot be used{_at(place)}. {error}")
     except Exception as error:  # another thread goes on changing it, say
         return Failure("result-type", f"The result cannot be read: {_text(error)}")
-    if tool.output is None:
+    if tool.output is None or tool.output.is_valid(output):
         return output
     violations = tool.output.violations(output)
     if not violations:

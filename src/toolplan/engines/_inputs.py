@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from toolplan.engines._failures import argument_failure
-from toolplan.engines._values import Outputs, resolve
+from toolplan.engines._values import NotAField, Outputs, field_of, resolve
 from toolplan.events import Failure
 from toolplan.path import Json, NotThere, json_type
-from toolplan.plan import Limits, Literal, Step, Value, When, escape_pointer
+from toolplan.plan import Limits, Literal, Ref, Step, Value, When, escape_pointer
 from toolplan.schema import Schema, SchemaError
 from toolplan.tools import Arguments, Tool
 
@@ -21,8 +21,13 @@ def filled(
         for name, value in step.args.items():
             if type(value) is Literal and type(value.value) is str:
                 args[name] = value.value  # nothing in it could be changed, so no copy is needed
-            else:
-                args[name] = resolve(value, outputs, item, index)
+                continue
+            if type(value) is Ref and index is None:
+                field = field_of(value, outputs)
+                if not isinstance(field, NotAField):
+                    args[name] = field
+                    continue
+            args[name] = resolve(value, outputs, item, index)
     except NotThere as error:
         return Failure("reference-missing", str(error), f"/args/{escape_pointer(name)}")
     failure = argument_failure(tool, args)

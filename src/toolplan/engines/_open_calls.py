@@ -98,7 +98,11 @@ class OpenCalls:
 
     def make(self, call: OpenCall) -> None:
         """Make a call; what becomes of it, `steps` is told."""
-        if not call.tool.has_effects or self._may_have_effects(call):
+        if not call.tool.has_effects:
+            seconds = call.step.timeout_s
+            self._deadlines.start(call, self._bounds.timeout_s if seconds is None else seconds)
+            call.task = Task(self._attend(call), loop=self._loop, name=call.step.id)
+        elif self._may_have_effects(call):
             self._open(call)
 
     def identity(self, call: OpenCall) -> ToolCall:
@@ -153,7 +157,7 @@ class OpenCalls:
             self._deadlines.hold(call)
         else:
             self._deadlines.start(call, self._timeout(call))
-        call.task = self._loop.create_task(self._attend(call))
+        call.task = Task(self._attend(call), loop=self._loop, name=call.step.id)
 
     def _may_have_effects(self, call: OpenCall) -> bool:
         """Take the call's slot, and say whether the call is to be made; else settle it."""
@@ -229,7 +233,10 @@ class OpenCalls:
             # a tool that blocks the loop keeps the timer from firing
             self._safely(self._give_up, call, Late(answer, failure))
         elif failure is None:
-            self._safely(self._take, call, answer)
+            try:  # `_safely`, written out for nearly every call
+                self._take(call, answer)
+            except BaseException as error:
+                self._steps.abandon(error)
         else:
             self._safely(self._end, call, failure)
 

@@ -73,6 +73,8 @@ class Ready:
         `room` is how many calls could start.
         """
         heap = self._heap
+        if not heap and not self.more():
+            return None
         if len(heap) > room and not self._places:
             self._rank()
         if not self._places and not self._gates:  # nearly every run

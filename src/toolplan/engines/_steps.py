@@ -218,7 +218,7 @@ class Scheduler:
             self._stand_still()
 
     def _start_while_there_is_room(self) -> None:
-        while self._free and not self._closed and self._ready.more():
+        while self._free and not self._closed:
             if self._log is not None and self._log.full:
                 return
             entry = self._ready.pop(self._free)

@@ -31,6 +31,9 @@ Outputs: TypeAlias = Mapping[str, Json]
 MAX_INTEGER_BITS: Final = 13_000
 """Longer integers could not be printed: Python refuses to write more than 4,300 digits."""
 
+_MOST_FLAT: Final = 16
+_LARGEST_FLAT: Final = 2**63
+
 _CONTAINERS: Final = frozenset((list, dict))
 
 # of the built-in types themselves, so that reading a subclass runs no code of the tool's
@@ -39,6 +42,13 @@ _ITEMS: Final[Callable[[dict[object, object]], Iterable[tuple[object, object]]]]
 ].items
 _ELEMENTS: Final[Callable[[list[object]], Iterator[object]]] = list[object].__iter__
 _PARTS: Final[Callable[[tuple[object, ...]], Iterator[object]]] = tuple[object, ...].__iter__
+
+
+class NotAField:
+    """A reference is more than a field of an object, or leads nowhere."""
+
+
+NOT_A_FIELD: Final = NotAField()
 
 
 class ResultUnusable(ValueError):
@@ -76,6 +86,20 @@ def resolve(value: Value, outputs: Outputs, item: Json = None, index: int | None
             return {key: resolve(inner, outputs, item, index) for key, inner in value.fields}
 
 
+def field_of(ref: Ref, outputs: Outputs) -> Json | NotAField:
+    """Give what `ref` selects, where it is one field of an object, as most references are.
+
+    It knows less than `resolve`, and does without five calls that would each cost as much.
+    """
+    path = ref.path
+    if len(path) == 1:
+        key, whole = path[0], outputs.get(ref.step)
+        if isinstance(whole, dict) and isinstance(key, str) and key in whole:
+            found = whole[key]
+            return copied(found) if type(found) in _CONTAINERS else found
+    return NOT_A_FIELD
+
+
 def rendered(value: Json) -> str:
     """Give `value` as it stands inside of text: text as it is, anything else as compact JSON."""
     if isinstance(value, str):
@@ -94,6 +118,34 @@ def copied(value: Json) -> Json:
     return value
 
 
+def _flat(result: object, size: int) -> Json:
+    """Give a copy of a small object without lists or objects in it; None where it is no such."""
+    if type(result) is not dict:
+        return None
+    given = cast("dict[object, object]", result)
+    if len(given) > _MOST_FLAT:
+        return None
+    left = size
+    taken: dict[str, Json] = {}
+    for key, value in given.items():
+        kind = type(value)
+        if type(key) is not str or not key.isascii():
+            return None
+        if kind is str:
+            text = cast("str", value)
+            if not text.isascii():
+                return None
+            left -= len(text)
+        elif kind is int:
+            if not -_LARGEST_FLAT < cast("int", value) < _LARGEST_FLAT:
+                return None
+        elif kind is not bool and value is not None:
+            return None
+        left -= len(key) + 1
+        taken[key] = cast("str | int | bool | None", value)
+    return taken if left >= 0 else None
+
+
 def snapshot(result: object, *, depth: int, size: int) -> Json:
     """Give `result` as JSON that shares nothing with it.
 
@@ -104,6 +156,8 @@ def snapshot(result: object, *, depth: int, size: int) -> Json:
         ResultUnusable: some part has no JSON form (NaN, bytes, sets, objects, lone surrogates,
             an integer of thousands of digits), or a bound is exceeded.
     """
+    if depth > 0 and (flat := _flat(result, size)) is not None:
+        return flat  # what most tools give, several times as fast
     return _Snapshot(depth, size).take(result, 0)
 
 

@@ -107,14 +107,16 @@ class Writer:
 
     def add(self, event: Event) -> None:
         """Take the next event."""
-        if self.failed is not None or isinstance(event, StepProgressed):
+        if self.failed is not None:
             return
-        if isinstance(event, StepStarted):
+        if type(event) is StepStarted:
             if event.items is not None:
                 self._fans.add(event.step)
-        elif isinstance(event, StepSucceeded):
+        elif type(event) is StepSucceeded:
             if event.step in self._fans:
                 event = event._replace(output=None)  # its items have told it
+        elif isinstance(event, StepProgressed):
+            return
         elif isinstance(event, RunEnded | RunParked):
             self._status = event.status
         self._pending.append(to_record(event))

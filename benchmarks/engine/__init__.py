@@ -1,0 +1,1 @@
+"""What the engine costs, beside raw asyncio and, where they are installed, beside others."""

@@ -1,0 +1,120 @@
+"""Plans in layers, their tools, and raw asyncio, which is the least that runs a graph at all.
+
+Raw asyncio is a dictionary of in-degrees and one task a step. It has no references, checks,
+timeouts, limits or events.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable
+from typing import Final, TypeAlias
+
+from toolplan.approval import approve, digest_of
+from toolplan.engines import run
+from toolplan.execution_plan import ExecutionPlan, Policy
+from toolplan.journal import Journal
+from toolplan.path import Json
+from toolplan.plan import Limits, Literal, Plan, Ref, Step, Value, needs
+from toolplan.tools import Arguments, Effects, Tool, Toolbox
+
+Work: TypeAlias = Callable[[Arguments], Awaitable[Json]]
+
+WIDTH: Final = 50
+"""Steps in a layer."""
+
+_INPUT: Final[Json] = {
+    "type": "object",
+    "properties": {"key": {"type": "string"}, "left": {"type": "integer"}, "right": {}},
+    "required": ["key"],
+}
+_OUTPUT: Final[Json] = {
+    "type": "object",
+    "properties": {"n": {"type": "integer"}, "name": {"type": "string"}},
+    "required": ["n"],
+}
+
+
+def layered(steps: int, seed: int = 7) -> Plan:
+    """Give a plan of layers; each step refers to about two steps of the layer before."""
+    chance = random.Random(seed)
+    made: list[Step] = []
+    for at in range(steps):
+        layer = at // WIDTH
+        args: dict[str, Value] = {"key": Literal(f"s{at}")}
+        if layer:
+            before = range((layer - 1) * WIDTH, layer * WIDTH)
+            for name in ("left", "right"):
+                args[name] = Ref(f"s{chance.choice(before)}", ("n",))
+        made.append(Step(f"s{at}", "work", args))
+    return Plan(tuple(made))
+
+
+def toolbox(work: Work, effects: Effects = Effects.READ) -> Toolbox:
+    """Give the one tool of the plans, its schemas read, as they are once a plan was compiled."""
+    tool = Tool("work", "Works.", _INPUT, _OUTPUT, effects=effects, call=work)
+    if tool.unusable is not None:
+        raise RuntimeError(tool.unusable)
+    return Toolbox([tool])
+
+
+def execution_plan(plan: Plan, tools: Toolbox) -> ExecutionPlan:
+    """Give `plan`, which is in order as it is written, as the compiler would."""
+    has_effects = tools["work"].has_effects
+    return ExecutionPlan(
+        plan=plan,
+        order=tuple(step.id for step in plan.steps),
+        needs={step.id: needs(step) for step in plan.steps},
+        signatures={},
+        effects=tuple(step.id for step in plan.steps) if has_effects else (),
+        digest=digest_of(plan, tools, Policy()) if has_effects else "benchmark",
+    )
+
+
+async def raw(plan: ExecutionPlan, work: Work) -> None:
+    """Run the calls of `plan` in its order, and nothing else."""
+    waiting = {name: len(needed) for name, needed in plan.needs.items()}
+    dependents: dict[str, list[str]] = {name: [] for name in waiting}
+    for name, needed in plan.needs.items():
+        for each in needed:
+            dependents[each].append(name)
+    loop = asyncio.get_running_loop()
+    over = loop.create_future()
+    left = len(waiting)
+    tasks: set[asyncio.Task[None]] = set()
+
+    async def step(name: str) -> None:
+        nonlocal left
+        await work({"key": name})
+        left -= 1
+        for each in dependents[name]:
+            waiting[each] -= 1
+            if not waiting[each]:
+                tasks.add(loop.create_task(step(each)))
+        if not left:
+            over.set_result(None)
+
+    for name in [name for name, count in waiting.items() if not count]:
+        tasks.add(loop.create_task(step(name)))
+    await over
+
+
+async def ours(plan: ExecutionPlan, tools: Toolbox, journal: Journal | None = None) -> None:
+    """Run `plan` on the local engine, with nothing bound."""
+    count = len(plan.plan.steps)
+    done = await run(
+        plan,
+        tools,
+        concurrency=count,
+        limits=Limits(steps=count, calls=count),
+        journal=journal,
+        approval=approve(plan) if plan.effects else None,
+    )
+    if not done.succeeded:
+        raise RuntimeError("The benchmark's own plan failed.")
+
+
+async def nothing(args: Arguments) -> Json:
+    """Do what a tool does that does nothing."""
+    return {"n": 1}
