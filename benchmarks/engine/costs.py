@@ -16,8 +16,9 @@ from statistics import median
 from typing import NamedTuple
 
 from benchmarks.engine.graphs import execution_plan, layered, nothing, ours, raw, toolbox
+from toolplan.execution_plan import ExecutionPlan
 from toolplan.journal import Journal
-from toolplan.tools import Effects
+from toolplan.tools import Effects, Toolbox
 
 
 class Cost(NamedTuple):
@@ -57,13 +58,18 @@ def costs(steps: int, repeats: int, *, journaled: bool) -> Costs:
         found["memory"].append(_timed(steps, lambda: ours(plan, tools)))
         if changing is None:
             continue
-        for name, one, box in (("disk", plan, tools), ("effects", changing, writing)):
-            with tempfile.TemporaryDirectory() as folder:
-                journal = Journal(Path(folder) / "runs.sqlite")
-                found[name].append(_timed(steps, lambda: ours(one, box, journal)))  # noqa: B023
-                journal.close()
+        found["disk"].append(_journaled(steps, plan, tools))
+        found["effects"].append(_journaled(steps, changing, writing))
     middle = {name: _median(each) for name, each in found.items() if each}
     return Costs(middle["raw"], middle["memory"], middle.get("disk"), middle.get("effects"))
+
+
+def _journaled(steps: int, plan: ExecutionPlan, tools: Toolbox) -> Cost:
+    with tempfile.TemporaryDirectory() as folder:
+        journal = Journal(Path(folder) / "runs.sqlite")
+        cost = _timed(steps, lambda: ours(plan, tools, journal))
+        journal.close()
+    return cost
 
 
 def growth(steps: int) -> float:

@@ -261,7 +261,8 @@ class Journal:
             JournalError: there is none, or there are several.
         """
         rows = self._read(
-            "SELECT run FROM runs WHERE substr(run, 1, length(?1)) = ?1 LIMIT 2", (start,)
+            "SELECT run FROM runs WHERE substr(run, 1, length(?1)) = ?1 ORDER BY run LIMIT 2",
+            (start,),
         )
         names = [str(row[0]) for row in rows]
         if start in names or len(names) == 1:

@@ -1,0 +1,371 @@
+"""The journal: what is written is read, whoever wrote it and whatever happened meanwhile."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+import random
+import sqlite3
+from pathlib import Path
+from typing import get_args
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.plans_strategy import execution_plan, scripted_tools
+from toolplan.approval import ApprovalRequired, approve
+from toolplan.engines import CannotRun, Decided, run
+from toolplan.events import (
+    CallIntended,
+    Event,
+    Failure,
+    ItemEnded,
+    RunApproved,
+    RunEnded,
+    RunStarted,
+    RunState,
+    StepFailed,
+    StepStarted,
+    StepSucceeded,
+    fold,
+)
+from toolplan.journal import (
+    BadRecord,
+    Journal,
+    JournalError,
+    LeaseLost,
+    RunRecord,
+    from_record,
+    recover,
+    to_record,
+)
+from toolplan.journal._database import MIGRATIONS
+from toolplan.path import Json
+from toolplan.plan import Literal, Plan, Ref, Step
+from toolplan.session import plan_of, resume
+from toolplan.testing import Gives, ScriptedTools
+from toolplan.tools import Effects
+
+TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=6)
+TIMES = st.floats(0, 1e10) | st.integers(0, 10**10)
+FAILURES = st.builds(Failure, TEXTS, TEXTS, TEXTS)
+JSON: st.SearchStrategy[Json] = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False)
+    | TEXTS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXTS, inner, max_size=10),
+    max_leaves=8,
+)  # fmt: skip
+_FIELDS: dict[str, st.SearchStrategy[object]] = {
+    "step": TEXTS, "run": TEXTS, "digest": TEXTS, "approval": TEXTS, "key": TEXTS, "message": TEXTS,
+    "steps": st.lists(TEXTS, max_size=3).map(tuple), "at": TIMES, "output": JSON,
+    "item": st.none() | st.integers(0, 99), "items": st.none() | st.integers(0, 99),
+    "attempt": st.integers(1, 9), "attempts": st.integers(0, 9),
+    "status": st.sampled_from(RunState), "decision": st.sampled_from(["retry", "done", "abort"]), "done": st.floats(0, 9),
+    "total": st.none() | st.floats(0, 9), "failure": st.none() | FAILURES,
+}  # fmt: skip
+_CLASSES = [
+    event for group in get_args(Event) for event in (get_args(group) or (group,))
+]  # a union of unions is flat already, or is not
+EVENTS: st.SearchStrategy[Event] = st.one_of(
+    [st.builds(cls, **{name: _FIELDS[name] for name in cls._fields}) for cls in _CLASSES]
+)
+RECORD = RunRecord(plan={"steps": []}, tools=[], policy={"allow": None})
+
+
+@given(EVENTS)
+def test_every_event_reads_back_as_it_was_written(event: Event) -> None:
+    text = to_record(event)
+    assert from_record(text) == event
+    assert json.loads(text) == json.loads(text.encode().decode())
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{}", "[]", "5", '["nothing"]', '["step-started"]', "[[]]", "[" * 100_000]
+)
+def test_what_is_no_record_is_refused(text: str) -> None:
+    with pytest.raises(BadRecord):
+        from_record(text)
+
+
+def test_an_event_that_is_no_json_is_not_written() -> None:
+    for event in (
+        StepStarted("a", None, math.nan),
+        StepSucceeded("a", {"x": math.inf}, 1, None, 1.0),
+    ):
+        with pytest.raises(ValueError, match="JSON"):
+            to_record(event)
+
+
+def begun(journal: Journal, name: str = "r") -> None:
+    journal.accept(name, "digest", RECORD, [RunStarted(name, "digest", ("a",), 1.0)])
+
+
+def test_events_stand_in_the_order_in_which_they_were_written(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "j.sqlite")
+    lease = journal.accept("r", "digest", RECORD, [RunStarted("r", "digest", ("a",), 1.0)])
+    more: list[Event] = [
+        StepStarted("a", None, 2.0),
+        StepSucceeded("a", "x" * 100_000, 1, None, 3.0),
+        RunEnded(RunState.SUCCEEDED, {"a": 1}, 4.0),
+    ]
+    journal.append(lease, [to_record(event) for event in more], lease.at, sync=True)
+    assert journal.events("r")[1:] == more
+    assert [path.stat().st_size > 100_000 for path in (tmp_path / "j.sqlite-blobs").iterdir()] == [
+        True
+    ]
+    journal.close()
+    again = Journal(tmp_path / "j.sqlite")
+    assert again.events("r")[1:] == more
+    assert again.load("r").steps["a"].output == "x" * 100_000
+    again.close()
+
+
+def test_a_group_that_is_written_again_is_there_once(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "j.sqlite")
+    lease = journal.accept("r", "digest", RECORD, [RunStarted("r", "digest", ("a",), 1.0)])
+    texts = [to_record(StepStarted("a", None, 2.0))]
+    for _ in range(3):
+        journal.append(lease, texts, lease.at, sync=False)
+    assert len(journal.events("r")) == 2
+    with pytest.raises(JournalError, match="were expected"):
+        journal.append(lease, texts, lease.at + 5, sync=False)
+    journal.close()
+
+
+def test_who_was_taken_over_writes_nothing_more(tmp_path: Path) -> None:
+    now = [100.0]
+    one = Journal(tmp_path / "j.sqlite", clock=lambda: now[0], owner="elsewhere:1")
+    two = Journal(tmp_path / "j.sqlite", clock=lambda: now[0], owner="elsewhere:2")
+    lease = one.accept("r", "digest", RECORD, [RunStarted("r", "digest", ("a",), 1.0)])
+    with pytest.raises(JournalError, match="being worked on") as caught:
+        two.take("r")
+    assert caught.value.code == "journal-taken"
+    now[0] += 60
+    newer = two.take("r")
+    assert newer.token > lease.token
+    with pytest.raises(LeaseLost):
+        one.append(lease, [to_record(StepStarted("a", None, 2.0))], lease.at, sync=True)
+    with pytest.raises(LeaseLost):
+        one.append(lease, [], lease.at, sync=True)
+    two.release(newer)
+    assert one.take("r").token > newer.token  # nobody has it: there is nothing to wait for
+    one.close()
+    two.close()
+
+
+def test_an_approval_is_used_by_one_run_whatever_process_asks(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "j.sqlite")
+    given_: list[Event] = [RunApproved("leave", "digest", 1.0)]
+    journal.accept("one", "digest", RECORD, given_)
+    with pytest.raises(JournalError) as caught:
+        journal.accept("two", "digest", RECORD, given_)
+    assert caught.value.code == "approval-used"
+    with pytest.raises(JournalError):
+        journal.events("two")  # nothing of it is there
+    journal.close()
+
+
+def test_a_name_is_found_by_its_beginning(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "j.sqlite")
+    for name in ("abc1", "abc2", "abc"):
+        begun(journal, name)
+    assert journal.find("abc1") == "abc1"
+    assert journal.find("abc") == "abc"
+    for start, said in (("ab", "Several"), ("x", "no run"), ("", "no run"), ("%", "no run")):
+        with pytest.raises(JournalError, match=said):
+            journal.find(start)
+    with pytest.raises(JournalError) as caught:
+        begun(journal, "abc")
+    assert caught.value.code == "run-exists"
+    journal.close()
+
+
+def test_damage_is_named_and_not_passed_on(tmp_path: Path) -> None:
+    path = tmp_path / "j.sqlite"
+    journal = Journal(path)
+    lease = journal.accept("r", "digest", RECORD, [RunStarted("r", "digest", ("a",), 1.0)])
+    journal.append(
+        lease, [to_record(StepSucceeded("a", "x" * 100_000, 1, None, 3.0))], lease.at, sync=True
+    )
+    (blob,) = (tmp_path / "j.sqlite-blobs").iterdir()
+    whole = blob.read_bytes()
+    for spoil in (lambda: blob.write_bytes(whole[:-1]), blob.unlink):
+        spoil()
+        with pytest.raises(JournalError) as caught:
+            journal.events("r")
+        assert caught.value.code == "journal-damaged"
+    journal.close()
+    other = sqlite3.connect(path)
+    other.execute("DELETE FROM events WHERE seq = 0")
+    other.commit()
+    other.close()
+    journal = Journal(path)
+    with pytest.raises(JournalError, match="missing"):
+        journal.events("r")
+    journal.close()
+
+
+def test_a_file_of_a_newer_version_and_one_of_another_program_are_refused(tmp_path: Path) -> None:
+    newer = tmp_path / "newer.sqlite"
+    Journal(newer).close()
+    connection = sqlite3.connect(newer)
+    connection.execute(f"PRAGMA user_version = {len(MIGRATIONS) + 1}")
+    connection.close()
+    with pytest.raises(JournalError) as caught:
+        Journal(newer)
+    assert caught.value.code == "journal-newer"
+    other = tmp_path / "other.sqlite"
+    connection = sqlite3.connect(other)
+    connection.execute("CREATE TABLE mine (x)")
+    connection.close()
+    with pytest.raises(JournalError):
+        Journal(other)
+
+
+def test_durations_keep_the_latest(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "j.sqlite")
+    journal.keep_durations([("t", float(at)) for at in range(500)])
+    found = journal.durations(["t", "none"])
+    assert found["none"] == []
+    assert found["t"][:2] == [499.0, 498.0]
+    assert len(found["t"]) < 500
+    journal.close()
+
+
+def test_recovery_does_not_hang_on_the_order_of_events() -> None:
+    chance = random.Random(1)
+    events: list[Event] = [
+        RunStarted("r", "d", ("a", "b", "c"), 1.0),
+        RunApproved("leave", "d", 1.0),
+        StepStarted("a", 3, 1.0),
+        CallIntended("a", 0, 1, "k0", 1.0),
+        CallIntended("a", 1, 1, "k1", 1.0),
+        ItemEnded("a", 0, "x", 1, None, 2.0),
+        CallIntended("a", 1, 2, "k1", 2.0),
+        StepFailed("b", Failure("tool-error", "no"), 1, 2.0),
+    ]
+    wanted = recover(events)
+    assert wanted.intents == {("a", 1): 2}
+    assert wanted.tries == {("a", 0): 1, ("a", 1): 2}
+    for _ in range(200):
+        assert recover(chance.sample(events, len(events))) == wanted
+
+
+@given(st.lists(EVENTS, max_size=12), st.randoms(use_true_random=False))
+def test_any_events_recover_the_same_in_any_order_of_their_kinds(
+    events: list[Event], chance: random.Random
+) -> None:
+    """Where two tell of one slot with one number, one of them counts: there are none such here."""
+    seen: set[object] = set()
+    apart = [e for e in events if not (_key(e) in seen or seen.add(_key(e)))]
+    assert recover(chance.sample(apart, len(apart))) == recover(apart)
+    fold(apart)
+
+
+def _key(event: Event) -> object:
+    if isinstance(event, CallIntended):
+        return ("intended", event.step, event.item, event.attempt)
+    return (type(event).__name__, getattr(event, "step", None), getattr(event, "item", None))
+
+
+def test_a_run_with_for_each_reads_back_with_its_output(tmp_path: Path) -> None:
+    tools = scripted_tools()
+    plan = execution_plan(
+        Plan((Step("a", "echo", {"value": Ref("item")}, for_each=Literal([1, 2, 3])),))
+    )
+    journal = Journal(tmp_path / "j.sqlite")
+    done = asyncio.run(run(plan, tools.toolbox, journal=journal, run_id="r"))
+    assert journal.load("r") == done
+    assert journal.load("r").steps["a"].output == [{"value": 1}, {"value": 2}, {"value": 3}]
+    journal.close()
+
+
+def office() -> ScriptedTools:
+    tools = ScriptedTools()
+    tools.add("read", Gives({"n": 1}))
+    tools.add("send", Gives({"ok": True}), effects=Effects.WRITE)
+    return tools
+
+
+def test_resume_takes_plan_and_policy_from_the_journal(tmp_path: Path) -> None:
+    tools = office()
+    plan = execution_plan(
+        Plan((Step("a", "read"), Step("b", "send", {"x": Ref("a", ("n",))}))), tools.toolbox
+    )
+    journal = Journal(tmp_path / "j.sqlite")
+
+    async def interrupted() -> None:
+        asked = asyncio.Event()
+
+        async def never(_: object) -> None:
+            asked.set()
+            await asyncio.Event().wait()
+
+        going = asyncio.ensure_future(
+            run(plan, tools.toolbox, journal=journal, approval=never, run_id="r")
+        )
+        await asked.wait()
+        going.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await going
+
+    asyncio.run(interrupted())
+    assert journal.load("r").status is RunState.WAITING
+    with pytest.raises(ApprovalRequired):
+        asyncio.run(resume("r", tools.toolbox, journal=journal))
+    with pytest.raises(ApprovalRequired):
+        asyncio.run(resume("r", tools.toolbox, journal=journal, approve=lambda _: None))
+    assert plan_of("r", tools.toolbox, journal=journal).digest == plan.digest
+    assert tools.args_of("send") == []
+    journal.close()
+
+
+def test_a_waiting_run_goes_on_when_it_is_approved(tmp_path: Path) -> None:
+    tools = office()
+    plan = execution_plan(Plan((Step("b", "send", {"x": Literal(1)}),)), tools.toolbox)
+    journal = Journal(tmp_path / "j.sqlite")
+
+    async def test() -> None:
+        async def crash(_: object) -> None:
+            raise ConnectionError("the person's terminal is gone")
+
+        with pytest.raises(ConnectionError):
+            await run(plan, tools.toolbox, journal=journal, approval=crash, run_id="r")
+        done = await resume("r", tools.toolbox, journal=journal, approve=approve)
+        assert done.status is RunState.SUCCEEDED
+
+    asyncio.run(test())
+    assert tools.args_of("send") == [{"x": 1}]
+    assert journal.load("r").status is RunState.SUCCEEDED
+    journal.close()
+
+
+def test_other_tools_than_those_of_the_run_are_refused(tmp_path: Path) -> None:
+    tools, others = office(), office()
+    others.add("read", Gives({"n": 2}), output_schema={"type": "object"})
+    plan = execution_plan(Plan((Step("a", "read"), Step("b", "read"))), tools.toolbox)
+    journal = Journal(tmp_path / "j.sqlite")
+
+    async def cancelled() -> None:
+        going = asyncio.ensure_future(
+            run(plan, tools.toolbox, journal=journal, run_id="r", concurrency=1)
+        )
+        await tools.started("read")
+        going.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await going
+
+    asyncio.run(cancelled())
+    with pytest.raises(CannotRun, match="'read'"):
+        asyncio.run(resume("r", others.toolbox, journal=journal))
+    with pytest.raises(CannotRun, match="in doubt"):
+        asyncio.run(
+            resume("r", tools.toolbox, journal=journal, decisions={("a", None): Decided("retry")})
+        )
+    with pytest.raises(JournalError, match="no run"):
+        asyncio.run(resume("x", tools.toolbox, journal=journal))
+    done = asyncio.run(resume("r", tools.toolbox, journal=journal))
+    assert done.status is RunState.SUCCEEDED
+    journal.close()
