@@ -62,7 +62,8 @@ _FIELDS: dict[str, st.SearchStrategy[object]] = {
     "steps": st.lists(TEXTS, max_size=3).map(tuple), "at": TIMES, "output": JSON,
     "item": st.none() | st.integers(0, 99), "items": st.none() | st.integers(0, 99),
     "attempt": st.integers(1, 9), "attempts": st.integers(0, 9),
-    "status": st.sampled_from(RunState), "decision": st.sampled_from(["retry", "done", "abort"]), "done": st.floats(0, 9),
+    "status": st.sampled_from(RunState), "done": st.floats(0, 9),
+    "decision": st.sampled_from(["retry", "done", "abort"]),
     "total": st.none() | st.floats(0, 9), "failure": st.none() | FAILURES,
 }  # fmt: skip
 _CLASSES = [

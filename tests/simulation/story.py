@@ -21,12 +21,14 @@ from toolplan.engines._calls import Options
 from toolplan.events import (
     CallIntended,
     Event,
+    ItemEnded,
     Run,
     RunApproved,
     RunEnded,
     RunState,
     StepFailed,
     StepSkipped,
+    StepStarted,
     StepSucceeded,
     fold,
 )
@@ -198,11 +200,9 @@ class Story:
 
         self._world.on_effect = audit
         loop.sleep_until(self._loop_time + 25.0)
-        before = len(self._seen_events())
+        before = self._seen_events()
         try:
             loop.run_until_complete(task)
-            if was_taken and before != len(self._seen_events()):
-                raise Breach("A process wrote on, although another had taken its run over.")
         except (JournalError, CannotRun, asyncio.CancelledError, Death, Pause):
             pass  # what it was about to do has been done meanwhile
         finally:
@@ -210,6 +210,8 @@ class Story:
             self._last_sync = max(self._last_sync, journal.last_sync)
             loop.abandon()
             journal.close()
+        if was_taken and before != self._seen_events():
+            raise Breach("A process wrote on, although another had taken its run over.")
 
     def _seen_events(self) -> list[Event]:
         seen = self._seen()
@@ -264,8 +266,6 @@ class Story:
         )
 
     def _watch(self, event: Event) -> None:
-        if isinstance(event, StepFailed | StepSkipped) and not event.failure.code:
-            raise Breach(f"{event.step} failed without a code.")
         if isinstance(event, StepFailed):
             self._world.may_end_calls = True  # other items of a step that failed are given up
 
@@ -318,13 +318,22 @@ class Story:
         return seen
 
     def _audit_events(self, seen: _Seen) -> None:
+        if fold(seen.events) != seen.run:
+            raise Breach("Folding the same events twice gives two runs.")
         if recover(self._chance.sample(seen.events, len(seen.events))) != seen.recovered:
             raise Breach("Recovery hangs on the order of events.")
         over = Counter(event.step for event in seen.events if isinstance(event, _TERMINAL))
         if twice := [step for step, count in over.items() if count > 1]:
             raise Breach(f"These steps ended twice: {twice}.")
         approved = False
+        started: set[str] = set()
         for event in seen.events:
+            if isinstance(event, StepFailed | StepSkipped) and not event.failure.code:
+                raise Breach(f"{event.step} failed without a code.")
+            if isinstance(event, StepStarted):
+                started.add(event.step)
+            elif isinstance(event, CallIntended | ItemEnded) and event.step not in started:
+                raise Breach(f"{event.step} did something before it had started.")
             approved = approved or isinstance(event, RunApproved)
             if isinstance(event, CallIntended) and not approved:
                 raise Breach(f"{event.step} was to be called before the approval.")

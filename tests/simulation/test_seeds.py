@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,11 +10,11 @@ import pytest
 
 from tests.simulation.__main__ import fast_folder, simulate
 from tests.simulation.world import Breach
-from toolplan.engines import _runs
+from toolplan.engines import _open_calls, _runs
 from toolplan.engines._kept import Kept
 from toolplan.engines._ready import Ready
-from toolplan.events import Event
-from toolplan.journal import Recovered, recover
+from toolplan.events import Event, Failure, RunState
+from toolplan.journal import Journal, Lease, Recovered, recover
 
 
 @pytest.fixture
@@ -72,3 +72,38 @@ def test_limits_that_are_not_kept_are_found_out(
 
     monkeypatch.setattr(Ready, "take", unlimited)
     assert "Too many calls at once" in breaches(folder)
+
+
+def test_a_journal_that_does_not_look_at_the_token_is_found_out(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = Journal.append
+
+    def trusting(
+        journal: Journal,
+        lease: Lease,
+        texts: Sequence[str],
+        at: int,
+        *,
+        sync: bool,
+        status: RunState | None = None,
+    ) -> None:
+        rows = journal._connection.execute(  # pyright: ignore[reportPrivateUsage]
+            "SELECT token, next_seq FROM runs WHERE run = ?", (lease.run,)
+        ).fetchall()
+        token, end = rows[0]
+        whole(journal, replace(lease, token=token), texts, max(at, end), sync=sync, status=status)
+
+    monkeypatch.setattr(Journal, "append", trusting)
+    said = breaches(folder, 1_500)
+    assert "had taken its run over" in said or "called" in said or "ended twice" in said
+
+
+def test_an_engine_that_gives_no_reasons_is_found_out(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def silent(error: BaseException) -> Failure:
+        return Failure("", str(error))
+
+    monkeypatch.setattr(_open_calls, "tool_failure", silent)
+    assert "failed without a code" in breaches(folder)

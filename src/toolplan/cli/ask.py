@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 import uuid
-from contextlib import redirect_stdout
+from contextlib import closing, redirect_stdout
 from typing import Annotated
 
 from cyclopts import Parameter
@@ -62,8 +62,7 @@ def ask_command(
     if plan_only:
         session = Session(opened.tools, GroundedPlanner(weeks=weeks))
         return _plan_only(asyncio.run(session.plan(question, today=day(today))), as_json)
-    journal = open_journal()
-    with storage(), Display(silent=as_json) as display:
+    with closing(open_journal()) as journal, storage(), Display(silent=as_json) as display:
         latest = _Latest(display, as_json=as_json)
         leave = Leave(yes, approve, opened.tools, display, may_ask=not as_json)
         session = Session(
@@ -93,7 +92,6 @@ def ask_command(
             if latest.run:
                 note(interrupted(latest.run))
             raise
-    journal.close()
     if asked.run is None:
         return tell_no_plan(asked, as_json=as_json)
     return print_run(asked.run, asked.answer, as_json=as_json)

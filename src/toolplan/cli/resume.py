@@ -6,7 +6,7 @@ import asyncio
 import json
 import sys
 from collections.abc import Sequence
-from contextlib import redirect_stdout
+from contextlib import closing, redirect_stdout
 from typing import Annotated
 
 from cyclopts import Parameter
@@ -69,8 +69,7 @@ def resume_command(
     knows whether it did its work, needs --retry, --done or --abort.
     """
     decisions = decisions_of(retry, done, abort)
-    journal = open_journal()
-    with storage(), Display(silent=as_json) as display:
+    with closing(open_journal()) as journal, storage(), Display(silent=as_json) as display:
         name = journal.find(run)
         opened = reopen_tools(journal.record(name).plan, tools, effects)
         leave = Leave(yes, approve, opened.tools, display, may_ask=not as_json)
@@ -99,7 +98,6 @@ def resume_command(
             display.close()
             note(interrupted(name))
             raise
-    journal.close()
     said = answer(plan, ended, schemas=output_schemas(plan.plan, opened.tools), facts=opened.facts)
     return print_run(ended, said, as_json=as_json)
 

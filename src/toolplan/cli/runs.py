@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from datetime import UTC, datetime
 from typing import Annotated
 
@@ -22,10 +23,8 @@ def runs_command(*, limit: LimitOption = 20, as_json: JsonFlag = False) -> int:
     """
     if limit < 1:
         raise CommandError("usage", "--limit is less than 1.", "Give how many runs to list.")
-    journal = open_journal()
-    with storage():
+    with closing(open_journal()) as journal, storage():
         entries = journal.runs(limit)
-    journal.close()
     if as_json:
         print_json(
             [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from contextlib import closing
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Annotated
@@ -94,12 +95,10 @@ def show_command(
 
 
 def _show_run(start: str, *, as_json: bool) -> int:
-    journal = open_journal()
-    with storage():
+    with closing(open_journal()) as journal, storage():
         name = journal.find(start)
         run = journal.load(name)
         plan = load(journal.record(name).plan).plan
-    journal.close()
     if as_json:
         print_json({**to_json(run), "plan": None if plan is None else dump(plan)})
         return Exit.FINE.value
