@@ -60,7 +60,7 @@ def main() -> int:
     try:
         counts = kill(options.kills, options.seed, only=options.only)
     except Breach as breach:
-        print(f"\nBREACH {breach}\nAgain: python -m tests.crash --only --seed N")
+        print(f"\nBREACH {breach}\nAgain: python -m tests.crash --only --seed THAT_SEED")
         return 1
     spent = time.perf_counter() - start
     print()

@@ -28,16 +28,16 @@ FAILED: Final = 70
 
 
 class Points:
-    """The places where a life may be killed, counted as it comes to them."""
+    """The places where a life may be killed: at the one of a number, or the first of a label."""
 
-    def __init__(self, kill_at: int | None) -> None:
+    def __init__(self, kill_at: int | str | None) -> None:
         self.labels: list[str] = []
         self._kill_at = kill_at
 
     def hit(self, label: str) -> None:
         """Come to a place; it may be the last."""
         self.labels.append(label)
-        if len(self.labels) == self._kill_at:
+        if self._kill_at in (len(self.labels), label):
             self.die(label)
 
     def die(self, label: str) -> None:
@@ -120,7 +120,7 @@ class Life(NamedTuple):
     seed: int
     begins: bool
     decisions: Mapping[Slot, Decided]
-    kill_at: int | None
+    kill_at: int | str | None
 
 
 class Ended(NamedTuple):

@@ -24,8 +24,19 @@ from toolplan.plan import Plan
 from toolplan.testing import interpret
 from toolplan.tools import Arguments, Call, Toolbox
 
-MOST_LIVES: Final = 12
+MOST_LIVES: Final = 16
 """A run that is not over by then hangs."""
+
+_WHEN_RESUMED: Final = (
+    "take over: before",
+    "take over: after",
+    *(
+        f"{kind}: {when}"
+        for kind in ("run-resumed", "call-decided", "run-parked", "call-in-doubt")
+        for when in ("before it is on disk", "on disk")
+    ),
+)
+"""Places that few lives come to, and that a number drawn at random seldom meets."""
 
 
 class Breach(Exception):
@@ -72,7 +83,11 @@ class Story:
         wanted = 1 if self._chance.random() < 0.9 else self._chance.randrange(2, 4)
         seen: _Seen | None = None
         for life in range(MOST_LIVES):
-            kill_at = self._chance.randrange(1, places + 1) if life < wanted else None
+            kill_at: int | str | None = None
+            if life < wanted:
+                kill_at = self._chance.randrange(1, places + 1)
+            elif life < MOST_LIVES // 2 and self._chance.random() < 0.25:
+                kill_at = self._chance.choice(_WHEN_RESUMED)
             ended = live(
                 Life(
                     self.name,

@@ -157,8 +157,12 @@ asyncio.run(run(plan, box, journal=journal, approval=approve(plan), run_id="r", 
     journal.close()
 
 
-async def ended(journal: Journal, plan: ExecutionPlan, box: Toolbox, **options: float) -> Run:
-    return await run(plan, box, journal=journal, approval=approve(plan), run_id="r", **options)  # pyright: ignore[reportArgumentType]
+async def ended(
+    journal: Journal, plan: ExecutionPlan, box: Toolbox, patience_s: float = 30.0
+) -> Run:
+    return await run(
+        plan, box, journal=journal, approval=approve(plan), run_id="r", patience_s=patience_s
+    )
 
 
 def test_a_run_goes_on_by_itself_when_another_program_lets_go_of_the_file(tmp_path: Path) -> None:
