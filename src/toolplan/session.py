@@ -23,6 +23,7 @@ from toolplan.engines import Approver, CannotRun, Decided, run
 from toolplan.engines import resume as go_on
 from toolplan.events import Event, Run
 from toolplan.execution_plan import ExecutionPlan, Policy
+from toolplan.forecast import forecast
 from toolplan.journal import Journal, Slot
 from toolplan.path import Json
 from toolplan.plan import Limits
@@ -96,7 +97,8 @@ class Session:
             attempts: the most drafts for one question, 1 or more.
             approve: asked for leave to run a plan with effects; None refuses them all.
             journal: where runs are kept, so that they can be resumed; None keeps them in memory.
-            metadata: advice that is put into every plan.
+            metadata: advice that is put into every plan; `estimated_duration_ms` comes to it where
+                the journal knows what calls of all its tools have taken.
             clock: seconds since the epoch, for the times of events.
             new_id: gives the name of a run.
         """
@@ -159,7 +161,7 @@ class Session:
                     compiled = compile_plan(
                         text, dialect, tools=self.tools, limits=self.limits, policy=self.policy
                     )
-                    compiled = _noted(compiled, self.metadata, self._clock())
+                    compiled = _noted(compiled, self._notes(compiled), self._clock())
                     attempt = Attempt(proposal, compiled.diagnostics)
                     asked = replace(asked, compiled=compiled, attempts=(*asked.attempts, attempt))
                     if compiled.plan is not None:
@@ -167,6 +169,17 @@ class Session:
                 case Clarification() | Refusal():
                     break
         return asked
+
+    def _notes(self, compiled: Compiled) -> dict[str, Json]:
+        """Give what is noted in a plan; how long it will take is, where it is known."""
+        plan = compiled.plan
+        if plan is None or self.journal is None:
+            return self.metadata
+        used = {step.tool for step in plan.plan.steps}
+        expected = forecast(plan, self.journal.durations(used))
+        if not expected.is_known:
+            return self.metadata
+        return {**self.metadata, "estimated_duration_ms": round(expected.expected_s * 1000)}
 
     async def _run(
         self, asked: Asked, plan: ExecutionPlan, on_event: Callable[[Event], None] | None

@@ -68,6 +68,15 @@ def open_journal() -> Journal:
         return Journal(folder / JOURNAL)
 
 
+def existing_journal() -> Journal | None:
+    """Open the journal if there is one.
+
+    Raises:
+        CommandError: it cannot be opened.
+    """
+    return open_journal() if (home() / JOURNAL).exists() else None
+
+
 def labels_of(options: Sequence[str]) -> dict[str, Effects]:
     """Read `TOOL=LABEL` of `--effects`.
 

@@ -12,6 +12,7 @@ from cyclopts import Parameter
 
 from toolplan.approval import ApprovalRequired
 from toolplan.cli._display import Display
+from toolplan.cli._forecast import foreseen, tell_comparison, tell_forecast
 from toolplan.cli._home import open_journal, storage
 from toolplan.cli._leave import Leave
 from toolplan.cli._options import (
@@ -32,6 +33,8 @@ from toolplan.cli._terminal import Exit, err, note, out
 from toolplan.cli._toolbox import open_tools
 from toolplan.compiler import Compiled
 from toolplan.execution_plan import ExecutionPlan
+from toolplan.forecast import Forecast
+from toolplan.journal import Journal
 from toolplan.planners import GroundedPlanner
 from toolplan.render.diagnostics import DiagnosticView, Located
 from toolplan.render.plan_tree import effect_marks, plan_tree
@@ -63,7 +66,7 @@ def ask_command(
         session = Session(opened.tools, GroundedPlanner(weeks=weeks))
         return _plan_only(asyncio.run(session.plan(question, today=day(today))), as_json)
     with closing(open_journal()) as journal, storage(), Display(silent=as_json) as display:
-        latest = _Latest(display, as_json=as_json)
+        latest = _Latest(display, journal, as_json=as_json)
         leave = Leave(yes, approve, opened.tools, display, may_ask=not as_json)
         session = Session(
             opened.tools,
@@ -92,6 +95,9 @@ def ask_command(
             if latest.run:
                 note(interrupted(latest.run))
             raise
+        if asked.run is not None and latest.expected is not None:
+            display.close()
+            tell_comparison(latest.expected, asked.run, as_json=as_json)
     if asked.run is None:
         return tell_no_plan(asked, as_json=as_json)
     return print_run(asked.run, asked.answer, as_json=as_json)
@@ -100,10 +106,12 @@ def ask_command(
 class _Latest:
     """The plan that runs, or was shown last, and the name of its run."""
 
-    def __init__(self, display: Display, *, as_json: bool) -> None:
+    def __init__(self, display: Display, journal: Journal, *, as_json: bool) -> None:
         self.plan: ExecutionPlan | None = None
+        self.expected: Forecast | None = None
         self.run = ""
         self._display = display
+        self._journal = journal
         self._as_json = as_json
 
     def new_id(self) -> str:
@@ -119,6 +127,8 @@ class _Latest:
         self._display.show_plan(compiled.plan)
         if compiled.diagnostics and not self._as_json:
             err().print(DiagnosticView(tuple(Located(each) for each in compiled.diagnostics)))
+        self.expected = foreseen(compiled.plan, self._journal)
+        tell_forecast(self.expected, as_json=self._as_json)
         self._display.open(compiled.plan)
 
 

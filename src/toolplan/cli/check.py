@@ -10,6 +10,7 @@ from cyclopts import Parameter
 
 from toolplan.cli._options import (
     DialectOption,
+    EffectsOption,
     JsonFlag,
     PlanFileArgument,
     ToolsOption,
@@ -38,6 +39,7 @@ def check_command(
     *,
     dialect: DialectOption = "toolplan",
     tools: ToolsOption = None,
+    effects: EffectsOption = (),
     fix: FixFlag = False,
     format: FormatOption = "text",
     as_json: JsonFlag = False,
@@ -48,7 +50,7 @@ def check_command(
     any that is left.
     """
     plan_file = read_plan(file, known_dialect(dialect))
-    opened = None if tools is None else open_tools(tools, date.today())
+    opened = None if tools is None else open_tools(tools, date.today(), None, effects)
     if opened is None:
         note("Without --tools only the structure is checked: no tool, argument or output type.")
     known = None if opened is None else opened.tools

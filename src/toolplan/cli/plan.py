@@ -6,8 +6,10 @@ import asyncio
 import json
 import sys
 
+from toolplan.cli._home import existing_journal, storage
 from toolplan.cli._options import (
     DialectOption,
+    EffectsOption,
     JsonFlag,
     PlannerOption,
     RowsOption,
@@ -31,6 +33,7 @@ def plan_command(
     *,
     dialect: DialectOption = "toolplan",
     tools: ToolsOption = None,
+    effects: EffectsOption = (),
     today: TodayOption = None,
     weeks: WeeksOption = "rolling",
     planner: PlannerOption = "grounded",
@@ -43,9 +46,10 @@ def plan_command(
     """
     del planner  # there is one so far; the option keeps scripts that name it working
     known_dialect(dialect)
-    opened = open_tools(tools, day(today), rows)
-    session = Session(opened.tools, GroundedPlanner(weeks=weeks))
-    asked = asyncio.run(session.plan(question, today=day(today)))
+    opened = open_tools(tools, day(today), rows, effects)
+    with storage():
+        session = Session(opened.tools, GroundedPlanner(weeks=weeks), journal=existing_journal())
+        asked = asyncio.run(session.plan(question, today=day(today)))
     if asked.plan is None:
         return tell_no_plan(asked, as_json=as_json)
     document = plan_document(asked.plan.plan, dialect, opened.tools)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 import uuid
-from contextlib import redirect_stdout
+from contextlib import closing, redirect_stdout
 from dataclasses import replace
 from typing import Annotated
 
@@ -14,6 +14,7 @@ from cyclopts import Parameter
 from toolplan.answer import answer
 from toolplan.approval import ApprovalRequired
 from toolplan.cli._display import Display
+from toolplan.cli._forecast import foreseen, tell_comparison, tell_forecast
 from toolplan.cli._home import open_journal, storage
 from toolplan.cli._leave import Leave
 from toolplan.cli._options import (
@@ -36,6 +37,8 @@ from toolplan.compiler import compile_plan, output_schemas
 from toolplan.engines import CannotRun, run
 from toolplan.events import Run
 from toolplan.execution_plan import ExecutionPlan
+from toolplan.forecast import Forecast
+from toolplan.journal import Journal
 from toolplan.session import approver
 
 NeededTools = Annotated[
@@ -73,19 +76,21 @@ def run_command(
             Exit.FAILED,
             compiled.diagnostics,
         )
-    plan = _noted(compiled.plan, opened)
-    with storage(), Display(silent=as_json) as display:
+    with closing(open_journal()) as journal, storage(), Display(silent=as_json) as display:
+        expected = foreseen(compiled.plan, journal)
+        plan = _noted(compiled.plan, opened, expected)
         display.show_plan(plan)
+        tell_forecast(expected, as_json=as_json)
         leave = Leave(yes, approve, opened.tools, display, may_ask=not as_json)
-        ended = _run(plan, opened, leave)
+        ended = _run(plan, opened, leave, journal)
+        tell_comparison(expected, ended, as_json=as_json)
     schemas = output_schemas(plan.plan, opened.tools)
     said = answer(plan, ended, schemas=schemas, facts=opened.facts)
     return print_run(ended, said, as_json=as_json)
 
 
-def _run(plan: ExecutionPlan, opened: Toolset, leave: Leave) -> Run:
+def _run(plan: ExecutionPlan, opened: Toolset, leave: Leave, journal: Journal) -> Run:
     name = uuid.uuid4().hex
-    journal = open_journal()
     approve = leave.approve()
     leave.display.open(plan)
     try:
@@ -112,10 +117,11 @@ def _run(plan: ExecutionPlan, opened: Toolset, leave: Leave) -> Run:
         raise
     finally:
         leave.display.close()
-        journal.close()
 
 
-def _noted(plan: ExecutionPlan, opened: Toolset) -> ExecutionPlan:
+def _noted(plan: ExecutionPlan, opened: Toolset, expected: Forecast) -> ExecutionPlan:
     """Give the plan with the advice of where its tools come from, for whoever resumes it."""
     metadata = {**plan.plan.metadata, **opened.advice}
+    if expected.is_known:
+        metadata["estimated_duration_ms"] = round(expected.expected_s * 1000)
     return replace(plan, plan=replace(plan.plan, metadata=metadata))

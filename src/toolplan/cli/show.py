@@ -14,6 +14,7 @@ from cyclopts import Parameter
 from toolplan.cli._home import open_journal, storage
 from toolplan.cli._options import (
     DialectOption,
+    EffectsOption,
     JsonFlag,
     ToolsOption,
     known_dialect,
@@ -24,6 +25,7 @@ from toolplan.cli._terminal import CommandError, Exit, err, out, print_json
 from toolplan.cli._toolbox import open_tools
 from toolplan.compiler import parse
 from toolplan.events import Run, to_json
+from toolplan.path import Json
 from toolplan.plan_json import dump, load
 from toolplan.render.mermaid import mermaid as as_mermaid
 from toolplan.render.plan_tree import WRITES, plan_tree
@@ -53,6 +55,7 @@ def show_command(
     *,
     dialect: DialectOption = "toolplan",
     tools: ToolsOption = None,
+    effects: EffectsOption = (),
     mermaid: MermaidFlag = False,
     svg: SvgFlag = False,
     as_json: JsonFlag = False,
@@ -66,7 +69,7 @@ def show_command(
     if _RUN_NAME.fullmatch(file) and not Path(file).exists():
         return _show_run(file, as_json=as_json)
     plan_file = read_plan(file, known_dialect(dialect))
-    known = None if tools is None else open_tools(tools, date.today()).tools
+    known = None if tools is None else open_tools(tools, date.today(), None, effects).tools
     parsed = parse(plan_file.text, dialect, known)
     if parsed.diagnostics:
         print_diagnostics(err(), plan_file, parsed.diagnostics)
@@ -102,18 +105,21 @@ def _show_run(start: str, *, as_json: bool) -> int:
     if as_json:
         print_json({**to_json(run), "plan": None if plan is None else dump(plan)})
         return Exit.FINE.value
-    out().print(_heading(run), soft_wrap=True)
+    expected = None if plan is None else plan.metadata.get("estimated_duration_ms")
+    out().print(_heading(run, expected), soft_wrap=True)
     if plan is not None:
         out().print(plan_tree(plan, marks=run_marks(run)))
     print_doubts(run)
     return Exit.FINE.value
 
 
-def _heading(run: Run) -> str:
+def _heading(run: Run, expected_ms: Json) -> str:
     words = f"run {run.run}: {run.status.value.replace('_', ' ')}"
     if run.started_at is not None:
         started = datetime.fromtimestamp(run.started_at, UTC).astimezone()
         words += f", started {started:%Y-%m-%d %H:%M:%S}"
         if run.ended_at is not None:
             words += f", took {duration_text(run.ended_at - run.started_at)}"
+    if isinstance(expected_ms, int):
+        words += f" (about {duration_text(expected_ms / 1000)} were expected)"
     return words

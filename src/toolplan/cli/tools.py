@@ -8,7 +8,7 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from toolplan.cli._options import JsonFlag, ToolsOption
+from toolplan.cli._options import EffectsOption, JsonFlag, ToolsOption
 from toolplan.cli._terminal import CommandError, Exit, out, print_json
 from toolplan.cli._toolbox import open_tools
 from toolplan.diagnostics import did_you_mean, near
@@ -18,7 +18,11 @@ from toolplan.tools import Tool
 
 
 def tools_command(
-    name: str | None = None, *, tools: ToolsOption = None, as_json: JsonFlag = False
+    name: str | None = None,
+    *,
+    tools: ToolsOption = None,
+    effects: EffectsOption = (),
+    as_json: JsonFlag = False,
 ) -> int:
     """List the tools, or show one of them with its arguments.
 
@@ -26,7 +30,7 @@ def tools_command(
     "output_schema"}), or MODULE:ATTRIBUTE, where the attribute is a Toolbox, a list of tools, a
     tool, or a function that gives one of these.
     """
-    toolbox = open_tools(tools, date.today()).tools
+    toolbox = open_tools(tools, date.today(), None, effects).tools
     if name is not None and name not in toolbox:
         raise CommandError(
             "unknown-tool", f"There is no tool {name!r}.", did_you_mean(near(name, toolbox))

@@ -1,0 +1,27 @@
+"""What a plan is expected to take, from what the calls of its tools have taken before."""
+
+from __future__ import annotations
+
+from toolplan.cli._terminal import note
+from toolplan.events import Run
+from toolplan.execution_plan import ExecutionPlan
+from toolplan.forecast import Forecast, forecast
+from toolplan.journal import Journal
+from toolplan.render.forecast_view import compared_text, forecast_text
+
+
+def foreseen(plan: ExecutionPlan, journal: Journal) -> Forecast:
+    """Give the forecast of `plan` from the durations that `journal` keeps."""
+    return forecast(plan, journal.durations({step.tool for step in plan.plan.steps}))
+
+
+def tell_forecast(expected: Forecast, *, as_json: bool) -> None:
+    """Tell what a run will take, where anything is known of it."""
+    if expected.p90_s > 0 and not as_json:
+        note(f"Expected: {forecast_text(expected)}.")
+
+
+def tell_comparison(expected: Forecast, run: Run, *, as_json: bool) -> None:
+    """Tell what a run took beside what was expected, where anything was."""
+    if expected.p90_s > 0 and not as_json and run.started_at is not None and run.ended_at:
+        note(f"It {compared_text(expected, run.ended_at - run.started_at)}.")

@@ -1,0 +1,321 @@
+"""Forecast: how long a plan will take and how many calls it can make, before it runs.
+
+The times of past calls are all that is known. A run is played through many times, each call taking
+as long as one of the past calls of its tool did, with the engine's own order of starting and its
+limit on calls at once; what that gives is a distribution, not a figure out of the air.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import shake_256
+from heapq import heappop, heappush
+from itertools import accumulate
+from typing import Final, NamedTuple, TypeAlias
+
+from toolplan.approval import most_calls
+from toolplan.execution_plan import ExecutionPlan
+from toolplan.path import Json
+from toolplan.plan import Literal, Step, step_refs
+
+_WITHIN: Final = 0.9
+_CALLS_PLAYED: Final = 200_000
+_LONGEST_S: Final = 1e9  # what is no number of seconds, such as NaN, is not below it either
+_NOTHING_KNOWN: Final = (0.0,)
+
+_NEXT_TURN: Final = 1 << 32
+_PLACE: Final = _NEXT_TURN - 1
+_CHANCE_BITS: Final = 32
+
+# steps of one tool and one timeout take equally long
+_Kind: TypeAlias = tuple[str, float | None]
+_Pools: TypeAlias = Mapping[_Kind, Sequence[float]]
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """What a run of a plan is expected to take; times are in seconds.
+
+    Conditions are taken to hold, calls to succeed at the first try. Where tools are unknown, the
+    times are lower bounds; where counts are unknown, they are those of one item each.
+
+    Attributes:
+        expected_s: the mean time of a run.
+        p90_s: the time within which nine of ten runs end.
+        critical_path: ids of the steps of the longest chain, by mean times, first to last.
+        calls_least: calls that a run makes at least, unless one fails.
+        calls_most: calls that a run can make at most, tries of one call counted once.
+        effect_calls_most: how many of those may change something.
+        unknown_tools: names of the tools of which no past call is known; they count 0 s.
+        unknown_counts: ids of the steps with `for_each` over a list that is not there yet.
+        past_calls: how many past calls are known of the tool that has the fewest.
+    """
+
+    expected_s: float
+    p90_s: float
+    critical_path: tuple[str, ...]
+    calls_least: int
+    calls_most: int
+    effect_calls_most: int
+    unknown_tools: tuple[str, ...] = ()
+    unknown_counts: tuple[str, ...] = ()
+    past_calls: int = 0
+
+    @property
+    def is_known(self) -> bool:
+        """Whether there are past calls of every tool of the plan."""
+        return not self.unknown_tools
+
+    def to_json(self) -> dict[str, Json]:
+        """Give the forecast as JSON, its fields by their names."""
+        return {
+            "expected_s": self.expected_s,
+            "p90_s": self.p90_s,
+            "critical_path": [*self.critical_path],
+            "calls_least": self.calls_least,
+            "calls_most": self.calls_most,
+            "effect_calls_most": self.effect_calls_most,
+            "unknown_tools": [*self.unknown_tools],
+            "unknown_counts": [*self.unknown_counts],
+            "past_calls": self.past_calls,
+        }
+
+
+def forecast(
+    plan: ExecutionPlan,
+    durations: Mapping[str, Sequence[float]],
+    *,
+    concurrency: int = 32,
+    draws: int = 200,
+    seed: int = 0,
+) -> Forecast:
+    """Give what a run of `plan` is expected to take.
+
+    The same arguments always give the same forecast. It knows no more than the past calls do: a
+    time that none of them took is never forecast, so that few past calls make `p90_s` too short,
+    most of all for plans with many calls at once.
+
+    Args:
+        plan: what would be run.
+        durations: by name of tool, the seconds that past calls of it took. What is no duration
+            (negative, not finite, longer than thirty years) is left out.
+        concurrency: how many calls the run makes at once.
+        draws: how many runs are played through; fewer are for plans of more than 1,000 calls.
+        seed: where chance begins.
+
+    Raises:
+        ValueError: `concurrency` or `draws` is less than 1.
+    """
+    if concurrency < 1:
+        raise ValueError(f"concurrency is {concurrency}; the least is 1")
+    if draws < 1:
+        raise ValueError(f"draws is {draws}; the least is 1")
+    steps, effects = plan.plan.steps, frozenset(plan.effects)
+    past = {tool: _usable(durations.get(tool, ())) for tool in dict.fromkeys(s.tool for s in steps)}
+    pools = {kind: _pool(*kind, past) for kind in dict.fromkeys(map(_kind, steps))}
+    spans = _spans(_Shape.of(plan, pools), concurrency, draws, seed)
+    return Forecast(
+        expected_s=sum(spans) / len(spans),
+        p90_s=_quantile(spans, _WITHIN),
+        critical_path=_critical_path(plan, pools, concurrency),
+        calls_least=_calls_least(plan),
+        calls_most=sum(map(most_calls, steps)),
+        effect_calls_most=sum(most_calls(step) for step in steps if step.id in effects),
+        unknown_tools=tuple(tool for tool, known in past.items() if not known),
+        unknown_counts=tuple(step.id for step in steps if _count(step) is None),
+        past_calls=min(map(len, past.values()), default=0),
+    )
+
+
+class _Shape(NamedTuple):
+    """A plan as it is played: what it needs to know of each step, by the step's place.
+
+    Places are those in which an engine starts steps when not all can start: the longest way of
+    steps behind it first, then the order of the plan. While all can start, order says nothing.
+    All calls stand in one row, in this order; `ends` gives where those of each step end.
+    """
+
+    counts: tuple[int, ...]
+    ends: tuple[int, ...]
+    fans: tuple[bool, ...]
+    waiting: tuple[int, ...]
+    behind: tuple[tuple[int, ...], ...]
+    pools: tuple[Sequence[float], ...]
+
+    @classmethod
+    def of(cls, plan: ExecutionPlan, pools: _Pools) -> _Shape:
+        """Give the shape of `plan`."""
+        ranks = _ranks(plan)
+        # sorting is stable: steps of one rank stay in the order of the plan
+        steps = sorted(plan.plan.steps, key=lambda step: -ranks[step.id])
+        places = {step.id: place for place, step in enumerate(steps)}
+        behind: list[list[int]] = [[] for _ in steps]
+        for place, step in enumerate(steps):
+            for each in plan.needs[step.id]:
+                behind[places[each]].append(place)
+        counts = tuple(map(_calls, steps))
+        return cls(
+            counts=counts,
+            ends=tuple(accumulate(counts)),
+            fans=tuple(step.for_each is not None for step in steps),
+            waiting=tuple(len(plan.needs[step.id]) for step in steps),
+            behind=tuple(map(tuple, behind)),
+            pools=tuple(pools[_kind(step)] for step in steps),
+        )
+
+
+def _spans(shape: _Shape, concurrency: int, draws: int, seed: int) -> list[float]:
+    """Play runs, and give how long each took."""
+    calls = sum(shape.counts)
+    if all(min(pool) == max(pool) for pool in shape.pools):  # one run is as all the others
+        played = 1
+    else:
+        played = max(1, min(draws, _CALLS_PLAYED // max(calls, 1)))
+    pools = [pool for pool, n in zip(shape.pools, shape.counts, strict=True) for _ in range(n)]
+    sizes = [len(pool) for pool in pools]
+    layout = struct.Struct(f"<{calls}I")
+    spans: list[float] = []
+    for draw in range(played):
+        digits = shake_256(f"{seed} {draw}".encode()).digest(layout.size)
+        chances: tuple[int, ...] = layout.unpack(digits)
+        seconds = [
+            pool[chance * size >> _CHANCE_BITS]
+            for pool, size, chance in zip(pools, sizes, chances, strict=True)
+        ]
+        spans.append(_span(shape, seconds, concurrency))
+    return spans
+
+
+def _span(shape: _Shape, seconds: Sequence[float], concurrency: int) -> float:
+    """Play one run whose calls take `seconds`, and give when its last one ends.
+
+    The calls stand in the order of places, those of one step in the order of its items.
+    """
+    fans, behind, ends = shape.fans, shape.behind, shape.ends
+    waiting, left = list(shape.waiting), list(shape.counts)
+    nexts = [0, *ends]
+    # entries are a turn and a place, as an engine has them: a step with `for_each` first comes to
+    # have its items counted, and then comes back with a turn more for each of them
+    ready = [place for place, count in enumerate(waiting) if not count]
+    running: list[tuple[float, int]] = []
+    now = 0.0
+    free = concurrency
+    while True:
+        while free and ready:
+            key = heappop(ready)
+            place = key & _PLACE
+            if key == place and fans[place]:
+                if left[place]:
+                    heappush(ready, key + _NEXT_TURN)
+                else:
+                    _let_go(behind[place], waiting, ready)
+                continue
+            call = nexts[place]
+            nexts[place] = call + 1
+            heappush(running, (now + seconds[call], place))
+            free -= 1
+            if call + 1 < ends[place]:
+                heappush(ready, key + _NEXT_TURN)
+        if not running:
+            return now
+        now, place = heappop(running)
+        free += 1
+        left[place] -= 1
+        if not left[place]:
+            _let_go(behind[place], waiting, ready)
+
+
+def _let_go(dependents: Sequence[int], waiting: list[int], ready: list[int]) -> None:
+    """Count off a step that is over from what its dependents wait for."""
+    for each in dependents:
+        waiting[each] -= 1
+        if not waiting[each]:
+            heappush(ready, each)
+
+
+def _quantile(spans: list[float], share: float) -> float:
+    """Give the time within which `share` of further runs end.
+
+    A further run is as likely to fall into any of the gaps between those that were played, so that
+    there is one place more than there are runs.
+    """
+    rank = math.ceil(share * (len(spans) + 1))
+    return sorted(spans)[min(rank, len(spans)) - 1]
+
+
+def _critical_path(plan: ExecutionPlan, pools: _Pools, concurrency: int) -> tuple[str, ...]:
+    """Give the chain that takes longest by mean times; where none takes any, the most steps."""
+    means = {kind: sum(pool) / len(pool) for kind, pool in pools.items()}
+    steps = {step.id: step for step in plan.plan.steps}
+    ways: dict[str, tuple[float, int]] = {}
+    before: dict[str, str | None] = {}
+    for name in plan.order:
+        step = steps[name]
+        before[name] = last = max(plan.needs[name], key=ways.__getitem__, default=None)
+        seconds, length = (0.0, 0) if last is None else ways[last]
+        rounds = math.ceil(_calls(step) / concurrency)
+        ways[name] = (seconds + rounds * means[_kind(step)], length + 1)
+    path: list[str] = []
+    at = max(ways, key=ways.__getitem__, default=None)
+    while at is not None:
+        path.append(at)
+        at = before[at]
+    return tuple(reversed(path))
+
+
+def _ranks(plan: ExecutionPlan) -> dict[str, int]:
+    """Give for each step how many steps are on the longest way that begins with it."""
+    ranks = dict.fromkeys(plan.order, 1)
+    for name in reversed(plan.order):
+        for each in plan.needs[name]:
+            ranks[each] = max(ranks[each], ranks[name] + 1)
+    return ranks
+
+
+def _calls_least(plan: ExecutionPlan) -> int:
+    """Count the calls of the steps that nothing can skip, items that are not known as none."""
+    steps = {step.id: step for step in plan.plan.steps}
+    skippable: set[str] = set()
+    least = 0
+    for name in plan.order:
+        step = steps[name]
+        if step.when is not None or any(ref.step in skippable for _, ref in step_refs(step)):
+            skippable.add(name)
+        else:
+            least += _count(step) or 0
+    return least
+
+
+def _count(step: Step) -> int | None:
+    """Give how many calls `step` makes, or None where that depends on a list to come."""
+    match step.for_each:
+        case None:
+            return 1
+        case Literal(list(items)):
+            return len(items)
+        case _:
+            return None
+
+
+def _calls(step: Step) -> int:
+    count = _count(step)
+    return 1 if count is None else count
+
+
+def _kind(step: Step) -> _Kind:
+    return step.tool, step.timeout_s
+
+
+def _usable(seconds: Sequence[float]) -> Sequence[float]:
+    return [each for each in seconds if 0 <= each <= _LONGEST_S]
+
+
+def _pool(
+    tool: str, timeout_s: float | None, past: Mapping[str, Sequence[float]]
+) -> Sequence[float]:
+    """Give the times that a call of `tool` may take; a timeout cuts them short."""
+    seconds = past[tool] or _NOTHING_KNOWN
+    return seconds if timeout_s is None else [min(each, timeout_s) for each in seconds]
