@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from toolplan.compiler import Compiled, check, compile_plan, compile_stream, parse, to_text
     from toolplan.diagnostics import CannotExpress, Diagnostic, Severity
     from toolplan.engines import CannotRun, Decided, StreamRefused, run, run_stream
+    from toolplan.engines.dry import dry_run
     from toolplan.events import Event, Run
     from toolplan.execution_plan import ExecutionPlan
     from toolplan.journal import Journal, JournalError
@@ -72,6 +73,7 @@ _HOMES: Final = {
     "compile_plan": "toolplan.compiler",
     "compile_stream": "toolplan.compiler",
     "current_call": "toolplan.tools",
+    "dry_run": "toolplan.engines.dry",
     "parse": "toolplan.compiler",
     "resume": "toolplan.session",
     "run": "toolplan.engines",
@@ -115,6 +117,7 @@ __all__ = [
     "compile_plan",
     "compile_stream",
     "current_call",
+    "dry_run",
     "parse",
     "resume",
     "run",

@@ -248,3 +248,39 @@ def test_a_damaged_journal_is_exit_3(folder: Path, home: Path, call: Call) -> No
     assert said.code == 3
     assert "error[journal-damaged]" in said.err
     assert ledger(folder) == []
+
+
+def test_a_dry_run_calls_nothing_and_says_what_would_go_wrong(folder: Path, call: Call) -> None:
+    said = call(*words(folder, "--dry"))
+    assert said.code == 0
+    assert "Not driven" in said.out  # people does not say what it gives
+    assert "send, write, at most 5 calls" in said.out
+    assert ledger(folder) == []
+    assert call("runs", "--json").json == []
+
+    assert call(*words(folder, "--yes")).code == 0  # its results stand in for what is not declared
+    assert "no fault; no tool was called" in call(*words(folder, "--dry")).out
+    plan = json.loads((folder / "plan.json").read_text())
+    plan["steps"][1]["for_each"] = "${p.rows}"
+    (folder / "plan.json").write_text(json.dumps(plan))
+    wrong = call(*words(folder, "--dry", "--json"))
+    assert wrong.code == 1
+    (fault,) = wrong.json["faults"]
+    assert (fault["step"], fault["pointer"]) == ("s", "/for_each")
+    assert ledger(folder) == ["ann", "bob"]
+
+
+def test_what_a_run_will_take_is_told_when_its_tools_are_known(folder: Path, call: Call) -> None:
+    assert "Expected" not in call(*words(folder, "--yes")).err
+    again = call(*words(folder, "--yes"))
+    assert "Expected: about" in again.err
+    assert "were expected" in again.err
+    shown = call("show", call("runs", "--json").json[0]["run"])
+    assert "were expected" in shown.out
+
+
+def test_a_plan_says_how_long_it_will_take_when_its_tools_have_been_called(call: Call) -> None:
+    question = ("Get contaminated shipments from last week", "--today", "2025-10-12")
+    assert "estimated_duration_ms" not in call("plan", *question, "--json").json["metadata"]
+    assert call("ask", *question).code == 0
+    assert call("plan", *question, "--json").json["metadata"]["estimated_duration_ms"] >= 0

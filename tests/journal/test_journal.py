@@ -283,6 +283,22 @@ def test_a_run_with_for_each_reads_back_with_its_output(tmp_path: Path) -> None:
     journal.close()
 
 
+def test_recordings_are_the_latest_different_results_of_tools(tmp_path: Path) -> None:
+    tools = scripted_tools()
+    journal = Journal(tmp_path / "j.sqlite")
+    for value in (1, 1, 2, 3, 4):
+        steps = (
+            Step("a", "echo", {"value": Literal(value)}),
+            Step("b", "echo", {"value": Ref("item")}, for_each=Literal([value * 10])),
+            Step("c", "fail", on_error="continue"),
+            Step("d", "echo", {"value": Literal("x" * 100_000)}),
+        )
+        asyncio.run(run(execution_plan(Plan(steps)), tools.toolbox, journal=journal))
+    found = journal.recordings(["echo", "fail", "rows"], most=3)
+    assert found == {"echo": [{"value": 4}, {"value": 40}, {"value": 3}], "fail": []}
+    journal.close()
+
+
 def office() -> ScriptedTools:
     tools = ScriptedTools()
     tools.add("read", Gives({"n": 1}))

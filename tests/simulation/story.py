@@ -15,7 +15,7 @@ from tests.simulation.loop import Death, Pause, VirtualLoop
 from tests.simulation.plans import random_plan
 from tests.simulation.store import Faults, SimulatedJournal
 from tests.simulation.world import KINDS, Breach, World, compute
-from toolplan.approval import Approval, approve
+from toolplan.approval import Approval, ApprovalRequired, ApprovalUsed, approve
 from toolplan.engines import CannotRun, Decided, resume, run
 from toolplan.engines._calls import Options
 from toolplan.events import (
@@ -147,7 +147,7 @@ class Story:
             self._audit_effect(journal, call)
 
         self._world.on_effect = audit
-        task = loop.create_task(self._process(before, journal, offset))
+        task = loop.create_task(self._process(before, journal, offset, calm=calm))
         if not calm:
             self._disturb(loop, task)
         died = False
@@ -162,8 +162,8 @@ class Story:
             token = journal.token_of("r")
             is_its_own = token is not None and token[0] == f"p{self._world.life}"
             self._sleeping = _Sleeping(loop, task, journal, token if is_its_own else None)
-        except (asyncio.CancelledError, JournalError):
-            pass  # a run that was cancelled, or a disk that failed
+        except (asyncio.CancelledError, JournalError, ApprovalRequired, ApprovalUsed):
+            pass  # a run that was cancelled or not approved, or a disk that failed
         self._last_sync = journal.last_sync
         self._loop_time = loop.time()
         # somebody comes back when the lease is over, whatever the clock said meanwhile
@@ -203,7 +203,15 @@ class Story:
         before = self._seen_events()
         try:
             loop.run_until_complete(task)
-        except (JournalError, CannotRun, asyncio.CancelledError, Death, Pause):
+        except (
+            JournalError,
+            CannotRun,
+            ApprovalRequired,
+            ApprovalUsed,
+            asyncio.CancelledError,
+            Death,
+            Pause,
+        ):
             pass  # what it was about to do has been done meanwhile
         finally:
             self._world.zombie = False
@@ -224,12 +232,14 @@ class Story:
             again.end_lease("r")
             again.close()
 
-    async def _process(self, before: _Seen | None, journal: SimulatedJournal, offset: float) -> Run:
+    async def _process(
+        self, before: _Seen | None, journal: SimulatedJournal, offset: float, *, calm: bool
+    ) -> Run:
         loop = asyncio.get_running_loop()
 
-        async def leave(plan: ExecutionPlan) -> Approval:
+        async def leave(plan: ExecutionPlan) -> Approval | None:
             await asyncio.sleep(self._chance.random() * 0.01)
-            return approve(plan)
+            return approve(plan) if calm else self._leave(plan)
 
         def clock() -> float:
             return loop.time() + offset
@@ -264,6 +274,20 @@ class Story:
             clock=clock,
             **options,
         )
+
+    def _leave(self, plan: ExecutionPlan) -> Approval | None:
+        """Give leave, mostly; or none, or one for another plan, or one that was used."""
+        approval = approve(plan)
+        match self._chance.randrange(12):
+            case 0:
+                return None
+            case 1:
+                return Approval("0" * 64, approval.slots, approval.id)
+            case 2:
+                approval.use_for("another run")
+            case _:
+                pass
+        return approval
 
     def _watch(self, event: Event) -> None:
         if isinstance(event, StepFailed):
@@ -302,6 +326,9 @@ class Story:
             if before is not None or made:
                 raise Breach("A run that was accepted, or made a call, is not in the journal.")
             return None
+        approved = any(isinstance(event, RunApproved) for event in seen.events)
+        if not approved and (unseen := [e for e in made if e.tool not in ("read", "rows")]):
+            raise Breach(f"{unseen[0].call} has effects, and nobody approved it.")
         calls: Counter[Slot] = Counter()
         for each in self._world.made:
             slot = (each.call.step, each.call.item)

@@ -10,6 +10,7 @@ import pytest
 
 from tests.simulation.__main__ import fast_folder, simulate
 from tests.simulation.world import Breach
+from toolplan.approval import Approval, approve
 from toolplan.engines import _open_calls, _runs
 from toolplan.engines._kept import Kept
 from toolplan.engines._ready import Ready
@@ -107,3 +108,14 @@ def test_an_engine_that_gives_no_reasons_is_found_out(
 
     monkeypatch.setattr(_open_calls, "tool_failure", silent)
     assert "failed without a code" in breaches(folder)
+
+
+def test_an_engine_that_does_not_ask_is_found_out(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def itself(approver: object, runnable: _runs.Runnable, *others: object) -> Approval:
+        del approver, others
+        return approve(runnable.plan)
+
+    monkeypatch.setattr(_runs, "ask", itself)
+    assert "approv" in breaches(folder)

@@ -15,7 +15,7 @@ from toolplan.answer import answer
 from toolplan.approval import ApprovalRequired
 from toolplan.cli._display import Display
 from toolplan.cli._forecast import foreseen, tell_comparison, tell_forecast
-from toolplan.cli._home import open_journal, storage
+from toolplan.cli._home import existing_journal, open_journal, storage
 from toolplan.cli._leave import Leave
 from toolplan.cli._options import (
     ApproveOption,
@@ -31,18 +31,26 @@ from toolplan.cli._options import (
 )
 from toolplan.cli._outcome import interrupted, print_run
 from toolplan.cli._plan_file import print_diagnostics, read_plan
-from toolplan.cli._terminal import CommandError, Exit, err, note
+from toolplan.cli._terminal import CommandError, Exit, err, note, out, print_json
 from toolplan.cli._toolbox import Toolset, open_tools
 from toolplan.compiler import compile_plan, output_schemas
 from toolplan.engines import CannotRun, run
+from toolplan.engines.dry import dry_run
 from toolplan.events import Run
 from toolplan.execution_plan import ExecutionPlan
 from toolplan.forecast import Forecast
 from toolplan.journal import Journal
+from toolplan.path import Json
+from toolplan.render.dry_report import dry_view
+from toolplan.render.plan_tree import effect_marks, plan_tree
 from toolplan.session import approver
 
 NeededTools = Annotated[
     str, Parameter(name="--tools", help="A JSON file of tool objects, or MODULE:ATTRIBUTE.")
+]
+
+DryFlag = Annotated[
+    bool, Parameter(name="--dry", negative="", help="Call no tool; say what would go wrong.")
 ]
 
 
@@ -54,6 +62,7 @@ def run_command(
     yes: YesFlag = False,
     approve: ApproveOption = None,
     effects: EffectsOption = (),
+    dry: DryFlag = False,
     today: TodayOption = None,
     rows: RowsOption = None,
     as_json: JsonFlag = False,
@@ -61,7 +70,9 @@ def run_command(
     """Check a plan and run exactly that plan.
 
     A plan that changes something runs only when a person says so: on
-    the terminal, or by --yes or --approve DIGEST.
+    the terminal, or by --yes or --approve DIGEST. With --dry no tool
+    is called: the plan is driven with made-up values, every condition
+    both ways.
     """
     plan_file = read_plan(file, known_dialect(dialect))
     opened = open_tools(tools, day(today), rows, effects)
@@ -76,6 +87,8 @@ def run_command(
             Exit.FAILED,
             compiled.diagnostics,
         )
+    if dry:
+        return _dry(compiled.plan, opened, as_json=as_json)
     with closing(open_journal()) as journal, storage(), Display(silent=as_json) as display:
         expected = foreseen(compiled.plan, journal)
         plan = _noted(compiled.plan, opened, expected)
@@ -87,6 +100,26 @@ def run_command(
     schemas = output_schemas(plan.plan, opened.tools)
     said = answer(plan, ended, schemas=schemas, facts=opened.facts)
     return print_run(ended, said, as_json=as_json)
+
+
+def _dry(plan: ExecutionPlan, opened: Toolset, *, as_json: bool) -> int:
+    recordings: dict[str, list[Json]] = {}
+    journal = existing_journal()
+    if journal is not None:
+        with closing(journal), storage():
+            recordings = journal.recordings({step.tool for step in plan.plan.steps})
+    schemas = output_schemas(plan.plan, opened.tools)
+    try:
+        found = asyncio.run(dry_run(plan, opened.tools, recordings=recordings, schemas=schemas))
+    except CannotRun as error:
+        raise CommandError("cannot-run", str(error), "Give the tools of the plan.") from None
+    if as_json:
+        print_json(found.to_json())
+    else:
+        out().print(plan_tree(plan.plan, marks=effect_marks(plan)))
+        out().print()
+        out().print(dry_view(found))
+    return (Exit.FINE if found.succeeded else Exit.FAILED).value
 
 
 def _run(plan: ExecutionPlan, opened: Toolset, leave: Leave, journal: Journal) -> Run:

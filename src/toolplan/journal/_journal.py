@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import socket
 import sqlite3
 import threading
 import time
@@ -14,10 +12,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NamedTuple, cast
 
-from toolplan.events import Event, Run, RunApproved, RunState, fold
+from toolplan.events import (
+    Event,
+    ItemEnded,
+    Run,
+    RunApproved,
+    RunState,
+    StepSucceeded,
+    fold,
+)
 from toolplan.journal._blobs import BadBlob, Blobs
 from toolplan.journal._database import connect, transaction
 from toolplan.journal._errors import JournalError, LeaseLost, journal_error
+from toolplan.journal._processes import is_gone, this_process
 from toolplan.journal._records import BadRecord, from_record, to_record
 from toolplan.journal._recovery import made_whole
 from toolplan.journal._worker import Worker, WriterThread
@@ -31,6 +38,9 @@ BLOB_SIZE: Final = 64_000
 
 KEPT_DURATIONS: Final = 200
 """How many of its latest calls are kept for each tool."""
+
+_RUNS_LOOKED_AT: Final = 20
+"""In so many of the latest runs results of tools are looked for."""
 
 _BLOB: Final = '["blob",'
 _OPEN: Final = frozenset((RunState.RUNNING, RunState.WAITING, RunState.IN_DOUBT))
@@ -173,7 +183,7 @@ class Journal:
             owner, token, until, at = cast("tuple[str, int, float, int]", row)
             now = self._clock()
             mine = owner == self._owner and run not in self._held
-            if owner and until > now and not mine and not _is_gone(owner):
+            if owner and until > now and not mine and not is_gone(owner):
                 raise JournalError(
                     "journal-taken",
                     f"Run {run!r} is being worked on by process {owner}.",
@@ -247,7 +257,7 @@ class Journal:
                 digest,
                 str(question),
                 str(used),
-                RunState(status) in _OPEN and (not owner or until < now or _is_gone(owner)),
+                RunState(status) in _OPEN and (not owner or until < now or is_gone(owner)),
             )
             for run, created, status, digest, question, used, owner, until in cast(
                 "list[tuple[str, float, str, str, object, object, str, float]]", rows
@@ -315,6 +325,40 @@ class Journal:
             ]
             for tool in tools
         }
+
+    def recordings(self, tools: Iterable[str], most: int = 3) -> dict[str, list[Json]]:
+        """Give at most `most` different results of each of `tools`, the latest first.
+
+        They are from the latest runs; large ones, which are kept as blobs, are left out. A tool
+        without any is not among them.
+
+        Raises:
+            JournalError: the journal cannot be read.
+        """
+        wanted = set(tools)
+        found: dict[str, list[Json]] = {}
+        for (run,) in self._read(
+            "SELECT run FROM runs ORDER BY created_at DESC LIMIT ?", (_RUNS_LOOKED_AT,)
+        ):
+            rows = self._read(
+                "SELECT json_extract(step.value, '$.tool'), "
+                "json_extract(step.value, '$.for_each') IS NOT NULL, event.event "
+                "FROM runs, json_each(runs.record, '$.plan.steps') AS step "
+                "JOIN events AS event ON event.run = runs.run "
+                "AND json_extract(event.event, '$[1]') = json_extract(step.value, '$.id') "
+                "AND json_extract(event.event, '$[0]') IN ('step-succeeded', 'item-ended') "
+                "WHERE runs.run = ? ORDER BY event.seq",
+                (run,),
+            )
+            for tool, is_fan, text in cast("list[tuple[str, int, str]]", rows):
+                event = from_record(text)
+                is_result = isinstance(event, ItemEnded if is_fan else StepSucceeded)
+                kept = found.setdefault(tool, []) if tool in wanted and is_result else None
+                if kept is None or not isinstance(event, ItemEnded | StepSucceeded):
+                    continue
+                if event.failure is None and len(kept) < most and event.output not in kept:
+                    kept.append(event.output)
+        return found
 
     # Inside
 
@@ -431,31 +475,3 @@ def _status(events: Sequence[Event]) -> str:
 
 def _unknown(run: str) -> JournalError:
     return JournalError("unknown-run", f"There is no run {run!r}.", "`toolplan runs` lists them.")
-
-
-def this_process() -> str:
-    """Give a name for this process that others on the same machine can look up."""
-    return f"{_machine()}:{os.getpid()}"
-
-
-def _machine() -> str:
-    # processes in containers may share a host's name and count from 1 each
-    try:
-        space = os.readlink("/proc/self/ns/pid")
-    except OSError:
-        space = ""
-    return f"{socket.gethostname()}{space}"
-
-
-def _is_gone(owner: str) -> bool:
-    """Say whether `owner` is a process of this machine that has certainly ended."""
-    machine, _, number = owner.rpartition(":")
-    if machine != _machine() or os.name == "nt":
-        return False
-    try:
-        os.kill(int(number), 0)
-    except ProcessLookupError:
-        return True
-    except (OSError, ValueError):
-        return False
-    return False

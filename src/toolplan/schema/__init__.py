@@ -6,6 +6,7 @@ gives fits what another takes. `UNKNOWN` is a verdict: where nothing is declared
 """
 
 from toolplan.schema._document import SchemaError
+from toolplan.schema._example import NoExample
 from toolplan.schema._fit import Verdict, assignable
 from toolplan.schema._schema import Absent, JsonType, Schema, Violation
 from toolplan.schema._types import at, describe, elements, required, types_of
@@ -13,6 +14,7 @@ from toolplan.schema._types import at, describe, elements, required, types_of
 __all__ = [
     "Absent",
     "JsonType",
+    "NoExample",
     "Schema",
     "SchemaError",
     "Verdict",

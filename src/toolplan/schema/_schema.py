@@ -12,6 +12,7 @@ from toolplan.path import Json, Path, json_type
 from toolplan.plan import escape_pointer
 from toolplan.schema import _document
 from toolplan.schema._document import Document, Node, SchemaError
+from toolplan.schema._example import make_example
 from toolplan.schema._formats import FORMATS
 
 JsonType: TypeAlias = Literal["null", "boolean", "integer", "number", "string", "array", "object"]
@@ -175,6 +176,21 @@ class Schema:
         if self._validator.is_valid(value):
             return []
         return [each for error in self._validator.iter_errors(value) for each in _read(error)]
+
+    def example(self, seed: int = 0, items: int = 2) -> Json:
+        """Give a made-up value that the schema accepts; the same for the same `seed`.
+
+        It has every declared property that can have a value, lists have about `items` elements,
+        and nothing is null that could be something else. The schema's own `examples` and `default`
+        are used where they are valid.
+
+        Raises:
+            NoExample: none was found: there is none, or none that is easy to find.
+        """
+        return make_example(self.node, self.target, self._part_accepts, seed, items)
+
+    def _part_accepts(self, node: Node, value: Json) -> bool:
+        return (self if node is self.node else self.part(node)).is_valid(value)
 
     @cached_property
     def is_whole(self) -> bool:

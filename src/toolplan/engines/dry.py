@@ -1,0 +1,488 @@
+"""The dry run: a plan driven on the real engine, and no tool is called.
+
+Stand-ins give recorded values where there are any, and values made up from the output schemas
+otherwise. What fails with them, and must fail with real values too, is a fault. What fails with a
+made-up value alone says nothing of the plan, and is told as not driven.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Final, NamedTuple
+
+from toolplan.engines._calls import CannotRun, callees
+from toolplan.engines._made_up import (
+    MadeUp,
+    Place,
+    Recorded,
+    list_behind,
+    places,
+    step_places,
+)
+from toolplan.engines.local import run
+from toolplan.events import Failure, Run, RunState, StepState
+from toolplan.execution_plan import ExecutionPlan
+from toolplan.path import Json, NotThere, select
+from toolplan.plan import Array, Limits, Literal, Ref, Step, When, step_refs
+from toolplan.schema import Absent, Schema, Verdict, assignable, types_of
+from toolplan.tools import Arguments, Call, Effects, Tool, Toolbox, current_call
+
+MOST_DRIVES: Final = 32
+MOST_STEPS_DRIVEN: Final = 100_000
+"""Over all drives; a plan of more steps is driven fewer times, twice at the least."""
+
+_LIMITS: Final = Limits()
+_NOTHING: Final[Mapping[str, Json]] = MappingProxyType({})
+_NO_RECORDINGS: Final[Mapping[str, Sequence[Json]]] = MappingProxyType({})
+
+
+class Fault(NamedTuple):
+    """A step that fails, whatever real values its tools give, or with values that were recorded.
+
+    `step` is empty where it is the plan's output that cannot be had. `code` and `pointer` are those
+    of `toolplan.events.Failure`; `drive` describes the first drive that met it.
+    """
+
+    step: str
+    code: str
+    message: str
+    pointer: str
+    drive: str
+
+
+class Drive(NamedTuple):
+    """One way through the plan, and where each of its steps stood in the end."""
+
+    description: str
+    states: Mapping[str, StepState]
+
+
+class CallBounds(NamedTuple):
+    """The fewest calls in a run in which nothing fails, and the most, with all retries."""
+
+    least: int
+    most: int
+
+
+class EffectBounds(NamedTuple):
+    """A step that may change something, and how often it may be called."""
+
+    step: str
+    tool: str
+    effects: Effects
+    calls: CallBounds
+
+
+class NotDriven(NamedTuple):
+    """A step of which the dry run cannot say whether it works, and why."""
+
+    step: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class DryRun:
+    """What can be known of a run before it.
+
+    Attributes:
+        faults: what is wrong, each once, in the order in which it was met.
+        drives: the ways through the plan that were tried.
+        calls: how often each step is called, by its id.
+        total: how often tools are called.
+        limit: the most calls that a run may make: it stops there, whatever `total` says.
+        effects: the steps that may change something, in the order of the plan.
+        not_driven: the steps about which nothing is said here, in the order of the plan.
+    """
+
+    faults: tuple[Fault, ...]
+    drives: tuple[Drive, ...]
+    calls: Mapping[str, CallBounds]
+    total: CallBounds
+    limit: int
+    effects: tuple[EffectBounds, ...]
+    not_driven: tuple[NotDriven, ...]
+
+    @property
+    def succeeded(self) -> bool:
+        """Whether no fault was found."""
+        return not self.faults
+
+    def to_json(self) -> dict[str, Json]:
+        """Give the wire form."""
+        return {
+            "faults": [dict(fault._asdict()) for fault in self.faults],
+            "drives": [
+                {
+                    "description": drive.description,
+                    "states": {name: state.value for name, state in drive.states.items()},
+                }
+                for drive in self.drives
+            ],
+            "calls": {name: dict(bounds._asdict()) for name, bounds in self.calls.items()},
+            "total": dict(self.total._asdict()),
+            "limit": self.limit,
+            "effects": [
+                {
+                    "step": each.step,
+                    "tool": each.tool,
+                    "effects": each.effects.value,
+                    "calls": dict(each.calls._asdict()),
+                }
+                for each in self.effects
+            ],
+            "not_driven": [dict(each._asdict()) for each in self.not_driven],
+        }
+
+
+async def dry_run(
+    plan: ExecutionPlan,
+    tools: Mapping[str, Tool] | Sequence[Tool],
+    *,
+    limits: Limits = _LIMITS,
+    recordings: Mapping[str, Sequence[Json]] | None = None,
+    schemas: Mapping[str, Json] = _NOTHING,
+) -> DryRun:
+    """Drive `plan` through its conditions both ways, and give what is known of a run before it.
+
+    No function of a tool is called, so tools without any will do, and no approval is needed.
+
+    Args:
+        plan: what the compiler gave.
+        tools: at least the tools that the plan calls.
+        limits: those that the run will have.
+        recordings: by tool name, results that its calls gave; they stand in for its schema.
+        schemas: by step id, what steps give (`toolplan.compiler.output_schemas`): looked at where a
+            tool computes its output schema for each call.
+
+    Raises:
+        CannotRun: a tool of the plan is not there or has an unusable schema, or the plan has more
+            steps than `limits` allow.
+    """
+    known = Toolbox(tools) if isinstance(tools, Sequence) else tools
+    # also says whether all are there, before anything is made up
+    callees(plan.plan.steps, {name: _describing(tool) for name, tool in known.items()}, limits)
+    made_up = MadeUp(plan.plan, known, schemas, recordings or _NO_RECORDINGS)
+    calls = _call_bounds(plan, known, made_up, limits)
+    total = CallBounds(sum(c.least for c in calls.values()), sum(c.most for c in calls.values()))
+    driving = _Driving(plan, known, made_up, limits, total)
+    await driving.drive_all()
+    return DryRun(
+        faults=driving.faults,
+        drives=tuple(driving.drives),
+        calls=calls,
+        total=total,
+        limit=limits.calls,
+        effects=tuple(
+            EffectBounds(step.id, step.tool, known[step.tool].effects, calls[step.id])
+            for step in plan.plan.steps
+            if known[step.tool].has_effects
+        ),
+        not_driven=driving.not_driven(),
+    )
+
+
+class _Way(NamedTuple):
+    """A way through the plan: the steps whose conditions do not hold, and which recordings."""
+
+    description: str
+    closed: frozenset[str]
+    turn: int
+
+
+class _Driving:
+    """The drives of one plan, and what they have shown so far."""
+
+    def __init__(
+        self,
+        plan: ExecutionPlan,
+        tools: Mapping[str, Tool],
+        made_up: MadeUp,
+        limits: Limits,
+        total: CallBounds,
+    ) -> None:
+        self._plan = plan
+        self._tools = tools
+        self._made_up = made_up
+        self._limits = limits
+        self._total = total
+        self._steps = {step.id: step for step in plan.plan.steps}
+        self._undriven = self._unreadable()
+        self.drives: list[Drive] = []
+        self._faults: dict[tuple[str, str, str], Fault] = {}
+
+    @property
+    def faults(self) -> tuple[Fault, ...]:
+        """What is wrong, each fault once."""
+        return tuple(self._faults.values())
+
+    async def drive_all(self) -> None:
+        """Drive all ways."""
+        driven = self._driven()
+        for way in self._ways(driven):
+            await self._drive(driven, way)
+
+    def not_driven(self) -> tuple[NotDriven, ...]:
+        """Give the steps about which nothing is known, with the reasons."""
+        reached = {
+            name
+            for drive in self.drives
+            for name, state in drive.states.items()
+            if state in (StepState.SUCCEEDED, StepState.FAILED)
+        }
+        faulty = {fault.step for fault in self.faults}
+        found = dict(self._undriven)
+        for name in self._plan.order:
+            if name not in reached and name not in found:
+                lost = [n for n in self._plan.needs[name] if n in faulty or n in found]
+                if lost:
+                    found[name] = f"It needs step {lost[0]!r}."
+        return tuple(NotDriven(name, found[name]) for name in self._steps if name in found)
+
+    # What is driven
+
+    def _unreadable(self) -> dict[str, str]:
+        """Give the steps that read what nobody declares, and those behind them."""
+        found: dict[str, str] = {}
+        for name in self._plan.order:
+            step = self._steps[name]
+            lost = next((ref.step for _, ref in step_refs(step) if ref.step in found), None)
+            reason = self._made_up.unreadable(step) if lost is None else f"It needs step {lost!r}."
+            if reason is not None:
+                found[name] = reason
+        return found
+
+    def _driven(self) -> ExecutionPlan:
+        """Give the plan without the steps that cannot be driven, and without effects."""
+        # a stand-in is never late, and never fails so that another try would help
+        steps = tuple(
+            replace(
+                step,
+                after=tuple(name for name in step.after if name not in self._undriven),
+                timeout_s=None,
+                retries=0,
+            )
+            for step in self._plan.plan.steps
+            if step.id not in self._undriven
+        )
+        needs = {
+            step.id: tuple(n for n in self._plan.needs[step.id] if n not in self._undriven)
+            for step in steps
+        }
+        order = tuple(name for name in self._plan.order if name not in self._undriven)
+        plan = replace(self._plan.plan, steps=steps)
+        return replace(self._plan, plan=plan, order=order, needs=needs, effects=())
+
+    def _ways(self, driven: ExecutionPlan) -> list[_Way]:
+        conditional = [step.id for step in driven.plan.steps if step.when is not None]
+        all_hold = "every condition holds" if conditional else "every step runs"
+        found = [_Way(all_hold, frozenset(), 0)]
+        if conditional:
+            found.append(_Way("no condition holds", frozenset(conditional), 0))
+        most = max(2, min(MOST_DRIVES, MOST_STEPS_DRIVEN // max(1, len(driven.plan.steps))))
+        alone = conditional if len(conditional) > 1 else []
+        for name in alone:
+            if len(found) < most:
+                words = f"every condition but that of {name!r} holds"
+                found.append(_Way(words, frozenset((name,)), 0))
+            else:
+                reason = "There are too many conditions to drive each the other way alone."
+                self._undriven.setdefault(name, reason)
+        for turn in range(1, self._made_up.most_recordings):
+            if len(found) < most:
+                found.append(_Way(f"{all_hold}, recordings from {turn + 1}", frozenset(), turn))
+        return found
+
+    async def _drive(self, driven: ExecutionPlan, way: _Way) -> None:
+        steps = tuple(_decided(step, step.id not in way.closed) for step in driven.plan.steps)
+        ended = await run(
+            replace(driven, plan=replace(driven.plan, steps=steps)),
+            self._stand_ins(way.turn),
+            limits=self._limits,
+        )
+        states = {name: step.state for name, step in ended.steps.items()}
+        self.drives.append(Drive(way.description, states))
+        for name, step in ended.steps.items():
+            # a skipped step has a reason too, which is no fault
+            if step.error is not None and step.state is not StepState.SKIPPED:
+                self._note(name, step.error, way)
+        for failure in self._missing_output(ended):
+            self._note("", failure, way)
+
+    def _stand_ins(self, turn: int) -> dict[str, Tool]:
+        def give(position: int, step: str) -> Json:
+            return self._made_up.value(step, turn + position)
+
+        async def call(args: Arguments) -> Json:
+            asked = current_call()
+            return None if asked is None else give(asked.item or 0, asked.step)
+
+        return {
+            name: _stand_in(self._tools[name], call, self._made_up)
+            for name in {step.tool for step in self._steps.values()}
+        }
+
+    # What went wrong
+
+    def _note(self, name: str, failure: Failure, way: _Way) -> None:
+        step = self._steps.get(name)
+        if step is None or self._is_sure(step, failure):
+            fault = Fault(name, failure.code, failure.message, failure.pointer, way.description)
+            self._faults.setdefault((name, failure.code, failure.pointer), fault)
+        else:
+            told = f"With made-up values: {failure.message} Real ones may do."
+            self._undriven.setdefault(name, told)
+
+    def _is_sure(self, step: Step, failure: Failure) -> bool:
+        """Say whether `step` fails with any real values, or failed with recorded ones."""
+        match failure.code:
+            case "reference-missing":
+                there = _at_or_above(step, failure.pointer)
+                return any(self._leads_nowhere(step, each) for each in there)
+            case "not-a-list" | "too-many-items":
+                return self._has_no_such_list(step)
+            case "argument-type" | "argument-value":
+                return self._never_fits(step, failure)
+            case "missing-argument" | "unknown-argument":
+                # names of arguments stand in the plan, unless a reference gives the whole object
+                given = _at_or_above(step, failure.pointer)
+                return all(self._is_recorded(step, each) for each in given)
+            case "too-many-calls":
+                return self._total.least > self._limits.calls
+            case "result-schema" | "result-type" | "result-too-large":
+                return self._made_up.is_recorded(step)
+            case _:
+                return True
+
+    def _leads_nowhere(self, step: Step, place: Place) -> bool:
+        reading = self._made_up.reading(place.ref, step)
+        return isinstance(reading, Absent | Recorded)
+
+    def _is_recorded(self, step: Step, place: Place) -> bool:
+        return isinstance(self._made_up.reading(place.ref, step), Recorded)
+
+    def _has_no_such_list(self, step: Step) -> bool:
+        match step.for_each:
+            case Ref() as ref:
+                reading = self._made_up.reading(list_behind(ref), None)
+                if not isinstance(reading, Schema):
+                    return True
+                most = min(step.max_items, self._limits.items)
+                wanted = Schema.load({"type": "array", "maxItems": most})
+                return assignable(reading, wanted) is Verdict.NO
+            case _:
+                return True
+
+    def _never_fits(self, step: Step, failure: Failure) -> bool:
+        given = _at_or_above(step, failure.pointer)
+        if not given and failure.code == "argument-value":
+            given = _below(step, failure.pointer)
+        return all(self._is_recorded(step, p) for p in given) or any(
+            self._cannot_fit(step, place) for place in given
+        )
+
+    def _cannot_fit(self, step: Step, place: Place) -> bool:
+        taken = self._made_up.takes(step, place)
+        reading = self._made_up.reading(place.ref, step)
+        if taken is None or not isinstance(reading, Schema):
+            return False
+        if place.whole:
+            return assignable(reading, taken) is Verdict.NO
+        return "string" not in types_of(taken)
+
+    def _missing_output(self, ended: Run) -> Iterator[Failure]:
+        """Yield what the plan's output has of steps that succeeded and do not give it."""
+        output = self._plan.plan.output
+        if output is None or ended.status is RunState.SUCCEEDED:
+            return
+        for place in places(output, ("output",)):
+            step = ended.steps.get(place.ref.step)
+            reading = self._made_up.reading(place.ref, None)
+            if step is None or step.state is not StepState.SUCCEEDED or step.error is not None:
+                continue
+            if not isinstance(reading, Absent | Recorded):
+                continue
+            try:
+                select(step.output, place.ref.path)
+            except NotThere as error:
+                yield Failure("reference-missing", f"{error}.", place.pointer)
+
+
+def _describing(tool: Tool) -> Tool:
+    """Give `tool` as one that could be called, to be looked at and not called."""
+
+    async def refuse(args: Arguments) -> Json:
+        raise CannotRun(f"A dry run calls no tool: {tool.name!r}.")
+
+    return replace(tool, call=refuse)
+
+
+def _stand_in(tool: Tool, call: Call, made_up: MadeUp) -> Tool:
+    """Give what is called in place of `tool`: `call`, which changes nothing."""
+    # what was made up has been held against the schema of its step, which is the narrower one
+    output = tool.raw_output if made_up.has_recording(tool.name) else None
+    return replace(
+        tool, call=call, raw_output=output, effects=Effects.READ, compute_output=None, source=""
+    )
+
+
+def _decided(step: Step, holds: bool) -> Step:
+    """Give `step` with its condition decided; its value is still looked up."""
+    return step if step.when is None else replace(step, when=When(step.when.value, holds))
+
+
+def _at_or_above(step: Step, pointer: str) -> list[Place]:
+    """Give the references of `step` that give the value at `pointer`, or what that stands in."""
+    return [p for p in step_places(step) if f"{pointer}/".startswith(f"{p.pointer}/")]
+
+
+def _below(step: Step, pointer: str) -> list[Place]:
+    """Give the references of `step` that give a part of the value at `pointer`."""
+    return [p for p in step_places(step) if p.pointer.startswith(f"{pointer}/")]
+
+
+# Bounds on calls
+
+
+def _call_bounds(
+    plan: ExecutionPlan, tools: Mapping[str, Tool], made_up: MadeUp, limits: Limits
+) -> dict[str, CallBounds]:
+    """Give the bounds of each step, in the order in which the plan is written."""
+    steps = {step.id: step for step in plan.plan.steps}
+    uncertain: set[str] = set()  # a condition may skip it, or one that it refers to
+    found: dict[str, CallBounds] = {}
+    for name in plan.order:
+        step = steps[name]
+        least, most = _items(step, made_up, limits)
+        if step.when is not None or any(ref.step in uncertain for _, ref in step_refs(step)):
+            uncertain.add(name)
+            least = 0
+        tries = 1 + step.retries if tools[step.tool].may_repeat else 1
+        found[name] = CallBounds(least, most * tries)
+    return {name: found[name] for name in steps if name in found}
+
+
+def _items(step: Step, made_up: MadeUp, limits: Limits) -> tuple[int, int]:
+    """Give the fewest and the most items of a step: 1 and 1 where it has no `for_each`."""
+    most = min(step.max_items, limits.items)
+    match step.for_each:
+        case None:
+            return 1, 1
+        case Literal(list(items)) | Array(items):
+            return min(len(items), most), min(len(items), most)
+        case Ref() as ref:
+            least, longest = _lengths(made_up.reading(list_behind(ref), None))
+            most = most if longest is None else min(most, longest)
+            return min(least, most), most
+        case _:
+            return 0, most
+
+
+def _lengths(reading: Schema | Absent | Recorded | None) -> tuple[int, int | None]:
+    """Give the fewest and the most elements that a schema gives to a list."""
+    node = reading.node if isinstance(reading, Schema) else None
+    if not isinstance(node, dict) or node.get("type") != "array":
+        return 0, None
+    least, most = node.get("minItems"), node.get("maxItems")
+    return least if isinstance(least, int) else 0, most if isinstance(most, int) else None

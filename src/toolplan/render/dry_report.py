@@ -1,0 +1,235 @@
+"""What a dry run found, to be read: faults first, then what the plan may do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final, Protocol
+
+from toolplan.render.answer_view import AnswerView
+from toolplan.render.document import Block, Bullets, Document, Heading, Lead, Note, Table
+from toolplan.render.printable import cut, number_text, printable
+from toolplan.tools import Effects
+
+_MOST_LINES: Final = 50
+_MESSAGE_WIDTH: Final = 400
+
+
+class ShownFault(Protocol):
+    """A fault, as `toolplan.engines.dry.Fault` is one."""
+
+    @property
+    def step(self) -> str:
+        """The step's id, empty for the plan's output."""
+        ...
+
+    @property
+    def code(self) -> str:
+        """What kind of fault it is."""
+        ...
+
+    @property
+    def message(self) -> str:
+        """What is wrong."""
+        ...
+
+    @property
+    def pointer(self) -> str:
+        """Where in the step it is."""
+        ...
+
+    @property
+    def drive(self) -> str:
+        """On which way it was met."""
+        ...
+
+
+class ShownBounds(Protocol):
+    """The fewest and the most calls."""
+
+    @property
+    def least(self) -> int:
+        """The fewest."""
+        ...
+
+    @property
+    def most(self) -> int:
+        """The most."""
+        ...
+
+
+class ShownEffect(Protocol):
+    """A step that may change something."""
+
+    @property
+    def step(self) -> str:
+        """The step's id."""
+        ...
+
+    @property
+    def tool(self) -> str:
+        """What it calls."""
+        ...
+
+    @property
+    def effects(self) -> Effects:
+        """What the tool may do."""
+        ...
+
+    @property
+    def calls(self) -> ShownBounds:
+        """How often it is called."""
+        ...
+
+
+class ShownGap(Protocol):
+    """A step of which nothing is known."""
+
+    @property
+    def step(self) -> str:
+        """The step's id."""
+        ...
+
+    @property
+    def reason(self) -> str:
+        """Why nothing is known."""
+        ...
+
+
+class ShownDrive(Protocol):
+    """A way through the plan."""
+
+    @property
+    def description(self) -> str:
+        """Which way it is."""
+        ...
+
+
+class ShownDryRun(Protocol):
+    """What is shown; a `toolplan.engines.dry.DryRun` is one."""
+
+    @property
+    def faults(self) -> Sequence[ShownFault]:
+        """What is wrong."""
+        ...
+
+    @property
+    def drives(self) -> Sequence[ShownDrive]:
+        """The ways that were tried."""
+        ...
+
+    @property
+    def calls(self) -> Mapping[str, ShownBounds]:
+        """How often each step is called."""
+        ...
+
+    @property
+    def total(self) -> ShownBounds:
+        """How often tools are called."""
+        ...
+
+    @property
+    def limit(self) -> int:
+        """The most calls of one run."""
+        ...
+
+    @property
+    def effects(self) -> Sequence[ShownEffect]:
+        """The steps that may change something."""
+        ...
+
+    @property
+    def not_driven(self) -> Sequence[ShownGap]:
+        """The steps of which nothing is known."""
+        ...
+
+
+def dry_view(dry: ShownDryRun) -> AnswerView:
+    """Give what a dry run found, for a rich console."""
+    return AnswerView(dry_document(dry))
+
+
+def dry_document(dry: ShownDryRun) -> Document:
+    """Give what a dry run found as a document; `toolplan.render.document` gives it as text."""
+    return (*_faults(dry), *_calls(dry), *_effects(dry), *_gaps(dry))
+
+
+def _faults(dry: ShownDryRun) -> Iterator[Block]:
+    count = len(dry.faults)
+    if count:
+        yield Lead(f"The dry run found {_many(count, 'fault')}; no tool was called.", bad=True)
+        yield Bullets(_few([_fault_line(fault) for fault in dry.faults]), bad=True)
+    elif not dry.not_driven:
+        yield Lead("The dry run found no fault; no tool was called.")
+    else:
+        count = len(dry.not_driven)
+        gaps = f"{_many(count, 'step')} {'was' if count == 1 else 'were'} not driven"
+        yield Lead(f"The dry run found no fault, {gaps}; no tool was called.")
+
+
+def _fault_line(fault: ShownFault) -> str:
+    where = f"step {printable(fault.step)}" if fault.step else "the output"
+    place = f" at {printable(fault.pointer)}" if fault.pointer else ""
+    message = cut(printable(fault.message), _MESSAGE_WIDTH)
+    return f"{where}{place}: {message} [{printable(fault.code)}; {printable(fault.drive)}]"
+
+
+def _calls(dry: ShownDryRun) -> Iterator[Block]:
+    total = dry.total
+    yield Heading("Calls")
+    rows = [(printable(name), _range(bounds)) for name, bounds in dry.calls.items()]
+    left = len(rows) - _MOST_LINES
+    rows = rows[:_MOST_LINES]
+    yield Table(("step", "calls"), (False, True), (*rows, ("all", _range(total))))
+    if left > 0:
+        yield Note(f"{_many(left, 'step')} more, counted in the last row.")
+    if total.most > dry.limit:
+        limit = number_text(dry.limit, grouped=True)
+        yield Note(f"A run makes {limit} calls at the most, and stops there.")
+    ways = _few([printable(drive.description) for drive in dry.drives])
+    yield Note(f"{_many(len(dry.drives), 'way')} driven: {'; '.join(ways)}.")
+
+
+def _effects(dry: ShownDryRun) -> Iterator[Block]:
+    yield Heading("Effects")
+    if not dry.effects:
+        yield Note("The plan changes nothing.")
+        return
+    yield Bullets(_few([_effect_line(effect) for effect in dry.effects]))
+
+
+def _effect_line(effect: ShownEffect) -> str:
+    # what its source does not say is taken for the worst
+    unsaid = effect.effects is Effects.UNKNOWN
+    kind = "destructive (its source does not say)" if unsaid else effect.effects.value
+    calls = _many(effect.calls.most, "call")
+    most = "" if effect.calls.least == effect.calls.most else "at most "
+    return f"{printable(effect.step)}: {printable(effect.tool)}, {kind}, {most}{calls}"
+
+
+def _gaps(dry: ShownDryRun) -> Iterator[Block]:
+    if dry.not_driven:
+        yield Heading("Not driven")
+        lines = [
+            f"{printable(gap.step)}: {cut(printable(gap.reason), _MESSAGE_WIDTH)}"
+            for gap in dry.not_driven
+        ]
+        yield Bullets(_few(lines))
+
+
+def _few(lines: Sequence[str]) -> tuple[str, ...]:
+    """Give the first lines, and how many more there are."""
+    left = len(lines) - _MOST_LINES
+    return (
+        (*lines[:_MOST_LINES], f"{number_text(left, grouped=True)} more") if left > 0 else (*lines,)
+    )
+
+
+def _range(bounds: ShownBounds) -> str:
+    least = number_text(bounds.least, grouped=True)
+    if bounds.least == bounds.most:
+        return least
+    return f"{least} to {number_text(bounds.most, grouped=True)}"
+
+
+def _many(count: int, what: str) -> str:
+    return f"{number_text(count, grouped=True)} {what}{'' if count == 1 else 's'}"

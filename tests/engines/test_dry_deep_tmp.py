@@ -1,0 +1,523 @@
+"""The dry run: faults found with values that were made up, and no tool called."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.planners.planned import QUESTIONS, demo
+from tests.plans_strategy import execution_plan, plans
+from toolplan.compiler import compile_plan, output_schemas
+from toolplan.engines import CannotRun, run
+from toolplan.engines.dry import MOST_DRIVES, CallBounds, DryRun, Fault, dry_run
+from toolplan.events import StepState
+from toolplan.path import EVERY, Json
+from toolplan.plan import Array, Limits, Literal, Object, Plan, Ref, Step, Template, Value, When
+from toolplan.testing import Raises, ScriptedTools
+from toolplan.tools import Arguments, Call, ComputedOutput, Effects, Tool, Toolbox
+
+ROW: Json = {
+    "type": "object",
+    "properties": {
+        "id": {"type": "string"},
+        "weight": {"type": "number"},
+        "place": {
+            "anyOf": [
+                {"type": "object", "properties": {"city": {"type": "string"}}},
+                {"type": "null"},
+            ]
+        },
+    },
+    "required": ["id"],
+}
+ROWS: Json = {
+    "type": "object",
+    "properties": {"data": {"type": "array", "items": ROW}},
+    "required": ["data"],
+}
+SKIPPED, SUCCEEDED = StepState.SKIPPED, StepState.SUCCEEDED
+
+
+def called() -> BaseException:
+    return AssertionError("A tool was called.")
+
+
+class Tools:
+    """Tools that may not be called, but only described."""
+
+    def __init__(self) -> None:
+        self.scripted = ScriptedTools()
+
+    def add(
+        self,
+        name: str,
+        output: Json = None,
+        effects: Effects = Effects.READ,
+        idempotent: bool = False,
+        /,
+        **inputs: Json,
+    ) -> Tools:
+        schema: Json = {"type": "object", "properties": inputs} if inputs else {"type": "object"}
+        self.scripted.add(
+            name,
+            Raises(called()),
+            input_schema=schema,
+            output_schema=output,
+            effects=effects,
+            idempotent=idempotent,
+        )
+        return self
+
+    def dry(
+        self,
+        *steps: Step,
+        output: Value | None = None,
+        recordings: Mapping[str, Sequence[Json]] | None = None,
+        limits: Limits = Limits(),
+    ) -> DryRun:
+        toolbox = self.scripted.toolbox
+        plan = execution_plan(Plan(steps, output), toolbox)
+        dry = asyncio.run(dry_run(plan, toolbox, recordings=recordings, limits=limits))
+        assert self.scripted.calls == []
+        json.dumps(dry.to_json())
+        return dry
+
+
+def faults(dry: DryRun) -> list[tuple[str, str, str]]:
+    return [(fault.step, fault.code, fault.pointer) for fault in dry.faults]
+
+
+def lost(dry: DryRun) -> list[str]:
+    return [each.step for each in dry.not_driven]
+
+
+def many(count: int) -> Json:
+    """Give the schema of a list of at least `count`."""
+    return {"type": "array", "items": {"type": "integer"}, "minItems": count}
+
+
+def test_a_sound_plan_has_no_fault_and_no_tool_is_called() -> None:
+    tools = Tools().add("rows", ROWS).add("show", {}, name={"type": "string"})
+    dry = tools.dry(
+        Step("a", "rows"),
+        Step("b", "show", {"name": Ref("item", ("place", "city"))}, for_each=Ref("a", ("data",))),
+    )
+    assert dry.succeeded
+    assert dry.not_driven == ()
+    assert [drive.description for drive in dry.drives] == ["every step runs"]
+    assert dry.drives[0].states == {"a": SUCCEEDED, "b": SUCCEEDED}
+
+
+def test_a_wrong_path_behind_what_may_be_null_is_found() -> None:
+    tools = Tools().add("rows", ROWS).add("show", {}, name={"type": "string"})
+    wrong = Ref("a", ("data", 0, "place", "town"))
+    dry = tools.dry(Step("a", "rows"), Step("b", "show", {"name": wrong}), Step("c", "rows"))
+    assert faults(dry) == [("b", "reference-missing", "/args/name")]
+    assert "has no key 'town'" in dry.faults[0].message
+    assert dry.drives[0].states["c"] is SUCCEEDED
+
+
+def test_a_list_that_is_always_too_long_is_found() -> None:
+    tools = (
+        Tools().add("five", many(5)).add("rows", {"type": "object", "properties": {"n": many(9)}})
+    )
+    tools.add("show", {}, n={"type": "integer"})
+    item: dict[str, Value] = {"n": Ref("item")}
+    dry = tools.dry(
+        Step("a", "five"),
+        Step("b", "show", item, for_each=Ref("a"), max_items=3),
+        Step("c", "rows"),
+        Step("d", "show", item, for_each=Ref("c", ("n", EVERY)), max_items=8),
+        Step("e", "show", item, for_each=Ref("a"), max_items=5),
+    )
+    assert faults(dry) == [
+        ("b", "too-many-items", "/for_each"),
+        ("d", "too-many-items", "/for_each"),
+    ]
+    assert dry.calls["e"] == CallBounds(5, 5)
+
+
+def test_a_list_that_may_be_short_enough_is_no_fault() -> None:
+    tools = Tools().add("list", {"type": "array", "items": {}}).add("show")
+    dry = tools.dry(
+        Step("a", "list"),
+        Step("b", "show", for_each=Ref("a"), max_items=1),
+        Step("c", "show", for_each=Ref("a"), max_items=0),
+    )
+    assert dry.succeeded
+    assert dry.not_driven == ()
+
+
+def test_both_sides_of_every_condition_are_driven() -> None:
+    tools = Tools().add("ask", {"type": "object", "properties": {"ok": {"type": "boolean"}}})
+    tools.add("show", {}, text={"type": "integer"})
+    holds, fails = ({"const": True}, {"const": False})
+    ok = Ref("ask", ("ok",))
+    dry = tools.dry(
+        Step("ask", "ask"),
+        Step("yes", "show", {"text": Literal(1)}, when=When(ok, holds)),
+        Step("no", "show", {"text": Ref("ask", ("ok",))}, when=When(ok, fails)),
+        Step("then", "show", {"text": Literal(1)}, after=("yes",)),
+    )
+    assert faults(dry) == [("no", "argument-type", "/args/text")]
+    assert [(d.description, d.states["yes"], d.states["no"]) for d in dry.drives] == [
+        ("every condition holds", SUCCEEDED, StepState.FAILED),
+        ("no condition holds", SKIPPED, SKIPPED),
+        ("every condition but that of 'yes' holds", SKIPPED, StepState.FAILED),
+        ("every condition but that of 'no' holds", SUCCEEDED, SKIPPED),
+    ]
+    assert all(drive.states["then"] is SUCCEEDED for drive in dry.drives)
+    assert dry.faults[0].drive == "every condition holds"
+
+
+def test_the_value_of_a_condition_is_looked_up_though_it_does_not_decide() -> None:
+    tools = Tools().add("rows", ROWS)
+    when = When(Ref("a", ("size",)), {"const": 3})
+    dry = tools.dry(Step("a", "rows"), Step("b", "rows", when=when))
+    assert faults(dry) == [("b", "reference-missing", "/when/value")]
+
+
+def test_many_conditions_are_driven_a_bounded_number_of_times() -> None:
+    tools = Tools().add("rows", ROWS)
+    when = When(Literal(1), {"const": 1})
+    dry = tools.dry(*(Step(f"s{at}", "rows", when=when) for at in range(100)))
+    assert len(dry.drives) == MOST_DRIVES
+    assert dry.succeeded
+    assert len(dry.not_driven) == 100 - (MOST_DRIVES - 2)
+
+
+def test_a_text_that_is_filled_into_a_number_is_a_fault() -> None:
+    tools = Tools().add("rows", ROWS).add("show", {}, count={"type": "integer"})
+    text = Template(("about ", Ref("a", ("data", 0, "weight"))))
+    dry = tools.dry(Step("a", "rows"), Step("b", "show", {"count": text}))
+    assert faults(dry) == [("b", "argument-type", "/args/count")]
+
+
+def test_a_recording_shows_what_no_schema_says() -> None:
+    tools = Tools().add("search").add("show", {}, count={"type": "integer"})
+    steps = (Step("a", "search"), Step("b", "show", {"count": Ref("a", ("hits", "total"))}))
+    good: Json = {"hits": {"total": 3}}
+    assert lost(tools.dry(*steps)) == ["b"]
+    assert tools.dry(*steps, recordings={"search": [good]}).succeeded
+    dry = tools.dry(*steps, recordings={"search": [good, {"hits": {"total": "3"}}, {"hits": {}}]})
+    assert [(f.code, f.drive) for f in dry.faults] == [
+        ("argument-type", "every step runs, recordings from 2"),
+        ("reference-missing", "every step runs, recordings from 3"),
+    ]
+
+
+def test_a_recording_that_its_tool_does_not_declare_is_a_fault() -> None:
+    dry = (
+        Tools()
+        .add("rows", ROWS)
+        .dry(Step("a", "rows"), recordings={"rows": [{"data": [{"weight": 3}]}]})
+    )
+    assert faults(dry) == [("a", "result-schema", "")]
+
+
+def test_a_recorded_list_may_be_too_long() -> None:
+    tools = Tools().add("list", {"type": "array"}).add("show")
+    dry = tools.dry(
+        Step("a", "list"),
+        Step("b", "show", {"x": Ref("item")}, for_each=Ref("a"), max_items=2),
+        recordings={"list": [[1, 2, 3]], "unused": [4]},
+    )
+    assert faults(dry) == [("b", "too-many-items", "/for_each")]
+
+
+def test_what_reads_an_unknown_output_is_not_driven_and_no_fault() -> None:
+    tools = Tools().add("search").add("show", {}, x={"type": "integer"})
+    dry = tools.dry(
+        Step("a", "search"),
+        Step("b", "show", {"x": Ref("a", ("total",))}),
+        Step("c", "show", {"x": Literal(1)}, after=("b",)),
+        Step("d", "show", {"x": Ref("b", ("y",))}),
+        Step("e", "show", {"x": Ref("item", ("n",))}, for_each=Ref("a")),
+    )
+    assert dry.succeeded
+    assert [(each.step, each.reason) for each in dry.not_driven] == [
+        ("b", "No schema says what ${a.total} is, at /args/x."),
+        ("d", "It needs step 'b'."),
+        ("e", "No schema says what ${item.n} is, at /args/x."),
+    ]
+    assert dry.drives[0].states == {"a": SUCCEEDED, "c": SUCCEEDED}
+
+
+def test_an_open_object_promises_nothing() -> None:
+    tools = Tools().add("any", {"type": "object"}).add("show")
+    dry = tools.dry(Step("a", "any"), Step("b", "show", {"x": Ref("a", ("total",))}))
+    assert dry.succeeded
+    assert lost(dry) == ["b"]
+
+
+def test_made_up_values_fit_who_reads_them() -> None:
+    record: dict[str, Json] = {
+        "day": {"type": "string"},
+        "kind": {"type": "string"},
+        "size": {"type": "number"},
+        "tags": {"type": "array", "items": {"type": "string"}},
+        "late": {
+            "anyOf": [
+                {"type": "object", "properties": {"no": {}}},
+                {"type": "object", "properties": {"at": {"type": "string"}}},
+            ]
+        },
+    }
+    tools = Tools().add("get", {"type": "array", "items": {"type": "object", "properties": record}})
+    tools.add(
+        "show",
+        {},
+        day={"type": "string", "format": "date"},
+        kind={"enum": ["wood", "glass"]},
+        size={"type": "integer", "minimum": 100},
+        tags={"type": "array", "items": {"enum": ["x", "y"]}},
+        late={"type": "string"},
+    )
+    args = {name: Ref("a", (3, name)) for name in ("day", "kind", "size", "tags")}
+    dry = tools.dry(
+        Step("a", "get"),
+        Step("b", "show", {**args, "late": Ref("a", (3, "late", "at"))}),
+        Step("c", "show", {"kind": Ref("item", ("kind",))}, for_each=Ref("a", (EVERY,))),
+        Step("d", "show", {"tags": Ref("a", (EVERY, "tags", 0))}),
+        output=Object((("third", Ref("a", (2, "day"))),)),
+    )
+    assert dry.faults == ()
+    assert dry.not_driven == ()
+
+
+def test_readers_that_want_different_things_are_not_blamed() -> None:
+    tools = Tools().add("get", {"type": "object", "properties": {"k": {"type": "string"}}})
+    tools.add("one", {}, x={"enum": ["a"]}).add("other", {}, x={"enum": ["b"]})
+    ref = Ref("g", ("k",))
+    dry = tools.dry(Step("g", "get"), Step("o", "one", {"x": ref}), Step("p", "other", {"x": ref}))
+    assert dry.succeeded
+    assert lost(dry) == ["p"]
+    assert dry.not_driven[0].reason.startswith("With made-up values: ")
+
+
+def test_a_fault_is_told_once_and_what_comes_behind_it_is_not_driven() -> None:
+    tools = Tools().add("rows", ROWS)
+    when = When(Literal(1), {"const": 1})
+    dry = tools.dry(
+        Step("a", "rows"),
+        Step("b", "rows", {"x": Ref("a", ("nothing",))}),
+        Step("c", "rows", {"x": Ref("b", ("data",))}),
+        *(Step(f"s{at}", "rows", when=when) for at in range(3)),
+    )
+    assert faults(dry) == [("b", "reference-missing", "/args/x")]
+    assert [(each.step, each.reason) for each in dry.not_driven] == [("c", "It needs step 'b'.")]
+
+
+def test_a_step_that_may_fail_has_its_fault_told_too() -> None:
+    tools = Tools().add("rows", ROWS)
+    wrong: dict[str, Value] = {"x": Ref("a", ("nothing",))}
+    dry = tools.dry(Step("a", "rows"), Step("b", "rows", wrong, on_error="continue"))
+    assert faults(dry) == [("b", "reference-missing", "/args/x")]
+
+
+def test_an_output_that_cannot_be_had_is_a_fault() -> None:
+    tools = Tools().add("rows", ROWS)
+    output = Array((Ref("a", ("data",)), Ref("a", ("nothing",))))
+    dry = tools.dry(Step("a", "rows"), output=output)
+    assert faults(dry) == [("", "reference-missing", "/output/1")]
+
+
+def test_a_wrong_literal_is_a_fault() -> None:
+    tools = Tools().add("show", {}, n={"type": "integer", "maximum": 5})
+    dry = tools.dry(Step("a", "show", {"n": Literal(6)}), Step("b", "show", {"m": Literal(6)}))
+    assert faults(dry) == [
+        ("a", "argument-value", "/args/n"),
+        ("b", "unknown-argument", "/args"),
+    ]
+
+
+def test_calls_are_bounded_from_below_and_above() -> None:
+    tools = Tools().add("rows", ROWS).add("few", _object("data"))
+    tools.add("write", {}, Effects.WRITE, x={}).add("put", {}, Effects.WRITE, True, x={})
+    x: dict[str, Value] = {"x": Ref("item")}
+    dry = tools.dry(
+        Step("a", "rows", retries=2),
+        Step("b", "few"),
+        Step("c", "write", x, for_each=Literal([1, 2, 3])),
+        Step("d", "write", x, for_each=Ref("a", ("data",)), max_items=50),
+        Step("e", "put", x, for_each=Ref("b", ("data",)), retries=1),
+        Step("f", "rows", when=When(Literal(1), {"const": 1})),
+        Step("g", "write", {"x": Ref("f", ("data",))}),
+        Step("h", "rows", after=("f",)),
+    )
+    assert dry.faults == ()
+    assert dry.calls == {
+        "a": CallBounds(1, 3),
+        "b": CallBounds(1, 1),
+        "c": CallBounds(3, 3),
+        "d": CallBounds(0, 50),
+        "e": CallBounds(2, 8),
+        "f": CallBounds(0, 1),
+        "g": CallBounds(0, 1),
+        "h": CallBounds(1, 1),
+    }
+    assert dry.total == CallBounds(8, 68)
+    assert [(e.step, e.effects, e.calls.most) for e in dry.effects] == [
+        ("c", Effects.WRITE, 3),
+        ("d", Effects.WRITE, 50),
+        ("e", Effects.WRITE, 8),
+        ("g", Effects.WRITE, 1),
+    ]
+
+
+def _object(name: str) -> dict[str, Json]:
+    listed: Json = {"type": "array", "items": {}, "minItems": 2, "maxItems": 4}
+    return {"type": "object", "properties": {name: listed}}
+
+
+def test_more_calls_than_a_run_may_make_are_a_fault() -> None:
+    tools = Tools().add("show")
+    step = Step("a", "show", for_each=Literal([0] * 5))
+    assert faults(tools.dry(step, limits=Limits(calls=4))) == [("a", "too-many-calls", "")]
+    assert tools.dry(step, limits=Limits(calls=5)).succeeded
+
+
+def test_a_tool_that_computes_its_output_is_driven_by_what_it_computes() -> None:
+    def compute(args: Mapping[str, Json], schemas: Mapping[str, Any]) -> ComputedOutput:
+        raise called()
+
+    async def call(args: Arguments) -> Json:
+        raise called()
+
+    tool = Tool("sql", "", {}, {"type": "object"}, Effects.READ, call=call, compute_output=compute)
+    steps = (
+        Step("a", "sql"),
+        Step("b", "sql", {"x": Ref("a", ("n",))}),
+        Step("c", "sql", {"x": Ref("item", ("n",))}, for_each=Ref("many")),
+        Step("many", "sql", for_each=Literal([1, 2])),
+    )
+    plan = execution_plan(Plan(steps), Toolbox([tool]))
+    count: Json = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
+    schemas: dict[str, Json] = {"a": count, "many": {"type": "array", "items": count}}
+    dry = asyncio.run(dry_run(plan, [tool], schemas=schemas))
+    assert dry.succeeded
+    assert dry.not_driven == ()
+    assert lost(asyncio.run(dry_run(plan, [tool]))) == ["b", "c"]
+
+
+def test_tools_that_are_only_described_will_do() -> None:
+    tool = Tool("rows", "", {}, ROWS)
+    dry = asyncio.run(dry_run(execution_plan(Plan((Step("a", "rows"),))), [tool]))
+    assert dry.succeeded
+    assert dry.effects[0].effects is Effects.UNKNOWN
+
+
+def test_a_plan_whose_tools_are_not_there_cannot_be_driven() -> None:
+    with pytest.raises(CannotRun):
+        asyncio.run(dry_run(execution_plan(Plan((Step("a", "rows"),))), []))
+
+
+def test_a_time_limit_has_no_say_in_a_dry_run() -> None:
+    assert Tools().add("rows", ROWS).dry(Step("a", "rows", timeout_s=1e-9)).succeeded
+
+
+@settings(max_examples=60, deadline=None)
+@given(plans(max_steps=6))
+def test_any_plan_is_driven_to_an_end_without_a_call(plan: Plan) -> None:
+    tools = Tools()
+    for name in {step.tool for step in plan.steps}:
+        tools.add(name, ROWS if len(name) % 2 else None)
+    dry = tools.dry(*plan.steps, output=plan.output)
+    assert [*dry.calls] == [step.id for step in plan.steps]
+    assert all(bounds.least <= bounds.most for bounds in dry.calls.values())
+
+
+OUTPUTS: st.SearchStrategy[Json] = st.sampled_from(
+    [
+        None,
+        ROWS,
+        ROW,
+        {"type": ["string", "integer"]},
+        {"type": "array", "items": {"type": "integer"}, "minItems": 2},
+        {"type": "object", "properties": {"data": {"type": "object"}, "id": {"type": "null"}}},
+        {"anyOf": [ROW, {"type": "array", "items": ROW}, {"type": "null"}]},
+    ]
+)
+INPUTS: st.SearchStrategy[dict[str, Json]] = st.sampled_from(
+    [
+        {},
+        {"value": {"type": "string"}},
+        {"value": {"type": ["integer", "array"]}, "id": {"type": "string", "minLength": 7}},
+        {"value": {"enum": ["a", 1, None]}, "id": {}},
+    ]
+)
+
+
+@settings(max_examples=4000, deadline=None)
+@given(plans(max_steps=5), st.data(), st.integers(1, 5))
+def test_a_step_with_a_fault_fails_with_other_values_too(
+    plan: Plan, data: st.DataObject, seed: int
+) -> None:
+    described = Tools()
+    real: list[Tool] = []
+    for name in sorted({step.tool for step in plan.steps}):
+        output, inputs = data.draw(OUTPUTS), data.draw(INPUTS)
+        described.add(name, output, **inputs)
+        tool = described.scripted.toolbox[name]
+        given = None if tool.output is None else tool.output.example(seed, items=seed % 4)
+        real.append(replace(tool, call=giving(given)))
+    dry = described.dry(*plan.steps, output=plan.output)
+    ended = asyncio.run(run(execution_plan(plan, Toolbox(real)), real, backoff_s=0.0))
+    for fault in dry.faults:
+        if fault.step:
+            step = ended.steps[fault.step]
+            # without items there is nothing of which it could be seen
+            unseen = step.state is SKIPPED or step.output == []
+            assert unseen or step.error is not None, fault
+
+
+def giving(value: Json) -> Call:
+    async def call(args: Arguments) -> Json:
+        return value
+
+    return call
+
+
+def questions() -> list[dict[str, Any]]:
+    kept = json.loads((QUESTIONS / "demo.json").read_text(encoding="utf-8"))
+    longest = sorted(kept, key=lambda each: -len(json.dumps(each["steps"])))
+    return [*longest[:20], *kept[::50]]
+
+
+@pytest.mark.parametrize("asked", questions(), ids=lambda asked: str(asked["question"])[:40])
+def test_plans_of_the_demo_have_no_fault(asked: dict[str, Any]) -> None:
+    compiled = compile_plan(json.dumps({"toolplan": 1, "steps": asked["steps"]}), tools=demo())
+    assert compiled.plan is not None
+    schemas = output_schemas(compiled.plan.plan, demo())
+    dry = asyncio.run(dry_run(compiled.plan, demo(), schemas=schemas))
+    assert dry.faults == ()
+    assert dry.not_driven == ()
+    assert {*dry.drives[0].states.values()} == {SUCCEEDED}
+
+
+def test_the_wire_form_says_all() -> None:
+    dry = (
+        Tools()
+        .add("put", ROWS, Effects.WRITE)
+        .dry(Step("a", "put"), Step("b", "put", {"x": Ref("a", ("no",))}))
+    )
+    assert dry.to_json() == {
+        "faults": [dry.faults[0]._asdict()],
+        "drives": [{"description": "every step runs", "states": {"a": "succeeded", "b": "failed"}}],
+        "calls": {"a": {"least": 1, "most": 1}, "b": {"least": 1, "most": 1}},
+        "total": {"least": 2, "most": 2},
+        "limit": 10_000,
+        "effects": [
+            {"step": name, "tool": "put", "effects": "write", "calls": {"least": 1, "most": 1}}
+            for name in ("a", "b")
+        ],
+        "not_driven": [],
+    }
+    assert isinstance(dry.faults[0], Fault)

@@ -1,0 +1,99 @@
+"""What a dry run found, as it is read."""
+
+import io
+from dataclasses import replace
+
+from rich.console import Console
+
+from toolplan.engines.dry import (
+    CallBounds,
+    Drive,
+    DryRun,
+    EffectBounds,
+    Fault,
+    NotDriven,
+)
+from toolplan.events import StepState
+from toolplan.render.document import document_text
+from toolplan.render.dry_report import dry_document, dry_view
+from toolplan.tools import Effects
+
+DRY = DryRun(
+    faults=(
+        Fault("b", "reference-missing", "It has no key 'to\x1b[2Jwn'.", "/args/x", "all hold"),
+        Fault("", "reference-missing", "There is none.", "/output/1", "none holds"),
+    ),
+    drives=(
+        Drive("all hold", {"a": StepState.SUCCEEDED, "b": StepState.FAILED}),
+        Drive("none holds", {"a": StepState.SUCCEEDED, "b": StepState.SKIPPED}),
+    ),
+    calls={"a": CallBounds(1, 1), "b": CallBounds(0, 12_000)},
+    total=CallBounds(1, 12_001),
+    limit=10_000,
+    effects=(
+        EffectBounds("a", "send", Effects.WRITE, CallBounds(1, 1)),
+        EffectBounds("b", "drop", Effects.UNKNOWN, CallBounds(0, 12_000)),
+    ),
+    not_driven=(NotDriven("c", "It needs step 'b'."),),
+)
+CLEAN = replace(
+    DRY, faults=(), effects=(), not_driven=(), calls={"a": CallBounds(1, 1)}, total=CallBounds(1, 1)
+)
+
+
+def test_faults_come_first_then_calls_effects_and_what_was_left_out() -> None:
+    assert document_text(dry_document(DRY)).splitlines() == [
+        "The dry run found 2 faults; no tool was called.",
+        r"• step b at /args/x: It has no key 'to\x1b[2Jwn'. [reference-missing; all hold]",
+        "• the output at /output/1: There is none. [reference-missing; none holds]",
+        "",
+        "Calls",
+        "step        calls",
+        "────  ───────────",
+        "a               1",
+        "b     0 to 12,000",
+        "all   1 to 12,001",
+        "A run makes 10,000 calls at the most, and stops there.",
+        "2 ways driven: all hold; none holds.",
+        "",
+        "Effects",
+        "• a: send, write, 1 call",
+        "• b: drop, destructive (its source does not say), at most 12,000 calls",
+        "",
+        "Not driven",
+        "• c: It needs step 'b'.",
+    ]
+
+
+def test_a_plan_without_fault_is_told_in_a_few_lines() -> None:
+    lines = document_text(dry_document(CLEAN)).splitlines()
+    assert lines[0] == "The dry run found no fault; no tool was called."
+    assert lines[-1] == "The plan changes nothing."
+    gap = replace(CLEAN, not_driven=DRY.not_driven)
+    first = document_text(dry_document(gap)).splitlines()[0]
+    assert first == "The dry run found no fault, 1 step was not driven; no tool was called."
+
+
+def test_a_console_shows_it_and_is_not_steered_by_it() -> None:
+    stream = io.TextIOWrapper(io.BytesIO(), encoding="ascii", newline="\n")
+    Console(file=stream, width=60, color_system=None).print(dry_view(DRY))
+    stream.flush()
+    stream.seek(0)
+    text = stream.read()
+    assert "\x1b" not in text
+    assert text.startswith("The dry run found 2 faults; no tool was called.\n* step b at /args/x")
+    assert "0 to 12,000" in text
+
+
+def test_a_plan_of_thousands_of_steps_is_told_in_a_page() -> None:
+    names = [f"s{at}" for at in range(5_000)]
+    large = replace(
+        DRY,
+        faults=tuple(Fault(name, "code", "x" * 9_000, "", "all") for name in names),
+        calls=dict.fromkeys(names, CallBounds(1, 1)),
+        not_driven=tuple(NotDriven(name, "It needs step 'a'.") for name in names),
+    )
+    lines = document_text(dry_document(large)).splitlines()
+    assert len(lines) < 200
+    assert "• 4950 more" in lines
+    assert "4950 steps more, counted in the last row." in lines
