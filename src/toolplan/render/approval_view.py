@@ -13,7 +13,7 @@ from toolplan.approval import EffectStep
 from toolplan.path import Json
 from toolplan.plan import Literal
 from toolplan.plan_json import dump_value
-from toolplan.render.printable import fit_encoding, number_text, printable, value_text
+from toolplan.render.printable import count_text, fit_encoding, printable, value_text
 from toolplan.tools import Effects
 
 _VALUE_WIDTH: Final = 2_000
@@ -73,16 +73,13 @@ def approval_json(steps: Sequence[EffectStep], digest: str) -> dict[str, Json]:
 def _calls_of_all(steps: Sequence[EffectStep]) -> str:
     calls = sum(step.calls for step in steps)
     exact = all(step.exact and not step.conditional for step in steps)
-    return f"{_many(len(steps), 'step')}, {'' if exact else 'at most '}{_many(calls, 'call')}"
+    most = "" if exact else "at most "
+    return f"{count_text(len(steps), 'step')}, {most}{count_text(calls, 'call')}"
 
 
 def _conditions(step: EffectStep) -> Iterator[str]:
     if step.for_each is not None:
-        most = "" if step.exact else "at most "
-        yield f"{most}{_many(step.calls, 'call')}: one for each of {value_text(step.for_each, 200)}"
+        calls = ("" if step.exact else "at most ") + count_text(step.calls, "call")
+        yield f"{calls}: one for each of {value_text(step.for_each, _VALUE_WIDTH)}"
     if step.conditional:
         yield "only where its condition holds"
-
-
-def _many(count: int, what: str) -> str:
-    return f"{number_text(count, grouped=True)} {what}{'' if count == 1 else 's'}"

@@ -7,7 +7,7 @@ from typing import Final, Protocol
 
 from toolplan.render.answer_view import AnswerView
 from toolplan.render.document import Block, Bullets, Document, Heading, Lead, Note, Table
-from toolplan.render.printable import cut, number_text, printable
+from toolplan.render.printable import count_text, cut, number_text, printable
 from toolplan.tools import Effects
 
 _MOST_LINES: Final = 50
@@ -156,13 +156,13 @@ def dry_document(dry: ShownDryRun) -> Document:
 def _faults(dry: ShownDryRun) -> Iterator[Block]:
     count = len(dry.faults)
     if count:
-        yield Lead(f"The dry run found {_many(count, 'fault')}; no tool was called.", bad=True)
+        yield Lead(f"The dry run found {count_text(count, 'fault')}; no tool was called.", bad=True)
         yield Bullets(_few([_fault_line(fault) for fault in dry.faults]), bad=True)
     elif not dry.not_driven:
         yield Lead("The dry run found no fault; no tool was called.")
     else:
         count = len(dry.not_driven)
-        gaps = f"{_many(count, 'step')} {'was' if count == 1 else 'were'} not driven"
+        gaps = f"{count_text(count, 'step')} {'was' if count == 1 else 'were'} not driven"
         yield Lead(f"The dry run found no fault, {gaps}; no tool was called.")
 
 
@@ -181,12 +181,12 @@ def _calls(dry: ShownDryRun) -> Iterator[Block]:
     rows = rows[:_MOST_LINES]
     yield Table(("step", "calls"), (False, True), (*rows, ("all", _range(total))))
     if left > 0:
-        yield Note(f"{_many(left, 'step')} more, counted in the last row.")
+        yield Note(f"{count_text(left, 'step')} more, counted in the last row.")
     if total.most > dry.limit:
         limit = number_text(dry.limit, grouped=True)
         yield Note(f"A run makes {limit} calls at the most, and stops there.")
     ways = _few([printable(drive.description) for drive in dry.drives])
-    yield Note(f"{_many(len(dry.drives), 'way')} driven: {'; '.join(ways)}.")
+    yield Note(f"{count_text(len(dry.drives), 'way')} driven: {'; '.join(ways)}.")
 
 
 def _effects(dry: ShownDryRun) -> Iterator[Block]:
@@ -201,7 +201,7 @@ def _effect_line(effect: ShownEffect) -> str:
     # what its source does not say is taken for the worst
     unsaid = effect.effects is Effects.UNKNOWN
     kind = "destructive (its source does not say)" if unsaid else effect.effects.value
-    calls = _many(effect.calls.most, "call")
+    calls = count_text(effect.calls.most, "call")
     most = "" if effect.calls.least == effect.calls.most else "at most "
     return f"{printable(effect.step)}: {printable(effect.tool)}, {kind}, {most}{calls}"
 
@@ -229,7 +229,3 @@ def _range(bounds: ShownBounds) -> str:
     if bounds.least == bounds.most:
         return least
     return f"{least} to {number_text(bounds.most, grouped=True)}"
-
-
-def _many(count: int, what: str) -> str:
-    return f"{number_text(count, grouped=True)} {what}{'' if count == 1 else 's'}"

@@ -110,6 +110,15 @@ def number_text(number: float, *, grouped: bool = False) -> str:
     return f"{number:{comma}.{decimals}f}".rstrip("0").rstrip(".")
 
 
+def count_text(count: int, what: str) -> str:
+    """Give a count of things for people.
+
+    >>> count_text(1, "step"), count_text(81700, "call")
+    ('1 step', '81,700 calls')
+    """
+    return f"{number_text(count, grouped=True)} {what}{'' if count == 1 else 's'}"
+
+
 def cell(value: Json, width: int = CELL_WIDTH) -> str:
     """Give any JSON value as one short line: text as it is, lists by commas, objects compact."""
     match value:

@@ -44,7 +44,7 @@ from toolplan.events import (
     apply,
 )
 from toolplan.plan import Plan
-from toolplan.render.printable import cut, fit_encoding, number_text, printable
+from toolplan.render.printable import count_text, cut, fit_encoding, number_text, printable
 
 _MOST_ROWS: Final = 16
 _MESSAGE_WIDTH: Final = 160
@@ -188,11 +188,11 @@ def _event_line(event: Event, steps: dict[str, StepRun]) -> str:
 def _run_line(event: RunEvent) -> str:
     match event:
         case RunStarted(run=run, steps=ids):
-            return f"run {printable(run)}: started, {_many(len(ids), 'step')}"
+            return f"run {printable(run)}: started, {count_text(len(ids), 'step')}"
         case StepArrived(step=step):
             return f"{printable(step)}: arrived"
         case PlanSettled(steps=ids):
-            return f"plan: whole, {_many(len(ids), 'step')}"
+            return f"plan: whole, {count_text(len(ids), 'step')}"
         case RunWaiting():
             return "run: waiting for an approval"
         case RunApproved():
@@ -207,7 +207,7 @@ def _step_line(event: StepEvent, steps: dict[str, StepRun]) -> str:
     name = printable(event.step)
     match event:
         case StepStarted(items=items):
-            return f"{name}: started" + ("" if items is None else f", {_many(items, 'item')}")
+            return f"{name}: started" + ("" if items is None else f", {count_text(items, 'item')}")
         case AttemptFailed(attempt=attempt, failure=failure):
             return f"{name}: attempt {attempt} failed: {_reason(failure)}"
         case ItemEnded(item=item, failure=failure):
@@ -227,10 +227,6 @@ def _step_line(event: StepEvent, steps: dict[str, StepRun]) -> str:
             return f"{name}: skipped: {_reason(failure)}"
         case StepCancelled():
             return f"{name}: cancelled"
-
-
-def _many(count: int, what: str) -> str:
-    return f"{number_text(count, grouped=True)} {what}{'' if count == 1 else 's'}"
 
 
 def _doubt(event: CallAnsweredLate | CallInDoubt | CallDecided) -> str:
