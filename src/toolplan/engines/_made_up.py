@@ -152,7 +152,9 @@ class MadeUp:
     def reading(self, ref: Ref, step: Step | None) -> Reading:
         """Say what is known of what `ref` selects, where it stands in `step`."""
         if step is not None and step.for_each is not None and ref.step in RESERVED_IDS:
-            return _INTEGER if ref.step == INDEX else self._reading_of_item(ref, step.for_each)
+            if ref.step == INDEX:
+                return Recorded() if isinstance(step.for_each, Literal) else _INTEGER
+            return self._reading_of_item(ref, step.for_each)
         source = self._steps.get(ref.step)
         if source is None:
             return None
@@ -171,6 +173,10 @@ class MadeUp:
             return None
         found = at(self._tools[step.tool].input, place.path[1:])
         return found if isinstance(found, Schema) else None
+
+    def takes_each_alone(self, step: Step) -> bool:
+        """Say whether the tool of `step` takes each argument whatever the others are."""
+        return self._tools[step.tool].input.of_parts is not None
 
     def unreadable(self, step: Step) -> str | None:
         """Say why `step` cannot be driven: it reads what nobody declares; None where it can."""

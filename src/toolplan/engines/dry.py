@@ -12,21 +12,20 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
+from toolplan.engines._call_bounds import CallBounds, call_bounds
 from toolplan.engines._calls import CannotRun, callees
+from toolplan.engines._certainty import Certainty
 from toolplan.engines._made_up import (
     MadeUp,
-    Place,
     Recorded,
-    list_behind,
     places,
-    step_places,
 )
 from toolplan.engines.local import run
 from toolplan.events import Failure, Run, RunState, StepState
 from toolplan.execution_plan import ExecutionPlan
 from toolplan.path import Json, NotThere, select
-from toolplan.plan import Array, Limits, Literal, Ref, Step, When, step_refs
-from toolplan.schema import Absent, Schema, Verdict, assignable, types_of
+from toolplan.plan import Limits, Step, When, step_refs
+from toolplan.schema import Absent
 from toolplan.tools import Arguments, Call, Effects, Tool, Toolbox, current_call
 
 MOST_DRIVES: Final = 32
@@ -57,13 +56,6 @@ class Drive(NamedTuple):
 
     description: str
     states: Mapping[str, StepState]
-
-
-class CallBounds(NamedTuple):
-    """The fewest calls in a run in which nothing fails, and the most, with all retries."""
-
-    least: int
-    most: int
 
 
 class EffectBounds(NamedTuple):
@@ -164,7 +156,7 @@ async def dry_run(
     # also says whether all are there, before anything is made up
     callees(plan.plan.steps, {name: _describing(tool) for name, tool in known.items()}, limits)
     made_up = MadeUp(plan.plan, known, schemas, recordings or _NO_RECORDINGS)
-    calls = _call_bounds(plan, known, made_up, limits)
+    calls = call_bounds(plan, known, made_up, limits)
     total = CallBounds(sum(c.least for c in calls.values()), sum(c.most for c in calls.values()))
     driving = _Driving(plan, known, made_up, limits, total)
     await driving.drive_all()
@@ -206,7 +198,7 @@ class _Driving:
         self._tools = tools
         self._made_up = made_up
         self._limits = limits
-        self._total = total
+        self._certainty = Certainty(made_up, limits, total.least)
         self._steps = {step.id: step for step in plan.plan.steps}
         self._undriven = self._unreadable()
         self.drives: list[Drive] = []
@@ -281,14 +273,8 @@ class _Driving:
         if conditional:
             found.append(_Way("no condition holds", frozenset(conditional), 0))
         most = max(2, min(MOST_DRIVES, MOST_STEPS_DRIVEN // max(1, len(driven.plan.steps))))
-        alone = conditional if len(conditional) > 1 else []
-        for name in alone:
-            if len(found) < most:
-                words = f"every condition but that of {name!r} holds"
-                found.append(_Way(words, frozenset((name,)), 0))
-            else:
-                reason = "There are too many conditions to drive each the other way alone."
-                self._undriven.setdefault(name, reason)
+        groups = _groups(conditional, most - len(found))
+        found += [_Way(_all_but(group), frozenset(group), 0) for group in groups]
         for turn in range(1, self._made_up.most_recordings):
             if len(found) < most:
                 found.append(_Way(f"{all_hold}, recordings from {turn + 1}", frozenset(), turn))
@@ -327,69 +313,12 @@ class _Driving:
 
     def _note(self, name: str, failure: Failure, way: _Way) -> None:
         step = self._steps.get(name)
-        if step is None or self._is_sure(step, failure):
+        if step is None or self._certainty.is_sure(step, failure):
             fault = Fault(name, failure.code, failure.message, failure.pointer, way.description)
             self._faults.setdefault((name, failure.code, failure.pointer), fault)
         else:
             told = f"With made-up values: {failure.message} Real ones may do."
             self._undriven.setdefault(name, told)
-
-    def _is_sure(self, step: Step, failure: Failure) -> bool:
-        """Say whether `step` fails with any real values, or failed with recorded ones."""
-        match failure.code:
-            case "reference-missing":
-                there = _at_or_above(step, failure.pointer)
-                return any(self._leads_nowhere(step, each) for each in there)
-            case "not-a-list" | "too-many-items":
-                return self._has_no_such_list(step)
-            case "argument-type" | "argument-value":
-                return self._never_fits(step, failure)
-            case "missing-argument" | "unknown-argument":
-                # names of arguments stand in the plan, unless a reference gives the whole object
-                given = _at_or_above(step, failure.pointer)
-                return all(self._is_recorded(step, each) for each in given)
-            case "too-many-calls":
-                return self._total.least > self._limits.calls
-            case "result-schema" | "result-type" | "result-too-large":
-                return self._made_up.is_recorded(step)
-            case _:
-                return True
-
-    def _leads_nowhere(self, step: Step, place: Place) -> bool:
-        reading = self._made_up.reading(place.ref, step)
-        return isinstance(reading, Absent | Recorded)
-
-    def _is_recorded(self, step: Step, place: Place) -> bool:
-        return isinstance(self._made_up.reading(place.ref, step), Recorded)
-
-    def _has_no_such_list(self, step: Step) -> bool:
-        match step.for_each:
-            case Ref() as ref:
-                reading = self._made_up.reading(list_behind(ref), None)
-                if not isinstance(reading, Schema):
-                    return True
-                most = min(step.max_items, self._limits.items)
-                wanted = Schema.load({"type": "array", "maxItems": most})
-                return assignable(reading, wanted) is Verdict.NO
-            case _:
-                return True
-
-    def _never_fits(self, step: Step, failure: Failure) -> bool:
-        given = _at_or_above(step, failure.pointer)
-        if not given and failure.code == "argument-value":
-            given = _below(step, failure.pointer)
-        return all(self._is_recorded(step, p) for p in given) or any(
-            self._cannot_fit(step, place) for place in given
-        )
-
-    def _cannot_fit(self, step: Step, place: Place) -> bool:
-        taken = self._made_up.takes(step, place)
-        reading = self._made_up.reading(place.ref, step)
-        if taken is None or not isinstance(reading, Schema):
-            return False
-        if place.whole:
-            return assignable(reading, taken) is Verdict.NO
-        return "string" not in types_of(taken)
 
     def _missing_output(self, ended: Run) -> Iterator[Failure]:
         """Yield what the plan's output has of steps that succeeded and do not give it."""
@@ -407,6 +336,20 @@ class _Driving:
                 select(step.output, place.ref.path)
             except NotThere as error:
                 yield Failure("reference-missing", f"{error}.", place.pointer)
+
+
+def _groups(names: Sequence[str], most: int) -> list[Sequence[str]]:
+    """Give each of `names` alone, or with its neighbours where there would be more than `most`."""
+    if len(names) < 2 or not most:
+        return []
+    size = -(-len(names) // most)
+    return [names[at : at + size] for at in range(0, len(names), size)]
+
+
+def _all_but(names: Sequence[str]) -> str:
+    if len(names) == 1:
+        return f"every condition but that of {names[0]!r} holds"
+    return f"every condition but those from {names[0]!r} to {names[-1]!r} holds"
 
 
 def _describing(tool: Tool) -> Tool:
@@ -430,59 +373,3 @@ def _stand_in(tool: Tool, call: Call, made_up: MadeUp) -> Tool:
 def _decided(step: Step, holds: bool) -> Step:
     """Give `step` with its condition decided; its value is still looked up."""
     return step if step.when is None else replace(step, when=When(step.when.value, holds))
-
-
-def _at_or_above(step: Step, pointer: str) -> list[Place]:
-    """Give the references of `step` that give the value at `pointer`, or what that stands in."""
-    return [p for p in step_places(step) if f"{pointer}/".startswith(f"{p.pointer}/")]
-
-
-def _below(step: Step, pointer: str) -> list[Place]:
-    """Give the references of `step` that give a part of the value at `pointer`."""
-    return [p for p in step_places(step) if p.pointer.startswith(f"{pointer}/")]
-
-
-# Bounds on calls
-
-
-def _call_bounds(
-    plan: ExecutionPlan, tools: Mapping[str, Tool], made_up: MadeUp, limits: Limits
-) -> dict[str, CallBounds]:
-    """Give the bounds of each step, in the order in which the plan is written."""
-    steps = {step.id: step for step in plan.plan.steps}
-    uncertain: set[str] = set()  # a condition may skip it, or one that it refers to
-    found: dict[str, CallBounds] = {}
-    for name in plan.order:
-        step = steps[name]
-        least, most = _items(step, made_up, limits)
-        if step.when is not None or any(ref.step in uncertain for _, ref in step_refs(step)):
-            uncertain.add(name)
-            least = 0
-        tries = 1 + step.retries if tools[step.tool].may_repeat else 1
-        found[name] = CallBounds(least, most * tries)
-    return {name: found[name] for name in steps if name in found}
-
-
-def _items(step: Step, made_up: MadeUp, limits: Limits) -> tuple[int, int]:
-    """Give the fewest and the most items of a step: 1 and 1 where it has no `for_each`."""
-    most = min(step.max_items, limits.items)
-    match step.for_each:
-        case None:
-            return 1, 1
-        case Literal(list(items)) | Array(items):
-            return min(len(items), most), min(len(items), most)
-        case Ref() as ref:
-            least, longest = _lengths(made_up.reading(list_behind(ref), None))
-            most = most if longest is None else min(most, longest)
-            return min(least, most), most
-        case _:
-            return 0, most
-
-
-def _lengths(reading: Schema | Absent | Recorded | None) -> tuple[int, int | None]:
-    """Give the fewest and the most elements that a schema gives to a list."""
-    node = reading.node if isinstance(reading, Schema) else None
-    if not isinstance(node, dict) or node.get("type") != "array":
-        return 0, None
-    least, most = node.get("minItems"), node.get("maxItems")
-    return least if isinstance(least, int) else 0, most if isinstance(most, int) else None

@@ -25,8 +25,9 @@ from toolplan.journal._journal import Lease
 from toolplan.journal._records import to_record
 from toolplan.journal._worker import Worker
 
-GATHER_S: Final = 0.004
-"""How long records wait for others where nobody waits for them."""
+GATHER_S: Final = 0.02
+"""How long records wait for others where nobody waits for them: calls that only read are made again
+if the process ends meanwhile, and each commit costs as much as writing fifty records."""
 
 FULL: Final = 20_000
 """Records that may wait for a disk that is stuck; no further calls start above that."""

@@ -123,6 +123,8 @@ def print_text(value: Literal | Ref | Template, head: Head | None = None) -> str
     Raises:
         TypeError: the Literal is no string.
     """
+    if head is None and type(value) is Ref:
+        return "${" + value.step + print_path(value.path) + "}"
     head = head or CANONICAL
     match value:
         case Literal(str(text)):

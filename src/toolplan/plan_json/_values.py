@@ -86,7 +86,10 @@ def dump_value(
 ) -> Json:
     """Give the JSON that reads as `value`; text and references are written by `write_text`."""
     match value:
-        case Literal(literal):
+        case Literal():
+            literal = value.value
+            if type(literal) is str and OPENING not in literal:
+                return literal  # nearly always
             return _write_literal(literal, write_text)
         case Ref() | Template():
             return write_text(value)
