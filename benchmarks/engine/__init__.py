@@ -1,1 +1,1 @@
-"""What the engine costs, beside raw asyncio and, where they are installed, beside others."""
+"""What the engine costs, beside raw asyncio in the same run: `python -m benchmarks.engine`."""

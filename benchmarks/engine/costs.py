@@ -1,24 +1,36 @@
-"""What a step costs whose tool does nothing: CPU and wall time, in memory and with a journal."""
+"""What a step costs whose tool does nothing: CPU and wall time, in memory and with a journal.
+
+All ways of running the same plan take turns in one process, so that what else the machine does
+falls on each of them. Plans and tools are made, and each way has had a turn, before any is timed.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import gc
-import json
-import resource
-import subprocess
-import sys
+import os
 import tempfile
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from statistics import median
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from benchmarks.engine.graphs import execution_plan, layered, nothing, ours, raw, toolbox
+from benchmarks.engine.rows import Row
+from toolplan.events import Event
 from toolplan.execution_plan import ExecutionPlan
 from toolplan.journal import Journal
 from toolplan.tools import Effects, Toolbox
+
+RAW: Final = "raw asyncio"
+MEMORY: Final = "in memory"
+LISTED: Final = "each event listed"
+JOURNAL: Final = "journal"
+EFFECTS: Final = "effects"
+
+_TURNS: Final = {1_000: 15, 10_000: 5, 100_000: 3}
 
 
 class Cost(NamedTuple):
@@ -28,61 +40,115 @@ class Cost(NamedTuple):
     wall_us: float
 
 
-class Costs(NamedTuple):
-    """What a step costs, each the median of several turns with raw asyncio in the same run."""
-
-    raw: Cost
-    memory: Cost
-    disk: Cost | None = None
-    effects: Cost | None = None
-
-    @property
-    def ratio(self) -> float:
-        """CPU beside raw asyncio, in memory."""
-        return self.memory.cpu_us / self.raw.cpu_us
-
-    @property
-    def disk_ratio(self) -> float | None:
-        """CPU beside raw asyncio, with a journal."""
-        return None if self.disk is None else self.disk.cpu_us / self.raw.cpu_us
+def rows(quick: bool) -> Iterator[Row]:
+    """Yield the figures for plans of each size; quick ones are too small to have goals."""
+    if quick:
+        found = costs(300, 3, journaled=True)
+        yield from _without_goals([*_in_memory(300, found, 0.0), *_journaled(found)])
+        yield _chain(50)
+        return
+    for steps, goal in ((1_000, 4.0), (10_000, 4.0), (100_000, 5.0)):
+        found = costs(steps, _TURNS[steps], journaled=steps < 100_000)
+        yield from _in_memory(steps, found, goal)
+        if JOURNAL in found:
+            yield from _journaled(found)
+    yield _chain(1_000)
 
 
-def costs(steps: int, repeats: int, *, journaled: bool) -> Costs:
-    """Give what a step costs in a layered plan of `steps`."""
-    tools, writing = toolbox(nothing), toolbox(nothing, Effects.WRITE)
+def costs(steps: int, turns: int, *, journaled: bool) -> Mapping[str, Cost]:
+    """Give what a step costs in a layered plan of `steps`, by way: each the median of `turns`."""
+    tools = toolbox(nothing)
     plan = execution_plan(layered(steps), tools)
-    changing = execution_plan(layered(steps), writing) if journaled else None
-    found: dict[str, list[Cost]] = {"raw": [], "memory": [], "disk": [], "effects": []}
-    for _ in range(repeats):
-        found["raw"].append(_timed(steps, lambda: raw(plan, nothing)))
-        found["memory"].append(_timed(steps, lambda: ours(plan, tools)))
-        if changing is None:
-            continue
-        found["disk"].append(_journaled(steps, plan, tools))
-        found["effects"].append(_journaled(steps, changing, writing))
-    middle = {name: _median(each) for name, each in found.items() if each}
-    return Costs(middle["raw"], middle["memory"], middle.get("disk"), middle.get("effects"))
+    ways: dict[str, Callable[[], Cost]] = {
+        RAW: partial(_timed, steps, partial(raw, plan, nothing)),
+        MEMORY: partial(_timed, steps, partial(ours, plan, tools)),
+        LISTED: partial(_listed, plan, tools, steps),
+    }
+    if journaled:
+        writing = toolbox(nothing, Effects.WRITE)
+        changing = execution_plan(layered(steps), writing)
+        ways[JOURNAL] = partial(_on_disk, plan, tools, steps)
+        ways[EFFECTS] = partial(_on_disk, changing, writing, steps)
+    for way in ways.values():
+        way()
+    found: dict[str, list[Cost]] = {name: [] for name in ways}
+    for _ in range(turns):
+        for name, way in ways.items():
+            found[name].append(way())
+    return {
+        name: Cost(median(each.cpu_us for each in taken), median(each.wall_us for each in taken))
+        for name, taken in found.items()
+    }
 
 
-def _journaled(steps: int, plan: ExecutionPlan, tools: Toolbox) -> Cost:
+def sync_us(times: int = 100) -> float:
+    """Give the median time in µs of adding one page to a file and syncing it.
+
+    A database that writes over pages that are there already may be faster than that.
+    """
+    page, taken = bytes(4096), list[float]()
+    with tempfile.TemporaryFile(buffering=0) as file:
+        for _ in range(times):
+            start = time.perf_counter()
+            file.write(page)
+            os.fsync(file.fileno())
+            taken.append((time.perf_counter() - start) * 1e6)
+    return median(taken)
+
+
+def _in_memory(steps: int, found: Mapping[str, Cost], goal: float) -> Iterator[Row]:
+    raw_us, memory_us, listed_us = (found[way].cpu_us for way in (RAW, MEMORY, LISTED))
+    beside = f"{memory_us:.1f} µs, raw asyncio {raw_us:.1f} µs"
+    yield Row(f"CPU a step, {steps:,} steps, × raw", memory_us / raw_us, goal, beside=beside)
+    yield Row(
+        "  the same, each event kept in a list, × raw",
+        listed_us / raw_us,
+        beside=f"{listed_us:.1f} µs",
+    )
+
+
+def _journaled(found: Mapping[str, Cost]) -> Iterator[Row]:
+    raw_us, journal, effects = found[RAW].cpu_us, found[JOURNAL], found[EFFECTS]
+    beside = f"{journal.cpu_us:.1f} µs"
+    yield Row("  the same, journal on disk, × raw", journal.cpu_us / raw_us, 8.0, beside=beside)
+    yield Row("  steps a second, journal on disk", 1e6 / journal.wall_us, 10_000, False)
+    yield Row(
+        "  steps a second, effects, each intent synced",
+        1e6 / effects.wall_us,
+        1_000,
+        False,
+        f"{effects.cpu_us:.1f} µs CPU a step",
+    )
+
+
+def _chain(steps: int) -> Row:
+    """Give the figure where no two syncs can be one: each step needs the one before."""
+    tools = toolbox(nothing, Effects.WRITE)
+    plan = execution_plan(layered(steps, width=1), tools)
+    wall_us = median(_on_disk(plan, tools, steps).wall_us for _ in range(3))
+    beside = f"a sync alone takes {sync_us():.0f} µs"
+    return Row(f"steps a second, chain of {steps:,}, effects", 1e6 / wall_us, beside=beside)
+
+
+def _without_goals(rows: Iterable[Row]) -> Iterator[Row]:
+    return (row._replace(goal=None) for row in rows)
+
+
+def _listed(plan: ExecutionPlan, tools: Toolbox, steps: int) -> Cost:
+    events: list[Event] = []
+    return _timed(steps, partial(ours, plan, tools, on_event=events.append))
+
+
+def _on_disk(plan: ExecutionPlan, tools: Toolbox, steps: int) -> Cost:
     with tempfile.TemporaryDirectory() as folder:
         journal = Journal(Path(folder) / "runs.sqlite")
-        cost = _timed(steps, lambda: ours(plan, tools, journal))
-        journal.close()
-    return cost
+        try:
+            return _timed(steps, partial(ours, plan, tools, journal=journal))
+        finally:
+            journal.close()
 
 
-def growth(steps: int) -> float:
-    """Give by how many bytes a step the peak of resident memory grows during a run.
-
-    The run is in a process of its own; plan and tools are there before it begins.
-    """
-    command = [sys.executable, "-m", "benchmarks.engine.costs", str(steps)]
-    said = subprocess.run(command, capture_output=True, text=True, check=True)
-    return float(json.loads(said.stdout))
-
-
-def _timed(steps: int, run: Callable[[], Awaitable[None]]) -> Cost:
+def _timed(steps: int, run: Callable[[], Awaitable[object]]) -> Cost:
     async def timed() -> Cost:
         gc.collect()
         cpu, wall = time.process_time(), time.perf_counter()
@@ -91,22 +157,3 @@ def _timed(steps: int, run: Callable[[], Awaitable[None]]) -> Cost:
         return Cost(*(each / steps * 1e6 for each in spent))
 
     return asyncio.run(timed())
-
-
-def _median(costs: list[Cost]) -> Cost:
-    return Cost(median(each.cpu_us for each in costs), median(each.wall_us for each in costs))
-
-
-def _grown(steps: int) -> float:
-    tools = toolbox(nothing)
-    plan = execution_plan(layered(steps), tools)
-    asyncio.run(ours(execution_plan(layered(50), tools), tools))
-    gc.collect()
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    asyncio.run(ours(plan, tools))
-    after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return (after - before) * 1024 / steps
-
-
-if __name__ == "__main__":
-    print(json.dumps(_grown(int(sys.argv[1]))))

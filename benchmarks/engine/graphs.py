@@ -13,6 +13,7 @@ from typing import Final, TypeAlias
 
 from toolplan.approval import approve, digest_of
 from toolplan.engines import run
+from toolplan.events import Event
 from toolplan.execution_plan import ExecutionPlan, Policy
 from toolplan.journal import Journal
 from toolplan.path import Json
@@ -36,15 +37,15 @@ _OUTPUT: Final[Json] = {
 }
 
 
-def layered(steps: int, seed: int = 7) -> Plan:
-    """Give a plan of layers; each step refers to about two steps of the layer before."""
+def layered(steps: int, *, width: int = WIDTH, seed: int = 7) -> Plan:
+    """Give a plan of layers of `width`; each step refers to about two of the layer before."""
     chance = random.Random(seed)
     made: list[Step] = []
     for at in range(steps):
-        layer = at // WIDTH
+        layer = at // width
         args: dict[str, Value] = {"key": Literal(f"s{at}")}
         if layer:
-            before = range((layer - 1) * WIDTH, layer * WIDTH)
+            before = range((layer - 1) * width, layer * width)
             for name in ("left", "right"):
                 args[name] = Ref(f"s{chance.choice(before)}", ("n",))
         made.append(Step(f"s{at}", "work", args))
@@ -82,7 +83,7 @@ async def raw(plan: ExecutionPlan, work: Work) -> None:
     loop = asyncio.get_running_loop()
     over = loop.create_future()
     left = len(waiting)
-    tasks: set[asyncio.Task[None]] = set()
+    running: dict[str, asyncio.Task[None]] = {}  # the loop itself holds tasks but weakly
 
     async def step(name: str) -> None:
         nonlocal left
@@ -91,17 +92,28 @@ async def raw(plan: ExecutionPlan, work: Work) -> None:
         for each in dependents[name]:
             waiting[each] -= 1
             if not waiting[each]:
-                tasks.add(loop.create_task(step(each)))
+                running[each] = loop.create_task(step(each))
+        del running[name]
         if not left:
             over.set_result(None)
 
     for name in [name for name, count in waiting.items() if not count]:
-        tasks.add(loop.create_task(step(name)))
+        running[name] = loop.create_task(step(name))
     await over
 
 
-async def ours(plan: ExecutionPlan, tools: Toolbox, journal: Journal | None = None) -> None:
-    """Run `plan` on the local engine, with nothing bound."""
+async def ours(
+    plan: ExecutionPlan,
+    tools: Toolbox,
+    *,
+    journal: Journal | None = None,
+    on_event: Callable[[Event], None] | None = None,
+) -> None:
+    """Run `plan` on the local engine, with nothing bound.
+
+    Raises:
+        RuntimeError: a step failed.
+    """
     count = len(plan.plan.steps)
     done = await run(
         plan,
@@ -109,6 +121,7 @@ async def ours(plan: ExecutionPlan, tools: Toolbox, journal: Journal | None = No
         concurrency=count,
         limits=Limits(steps=count, calls=count),
         journal=journal,
+        on_event=on_event,
         approval=approve(plan) if plan.effects else None,
     )
     if not done.succeeded:

@@ -3,91 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-import json
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from tests.planners.planned import QUESTIONS, demo
-from tests.plans_strategy import execution_plan, plans
-from toolplan.compiler import compile_plan, output_schemas
-from toolplan.engines import CannotRun, run
+from tests.engines._described import ROWS, Tools, called
+from tests.plans_strategy import execution_plan
+from toolplan.engines import CannotRun
 from toolplan.engines.dry import MOST_DRIVES, CallBounds, DryRun, Fault, dry_run
 from toolplan.events import StepState
 from toolplan.path import EVERY, Json
 from toolplan.plan import Array, Limits, Literal, Object, Plan, Ref, Step, Template, Value, When
-from toolplan.testing import Raises, ScriptedTools
-from toolplan.tools import Arguments, Call, ComputedOutput, Effects, Tool, Toolbox
+from toolplan.tools import Arguments, ComputedOutput, Effects, Tool, Toolbox
 
-ROW: Json = {
-    "type": "object",
-    "properties": {
-        "id": {"type": "string"},
-        "weight": {"type": "number"},
-        "place": {
-            "anyOf": [
-                {"type": "object", "properties": {"city": {"type": "string"}}},
-                {"type": "null"},
-            ]
-        },
-    },
-    "required": ["id"],
-}
-ROWS: Json = {
-    "type": "object",
-    "properties": {"data": {"type": "array", "items": ROW}},
-    "required": ["data"],
-}
 SKIPPED, SUCCEEDED = StepState.SKIPPED, StepState.SUCCEEDED
-
-
-def called() -> BaseException:
-    return AssertionError("A tool was called.")
-
-
-class Tools:
-    """Tools that may not be called, but only described."""
-
-    def __init__(self) -> None:
-        self.scripted = ScriptedTools()
-
-    def add(
-        self,
-        name: str,
-        output: Json = None,
-        effects: Effects = Effects.READ,
-        idempotent: bool = False,
-        /,
-        **inputs: Json,
-    ) -> Tools:
-        schema: Json = {"type": "object", "properties": inputs} if inputs else {"type": "object"}
-        self.scripted.add(
-            name,
-            Raises(called()),
-            input_schema=schema,
-            output_schema=output,
-            effects=effects,
-            idempotent=idempotent,
-        )
-        return self
-
-    def dry(
-        self,
-        *steps: Step,
-        output: Value | None = None,
-        recordings: Mapping[str, Sequence[Json]] | None = None,
-        limits: Limits = Limits(),
-    ) -> DryRun:
-        toolbox = self.scripted.toolbox
-        plan = execution_plan(Plan(steps, output), toolbox)
-        dry = asyncio.run(dry_run(plan, toolbox, recordings=recordings, limits=limits))
-        assert self.scripted.calls == []
-        json.dumps(dry.to_json())
-        return dry
 
 
 def faults(dry: DryRun) -> list[tuple[str, str, str]]:
@@ -158,7 +88,8 @@ def test_a_list_that_may_be_short_enough_is_no_fault() -> None:
 def test_both_sides_of_every_condition_are_driven() -> None:
     tools = Tools().add("ask", {"type": "object", "properties": {"ok": {"type": "boolean"}}})
     tools.add("show", {}, text={"type": "integer"})
-    holds, fails = ({"const": True}, {"const": False})
+    holds: Json = {"const": True}
+    fails: Json = {"const": False}
     ok = Ref("ask", ("ok",))
     dry = tools.dry(
         Step("ask", "ask"),
@@ -188,9 +119,12 @@ def test_many_conditions_are_driven_a_bounded_number_of_times() -> None:
     tools = Tools().add("rows", ROWS)
     when = When(Literal(1), {"const": 1})
     dry = tools.dry(*(Step(f"s{at}", "rows", when=when) for at in range(100)))
-    assert len(dry.drives) == MOST_DRIVES
+    assert len(dry.drives) <= MOST_DRIVES
     assert dry.succeeded
-    assert len(dry.not_driven) == 100 - (MOST_DRIVES - 2)
+    assert dry.not_driven == ()
+    for at in range(100):  # each holds in some drive, and in some other one it does not
+        assert {drive.states[f"s{at}"] for drive in dry.drives[2:]} == {SKIPPED, SUCCEEDED}
+    assert "from 's0' to 's3'" in dry.drives[2].description
 
 
 def test_a_text_that_is_filled_into_a_number_is_a_fault() -> None:
@@ -338,6 +272,19 @@ def test_a_wrong_literal_is_a_fault() -> None:
     ]
 
 
+def test_alternatives_that_a_made_up_value_misses_are_no_fault() -> None:
+    def choice(a: Json, b: Json) -> Json:
+        return {"type": "object", "properties": {"a": a, "b": b}, "required": ["a", "b"]}
+
+    one = choice({"type": "integer"}, {"type": "string"})
+    two = choice({"type": "string"}, {"type": "string", "pattern": "^(?=.*q).{9}$|^qqqqqqqqq$"})
+    tools = Tools().add("get", {"type": "object", "properties": {"k": {"type": "string"}}})
+    tools.add("show", {}, x={"anyOf": [one, two]})
+    value = Object((("a", Literal("s")), ("b", Template(("t ", Ref("g", ("k",)))))))
+    dry = tools.dry(Step("g", "get"), Step("s", "show", {"x": value}))
+    assert dry.faults == ()
+
+
 def test_calls_are_bounded_from_below_and_above() -> None:
     tools = Tools().add("rows", ROWS).add("few", _object("data"))
     tools.add("write", {}, Effects.WRITE, x={}).add("put", {}, Effects.WRITE, True, x={})
@@ -379,7 +326,7 @@ def _object(name: str) -> dict[str, Json]:
 
 def test_more_calls_than_a_run_may_make_are_a_fault() -> None:
     tools = Tools().add("show")
-    step = Step("a", "show", for_each=Literal([0] * 5))
+    step = Step("a", "show", for_each=Literal([0, 0, 0, 0, 0]))
     assert faults(tools.dry(step, limits=Limits(calls=4))) == [("a", "too-many-calls", "")]
     assert tools.dry(step, limits=Limits(calls=5)).succeeded
 
@@ -421,85 +368,6 @@ def test_a_plan_whose_tools_are_not_there_cannot_be_driven() -> None:
 
 def test_a_time_limit_has_no_say_in_a_dry_run() -> None:
     assert Tools().add("rows", ROWS).dry(Step("a", "rows", timeout_s=1e-9)).succeeded
-
-
-@settings(max_examples=60, deadline=None)
-@given(plans(max_steps=6))
-def test_any_plan_is_driven_to_an_end_without_a_call(plan: Plan) -> None:
-    tools = Tools()
-    for name in {step.tool for step in plan.steps}:
-        tools.add(name, ROWS if len(name) % 2 else None)
-    dry = tools.dry(*plan.steps, output=plan.output)
-    assert [*dry.calls] == [step.id for step in plan.steps]
-    assert all(bounds.least <= bounds.most for bounds in dry.calls.values())
-
-
-OUTPUTS: st.SearchStrategy[Json] = st.sampled_from(
-    [
-        None,
-        ROWS,
-        ROW,
-        {"type": ["string", "integer"]},
-        {"type": "array", "items": {"type": "integer"}, "minItems": 2},
-        {"type": "object", "properties": {"data": {"type": "object"}, "id": {"type": "null"}}},
-        {"anyOf": [ROW, {"type": "array", "items": ROW}, {"type": "null"}]},
-    ]
-)
-INPUTS: st.SearchStrategy[dict[str, Json]] = st.sampled_from(
-    [
-        {},
-        {"value": {"type": "string"}},
-        {"value": {"type": ["integer", "array"]}, "id": {"type": "string", "minLength": 7}},
-        {"value": {"enum": ["a", 1, None]}, "id": {}},
-    ]
-)
-
-
-@settings(max_examples=150, deadline=None)
-@given(plans(max_steps=5), st.data(), st.integers(1, 5))
-def test_a_step_with_a_fault_fails_with_other_values_too(
-    plan: Plan, data: st.DataObject, seed: int
-) -> None:
-    described = Tools()
-    real: list[Tool] = []
-    for name in sorted({step.tool for step in plan.steps}):
-        output, inputs = data.draw(OUTPUTS), data.draw(INPUTS)
-        described.add(name, output, **inputs)
-        tool = described.scripted.toolbox[name]
-        given = None if tool.output is None else tool.output.example(seed, items=seed % 4)
-        real.append(replace(tool, call=giving(given)))
-    dry = described.dry(*plan.steps, output=plan.output)
-    ended = asyncio.run(run(execution_plan(plan, Toolbox(real)), real, backoff_s=0.0))
-    for fault in dry.faults:
-        if fault.step:
-            step = ended.steps[fault.step]
-            # without items there is nothing of which it could be seen
-            unseen = step.state is SKIPPED or step.output == []
-            assert unseen or step.error is not None, fault
-
-
-def giving(value: Json) -> Call:
-    async def call(args: Arguments) -> Json:
-        return value
-
-    return call
-
-
-def questions() -> list[dict[str, Any]]:
-    kept = json.loads((QUESTIONS / "demo.json").read_text(encoding="utf-8"))
-    longest = sorted(kept, key=lambda each: -len(json.dumps(each["steps"])))
-    return [*longest[:20], *kept[::50]]
-
-
-@pytest.mark.parametrize("asked", questions(), ids=lambda asked: str(asked["question"])[:40])
-def test_plans_of_the_demo_have_no_fault(asked: dict[str, Any]) -> None:
-    compiled = compile_plan(json.dumps({"toolplan": 1, "steps": asked["steps"]}), tools=demo())
-    assert compiled.plan is not None
-    schemas = output_schemas(compiled.plan.plan, demo())
-    dry = asyncio.run(dry_run(compiled.plan, demo(), schemas=schemas))
-    assert dry.faults == ()
-    assert dry.not_driven == ()
-    assert {*dry.drives[0].states.values()} == {SUCCEEDED}
 
 
 def test_the_wire_form_says_all() -> None:

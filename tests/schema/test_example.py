@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from toolplan.path import Json
 from toolplan.schema import NoExample, Schema, SchemaError
+from toolplan.schema._pattern import MAX_LENGTH, text_for
 
 
 def example(raw: Json, seed: int = 0, items: int = 2) -> Any:
@@ -170,13 +171,14 @@ def hostile() -> list[Json]:
     web: Json = {name: {"$ref": f"#/$defs/{name}"} for name in names}
     node: Json = {"type": "object", "properties": web}
     several: list[Json] = [{"enum": [*range(9_000 * at, 9_000 * (at + 2))]} for at in range(2)]
-    short: Json = {"minLength": 1}
     large: Json = {"type": "array", "minItems": 900, "items": {"type": "array", "minItems": 900}}
+    repeated: list[Json] = [{"minLength": 1}] * 2_000
+    larges: list[Json] = [large] * 5
     return [
         {"$ref": "#/$defs/d0", "$defs": dict.fromkeys(names, node)},
         {"allOf": several},
-        {"anyOf": [large] * 5},
-        {"allOf": [short] * 2_000},
+        {"anyOf": larges},
+        {"allOf": repeated},
         {"type": "string", "pattern": "(a{900}){900}"},
         {"type": "string", "pattern": "(" * 500 + "a" + ")" * 500},
     ]
@@ -193,6 +195,12 @@ def test_hostile_schemas_end_in_an_example_or_in_none(raw: Json) -> None:
     except NoExample:
         return
     assert schema.is_valid(value)
+
+
+@given(st.text(st.sampled_from("ab019(|)[^]{,}?*+.\\dw-$:<>P=!"), max_size=30), st.integers(0, 9))
+def test_any_text_may_be_read_as_a_pattern(pattern: str, extra: int) -> None:
+    text = text_for(pattern, extra, extra)
+    assert text is None or len(text) <= MAX_LENGTH
 
 
 SCALARS = st.none() | st.booleans() | st.integers(-5, 5) | st.sampled_from(["a", "bc", "def"])

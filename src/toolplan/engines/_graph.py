@@ -44,24 +44,20 @@ class Graph:
             self._needs.append(needed)
             waiting = 0
             for each in needed:
-                waiting += self._await(each, position)
+                at = self._positions.get(each)
+                if at is None:
+                    self._expected.setdefault(each, []).append(position)
+                elif at in self._over:
+                    continue
+                else:
+                    self._dependents[at].append(position)
+                waiting += 1
             if holds is not None and holds(step):
                 waiting += 1
                 self._held.append(position)
             self._waiting.append(waiting)
             if not waiting:
                 self._free.append(position)
-
-    def _await(self, name: str, position: int) -> int:
-        """Let the step at `position` wait for the one named `name`: 1, or 0 where that is over."""
-        at = self._positions.get(name)
-        if at is None:
-            self._expected.setdefault(name, []).append(position)
-        elif at in self._over:
-            return 0
-        else:
-            self._dependents[at].append(position)
-        return 1
 
     def newly_free(self) -> list[int]:
         """Give the steps that came, or were let go, and wait for nothing; each once."""

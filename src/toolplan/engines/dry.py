@@ -38,7 +38,9 @@ _NO_RECORDINGS: Final[Mapping[str, Sequence[Json]]] = MappingProxyType({})
 
 
 class Fault(NamedTuple):
-    """A step that fails, whatever real values its tools give, or with values that were recorded.
+    """A step that fails, whatever real values it is given, or with values that were recorded.
+
+    Lists are thought to have elements: what is wrong with all of them is a fault.
 
     `step` is empty where it is the plan's output that cannot be had. `code` and `pointer` are those
     of `toolplan.events.Failure`; `drive` describes the first drive that met it.
