@@ -6,6 +6,8 @@ import asyncio
 import concurrent.futures
 import errno
 import json
+import multiprocessing
+import os
 import queue
 import socket
 import sqlite3
@@ -18,10 +20,13 @@ from collections.abc import Callable
 import pytest
 
 from tests.engines._running import codes, ran
+from tests.plans_strategy import execution_plan
+from toolplan.engines import run
 from toolplan.events import RunState, StepState
-from toolplan.plan import Ref, Step
+from toolplan.path import Json
+from toolplan.plan import Plan, Ref, Step
 from toolplan.testing import Gives, Raises, ScriptedTools
-from toolplan.tools import OutcomeUnknown, ToolError
+from toolplan.tools import Arguments, Effects, OutcomeUnknown, Tool, ToolError
 
 
 class Own(Exception):
@@ -100,6 +105,28 @@ KINDS: tuple[Callable[[], BaseException], ...] = (
     lambda: BaseExceptionGroup("many", [KeyboardInterrupt(), SystemExit(1)]),
     chained, in_a_circle, noted, decode_error,
 )  # fmt: skip
+
+
+def test_a_tool_whose_process_dies_fails_its_step_and_nothing_else() -> None:
+    async def die(args: Arguments) -> Json:
+        del args
+        pool = concurrent.futures.ProcessPoolExecutor(
+            1, mp_context=multiprocessing.get_context("spawn")
+        )
+        try:
+            return await asyncio.get_running_loop().run_in_executor(pool, os._exit, 7)
+        finally:
+            pool.shutdown(wait=False)
+
+    dying = Tool("die", "Dies.", {"type": "object"}, effects=Effects.READ, call=die)
+    tools = ScriptedTools()
+    tools.add("fine", Gives({"n": 1}))
+    box = tools.toolbox.with_tools(dying)
+    plan = execution_plan(Plan((Step("bad", "die"), Step("good", "fine"))))
+    done = asyncio.run(run(plan, box))
+    assert done.steps["bad"].state is StepState.FAILED
+    assert "BrokenProcessPool" in str(done.steps["bad"].error)
+    assert done.steps["good"].output == {"n": 1}
 
 
 def test_there_are_sixty_kinds() -> None:
