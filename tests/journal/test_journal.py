@@ -203,7 +203,7 @@ def test_damage_is_named_and_not_passed_on(tmp_path: Path) -> None:
     other.commit()
     other.close()
     journal = Journal(path)
-    with pytest.raises(JournalError, match="missing"):
+    with pytest.raises(JournalError, match="not there"):
         journal.events("r")
     journal.close()
 
@@ -295,7 +295,7 @@ def test_recordings_are_the_latest_different_results_of_tools(tmp_path: Path) ->
         )
         asyncio.run(run(execution_plan(Plan(steps)), tools.toolbox, journal=journal))
     found = journal.recordings(["echo", "fail", "rows"], most=3)
-    assert found == {"echo": [{"value": 4}, {"value": 40}, {"value": 3}], "fail": []}
+    assert found == {"echo": [{"value": 4}, {"value": 40}, {"value": 3}]}
     journal.close()
 
 

@@ -14,11 +14,9 @@ from typing import Final, NamedTuple, cast
 
 from toolplan.events import (
     Event,
-    ItemEnded,
     Run,
     RunApproved,
     RunState,
-    StepSucceeded,
     fold,
 )
 from toolplan.journal._blobs import BadBlob, Blobs
@@ -27,6 +25,7 @@ from toolplan.journal._errors import JournalError, LeaseLost, journal_error
 from toolplan.journal._processes import is_gone, this_process
 from toolplan.journal._records import BadRecord, from_record, to_record
 from toolplan.journal._recovery import made_whole
+from toolplan.journal._results import results_of
 from toolplan.journal._worker import Worker, WriterThread
 from toolplan.path import Json
 
@@ -301,10 +300,10 @@ class Journal:
         Raises:
             JournalError: there is no such run, or a record cannot be read.
         """
-        rows = self._read("SELECT seq, event FROM events WHERE run = ? ORDER BY seq", (run,))
-        if not rows:
+        events = list(made_whole(self._events(run)))
+        if not events:
             raise _unknown(run)
-        return list(made_whole(self._events(run, cast("list[tuple[int, str]]", rows))))
+        return events
 
     def load(self, run: str) -> Run:
         """Give `run` as its events tell it.
@@ -340,43 +339,35 @@ class Journal:
         for (run,) in self._read(
             "SELECT run FROM runs ORDER BY created_at DESC LIMIT ?", (_RUNS_LOOKED_AT,)
         ):
-            rows = self._read(
-                "SELECT json_extract(step.value, '$.tool'), "
-                "json_extract(step.value, '$.for_each') IS NOT NULL, event.event "
-                "FROM runs, json_each(runs.record, '$.plan.steps') AS step "
-                "JOIN events AS event ON event.run = runs.run "
-                "AND json_extract(event.event, '$[1]') = json_extract(step.value, '$.id') "
-                "AND json_extract(event.event, '$[0]') IN ('step-succeeded', 'item-ended') "
-                "WHERE runs.run = ? ORDER BY event.seq",
-                (run,),
-            )
-            for tool, is_fan, text in cast("list[tuple[str, int, str]]", rows):
-                event = from_record(text)
-                is_result = isinstance(event, ItemEnded if is_fan else StepSucceeded)
-                kept = found.setdefault(tool, []) if tool in wanted and is_result else None
-                if kept is None or not isinstance(event, ItemEnded | StepSucceeded):
-                    continue
-                if event.failure is None and len(kept) < most and event.output not in kept:
-                    kept.append(event.output)
+            records = (line for _, lines in self._rows(str(run)) for line in lines)
+            for tool, output in results_of(self.record(str(run)).plan, wanted, records):
+                kept = found.setdefault(tool, [])
+                if len(kept) < most and output not in kept:
+                    kept.append(output)
         return found
 
     # Inside
 
-    def _events(self, run: str, rows: Sequence[tuple[int, str]]) -> Iterator[Event]:
-        for at, (seq, text) in enumerate(rows):
-            try:
-                if seq != at:
-                    raise BadRecord("One before it is missing.")
-                whole = text
-                if text.startswith(_BLOB):
-                    whole = self._blobs.read(str(json.loads(text)[1]))
-                yield from_record(whole)
-            except (BadRecord, BadBlob) as error:
-                raise JournalError(
-                    "journal-damaged",
-                    f"Record {at} of run {run!r} cannot be read: {error}",
-                    "Restore the journal and the folder beside it from a copy.",
-                ) from None
+    def _events(self, run: str) -> Iterator[Event]:
+        at = 0
+        for seq, lines in self._rows(run):
+            if seq != at:
+                raise _damaged(run, at, "it is not there")
+            for place, text in enumerate(lines, seq):
+                try:
+                    whole = text
+                    if text.startswith(_BLOB):
+                        whole = self._blobs.read(str(json.loads(text)[1]))
+                    yield from_record(whole)
+                except (BadRecord, BadBlob) as error:
+                    raise _damaged(run, place, str(error)) from None
+            at += len(lines)
+
+    def _rows(self, run: str) -> Iterator[tuple[int, list[str]]]:
+        """Yield the groups of records of `run`, each with the position of its first."""
+        rows = self._read("SELECT seq, event FROM events WHERE run = ? ORDER BY seq", (run,))
+        for seq, text in cast("list[tuple[int, str]]", rows):
+            yield seq, text.split("\n")
 
     def _insert(
         self,
@@ -402,10 +393,10 @@ class Journal:
         if row is None:
             _check_written(connection, lease, at + len(texts))
         elif texts:
-            # one statement for all of them: row by row, each would wait for the interpreter's lock
+            # one row for all of them: row by row, each would wait for the interpreter's lock
             connection.execute(
-                "INSERT INTO events SELECT ?1, ?2 + key, value FROM json_each(?3)",
-                (lease.run, at, f"[{','.join(map(self._kept, texts))}]"),
+                "INSERT INTO events VALUES (?, ?, ?)",
+                (lease.run, at, "\n".join(map(self._kept, texts))),
             )
 
     def _kept(self, text: str) -> str:
@@ -463,6 +454,14 @@ def _check_written(connection: sqlite3.Connection, lease: Lease, end: int) -> No
             f"Run {lease.run!r} has {row[0]} records where {end} were expected.",
             "Restore the journal and the folder beside it from a copy.",
         )
+
+
+def _damaged(run: str, at: int, reason: str) -> JournalError:
+    return JournalError(
+        "journal-damaged",
+        f"Record {at} of run {run!r} cannot be read: {reason}",
+        "Restore the journal and the folder beside it from a copy.",
+    )
 
 
 def _json(record: RunRecord) -> str:
