@@ -118,7 +118,7 @@ def effect_steps(
             for_each=step.for_each,
             conditional=step.when is not None,
             calls=most_calls(step),
-            exact=step.for_each is None or isinstance(step.for_each, Literal),
+            exact=known_calls(step) is not None,
         )
         for step in execution_plan.plan.steps
         if tools[step.tool].has_effects
@@ -127,13 +127,19 @@ def effect_steps(
 
 def most_calls(step: Step, limits: Limits = Limits()) -> int:
     """Give the most calls that `step` can make, tries of one call counted once."""
+    known = known_calls(step)
+    return min(step.max_items, limits.items) if known is None else known
+
+
+def known_calls(step: Step) -> int | None:
+    """Give how many calls `step` makes, None where that depends on a list to come."""
     match step.for_each:
         case None:
             return 1
         case Literal(list(items)):
             return len(items)
         case _:
-            return min(step.max_items, limits.items)
+            return None
 
 
 def digest_of(plan: Plan, tools: Mapping[str, Tool], policy: Policy) -> str:

@@ -16,10 +16,10 @@ from heapq import heappop, heappush
 from itertools import accumulate
 from typing import Final, NamedTuple, TypeAlias
 
-from toolplan.approval import most_calls
+from toolplan.approval import known_calls, most_calls
 from toolplan.execution_plan import ExecutionPlan
 from toolplan.path import Json
-from toolplan.plan import Literal, Step, step_refs
+from toolplan.plan import Step, step_refs
 
 _WITHIN: Final = 0.9
 _CALLS_PLAYED: Final = 200_000
@@ -125,7 +125,7 @@ def forecast(
         calls_most=sum(map(most_calls, steps)),
         effect_calls_most=sum(most_calls(step) for step in steps if step.id in effects),
         unknown_tools=tuple(tool for tool, known in past.items() if not known),
-        unknown_counts=tuple(step.id for step in steps if _count(step) is None),
+        unknown_counts=tuple(step.id for step in steps if known_calls(step) is None),
         past_calls=min(map(len, past.values()), default=0),
     )
 
@@ -285,23 +285,12 @@ def _calls_least(plan: ExecutionPlan) -> int:
         if step.when is not None or any(ref.step in skippable for _, ref in step_refs(step)):
             skippable.add(name)
         else:
-            least += _count(step) or 0
+            least += known_calls(step) or 0
     return least
 
 
-def _count(step: Step) -> int | None:
-    """Give how many calls `step` makes, or None where that depends on a list to come."""
-    match step.for_each:
-        case None:
-            return 1
-        case Literal(list(items)):
-            return len(items)
-        case _:
-            return None
-
-
 def _calls(step: Step) -> int:
-    count = _count(step)
+    count = known_calls(step)
     return 1 if count is None else count
 
 

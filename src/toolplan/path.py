@@ -36,6 +36,7 @@ Path: TypeAlias = tuple[Segment, ...]
 # RFC 9535 calls this member-name-shorthand. A hyphen is read, because people write it, but a key
 # that has one is printed in brackets.
 _KEY = re.compile(r"[A-Za-z_\u0080-\U0010ffff][A-Za-z0-9_\u0080-\U0010ffff-]*")
+_CONTAINERS = (list, dict)
 _SHORTHAND = re.compile(r"[A-Za-z_\u0080-\U0010ffff][A-Za-z0-9_\u0080-\U0010ffff]*")
 _INDEX = re.compile(r"0|[1-9][0-9]{0,8}")
 _DECODER = JSONDecoder()
@@ -148,6 +149,18 @@ def _step_into(value: Json, segment: Segment, path: Path, at: int) -> Json:
         )
     wanted = "an object" if isinstance(segment, str) else "a list"
     raise NotThere(f"{_place(path, at)} is {json_type(value)}, not {wanted}", path)
+
+
+def copied(value: Json) -> Json:
+    """Give a copy of `value` that shares no list and no object with it."""
+    if isinstance(value, list):
+        return [copied(each) if isinstance(each, _CONTAINERS) else each for each in value]
+    if isinstance(value, dict):
+        return {
+            key: copied(each) if isinstance(each, _CONTAINERS) else each
+            for key, each in value.items()
+        }
+    return value
 
 
 def json_type(value: object) -> str:

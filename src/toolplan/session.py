@@ -23,7 +23,7 @@ from toolplan.engines import Approver, CannotRun, Decided, run
 from toolplan.engines import resume as go_on
 from toolplan.events import Event, Run
 from toolplan.execution_plan import ExecutionPlan, Policy
-from toolplan.forecast import forecast
+from toolplan.forecast import Forecast, forecast
 from toolplan.journal import Journal, Slot
 from toolplan.path import Json
 from toolplan.plan import Limits
@@ -161,7 +161,7 @@ class Session:
                     compiled = compile_plan(
                         text, dialect, tools=self.tools, limits=self.limits, policy=self.policy
                     )
-                    compiled = _noted(compiled, self._notes(compiled), self._clock())
+                    compiled = _noted(compiled, self._notes(compiled))
                     attempt = Attempt(proposal, compiled.diagnostics)
                     asked = replace(asked, compiled=compiled, attempts=(*asked.attempts, attempt))
                     if compiled.plan is not None:
@@ -171,15 +171,12 @@ class Session:
         return asked
 
     def _notes(self, compiled: Compiled) -> dict[str, Json]:
-        """Give what is noted in a plan; how long it will take is, where it is known."""
-        plan = compiled.plan
-        if plan is None or self.journal is None:
-            return self.metadata
-        used = {step.tool for step in plan.plan.steps}
-        expected = forecast(plan, self.journal.durations(used))
-        if not expected.is_known:
-            return self.metadata
-        return {**self.metadata, "estimated_duration_ms": round(expected.expected_s * 1000)}
+        """Give what is noted in a plan: what was told, and when it was made."""
+        created = datetime.fromtimestamp(self._clock(), UTC).isoformat(timespec="milliseconds")
+        notes: dict[str, Json] = {**self.metadata}
+        if compiled.plan is not None and self.journal is not None:
+            notes.update(estimate(foreseen(compiled.plan, self.journal)))
+        return {**notes, "created_at": created.replace("+00:00", "Z")}
 
     async def _run(
         self, asked: Asked, plan: ExecutionPlan, on_event: Callable[[Event], None] | None
@@ -285,15 +282,29 @@ def approver(approve: Approve) -> Approver:
     return ask
 
 
-def _noted(compiled: Compiled, notes: Mapping[str, Json], now: float) -> Compiled:
-    """Give `compiled` with `notes` and the time of its making; neither is part of the digest."""
+def foreseen(plan: ExecutionPlan, journal: Journal) -> Forecast:
+    """Give the forecast of `plan` from the durations that `journal` keeps."""
+    return forecast(plan, journal.durations({step.tool for step in plan.plan.steps}))
+
+
+def estimate(expected: Forecast) -> dict[str, Json]:
+    """Give what a plan's metadata says of the forecast: nothing where tools are not known."""
+    if not expected.is_known:
+        return {}
+    return {"estimated_duration_ms": round(expected.expected_s * 1000)}
+
+
+def noted(plan: ExecutionPlan, notes: Mapping[str, Json]) -> ExecutionPlan:
+    """Give `plan` with `notes` in its metadata, which is advice and no part of the digest."""
+    metadata = {**plan.plan.metadata, **notes}
+    return replace(plan, plan=replace(plan.plan, metadata=metadata))
+
+
+def _noted(compiled: Compiled, notes: Mapping[str, Json]) -> Compiled:
     if compiled.plan is None:
         return compiled
-    created = datetime.fromtimestamp(now, UTC).isoformat(timespec="milliseconds")
-    plan = compiled.plan.plan
-    more = {**notes, "created_at": created.replace("+00:00", "Z")}
-    noted = replace(plan, metadata={**plan.metadata, **more})
-    return compiled._replace(plan=replace(compiled.plan, plan=noted), draft=noted)
+    plan = noted(compiled.plan, notes)
+    return compiled._replace(plan=plan, draft=plan.plan)
 
 
 def _question(text: str, today: date | str) -> Question:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import time
-from types import TracebackType
-from typing import Self
 
 from toolplan.cli._terminal import err, out
 from toolplan.events import Event
@@ -20,17 +18,6 @@ class Display:
         self._silent = silent
         self._out = out()  # as it is now: while tools run, standard output is led elsewhere
         self._progress: RunProgress | None = None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def show_plan(self, plan: ExecutionPlan) -> None:
         """Show the plan that is about to run."""

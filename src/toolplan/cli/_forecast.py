@@ -4,15 +4,8 @@ from __future__ import annotations
 
 from toolplan.cli._terminal import note
 from toolplan.events import Run
-from toolplan.execution_plan import ExecutionPlan
-from toolplan.forecast import Forecast, forecast
-from toolplan.journal import Journal
+from toolplan.forecast import Forecast
 from toolplan.render.forecast_view import compared_text, forecast_text
-
-
-def foreseen(plan: ExecutionPlan, journal: Journal) -> Forecast:
-    """Give the forecast of `plan` from the durations that `journal` keeps."""
-    return forecast(plan, journal.durations({step.tool for step in plan.plan.steps}))
 
 
 def tell_forecast(expected: Forecast, *, as_json: bool) -> None:

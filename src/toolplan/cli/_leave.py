@@ -37,6 +37,7 @@ class Leave(NamedTuple):
 
     def missing(self, required: ApprovalRequired, plan: ExecutionPlan | None) -> CommandError:
         """Give what to tell where leave was not given; what it would be for is shown."""
+        self.display.close()
         if self._can_ask():
             return CommandError(
                 "approval-required",

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 import uuid
-from contextlib import closing, redirect_stdout
+from contextlib import closing
 from typing import Annotated
 
 from cyclopts import Parameter
 
-from toolplan.approval import ApprovalRequired
 from toolplan.cli._display import Display
-from toolplan.cli._forecast import foreseen, tell_comparison, tell_forecast
+from toolplan.cli._forecast import tell_comparison, tell_forecast
+from toolplan.cli._going import Going
 from toolplan.cli._home import open_journal, storage
 from toolplan.cli._leave import Leave
 from toolplan.cli._options import (
@@ -27,18 +26,17 @@ from toolplan.cli._options import (
     YesFlag,
     day,
 )
-from toolplan.cli._outcome import interrupted, print_run
+from toolplan.cli._outcome import print_run
 from toolplan.cli._proposal import plan_document, tell_no_plan
-from toolplan.cli._terminal import Exit, err, note, out
+from toolplan.cli._terminal import Exit, err, out
 from toolplan.cli._toolbox import open_tools
 from toolplan.compiler import Compiled
-from toolplan.execution_plan import ExecutionPlan
 from toolplan.forecast import Forecast
 from toolplan.journal import Journal
 from toolplan.planners import GroundedPlanner
 from toolplan.render.diagnostics import DiagnosticView, Located
 from toolplan.render.plan_tree import effect_marks, plan_tree
-from toolplan.session import Asked, Session
+from toolplan.session import Asked, Session, foreseen
 
 PlanOnly = Annotated[
     bool, Parameter(name="--plan-only", negative="", help="Show the plan, and run nothing.")
@@ -65,7 +63,7 @@ def ask_command(
     if plan_only:
         session = Session(opened.tools, GroundedPlanner(weeks=weeks))
         return _plan_only(asyncio.run(session.plan(question, today=day(today))), as_json)
-    with closing(open_journal()) as journal, storage(), Display(silent=as_json) as display:
+    with closing(open_journal()) as journal, storage(), closing(Display(silent=as_json)) as display:
         latest = _Latest(display, journal, as_json=as_json)
         leave = Leave(yes, approve, opened.tools, display, may_ask=not as_json)
         session = Session(
@@ -77,24 +75,15 @@ def ask_command(
             metadata=opened.advice,
             new_id=latest.new_id,
         )
-        try:
-            with redirect_stdout(sys.stderr):  # what a tool prints is no result of ours
-                asked = asyncio.run(
-                    session.ask(
-                        question,
-                        today=day(today),
-                        on_plan=latest.show_plan,
-                        on_event=display.show_event,
-                    )
+        with latest.told(leave):
+            asked = asyncio.run(
+                session.ask(
+                    question,
+                    today=day(today),
+                    on_plan=latest.show_plan,
+                    on_event=display.show_event,
                 )
-        except ApprovalRequired as required:
-            display.close()
-            raise leave.missing(required, latest.plan) from None
-        except KeyboardInterrupt:
-            display.close()
-            if latest.run:
-                note(interrupted(latest.run))
-            raise
+            )
         if asked.run is not None and latest.expected is not None:
             display.close()
             tell_comparison(latest.expected, asked.run, as_json=as_json)
@@ -103,13 +92,12 @@ def ask_command(
     return print_run(asked.run, asked.answer, as_json=as_json)
 
 
-class _Latest:
+class _Latest(Going):
     """The plan that runs, or was shown last, and the name of its run."""
 
     def __init__(self, display: Display, journal: Journal, *, as_json: bool) -> None:
-        self.plan: ExecutionPlan | None = None
+        super().__init__()
         self.expected: Forecast | None = None
-        self.run = ""
         self._display = display
         self._journal = journal
         self._as_json = as_json

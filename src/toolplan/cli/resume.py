@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import json
-import sys
 from collections.abc import Sequence
-from contextlib import closing, redirect_stdout
+from contextlib import closing
 from typing import Annotated
 
 from cyclopts import Parameter
 
 from toolplan.answer import answer
-from toolplan.approval import ApprovalRequired
 from toolplan.cli._display import Display
+from toolplan.cli._going import Going
 from toolplan.cli._home import open_journal, storage
 from toolplan.cli._leave import Leave
 from toolplan.cli._options import (
@@ -23,8 +22,8 @@ from toolplan.cli._options import (
     ToolsOption,
     YesFlag,
 )
-from toolplan.cli._outcome import interrupted, print_run
-from toolplan.cli._terminal import CommandError, note
+from toolplan.cli._outcome import print_run
+from toolplan.cli._terminal import CommandError
 from toolplan.cli._toolbox import reopen_tools
 from toolplan.compiler import output_schemas
 from toolplan.engines import CannotRun, Decided
@@ -69,15 +68,14 @@ def resume_command(
     knows whether it did its work, needs --retry, --done or --abort.
     """
     decisions = decisions_of(retry, done, abort)
-    with closing(open_journal()) as journal, storage(), Display(silent=as_json) as display:
+    with closing(open_journal()) as journal, storage(), closing(Display(silent=as_json)) as display:
         name = journal.find(run)
         opened = reopen_tools(journal.record(name).plan, tools, effects)
         leave = Leave(yes, approve, opened.tools, display, may_ask=not as_json)
-        plan = None
         try:
             plan = plan_of(name, opened.tools, journal=journal)
             display.open(plan)
-            with redirect_stdout(sys.stderr):  # what a tool prints is no result of ours
+            with Going(plan, name).told(leave):
                 ended = asyncio.run(
                     resume(
                         name,
@@ -88,16 +86,10 @@ def resume_command(
                         on_event=display.show_event,
                     )
                 )
-        except ApprovalRequired as required:
-            raise leave.missing(required, plan) from None
         except CannotRun as error:
             raise CommandError(
                 "cannot-run", str(error), f"`toolplan show {name[:SHORT]}` tells how it stands."
             ) from None
-        except KeyboardInterrupt:
-            display.close()
-            note(interrupted(name))
-            raise
     said = answer(plan, ended, schemas=output_schemas(plan.plan, opened.tools), facts=opened.facts)
     return print_run(ended, said, as_json=as_json)
 

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 import uuid
-from contextlib import closing, redirect_stdout
-from dataclasses import replace
+from contextlib import closing
 from typing import Annotated
 
 from cyclopts import Parameter
 
 from toolplan.answer import answer
-from toolplan.approval import ApprovalRequired
 from toolplan.cli._display import Display
-from toolplan.cli._forecast import foreseen, tell_comparison, tell_forecast
+from toolplan.cli._forecast import tell_comparison, tell_forecast
+from toolplan.cli._going import Going
 from toolplan.cli._home import existing_journal, open_journal, storage
 from toolplan.cli._leave import Leave
 from toolplan.cli._options import (
@@ -29,21 +27,20 @@ from toolplan.cli._options import (
     day,
     known_dialect,
 )
-from toolplan.cli._outcome import interrupted, print_run
+from toolplan.cli._outcome import print_run
 from toolplan.cli._plan_file import print_diagnostics, read_plan
-from toolplan.cli._terminal import CommandError, Exit, err, note, out, print_json
+from toolplan.cli._terminal import CommandError, Exit, err, out, print_json
 from toolplan.cli._toolbox import Toolset, open_tools
 from toolplan.compiler import compile_plan, output_schemas
 from toolplan.engines import CannotRun, run
 from toolplan.engines.dry import dry_run
 from toolplan.events import Run
 from toolplan.execution_plan import ExecutionPlan
-from toolplan.forecast import Forecast
 from toolplan.journal import Journal
 from toolplan.path import Json
 from toolplan.render.dry_report import dry_view
 from toolplan.render.plan_tree import effect_marks, plan_tree
-from toolplan.session import approver
+from toolplan.session import approver, estimate, foreseen, noted
 
 NeededTools = Annotated[
     str, Parameter(name="--tools", help="A JSON file of tool objects, or MODULE:ATTRIBUTE.")
@@ -89,9 +86,10 @@ def run_command(
         )
     if dry:
         return _dry(compiled.plan, opened, as_json=as_json)
-    with closing(open_journal()) as journal, storage(), Display(silent=as_json) as display:
+    with closing(open_journal()) as journal, storage(), closing(Display(silent=as_json)) as display:
         expected = foreseen(compiled.plan, journal)
-        plan = _noted(compiled.plan, opened, expected)
+        # where its tools come from is for whoever resumes it
+        plan = noted(compiled.plan, {**opened.advice, **estimate(expected)})
         display.show_plan(plan)
         tell_forecast(expected, as_json=as_json)
         leave = Leave(yes, approve, opened.tools, display, may_ask=not as_json)
@@ -123,38 +121,24 @@ def _dry(plan: ExecutionPlan, opened: Toolset, *, as_json: bool) -> int:
 
 
 def _run(plan: ExecutionPlan, opened: Toolset, leave: Leave, journal: Journal) -> Run:
-    name = uuid.uuid4().hex
+    going = Going(plan, uuid.uuid4().hex)
     approve = leave.approve()
     leave.display.open(plan)
     try:
-        with redirect_stdout(sys.stderr):  # what a tool prints is no result of ours
+        with going.told(leave):
             return asyncio.run(
                 run(
                     plan,
                     opened.tools,
                     journal=journal,
                     approval=None if approve is None else approver(approve),
-                    run_id=name,
+                    run_id=going.run,
                     on_event=leave.display.show_event,
                 )
             )
-    except ApprovalRequired as required:
-        raise leave.missing(required, plan) from None
     except CannotRun as error:
         raise CommandError(
             "cannot-run", str(error), "Give tools that can be called: --tools MODULE:ATTRIBUTE."
         ) from None
-    except KeyboardInterrupt:
-        leave.display.close()
-        note(interrupted(name))
-        raise
     finally:
         leave.display.close()
-
-
-def _noted(plan: ExecutionPlan, opened: Toolset, expected: Forecast) -> ExecutionPlan:
-    """Give the plan with the advice of where its tools come from, for whoever resumes it."""
-    metadata = {**plan.plan.metadata, **opened.advice}
-    if expected.is_known:
-        metadata["estimated_duration_ms"] = round(expected.expected_s * 1000)
-    return replace(plan, plan=replace(plan.plan, metadata=metadata))

@@ -17,7 +17,7 @@ from typing import Final
 from toolplan.diagnostics import CannotExpress, Diagnostic, Severity
 from toolplan.dialects import _json
 from toolplan.dialects.toolplan import is_plan
-from toolplan.path import Every, Json, Path, json_type, print_key
+from toolplan.path import Every, Json, Path, copied, json_type, print_key
 from toolplan.plan import (
     DEFAULT_MAX_ITEMS,
     Limits,
@@ -39,7 +39,6 @@ from toolplan.plan_json import (
     Report,
     ValueReader,
     check_depth,
-    copied,
     dump_value,
     parse_text,
     print_text,

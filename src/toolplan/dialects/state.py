@@ -16,9 +16,9 @@ from toolplan.dialects import _form, _json
 from toolplan.dialects._form import Form, Places, Says, Signatures
 from toolplan.dialects._steps import StepFields, bounded, check_ids, free_id
 from toolplan.dialects._values import ReadText, Syntax, Written
-from toolplan.path import Json, json_type
+from toolplan.path import Json, copied, json_type
 from toolplan.plan import Limits, Literal, Plan, Ref, Step
-from toolplan.plan_json import Parsed, Report, copied, shown
+from toolplan.plan_json import Parsed, Report, shown
 from toolplan.source import Span
 
 ARGS: Final = ("required_data", "scope")

@@ -30,7 +30,7 @@ from toolplan.dialects._values import (
     write_parts,
 )
 from toolplan.names import meant
-from toolplan.path import Json, Path, json_type
+from toolplan.path import Json, Path, copied, json_type
 from toolplan.plan import (
     Limits,
     Literal,
@@ -43,7 +43,7 @@ from toolplan.plan import (
     needs,
     positional,
 )
-from toolplan.plan_json import Parsed, Report, copied, shown
+from toolplan.plan_json import Parsed, Report, shown
 from toolplan.source import Span
 
 _NODES: Final = ("task_nodes", "tool_nodes")

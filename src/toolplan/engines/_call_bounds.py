@@ -3,20 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
 
+from toolplan.drives import CallBounds
 from toolplan.engines._made_up import MadeUp, Reading, list_behind
 from toolplan.execution_plan import ExecutionPlan
 from toolplan.plan import Array, Limits, Literal, Ref, Step, step_refs
 from toolplan.schema import Schema
 from toolplan.tools import Tool
-
-
-class CallBounds(NamedTuple):
-    """The fewest calls in a run in which nothing fails, and the most, with all retries."""
-
-    least: int
-    most: int
 
 
 def call_bounds(

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from toolplan.events import Event, Folding, Run, RunApproved, StepProgressed
-from toolplan.journal import Journal, JournalError, Lease, RunRecord, Writer
+from toolplan.journal import Journal, JournalError, Lease, RunRecord, Writer, settle
 
 T = TypeVar("T")
 
@@ -180,15 +180,9 @@ class Kept:
         done: asyncio.Future[None] = loop.create_future()
         results: list[T] = []
 
-        def end(error: BaseException | None) -> None:
-            if done.done():
-                return
-            if error is None:
-                done.set_result(None)
-            else:
-                done.set_exception(error)
-
-        journal.worker.submit(loop, lambda: results.append(work()), end)
+        journal.worker.submit(
+            loop, lambda: results.append(work()), lambda error: settle(done, error)
+        )
         await done
         return results[0]
 

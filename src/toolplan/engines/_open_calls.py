@@ -34,7 +34,7 @@ class EventLog(Protocol):
 
     @property
     def full(self) -> bool:
-        """Whether nothing more should be started for now."""
+        """Whether so much waits for the disk that no call should be started."""
         ...
 
     async def synced(self) -> None:

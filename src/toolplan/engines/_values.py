@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from math import isfinite
 from typing import Final, NoReturn, TypeAlias, cast
 
-from toolplan.path import Json, NotThere, json_type, print_path, select
+from toolplan.path import Json, NotThere, copied, json_type, print_path, select
 from toolplan.plan import (
     ITEM,
     RESERVED_IDS,
@@ -105,17 +105,6 @@ def rendered(value: Json) -> str:
     if isinstance(value, str):
         return value
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
-
-
-def copied(value: Json) -> Json:
-    """Give a copy of `value` that shares no list and no object with it."""
-    if isinstance(value, list):
-        return [copied(each) if type(each) in _CONTAINERS else each for each in value]
-    if isinstance(value, dict):
-        return {
-            key: copied(each) if type(each) in _CONTAINERS else each for key, each in value.items()
-        }
-    return value
 
 
 def _flat(result: object, size: int) -> Json:

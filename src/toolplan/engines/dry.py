@@ -8,11 +8,12 @@ made-up value alone says nothing of the plan, and is told as not driven.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
-from toolplan.engines._call_bounds import CallBounds, call_bounds
+from toolplan.drives import CallBounds, Drive, DryRun, EffectBounds, Fault, NotDriven
+from toolplan.engines._call_bounds import call_bounds
 from toolplan.engines._calls import CannotRun, callees
 from toolplan.engines._certainty import Certainty
 from toolplan.engines._made_up import (
@@ -35,99 +36,6 @@ MOST_STEPS_DRIVEN: Final = 100_000
 _LIMITS: Final = Limits()
 _NOTHING: Final[Mapping[str, Json]] = MappingProxyType({})
 _NO_RECORDINGS: Final[Mapping[str, Sequence[Json]]] = MappingProxyType({})
-
-
-class Fault(NamedTuple):
-    """A step that fails, whatever real values it is given, or with values that were recorded.
-
-    Lists are thought to have elements: what is wrong with all of them is a fault.
-
-    `step` is empty where it is the plan's output that cannot be had. `code` and `pointer` are those
-    of `toolplan.events.Failure`; `drive` describes the first drive that met it.
-    """
-
-    step: str
-    code: str
-    message: str
-    pointer: str
-    drive: str
-
-
-class Drive(NamedTuple):
-    """One way through the plan, and where each of its steps stood in the end."""
-
-    description: str
-    states: Mapping[str, StepState]
-
-
-class EffectBounds(NamedTuple):
-    """A step that may change something, and how often it may be called."""
-
-    step: str
-    tool: str
-    effects: Effects
-    calls: CallBounds
-
-
-class NotDriven(NamedTuple):
-    """A step of which the dry run cannot say whether it works, and why."""
-
-    step: str
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class DryRun:
-    """What can be known of a run before it.
-
-    Attributes:
-        faults: what is wrong, each once, in the order in which it was met.
-        drives: the ways through the plan that were tried.
-        calls: how often each step is called, by its id.
-        total: how often tools are called.
-        limit: the most calls that a run may make: it stops there, whatever `total` says.
-        effects: the steps that may change something, in the order of the plan.
-        not_driven: the steps about which nothing is said here, in the order of the plan.
-    """
-
-    faults: tuple[Fault, ...]
-    drives: tuple[Drive, ...]
-    calls: Mapping[str, CallBounds]
-    total: CallBounds
-    limit: int
-    effects: tuple[EffectBounds, ...]
-    not_driven: tuple[NotDriven, ...]
-
-    @property
-    def succeeded(self) -> bool:
-        """Whether no fault was found."""
-        return not self.faults
-
-    def to_json(self) -> dict[str, Json]:
-        """Give the wire form."""
-        return {
-            "faults": [dict(fault._asdict()) for fault in self.faults],
-            "drives": [
-                {
-                    "description": drive.description,
-                    "states": {name: state.value for name, state in drive.states.items()},
-                }
-                for drive in self.drives
-            ],
-            "calls": {name: dict(bounds._asdict()) for name, bounds in self.calls.items()},
-            "total": dict(self.total._asdict()),
-            "limit": self.limit,
-            "effects": [
-                {
-                    "step": each.step,
-                    "tool": each.tool,
-                    "effects": each.effects.value,
-                    "calls": dict(each.calls._asdict()),
-                }
-                for each in self.effects
-            ],
-            "not_driven": [dict(each._asdict()) for each in self.not_driven],
-        }
 
 
 async def dry_run(

@@ -4,7 +4,7 @@ from toolplan.journal._errors import JournalError, LeaseLost
 from toolplan.journal._journal import KEPT_DURATIONS, Journal, Lease, RunEntry, RunRecord
 from toolplan.journal._records import BadRecord, from_record, to_record
 from toolplan.journal._recovery import Recovered, Slot, recover
-from toolplan.journal._worker import Worker, WriterThread
+from toolplan.journal._worker import Worker, WriterThread, settle
 from toolplan.journal._writer import Writer
 
 __all__ = [
@@ -23,5 +23,6 @@ __all__ = [
     "WriterThread",
     "from_record",
     "recover",
+    "settle",
     "to_record",
 ]

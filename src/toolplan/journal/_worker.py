@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import queue
 import threading
-from asyncio import AbstractEventLoop
+from asyncio import AbstractEventLoop, Future
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Protocol, TypeAlias
@@ -18,6 +18,16 @@ class Worker(Protocol):
     def submit(self, loop: AbstractEventLoop, work: Callable[[], None], done: Done) -> None:
         """Have `work` done, then `done` called in `loop` with what it raised, or None."""
         ...
+
+
+def settle(future: Future[None], error: BaseException | None) -> None:
+    """Tell whoever waits for `future` how the work ended, if they still wait."""
+    if future.done():
+        return
+    if error is None:
+        future.set_result(None)
+    else:
+        future.set_exception(error)
 
 
 class WriterThread:

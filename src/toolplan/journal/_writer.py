@@ -23,7 +23,7 @@ from toolplan.events import (
 from toolplan.journal._errors import MAY_PASS, JournalError
 from toolplan.journal._journal import Lease
 from toolplan.journal._records import to_record
-from toolplan.journal._worker import Worker
+from toolplan.journal._worker import Worker, settle
 
 GATHER_S: Final = 0.02
 """How long records wait for others where nobody waits for them: calls that only read are made again
@@ -156,12 +156,7 @@ class Writer:
             if error is None:
                 self._at += 1
             self._idle()
-            if done.done():
-                return
-            if error is None:
-                done.set_result(None)
-            else:
-                done.set_exception(error)
+            settle(done, error)
 
         self._worker.submit(self._loop, work, end)
         await done

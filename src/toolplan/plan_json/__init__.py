@@ -21,7 +21,7 @@ from toolplan.plan_json._references import (
     print_text,
 )
 from toolplan.plan_json._report import Parsed, Report, shown
-from toolplan.plan_json._values import DEEPEST, ValueReader, check_depth, copied, dump_value
+from toolplan.plan_json._values import DEEPEST, ValueReader, check_depth, dump_value
 
 __all__ = [
     "CANONICAL",
@@ -39,7 +39,6 @@ __all__ = [
     "Report",
     "ValueReader",
     "check_depth",
-    "copied",
     "dump",
     "dump_value",
     "load",

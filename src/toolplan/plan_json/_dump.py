@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 
-from toolplan.path import Json
+from toolplan.path import Json, copied
 from toolplan.plan import DEFAULT_MAX_ITEMS, Plan, Step
 from toolplan.plan_json._load import VERSION
-from toolplan.plan_json._values import copied, dump_value
+from toolplan.plan_json._values import dump_value
 
 
 def dump(plan: Plan) -> dict[str, Json]:

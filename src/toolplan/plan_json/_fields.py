@@ -6,11 +6,11 @@ import unicodedata
 from collections.abc import Mapping
 from typing import Final
 
-from toolplan.path import Json
+from toolplan.path import Json, copied
 from toolplan.plan import RESERVED_IDS, Limits, Literal, Value
 from toolplan.plan_json._references import OPENING, STEP_ID
 from toolplan.plan_json._report import Report, shown
-from toolplan.plan_json._values import ValueReader, copied
+from toolplan.plan_json._values import ValueReader
 
 _NUMBERS: Final = (int, float)
 

@@ -6,11 +6,11 @@ import json
 from collections.abc import Mapping
 from typing import Final
 
-from toolplan.path import Json, json_type
+from toolplan.path import Json, copied, json_type
 from toolplan.plan import DEFAULT_MAX_ITEMS, Limits, OnError, Plan, Step, When
 from toolplan.plan_json._fields import check_ids, read_args, read_metadata, read_steps, read_tool
 from toolplan.plan_json._report import Parsed, Report, shown
-from toolplan.plan_json._values import ValueReader, check_depth, copied
+from toolplan.plan_json._values import ValueReader, check_depth
 
 VERSION: Final = 1
 MOST_RETRIES: Final = 100

@@ -99,17 +99,6 @@ def dump_value(
             return {key: dump_value(each, write_text) for key, each in fields}
 
 
-def copied(value: Json) -> Json:
-    """Give `value` in new lists and objects."""
-    match value:
-        case dict():
-            return {key: copied(each) for key, each in value.items()}
-        case list():
-            return [copied(each) for each in value]
-        case _:
-            return value
-
-
 def check_depth(document: Json, most: int, report: Report) -> bool:
     """Report what is nested deeper than `most`; give whether there is nothing."""
     level: list[dict[str, Json] | list[Json]] = [document] if isinstance(document, _NESTED) else []

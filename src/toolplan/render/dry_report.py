@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Final, Protocol
+from collections.abc import Iterator, Sequence
+from typing import Final
 
+from toolplan.drives import CallBounds, DryRun, EffectBounds, Fault
 from toolplan.render.answer_view import AnswerView
 from toolplan.render.document import Block, Bullets, Document, Heading, Lead, Note, Table
 from toolplan.render.printable import count_text, cut, number_text, printable
@@ -14,146 +15,17 @@ _MOST_LINES: Final = 50
 _MESSAGE_WIDTH: Final = 400
 
 
-class ShownFault(Protocol):
-    """A fault, as `toolplan.engines.dry.Fault` is one."""
-
-    @property
-    def step(self) -> str:
-        """The step's id, empty for the plan's output."""
-        ...
-
-    @property
-    def code(self) -> str:
-        """What kind of fault it is."""
-        ...
-
-    @property
-    def message(self) -> str:
-        """What is wrong."""
-        ...
-
-    @property
-    def pointer(self) -> str:
-        """Where in the step it is."""
-        ...
-
-    @property
-    def drive(self) -> str:
-        """On which way it was met."""
-        ...
-
-
-class ShownBounds(Protocol):
-    """The fewest and the most calls."""
-
-    @property
-    def least(self) -> int:
-        """The fewest."""
-        ...
-
-    @property
-    def most(self) -> int:
-        """The most."""
-        ...
-
-
-class ShownEffect(Protocol):
-    """A step that may change something."""
-
-    @property
-    def step(self) -> str:
-        """The step's id."""
-        ...
-
-    @property
-    def tool(self) -> str:
-        """What it calls."""
-        ...
-
-    @property
-    def effects(self) -> Effects:
-        """What the tool may do."""
-        ...
-
-    @property
-    def calls(self) -> ShownBounds:
-        """How often it is called."""
-        ...
-
-
-class ShownGap(Protocol):
-    """A step of which nothing is known."""
-
-    @property
-    def step(self) -> str:
-        """The step's id."""
-        ...
-
-    @property
-    def reason(self) -> str:
-        """Why nothing is known."""
-        ...
-
-
-class ShownDrive(Protocol):
-    """A way through the plan."""
-
-    @property
-    def description(self) -> str:
-        """Which way it is."""
-        ...
-
-
-class ShownDryRun(Protocol):
-    """What is shown; a `toolplan.engines.dry.DryRun` is one."""
-
-    @property
-    def faults(self) -> Sequence[ShownFault]:
-        """What is wrong."""
-        ...
-
-    @property
-    def drives(self) -> Sequence[ShownDrive]:
-        """The ways that were tried."""
-        ...
-
-    @property
-    def calls(self) -> Mapping[str, ShownBounds]:
-        """How often each step is called."""
-        ...
-
-    @property
-    def total(self) -> ShownBounds:
-        """How often tools are called."""
-        ...
-
-    @property
-    def limit(self) -> int:
-        """The most calls of one run."""
-        ...
-
-    @property
-    def effects(self) -> Sequence[ShownEffect]:
-        """The steps that may change something."""
-        ...
-
-    @property
-    def not_driven(self) -> Sequence[ShownGap]:
-        """The steps of which nothing is known."""
-        ...
-
-
-def dry_view(dry: ShownDryRun) -> AnswerView:
+def dry_view(dry: DryRun) -> AnswerView:
     """Give what a dry run found, for a rich console."""
     return AnswerView(dry_document(dry))
 
 
-def dry_document(dry: ShownDryRun) -> Document:
+def dry_document(dry: DryRun) -> Document:
     """Give what a dry run found as a document; `toolplan.render.document` gives it as text."""
     return (*_faults(dry), *_calls(dry), *_effects(dry), *_gaps(dry))
 
 
-def _faults(dry: ShownDryRun) -> Iterator[Block]:
+def _faults(dry: DryRun) -> Iterator[Block]:
     count = len(dry.faults)
     if count:
         yield Lead(f"The dry run found {count_text(count, 'fault')}; no tool was called.", bad=True)
@@ -166,14 +38,14 @@ def _faults(dry: ShownDryRun) -> Iterator[Block]:
         yield Lead(f"The dry run found no fault, {gaps}; no tool was called.")
 
 
-def _fault_line(fault: ShownFault) -> str:
+def _fault_line(fault: Fault) -> str:
     where = f"step {printable(fault.step)}" if fault.step else "the output"
     place = f" at {printable(fault.pointer)}" if fault.pointer else ""
     message = cut(printable(fault.message), _MESSAGE_WIDTH)
     return f"{where}{place}: {message} [{printable(fault.code)}; {printable(fault.drive)}]"
 
 
-def _calls(dry: ShownDryRun) -> Iterator[Block]:
+def _calls(dry: DryRun) -> Iterator[Block]:
     total = dry.total
     yield Heading("Calls")
     rows = [(printable(name), _range(bounds)) for name, bounds in dry.calls.items()]
@@ -189,7 +61,7 @@ def _calls(dry: ShownDryRun) -> Iterator[Block]:
     yield Note(f"{count_text(len(dry.drives), 'way')} driven: {'; '.join(ways)}.")
 
 
-def _effects(dry: ShownDryRun) -> Iterator[Block]:
+def _effects(dry: DryRun) -> Iterator[Block]:
     yield Heading("Effects")
     if not dry.effects:
         yield Note("The plan changes nothing.")
@@ -197,7 +69,7 @@ def _effects(dry: ShownDryRun) -> Iterator[Block]:
     yield Bullets(_few([_effect_line(effect) for effect in dry.effects]))
 
 
-def _effect_line(effect: ShownEffect) -> str:
+def _effect_line(effect: EffectBounds) -> str:
     # what its source does not say is taken for the worst
     unsaid = effect.effects is Effects.UNKNOWN
     kind = "destructive (its source does not say)" if unsaid else effect.effects.value
@@ -206,7 +78,7 @@ def _effect_line(effect: ShownEffect) -> str:
     return f"{printable(effect.step)}: {printable(effect.tool)}, {kind}, {most}{calls}"
 
 
-def _gaps(dry: ShownDryRun) -> Iterator[Block]:
+def _gaps(dry: DryRun) -> Iterator[Block]:
     if dry.not_driven:
         yield Heading("Not driven")
         lines = [
@@ -224,7 +96,7 @@ def _few(lines: Sequence[str]) -> tuple[str, ...]:
     )
 
 
-def _range(bounds: ShownBounds) -> str:
+def _range(bounds: CallBounds) -> str:
     least = number_text(bounds.least, grouped=True)
     if bounds.least == bounds.most:
         return least

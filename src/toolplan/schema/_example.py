@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import Final, TypeAlias, TypeVar
 
-from toolplan.path import Json
+from toolplan.path import Json, copied
 from toolplan.schema._document import Node, SchemaError
-from toolplan.schema._literals import numbers, texts
+from toolplan.schema._literals import numbers, sizes, texts
 
 Target: TypeAlias = Callable[[Json], Node | None]
 Accepts: TypeAlias = Callable[[Node, Json], bool]
@@ -181,11 +181,11 @@ class _Maker:
         if fixed is not None:
             fitting = [each for each in fixed if _type(each) & set(types)]
             several = sorted(_rotated(fitting, self._turn), key=lambda each: each is None)
-            yield from map(_copied, several)
+            yield from map(copied, several)
             return
         for given in _given(parts):
             if _type(given) & set(types) and self._checks.passes(node, given, unknown=False):
-                yield _copied(given)
+                yield copied(given)
         for name in sorted(_rotated(types, self._turn), key=lambda each: each == "null"):
             try:
                 yield from self._of_type(name, parts, depth)
@@ -437,26 +437,9 @@ def _all_of(nodes: list[Json]) -> Json:
             return {"allOf": nodes}
 
 
-def _bounds(parts: Iterable[dict[str, Json]], name: str) -> list[int]:
-    values = (part.get(name) for part in parts)
-    return [
-        int(value)
-        for value in values
-        if isinstance(value, int | float) and not isinstance(value, bool)
-    ]
-
-
 def _least(parts: _Parts, name: str) -> int | None:
-    return min(_bounds(parts, name), default=None)
+    return min(sizes(parts, name), default=None)
 
 
 def _most(parts: _Parts, name: str) -> int | None:
-    return max(_bounds(parts, name), default=None)
-
-
-def _copied(value: Json) -> Json:
-    if isinstance(value, list):
-        return [_copied(each) for each in value]
-    if isinstance(value, dict):
-        return {key: _copied(each) for key, each in value.items()}
-    return value
+    return max(sizes(parts, name), default=None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date, timedelta
 from fractions import Fraction
 from math import ceil, floor, isfinite
@@ -45,8 +45,8 @@ _FORMATS: Final[Mapping[str, Callable[[int], str]]] = {
 
 def texts(parts: Sequence[dict[str, Json]], number: int) -> Iterator[str]:
     """Yield texts that may fit all of `parts`, the likeliest first; `number` makes them differ."""
-    least = max([0, *_sizes(parts, "minLength")])
-    most = min([_MAX_LENGTH, *_sizes(parts, "maxLength")])
+    least = max([0, *sizes(parts, "minLength")])
+    most = min([_MAX_LENGTH, *sizes(parts, "maxLength")])
     if least > most:
         return
     yielded: set[str] = set()
@@ -165,7 +165,8 @@ def _number(value: Fraction) -> int | float:
         return int(value)
 
 
-def _sizes(parts: Sequence[dict[str, Json]], name: str) -> list[int]:
+def sizes(parts: Iterable[dict[str, Json]], name: str) -> list[int]:
+    """Give the whole numbers that `parts` of a schema have under `name`."""
     values = (part.get(name) for part in parts)
     return [
         int(value)
