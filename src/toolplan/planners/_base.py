@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol, TypeAlias
+from typing import NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 from toolplan.diagnostics import Diagnostic
 from toolplan.events import Event
@@ -54,7 +54,12 @@ class Attempt(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What was asked, and when. `today` is an ISO 8601 date; nobody asks the system's clock."""
+    """What was asked, and when. `today` is an ISO 8601 date; nobody asks the system's clock.
+
+    `context` is what was said before, as F000-39 has it: `{"semantic": [{"text", "score"}],
+    "episodic": [{"query", "timestamp", "plan"}], "entities": ["location:Berlin", ...]}`, the latest
+    episode first, its `plan` in canonical JSON where there was one; any part may be missing.
+    """
 
     text: str
     today: str
@@ -68,4 +73,17 @@ class Planner(Protocol):
         self, question: Question, tools: Toolbox, tried: Sequence[Attempt]
     ) -> Proposal:
         """Give a draft for `question`, or say what is missing, or why there can be none."""
+        ...
+
+
+@runtime_checkable
+class Remembering(Protocol):
+    """A planner that learns what became of its drafts; sessions tell the ones that can be told."""
+
+    def keep(self, question: Question, tools: Toolbox, draft: Draft) -> None:
+        """Note that `draft` passed its check, and, where it was run, that the run ended well."""
+        ...
+
+    def drop(self, question: Question, tools: Toolbox, draft: Draft) -> None:
+        """Note that the run of `draft` did not end well."""
         ...

@@ -1,0 +1,32 @@
+"""Model endpoints: what is asked of a model, and what comes back.
+
+Nothing here knows of plans. A reply that was cut off is never given as a whole one.
+"""
+
+from toolplan.providers._base import (
+    Ended,
+    Message,
+    Model,
+    ModelError,
+    ModelRequest,
+    Piece,
+    Reply,
+    Restarted,
+    Text,
+    Usage,
+    complete,
+)
+
+__all__ = [
+    "Ended",
+    "Message",
+    "Model",
+    "ModelError",
+    "ModelRequest",
+    "Piece",
+    "Reply",
+    "Restarted",
+    "Text",
+    "Usage",
+    "complete",
+]

@@ -1,0 +1,132 @@
+"""What is asked of a model, what comes back, and what can go wrong."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, Protocol, TypeAlias
+
+from toolplan.path import Json
+
+
+class Message(NamedTuple):
+    """One message of a conversation with a model."""
+
+    role: Literal["system", "user", "assistant"]
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRequest:
+    """What a model is asked.
+
+    Attributes:
+        messages: the conversation, in order.
+        schema: the JSON Schema that the reply shall follow, where the endpoint can hold a model to
+            one; the reply is text in any case, and is checked by whoever asked.
+        temperature: from 0 (the likeliest words) upwards.
+        max_tokens: the most tokens of the reply.
+    """
+
+    messages: tuple[Message, ...]
+    schema: Json = None
+    temperature: float = 0.0
+    max_tokens: int = 10_000
+
+
+class Usage(NamedTuple):
+    """What was used: calls made (tries included), tokens in and out, cost in US dollars.
+
+    `cost_usd` is None where the price of the model is not known.
+    """
+
+    calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost_usd: float | None = None
+
+
+class Text(NamedTuple):
+    """More of the reply."""
+
+    text: str
+
+
+class Restarted(NamedTuple):
+    """What came so far does not count: the reply begins anew, for this reason."""
+
+    reason: str
+
+
+class Ended(NamedTuple):
+    """The reply is whole: the endpoint said so. Nothing comes after this."""
+
+    model: str
+    usage: Usage
+
+
+Piece: TypeAlias = Text | Restarted | Ended
+
+
+class Reply(NamedTuple):
+    """A whole reply. `model` is the one that gave it, as in `openai:gpt-5`."""
+
+    text: str
+    model: str
+    usage: Usage
+
+
+class ModelError(Exception):
+    """No reply could be had, or none that is whole.
+
+    `code` is one of `llm-empty`, `llm-refused`, `llm-truncated`, `llm-stream-cut`, `llm-timeout`,
+    `llm-rate-limit`, `llm-unavailable`, `llm-auth`, `llm-context`, `llm-bad-response`,
+    `llm-unexpected-tool-call`, `llm-too-long`, `llm-degenerate`, `llm-budget`, `llm-request`. The
+    text names the model and never holds a key; `help` is the way out.
+    """
+
+    def __init__(self, code: str, message: str, way_out: str = "") -> None:
+        super().__init__(message)
+        self.code = code
+        self.help = way_out
+
+
+class Model(Protocol):
+    """A model, or a chain of them."""
+
+    @property
+    def name(self) -> str:
+        """How it is told apart, as in `openai:gpt-5`."""
+        ...
+
+    def stream(self, request: ModelRequest) -> AsyncGenerator[Piece]:
+        """Give the reply as it is written; it is whole when, and only when, `Ended` came.
+
+        Raises:
+            ModelError: there is no whole reply.
+        """
+        ...
+
+
+async def complete(model: Model, request: ModelRequest) -> Reply:
+    """Give the whole reply of `model`.
+
+    Raises:
+        ModelError: there is none.
+    """
+    parts: list[str] = []
+    async with aclosing(model.stream(request)) as pieces:
+        async for piece in pieces:
+            match piece:
+                case Text(text=text):
+                    parts.append(text)
+                case Restarted():
+                    parts.clear()
+                case Ended(model=name, usage=usage):
+                    return Reply("".join(parts), name, usage)
+    raise ModelError(
+        "llm-stream-cut",
+        f"The reply of {model.name} ended before it was whole.",
+        "Ask again, or name another model.",
+    )
