@@ -8,16 +8,20 @@ from toolplan.planners._base import (
     Proposal,
     Question,
     Refusal,
+    Remembering,
 )
 from toolplan.planners.grounded import GroundedPlanner
+from toolplan.planners.llm import LLMPlanner
 
 __all__ = [
     "Attempt",
     "Clarification",
     "Draft",
     "GroundedPlanner",
+    "LLMPlanner",
     "Planner",
     "Proposal",
     "Question",
     "Refusal",
+    "Remembering",
 ]

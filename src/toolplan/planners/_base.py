@@ -14,10 +14,11 @@ from toolplan.tools import Toolbox
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A plan as text, in a dialect."""
+    """A plan as text, in a dialect; `planner` says who wrote it, where that is known."""
 
     text: str
     dialect: str = "toolplan"
+    planner: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)

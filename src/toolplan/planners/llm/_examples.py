@@ -1,0 +1,127 @@
+"""Two short plans made from the very tools that the model may use."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
+
+from toolplan.names import words
+from toolplan.path import EVERY, Json, Path
+from toolplan.plan import Literal, Plan, Ref, Step, Value
+from toolplan.plan_json import dump
+from toolplan.schema import NoExample, Schema, Verdict, assignable, at, required
+from toolplan.tools import Tool, Toolbox
+
+_LOOKED_AT: Final = 40
+_LONGEST: Final = 400
+
+
+class _Link(NamedTuple):
+    """What `producer` gives at `path` is what `consumer` takes as `argument`."""
+
+    producer: Tool
+    path: Path
+    consumer: Tool
+    argument: str
+
+
+def example_plans(tools: Toolbox) -> tuple[str, ...]:
+    """Give a plan of one step, and one of two where a tool takes what another gives.
+
+    None of them has effects. Their values are made up, so they say nothing about any question.
+    """
+    reading = [tool for tool in tools.values() if not tool.has_effects and tool.unusable is None]
+    reading = [tool for tool in reading if tool.compute_output is None][:_LOOKED_AT]
+    plans: list[Plan] = []
+    for tool in reading:
+        step = _step("first", tool, {})
+        if step is not None and step.args:
+            plans.append(Plan((step,)))
+            break
+    for link in _links(reading):
+        pair = _pair(link)
+        if pair is not None:
+            plans.append(pair)
+            break
+    texts = (json.dumps(dump(plan), ensure_ascii=False) for plan in plans)
+    return tuple(text for text in texts if len(text) <= _LONGEST)
+
+
+def _pair(link: _Link) -> Plan | None:
+    first = _step("found", link.producer, {})
+    taken = at(link.consumer.input, (link.argument,))
+    given = None if link.producer.output is None else at(link.producer.output, link.path)
+    if first is None or not isinstance(taken, Schema) or not isinstance(given, Schema):
+        return None
+    if assignable(given, taken) is Verdict.YES:
+        second = _step("details", link.consumer, {link.argument: Ref("found", link.path)})
+        return None if second is None else Plan((first, second))
+    second = _step("details", link.consumer, {link.argument: Ref("item", ())})
+    if second is None:
+        return None
+    fan = Step(second.id, second.tool, second.args, for_each=Ref("found", link.path))
+    return Plan((first, fan))
+
+
+def _step(name: str, tool: Tool, args: dict[str, Value]) -> Step | None:
+    """Give a step with `args` and the arguments that the tool cannot do without, or one at all."""
+    schema = tool.input
+    needed = [each for each in required(schema) if each not in args]
+    if not needed and not args:
+        needed = list(tool.signature.inputs[:1])
+    made: dict[str, Value] = dict(args)
+    for each in needed:
+        part = at(schema, (each,))
+        if not isinstance(part, Schema):
+            return None
+        try:
+            made[each] = Literal(part.example())
+        except NoExample:
+            return None
+    return Step(name, tool.name, made)
+
+
+def _links(tools: Sequence[Tool]) -> Iterator[_Link]:
+    for consumer in tools:
+        for argument in consumer.signature.inputs:
+            thing = _thing(argument)
+            if thing is None:
+                continue
+            for producer in tools:
+                if producer is not consumer and thing in _nouns(producer.name):
+                    path = _identities(producer)
+                    if path is not None:
+                        yield _Link(producer, path, consumer, argument)
+
+
+def _thing(argument: str) -> str | None:
+    """Give what an argument such as `facility_ids` names: `facility`."""
+    parts = words(argument)
+    return parts[-2] if len(parts) > 1 and parts[-1] in ("id", "ids") else None
+
+
+def _nouns(name: str) -> set[str]:
+    """Give the words of a tool's name, plurals as singulars too."""
+    found = set(words(name))
+    found |= {word.removesuffix("s") for word in found}
+    return found | {word.removesuffix("ies") + "y" for word in found if word.endswith("ies")}
+
+
+def _identities(tool: Tool) -> Path | None:
+    """Give the path to the ids in a list that the tool gives, at its root or one key down."""
+    output = tool.output
+    if output is None:
+        return None
+    starts: list[Path] = [(), *((name,) for name in tool.signature.outputs)]
+    for start in starts:
+        path: Path = (*start, EVERY, "id")
+        if isinstance(at(output, path), Schema) and _is_list(output, start):
+            return path
+    return None
+
+
+def _is_list(output: Schema, path: Path) -> bool:
+    found = at(output, path)
+    node: Json = found.node if isinstance(found, Schema) else None
+    return isinstance(node, dict) and node.get("type") == "array"

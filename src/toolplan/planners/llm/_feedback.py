@@ -1,0 +1,83 @@
+"""What a model is told about a plan of its own that was no good.
+
+Nothing in it comes from a tool: what a tool gave, or said when it failed, never reaches the model
+that plans, so it cannot talk to it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Final
+
+from toolplan.diagnostics import Diagnostic
+from toolplan.events import Event, StepFailed
+from toolplan.path import Json
+from toolplan.planners._base import Attempt, Draft
+
+_MOST: Final = 20
+_LONGEST_STEP: Final = 1_500
+
+
+def feedback(attempt: Attempt) -> str:
+    """Give the words about `attempt`: each problem with its place, the way out, and the step."""
+    problems = [each for each in attempt.diagnostics if each.blocks]
+    if problems:
+        lines = ["This plan does not pass its check:"]
+        steps = _steps(attempt.draft)
+        shown: set[int] = set()
+        for number, each in enumerate(problems[:_MOST], 1):
+            lines.append(_problem(number, each, steps, shown))
+        if len(problems) > _MOST:
+            lines.append(f"... and {len(problems) - _MOST} more.")
+    else:
+        lines = ["This plan passed its check, but these steps failed when it ran:"]
+        failed = _failures(attempt.events)
+        lines += [f"- {each}" for each in failed[:_MOST]] or ["- it gave no answer"]
+    lines.append(
+        "Write the whole plan again with this mended; leave what is right as it is."
+        " A plan that was refused is refused again."
+    )
+    return "\n".join(lines)
+
+
+def _problem(number: int, problem: Diagnostic, steps: Sequence[Json], shown: set[int]) -> str:
+    place = problem.pointer or "the plan"
+    text = f"{number}. `{problem.code}` at {place}: {problem.message}"
+    if problem.help:
+        text += f" {problem.help}"
+    at = _step_at(problem.pointer)
+    if at is not None and at < len(steps) and at not in shown:
+        shown.add(at)
+        text += f"\n   The step is: {_short(steps[at])}"
+    return text
+
+
+def _step_at(pointer: str) -> int | None:
+    parts = pointer.split("/")
+    if len(parts) > 2 and parts[1] == "steps" and parts[2].isdecimal():
+        return int(parts[2])
+    return None
+
+
+def _steps(draft: Draft) -> list[Json]:
+    """Give the steps as they were written, where the draft is strict JSON; none otherwise."""
+    try:
+        document: Json = json.loads(draft.text)
+    except (ValueError, RecursionError):
+        return []
+    steps: Json = document.get("steps") if isinstance(document, dict) else document
+    return steps if isinstance(steps, list) else []
+
+
+def _short(step: Json) -> str:
+    text = json.dumps(step, ensure_ascii=False)
+    return text if len(text) <= _LONGEST_STEP else text[:_LONGEST_STEP] + " …"
+
+
+def _failures(events: Sequence[Event]) -> list[str]:
+    return [
+        f"step {event.step!r}: `{event.failure.code}`"
+        for event in events
+        if isinstance(event, StepFailed)
+    ]

@@ -1,0 +1,29 @@
+"""What is noted in a plan's metadata: advice, and no part of its digest."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from toolplan.execution_plan import ExecutionPlan
+from toolplan.forecast import Forecast, forecast
+from toolplan.journal import Journal
+from toolplan.path import Json
+
+
+def foreseen(plan: ExecutionPlan, journal: Journal) -> Forecast:
+    """Give the forecast of `plan` from the durations that `journal` keeps."""
+    return forecast(plan, journal.durations({step.tool for step in plan.plan.steps}))
+
+
+def estimate(expected: Forecast) -> dict[str, Json]:
+    """Give what a plan's metadata says of the forecast: nothing where tools are not known."""
+    if not expected.is_known:
+        return {}
+    return {"estimated_duration_ms": round(expected.expected_s * 1000)}
+
+
+def noted(plan: ExecutionPlan, notes: Mapping[str, Json]) -> ExecutionPlan:
+    """Give `plan` with `notes` in its metadata, which is advice and no part of the digest."""
+    metadata = {**plan.plan.metadata, **notes}
+    return replace(plan, plan=replace(plan.plan, metadata=metadata))

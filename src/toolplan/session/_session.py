@@ -1,0 +1,345 @@
+"""One question, from the asking to the answer. This is the only loop.
+
+A planner proposes, the compiler checks, an engine runs, and what came of it goes back to the
+planner if it was no good, a bounded number of times. With a journal the run can be resumed.
+"""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, date, datetime
+from types import MappingProxyType
+from typing import Final
+
+from toolplan.answer import Answer, FactFunction, answer
+from toolplan.compiler import (
+    Compiled,
+    CompileStream,
+    Tools,
+    compile_plan,
+    compile_stream,
+    output_schemas,
+    toolbox,
+)
+from toolplan.engines import run, run_stream
+from toolplan.events import Event, Run
+from toolplan.execution_plan import ExecutionPlan, Policy
+from toolplan.journal import Journal
+from toolplan.path import Json
+from toolplan.plan import Limits
+from toolplan.planners import (
+    Attempt,
+    Clarification,
+    Draft,
+    LLMPlanner,
+    Planner,
+    Proposal,
+    Question,
+    Refusal,
+    Remembering,
+)
+from toolplan.providers import ModelError
+from toolplan.session._following import Followed, Following, OnStep, StepsTold
+from toolplan.session._leave import Approve, approver
+from toolplan.session._notes import estimate, foreseen, noted
+
+DEFAULT_ATTEMPTS: Final = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What came of a question, as far as it went.
+
+    Attributes:
+        question: what was asked.
+        proposal: what the planner said last.
+        compiled: the last draft, checked; None where there was none.
+        run: the last run; None where nothing ran.
+        answer: what `run` allows to say; None where nothing ran.
+        attempts: every draft, and what came of it.
+    """
+
+    question: Question
+    proposal: Proposal
+    compiled: Compiled | None = None
+    run: Run | None = None
+    answer: Answer | None = None
+    attempts: tuple[Attempt, ...] = ()
+
+    @property
+    def plan(self) -> ExecutionPlan | None:
+        """The plan that may run, or has run."""
+        return None if self.compiled is None else self.compiled.plan
+
+    @property
+    def succeeded(self) -> bool:
+        """Whether there is an answer from a run that ended well."""
+        return self.run is not None and self.run.succeeded
+
+
+class Session:
+    """Answers questions with a planner and tools."""
+
+    def __init__(
+        self,
+        tools: Tools,
+        planner: Planner,
+        *,
+        facts: Sequence[FactFunction] = (),
+        policy: Policy = Policy(),
+        limits: Limits = Limits(),
+        attempts: int = DEFAULT_ATTEMPTS,
+        approve: Approve | None = None,
+        journal: Journal | None = None,
+        follow: LLMPlanner | None = None,
+        metadata: Mapping[str, Json] = MappingProxyType({}),
+        clock: Callable[[], float] = time.time,
+        new_id: Callable[[], str] = lambda: uuid.uuid4().hex,
+    ) -> None:
+        """Hold what questions are answered with.
+
+        Args:
+            tools: what plans may call.
+            planner: what proposes plans.
+            facts: functions that find more in rows than holds for any rows (`toolplan.answer`).
+            policy: what plans may use.
+            limits: bounds on what is read and run.
+            attempts: the most drafts for one question, 1 or more.
+            approve: asked for leave to run a plan with effects; None refuses them all.
+            journal: where runs are kept, so that they can be resumed; None keeps them in memory.
+            follow: the planner, `planner` or one inside of it, whose plans are read while it still
+                writes them.
+            metadata: advice that is put into every plan; `estimated_duration_ms` comes to it where
+                the journal knows what calls of all its tools have taken.
+            clock: seconds since the epoch, for the times of events.
+            new_id: gives the name of a run.
+        """
+        if attempts < 1:
+            raise ValueError("At least one attempt is needed.")
+        self.tools = toolbox(tools)
+        self.planner = planner
+        self.facts = tuple(facts)
+        self.policy = policy
+        self.limits = limits
+        self.attempts = attempts
+        self.journal = journal
+        self.follow = follow
+        self.metadata = dict(metadata)
+        self._approve = approve
+        self._clock = clock
+        self._new_id = new_id
+
+    async def plan(
+        self,
+        text: str,
+        *,
+        today: date | str,
+        context: Json = None,
+        on_step: OnStep | None = None,
+    ) -> Asked:
+        """Give a plan for a question, checked, and run nothing.
+
+        `today` is the day that "last week" and its like are reckoned from, `context` what was said
+        before (`toolplan.planners.Question`). `on_step` is called with each step that is right
+        while the followed planner still writes.
+
+        Raises:
+            ModelError: the planner asks a model, and no whole reply came of it.
+        """
+        asked = Asked(_question(text, today, context), Refusal("Nothing was proposed."))
+        asked = await self._propose(asked, _Watchers(on_step=on_step))
+        if isinstance(asked.proposal, Draft) and asked.plan is not None:
+            self._learn(asked, asked.proposal, kept=True)
+        return asked
+
+    async def ask(
+        self,
+        text: str,
+        *,
+        today: date | str,
+        context: Json = None,
+        early: bool = False,
+        on_step: OnStep | None = None,
+        on_plan: Callable[[Compiled], None] | None = None,
+        on_event: Callable[[Event], None] | None = None,
+    ) -> Asked:
+        """Answer a question: plan, check, run, and say what was found.
+
+        `context` is what was said before. `on_step` is called with each step that is right while
+        the followed planner still writes; with `early` steps that only read start then. `on_plan`
+        is called with every plan that is about to run, `on_event` with all that happens.
+
+        Raises:
+            ApprovalRequired: the plan has effects and leave to run it was not given. No call was
+                made, or with `early` none with effects.
+            ModelError: the planner asks a model, and no whole reply came of it.
+        """
+        asked = Asked(_question(text, today, context), Refusal("Nothing was proposed."))
+        watchers = _Watchers(early, on_step, on_plan, on_event)
+        while len(asked.attempts) < self.attempts:
+            try:
+                tried = await self._propose(asked, watchers)
+            except ModelError:
+                if asked.run is None:
+                    raise
+                return asked  # the run that there was says more than that there is no other
+            if tried.plan is None:
+                # a planner that has no other plan leaves the run that there was
+                return tried if asked.run is None else replace(asked, attempts=tried.attempts)
+            if tried.run is asked.run:  # it has not run while it was written
+                if on_plan is not None and tried.compiled is not None:
+                    on_plan(tried.compiled)
+                tried = await self._run(tried, tried.plan, on_event)
+            asked = tried
+            if isinstance(asked.proposal, Draft):
+                self._learn(asked, asked.proposal, kept=asked.succeeded)
+            if asked.succeeded or tried.plan is None or tried.plan.effects:
+                break  # what a failed run with effects has done is not to be done again
+        return asked
+
+    async def _propose(self, asked: Asked, watchers: _Watchers) -> Asked:
+        while len(asked.attempts) < self.attempts:
+            following = self._following(asked.question, watchers)
+            try:
+                proposal = await self.planner.propose(asked.question, self.tools, asked.attempts)
+                followed = None if following is None else await following.ended()
+            finally:
+                if following is not None:
+                    await following.close()
+                if self.follow is not None:
+                    self.follow.listener = None
+            asked = replace(asked, proposal=proposal, compiled=None)
+            match proposal:
+                case Draft():
+                    asked = self._checked(asked, proposal, followed, watchers)
+                    if asked.plan is not None:
+                        break
+                case Clarification() | Refusal():
+                    break
+        return asked
+
+    def _following(self, question: Question, watchers: _Watchers) -> Following | None:
+        if self.follow is None or (watchers.on_step is None and not watchers.early):
+            return None
+        name = self.follow.name
+        following = Following(
+            self._compile_stream,
+            lambda compiled: self._noted(compiled, name, question),
+            watchers.on_step,
+            watchers.on_plan,
+            self._early(watchers) if watchers.early else None,
+        )
+        self.follow.listener = following
+        return following
+
+    def _checked(
+        self, asked: Asked, draft: Draft, followed: Followed | None, watchers: _Watchers
+    ) -> Asked:
+        """Give what came of a draft; one that ran while it was written has its run."""
+        attempt = Attempt(draft)
+        if followed is not None and followed.run is not None:
+            # what ran is what was written, whatever the planner made of the reply
+            compiled, ended = followed.compiled, followed.run
+            attempt = Attempt(draft, compiled.diagnostics, tuple(watchers.events))
+            asked = replace(asked, compiled=compiled, run=ended)
+            if compiled.plan is not None:
+                asked = replace(asked, answer=self._answer(compiled.plan, ended))
+        else:
+            compiled = compile_plan(
+                draft.text,
+                draft.dialect,
+                tools=self.tools,
+                limits=self.limits,
+                policy=self.policy,
+            )
+            compiled = self._noted(compiled, draft.planner, asked.question)
+            attempt = Attempt(draft, compiled.diagnostics)
+            asked = replace(asked, compiled=compiled)
+        return replace(asked, attempts=(*asked.attempts, attempt))
+
+    def _compile_stream(self, texts: AsyncIterator[str], dialect: str) -> CompileStream:
+        return compile_stream(
+            texts, dialect, tools=self.tools, limits=self.limits, policy=self.policy
+        )
+
+    def _early(self, watchers: _Watchers) -> Callable[[StepsTold], Awaitable[Run]]:
+        async def start(steps: StepsTold) -> Run:
+            watchers.events.clear()
+            return await run_stream(
+                steps,
+                self.tools,
+                journal=self.journal,
+                approval=None if self._approve is None else approver(self._approve),
+                limits=self.limits,
+                on_event=watchers.keep,
+                run_id=self._new_id(),
+                clock=self._clock,
+            )
+
+        return start
+
+    async def _run(
+        self, asked: Asked, plan: ExecutionPlan, on_event: Callable[[Event], None] | None
+    ) -> Asked:
+        watchers = _Watchers(on_event=on_event)
+        ended = await run(
+            plan,
+            self.tools,
+            journal=self.journal,
+            approval=None if self._approve is None else approver(self._approve),
+            limits=self.limits,
+            on_event=watchers.keep,
+            run_id=self._new_id(),
+            clock=self._clock,
+        )
+        last = asked.attempts[-1]._replace(events=tuple(watchers.events))
+        said = self._answer(plan, ended)
+        return replace(asked, run=ended, answer=said, attempts=(*asked.attempts[:-1], last))
+
+    def _answer(self, plan: ExecutionPlan, ended: Run) -> Answer:
+        return answer(plan, ended, schemas=output_schemas(plan.plan, self.tools), facts=self.facts)
+
+    def _learn(self, asked: Asked, draft: Draft, *, kept: bool) -> None:
+        if isinstance(self.planner, Remembering):
+            tell = self.planner.keep if kept else self.planner.drop
+            tell(asked.question, self.tools, draft)
+
+    def _noted(self, compiled: Compiled, planner: str, question: Question) -> Compiled:
+        """Note in a plan what was told, who made it, for which question, and when (C-16)."""
+        if compiled.plan is None:
+            return compiled
+        created = datetime.fromtimestamp(self._clock(), UTC).isoformat(timespec="milliseconds")
+        notes: dict[str, Json] = {"query": question.text, "reference_date": question.today}
+        if planner:
+            notes["planner"] = planner
+        notes |= compiled.plan.plan.metadata
+        notes |= self.metadata
+        if self.journal is not None:
+            notes |= estimate(foreseen(compiled.plan, self.journal))
+        notes["created_at"] = created.replace("+00:00", "Z")
+        plan = noted(compiled.plan, notes)
+        return compiled._replace(plan=plan, draft=plan.plan)
+
+
+@dataclass(slots=True)
+class _Watchers:
+    """Who looks on while a question is answered, and the events of the run that goes on."""
+
+    early: bool = False
+    on_step: OnStep | None = None
+    on_plan: Callable[[Compiled], None] | None = None
+    on_event: Callable[[Event], None] | None = None
+    events: list[Event] = field(default_factory=list[Event])
+
+    def keep(self, event: Event) -> None:
+        """Take the next event."""
+        self.events.append(event)
+        if self.on_event is not None:
+            self.on_event(event)
+
+
+def _question(text: str, today: date | str, context: Json) -> Question:
+    return Question(text, today if isinstance(today, str) else today.isoformat(), context)

@@ -1,0 +1,162 @@
+"""A search index over the tools of a toolbox: BM25 over weighted fields (Robertson et al. 2004)."""
+
+from __future__ import annotations
+
+import math
+import threading
+import weakref
+from bisect import bisect_left
+from collections import Counter, OrderedDict
+from collections.abc import Iterable, Iterator
+from typing import Final, NamedTuple
+
+from toolplan.path import Json
+from toolplan.tool_search._terms import terms
+from toolplan.tools import Tool, Toolbox
+
+NAME_WEIGHT: Final = 3.0
+ARGUMENT_WEIGHT: Final = 1.5
+TEXT_WEIGHT: Final = 1.0
+DETAIL_WEIGHT: Final = 0.5
+
+_SATURATION: Final = 1.2  # k1: how soon one more mention of a term counts no more
+_LENGTH: Final = 0.6  # b: how much long descriptions are marked down
+_BEGINNING: Final = 0.4  # what a term counts that only begins like a term of the tool
+_SHORTEST_BEGINNING: Final = 3
+_MOST_BEGINNINGS: Final = 50
+_EXACT_NAME: Final = 1_000.0
+_MOST_PROPERTIES: Final = 200
+_KEPT_INDEXES: Final = 8
+
+
+class Found(NamedTuple):
+    """A tool that speaks of what was asked; a higher `score` is a better fit, 0 is none."""
+
+    tool: Tool
+    score: float
+
+
+class ToolIndex:
+    """The terms of a toolbox's tools. It is built once, and searched in a millisecond or two."""
+
+    def __init__(self, toolbox: Toolbox) -> None:
+        """Read names, aliases, descriptions and arguments of the tools of `toolbox`."""
+        self._tools = tuple(toolbox.values())
+        self._names = {tool.name.casefold(): at for at, tool in enumerate(self._tools)}
+        self._postings: dict[str, list[tuple[int, float]]] = {}
+        lengths: list[float] = []
+        for at, tool in enumerate(self._tools):
+            counted = _weighted_terms(tool)
+            lengths.append(sum(counted.values()))
+            for term, weight in counted.items():
+                self._postings.setdefault(term, []).append((at, weight))
+        self._vocabulary = sorted(self._postings)
+        average = sum(lengths) / len(lengths) if lengths else 1.0
+        self._norms = [
+            _SATURATION * (1 - _LENGTH + _LENGTH * length / (average or 1.0)) for length in lengths
+        ]
+
+    def search(self, query: str, limit: int = 20) -> list[Found]:
+        """Give at most `limit` tools that share a term with `query`, the best first.
+
+        A tool whose whole name is the query comes first of all. Of tools that fit equally well the
+        one that comes first in the toolbox does. A term that no tool has stands for terms that
+        begin with it.
+        """
+        scores: dict[int, float] = {}
+        for term, count in Counter(terms(query)).items():
+            for known, share in self._known(term):
+                self._add(scores, known, share * (1 + math.log(count)))
+        exact = self._names.get(query.strip().casefold())
+        if exact is not None:
+            scores[exact] = scores.get(exact, 0.0) + _EXACT_NAME
+        ranked = sorted(scores, key=lambda at: (-scores[at], at))
+        return [Found(self._tools[at], scores[at]) for at in ranked[: max(limit, 0)]]
+
+    def _add(self, scores: dict[int, float], term: str, share: float) -> None:
+        postings = self._postings[term]
+        rarity = math.log(1 + (len(self._tools) - len(postings) + 0.5) / (len(postings) + 0.5))
+        for at, weight in postings:
+            gain = weight * (_SATURATION + 1) / (weight + self._norms[at])
+            scores[at] = scores.get(at, 0.0) + share * rarity * gain
+
+    def _known(self, term: str) -> Iterator[tuple[str, float]]:
+        """Yield the terms of tools that `term` stands for, each with what it counts."""
+        if term in self._postings:
+            yield term, 1.0
+            return
+        if len(term) < _SHORTEST_BEGINNING:
+            return
+        first = bisect_left(self._vocabulary, term)
+        for known in self._vocabulary[first : first + _MOST_BEGINNINGS]:
+            if not known.startswith(term):
+                return
+            yield known, _BEGINNING
+
+
+_INDEXES: OrderedDict[int, tuple[weakref.ref[Toolbox], ToolIndex]] = OrderedDict()
+_LOCK = threading.Lock()
+
+
+def index_of(toolbox: Toolbox) -> ToolIndex:
+    """Give the index of `toolbox`: a toolbox does not change, so it is read once.
+
+    The indexes of a few toolboxes are remembered, for as long as these are in use.
+    """
+    with _LOCK:
+        known = _INDEXES.get(id(toolbox))
+        # an id may have been given to another toolbox since
+        if known is not None and known[0]() is toolbox:
+            _INDEXES.move_to_end(id(toolbox))
+            return known[1]
+    index = ToolIndex(toolbox)
+    with _LOCK:
+        _INDEXES[id(toolbox)] = weakref.ref(toolbox), index
+        _INDEXES.move_to_end(id(toolbox))
+        for key in [key for key, (box, _) in _INDEXES.items() if box() is None]:
+            del _INDEXES[key]
+        while len(_INDEXES) > _KEPT_INDEXES:
+            _INDEXES.popitem(last=False)
+    return index
+
+
+def search_tools(toolbox: Toolbox, query: str, limit: int = 20) -> list[Found]:
+    """Give at most `limit` tools of `toolbox` that speak of `query`, the best first.
+
+    Names count most, then names of arguments, then descriptions. The order is the same every time.
+    """
+    return index_of(toolbox).search(query, limit)
+
+
+def _weighted_terms(tool: Tool) -> dict[str, float]:
+    found: dict[str, float] = {}
+
+    def add(texts: Iterable[str], weight: float) -> None:
+        for text in texts:
+            for term in terms(text):
+                found[term] = found.get(term, 0.0) + weight
+
+    add((tool.name, *tool.aliases), NAME_WEIGHT)
+    add((tool.description,), TEXT_WEIGHT)
+    add((tool.source,), DETAIL_WEIGHT)
+    for name, part in _properties(tool.raw_input):
+        add((name,), ARGUMENT_WEIGHT)
+        add(_details(part), DETAIL_WEIGHT)
+    add((name for name, _ in _properties(tool.raw_output)), DETAIL_WEIGHT)
+    return found
+
+
+def _properties(schema: Json) -> list[tuple[str, Json]]:
+    properties = schema.get("properties") if isinstance(schema, dict) else None
+    return list(properties.items())[:_MOST_PROPERTIES] if isinstance(properties, dict) else []
+
+
+def _details(part: Json) -> Iterator[str]:
+    """Yield what a schema says of an argument besides its name: description and named values."""
+    if not isinstance(part, dict):
+        return
+    description, values = part.get("description"), part.get("enum")
+    if isinstance(description, str):
+        yield description
+    if isinstance(values, list):
+        yield from (value for value in values[:_MOST_PROPERTIES] if isinstance(value, str))
