@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple, TypeAlias
 
@@ -15,7 +15,9 @@ from toolplan.engines._steps import Scheduler
 from toolplan.events import (
     CallDecided,
     Decision,
+    Event,
     Failure,
+    ItemEnded,
     Run,
     RunApproved,
     RunEnded,
@@ -23,6 +25,8 @@ from toolplan.events import (
     RunStarted,
     RunState,
     RunWaiting,
+    StepStarted,
+    StepSucceeded,
 )
 from toolplan.execution_plan import ExecutionPlan
 from toolplan.journal import Recovered, RunRecord, Slot, recover
@@ -86,9 +90,10 @@ async def start(
     kept: Kept,
     approval: Approval | Approver | None,
     settings: Settings,
+    done: Sequence[Event] = (),
 ) -> Run:
     """Run `plan` from its start, under `name`; see `toolplan.engines.local.run`."""
-    scheduler = new_scheduler(name, tools, kept, settings, Recovered())
+    scheduler = new_scheduler(name, tools, kept, settings, taken_over(plan, done))
     runnable = frozen(plan, tools)
     scheduler.admit(runnable.plan.plan.steps, runnable.needs)
     scheduler.settle(runnable.plan.plan.output)
@@ -98,6 +103,8 @@ async def start(
     ids = tuple(step.id for step in runnable.plan.plan.steps)
     clock = settings.clock
     kept.add(RunStarted(name, runnable.plan.digest, ids, clock()))
+    for event in done:
+        kept.add(event)
     if granted is not None:
         kept.add(RunApproved(granted.id, granted.digest, clock()))
     asks = runnable.effects and granted is None
@@ -114,6 +121,21 @@ async def start(
     finally:
         await kept.finish(scheduler.durations)
     return kept.run()
+
+
+def taken_over(plan: ExecutionPlan, done: Sequence[Event]) -> Recovered:
+    """Give what an earlier run has done of `plan`.
+
+    Raises:
+        CannotRun: the events tell of a step that the plan does not have, or of more than results.
+    """
+    known = {step.id for step in plan.plan.steps}
+    for event in done:
+        if not isinstance(event, StepStarted | ItemEnded | StepSucceeded):
+            raise CannotRun(f"A result cannot be taken over from {type(event).__name__}.")
+        if event.step not in known:
+            raise CannotRun(f"The plan has no step {event.step!r} that takes a result over.")
+    return recover(done)
 
 
 def new_scheduler(

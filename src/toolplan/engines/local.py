@@ -32,6 +32,7 @@ async def run(
     limits: Limits = _LIMITS,
     on_event: Callable[[Event], None] | None = None,
     run_id: str = "",
+    done: Sequence[Event] = (),
     clock: Clock = time.time,
     **options: Unpack[Options],
 ) -> Run:
@@ -57,12 +58,14 @@ async def run(
             exception that it raises is handed to the loop's exception handler, and it is not
             called again; the run goes on.
         run_id: the name of the run; a new one is made where it is empty.
+        done: what an earlier run has done of the plan, as the events that told it, of steps of this
+            plan (`toolplan.deltas`); these steps are not run again.
         clock: seconds since the epoch, for events; timeouts go by the loop's monotonic clock.
         options: how much at once and how long; the fields of `Bounds`.
 
     Raises:
-        CannotRun: a tool of the plan is not there, has no function or an unusable schema, or the
-            plan has more steps than `limits` allow. No call was made.
+        CannotRun: a tool of the plan is not there, has no function or an unusable schema, the plan
+            has more steps than `limits` allow, or `done` is not of this plan. No call was made.
         ApprovalRequired: the plan has effects and no approval of its own, or it is not what was
             approved. No call was made.
         ApprovalUsed: another run has used the approval. No call was made.
@@ -72,7 +75,8 @@ async def run(
     known = Toolbox(tools) if isinstance(tools, Sequence) else tools
     settings = Settings(limits, Bounds(**options), clock).checked()
     kept = Kept(journal, on_event, patience_s=settings.bounds.patience_s)
-    return await start(plan, known, run_id or uuid.uuid4().hex, kept, approval, settings)
+    name = run_id or uuid.uuid4().hex
+    return await start(plan, known, name, kept, approval, settings, done)
 
 
 async def run_stream(

@@ -12,9 +12,10 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from types import MappingProxyType
-from typing import Final
+from typing import Final, NamedTuple
 
 from toolplan.answer import Answer, FactFunction, answer
+from toolplan.approval import approve as approve_plan
 from toolplan.compiler import (
     Compiled,
     CompileStream,
@@ -24,8 +25,9 @@ from toolplan.compiler import (
     output_schemas,
     toolbox,
 )
+from toolplan.deltas import Delta, delta, left
 from toolplan.engines import run, run_stream
-from toolplan.events import Event, Run
+from toolplan.events import Event, Run, RunState
 from toolplan.execution_plan import ExecutionPlan, Policy
 from toolplan.journal import Journal
 from toolplan.path import Json
@@ -93,6 +95,8 @@ class Session:
         limits: Limits = Limits(),
         attempts: int = DEFAULT_ATTEMPTS,
         approve: Approve | None = None,
+        loop: bool = False,
+        assess: Callable[[Asked], int] | None = None,
         journal: Journal | None = None,
         follow: LLMPlanner | None = None,
         metadata: Mapping[str, Json] = MappingProxyType({}),
@@ -109,6 +113,10 @@ class Session:
             limits: bounds on what is read and run.
             attempts: the most drafts for one question, 1 or more.
             approve: asked for leave to run a plan with effects; None refuses them all.
+            loop: go on with another plan after a failed run of a plan with effects too. Those that
+                are done are not done again; others need leave anew.
+            assess: says of an answered question how much is missing from its answer, 0 for
+                nothing; the planner is asked for more as long as that becomes less.
             journal: where runs are kept, so that they can be resumed; None keeps them in memory.
             follow: the planner, `planner` or one inside of it, whose plans are read while it still
                 writes them.
@@ -128,6 +136,8 @@ class Session:
         self.journal = journal
         self.follow = follow
         self.metadata = dict(metadata)
+        self.loop = loop
+        self._assess = assess
         self._approve = approve
         self._clock = clock
         self._new_id = new_id
@@ -164,13 +174,25 @@ class Session:
         early: bool = False,
         on_step: OnStep | None = None,
         on_plan: Callable[[Compiled], None] | None = None,
+        on_delta: Callable[[Delta], None] | None = None,
         on_event: Callable[[Event], None] | None = None,
     ) -> Asked:
         """Answer a question: plan, check, run, and say what was found.
 
-        `context` is what was said before. `on_step` is called with each step that is right while
-        the followed planner still writes; with `early` steps that only read start then. `on_plan`
-        is called with every plan that is about to run, `on_event` with all that happens.
+        After a run that failed, or that falls short, the planner is asked for another plan. What is
+        done of the old one is taken over and not done again (`toolplan.deltas`). That ends when
+        there is an answer, no other plan, no attempt left, or a plan that brought it no nearer.
+
+        Args:
+            text: the question.
+            today: the day that "last week" and its like are reckoned from.
+            context: what was said before (`toolplan.planners.Question`).
+            early: start steps that only read while the followed planner still writes.
+            on_step: called with each step that is right while the followed planner still writes.
+            on_plan: called with every plan that is about to run.
+            on_delta: called before that with what becomes of the run before it, where there was
+                one.
+            on_event: called with all that happens.
 
         Raises:
             ApprovalRequired: the plan has effects and leave to run it was not given. No call was
@@ -178,7 +200,8 @@ class Session:
             ModelError: the planner asks a model, and no whole reply came of it.
         """
         asked = Asked(_question(text, today, context), Refusal("Nothing was proposed."))
-        watchers = _Watchers(early, on_step, on_plan, on_event)
+        watchers = _Watchers(early, on_step, on_plan, on_event, on_delta)
+        before: _Ran | None = None
         while len(asked.attempts) < self.attempts:
             try:
                 tried = await self._propose(asked, watchers)
@@ -189,16 +212,28 @@ class Session:
             if tried.plan is None:
                 # a planner that has no other plan leaves the run that there was
                 return tried if asked.run is None else replace(asked, attempts=tried.attempts)
+            plan = tried.plan
             if tried.run is asked.run:  # it has not run while it was written
-                if on_plan is not None and tried.compiled is not None:
-                    on_plan(tried.compiled)
-                tried = await self._run(tried, tried.plan, on_event)
+                tried = await self._run(tried, plan, before, watchers)
             asked = tried
             if isinstance(asked.proposal, Draft):
                 self._learn(asked, asked.proposal, kept=asked.succeeded)
-            if asked.succeeded or tried.plan is None or tried.plan.effects:
-                break  # what a failed run with effects has done is not to be done again
+            after = self._ran(asked, plan)
+            if not after.is_to_go_on or (plan.effects and not self.loop):
+                break
+            if before is not None and after.missing >= before.missing:
+                break  # another plan has brought it no nearer
+            before, watchers.early = after, False
         return asked
+
+    def _ran(self, asked: Asked, plan: ExecutionPlan) -> _Ran:
+        """Say how much is missing after a run: steps that are not done, then what `assess` says."""
+        events = asked.attempts[-1].events
+        short = 0 if self._assess is None or not asked.succeeded else self._assess(asked)
+        status = RunState.RUNNING if asked.run is None else asked.run.status
+        failed = 0 if asked.succeeded else left(plan, events)
+        ended = status in (RunState.SUCCEEDED, RunState.FAILED)
+        return _Ran(plan, events, (failed, short), ended and (not asked.succeeded or short > 0))
 
     async def _propose(self, asked: Asked, watchers: _Watchers) -> Asked:
         while len(asked.attempts) < self.attempts:
@@ -282,17 +317,27 @@ class Session:
         return start
 
     async def _run(
-        self, asked: Asked, plan: ExecutionPlan, on_event: Callable[[Event], None] | None
+        self, asked: Asked, plan: ExecutionPlan, before: _Ran | None, watchers: _Watchers
     ) -> Asked:
-        watchers = _Watchers(on_event=on_event)
+        change = None if before is None else delta(before.plan, before.events, plan)
+        if change is not None and watchers.on_delta is not None:
+            watchers.on_delta(change)
+        if watchers.on_plan is not None and asked.compiled is not None:
+            watchers.on_plan(asked.compiled)
+        approval = None if self._approve is None else approver(self._approve)
+        if change is not None and before is not None and before.plan.effects and not change.asks:
+            # whoever let the plan before run has let these very calls be made
+            approval = approver(approve_plan)
+        watchers.events.clear()
         ended = await run(
             plan,
             self.tools,
             journal=self.journal,
-            approval=None if self._approve is None else approver(self._approve),
+            approval=approval,
             limits=self.limits,
             on_event=watchers.keep,
             run_id=self._new_id(),
+            done=() if change is None else change.events,
             clock=self._clock,
         )
         last = asked.attempts[-1]._replace(events=tuple(watchers.events))
@@ -332,6 +377,7 @@ class _Watchers:
     on_step: OnStep | None = None
     on_plan: Callable[[Compiled], None] | None = None
     on_event: Callable[[Event], None] | None = None
+    on_delta: Callable[[Delta], None] | None = None
     events: list[Event] = field(default_factory=list[Event])
 
     def keep(self, event: Event) -> None:
@@ -339,6 +385,18 @@ class _Watchers:
         self.events.append(event)
         if self.on_event is not None:
             self.on_event(event)
+
+
+class _Ran(NamedTuple):
+    """A plan that has run, what its events told, and how much is missing still.
+
+    `is_to_go_on` says whether it ended, and not well enough.
+    """
+
+    plan: ExecutionPlan
+    events: tuple[Event, ...]
+    missing: tuple[int, int]
+    is_to_go_on: bool
 
 
 def _question(text: str, today: date | str, context: Json) -> Question:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from toolplan.diagnostics import Diagnostic
-from toolplan.events import Event, StepFailed
+from toolplan.events import Event, StepFailed, StepSucceeded
 from toolplan.path import Json
 from toolplan.planners._base import Attempt, Draft
 
@@ -33,7 +33,12 @@ def feedback(attempt: Attempt) -> str:
     else:
         lines = ["This plan passed its check, but these steps failed when it ran:"]
         failed = _failures(attempt.events)
-        lines += [f"- {each}" for each in failed[:_MOST]] or ["- it gave no answer"]
+        lines += [f"- {each}" for each in failed[:_MOST]] or ["- none, but more is needed"]
+        if done := _done(attempt.events):
+            lines.append(
+                f"These are done: {', '.join(done)}. Keep them as they are, and their results are"
+                " used without calling them again."
+            )
     lines.append(
         "Write the whole plan again with this mended; leave what is right as it is."
         " A plan that was refused is refused again."
@@ -73,6 +78,14 @@ def _steps(draft: Draft) -> list[Json]:
 def _short(step: Json) -> str:
     text = json.dumps(step, ensure_ascii=False)
     return text if len(text) <= _LONGEST_STEP else text[:_LONGEST_STEP] + " …"
+
+
+def _done(events: Sequence[Event]) -> list[str]:
+    return [
+        repr(event.step)
+        for event in events
+        if isinstance(event, StepSucceeded) and event.failure is None
+    ]
 
 
 def _failures(events: Sequence[Event]) -> list[str]:
