@@ -16,9 +16,12 @@ from toolplan.providers._base import (
     Usage,
     complete,
 )
+from toolplan.providers._ledger import Ledger
+from toolplan.providers._open import open_model
 
 __all__ = [
     "Ended",
+    "Ledger",
     "Message",
     "Model",
     "ModelError",
@@ -29,4 +32,5 @@ __all__ = [
     "Text",
     "Usage",
     "complete",
+    "open_model",
 ]

@@ -82,14 +82,19 @@ class ModelError(Exception):
 
     `code` is one of `llm-empty`, `llm-refused`, `llm-truncated`, `llm-stream-cut`, `llm-timeout`,
     `llm-rate-limit`, `llm-unavailable`, `llm-auth`, `llm-context`, `llm-bad-response`,
-    `llm-unexpected-tool-call`, `llm-too-long`, `llm-degenerate`, `llm-budget`, `llm-request`. The
-    text names the model and never holds a key; `help` is the way out.
+    `llm-unexpected-tool-call`, `llm-too-long`, `llm-degenerate`, `llm-budget`, `llm-request`, and,
+    of what is told before any call, `llm-missing` (the extra is not installed) and `llm-spec` (a
+    model is named in no way that is known). The text names the model and never holds a key; `help`
+    is the way out; `usage` is what was used all the same.
     """
 
-    def __init__(self, code: str, message: str, way_out: str = "") -> None:
+    def __init__(
+        self, code: str, message: str, way_out: str = "", usage: Usage | None = None
+    ) -> None:
         super().__init__(message)
         self.code = code
         self.help = way_out
+        self.usage = Usage() if usage is None else usage
 
 
 class Model(Protocol):

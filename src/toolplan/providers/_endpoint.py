@@ -1,0 +1,58 @@
+"""What an endpoint is: one call to one model, without retries."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass, field
+from typing import NamedTuple, Protocol, TypeAlias
+
+from toolplan.providers._base import ModelRequest, Text, Usage
+from toolplan.providers._specs import Spec
+
+
+class Answered(NamedTuple):
+    """The reply is whole. `spent` is what the call has used."""
+
+    spent: Usage
+
+
+Part: TypeAlias = Text | Answered | None
+"""Of an answer: text, its end, or a sign of life without text, such as a piece of a thought."""
+
+
+@dataclass(frozen=True, slots=True)
+class Manner:
+    """How an endpoint is asked.
+
+    Attributes:
+        key: the key that is sent; empty for none.
+        streamed: whether the reply is asked for as it is written, or as one.
+    """
+
+    key: str = field(repr=False)
+    streamed: bool = True
+
+
+class Endpoint(Protocol):
+    """Makes one call to one model."""
+
+    @property
+    def name(self) -> str:
+        """How the model is told apart."""
+        ...
+
+    def ask(self, request: ModelRequest, *, constrained: bool) -> AsyncGenerator[Part]:
+        """Make one HTTP call; `constrained` asks for a reply that follows `request.schema`.
+
+        Raises:
+            CallFailed: there is no whole reply.
+        """
+        ...
+
+
+class OpensEndpoint(Protocol):
+    """Gives the endpoint for a spec, as the home of the model library does."""
+
+    def __call__(self, spec: Spec, manner: Manner) -> Endpoint:
+        """Give the endpoint. Nothing is called yet."""
+        ...

@@ -1,0 +1,51 @@
+"""Server-sent events, taken out of bytes as they come."""
+
+from __future__ import annotations
+
+from typing import Final
+
+_FIELDS: Final = (b"data", b"event", b"id", b"retry")
+
+
+class Events:
+    """Takes bytes in parts of any size, and gives the data of each event that is complete."""
+
+    def __init__(self) -> None:
+        """Begin before anything has come."""
+        self._line = bytearray()
+        self._lines: list[bytes] = []
+
+    def feed(self, part: bytes) -> list[bytes]:
+        """Take more, and give the data of the events that it completes.
+
+        >>> events = Events()
+        >>> events.feed(b"data: 1" + bytes([10, 10]) + b"data: 2"), events.is_partial
+        ([b'1'], True)
+        """
+        complete: list[bytes] = []
+        first, *others = part.split(b"\n")
+        self._line += first
+        for other in others:
+            self._take(bytes(self._line).removesuffix(b"\r"), complete)
+            self._line = bytearray(other)
+        return complete
+
+    @property
+    def is_partial(self) -> bool:
+        """Whether what came last is the beginning of an event, and of nothing else."""
+        begun = [line for line in (*self._lines, bytes(self._line)) if line]
+        return bool(begun) and all(map(_is_field, begun))
+
+    def _take(self, line: bytes, complete: list[bytes]) -> None:
+        if line:
+            self._lines.append(line)
+            return
+        data = [each[5:].removeprefix(b" ") for each in self._lines if each.startswith(b"data:")]
+        self._lines.clear()
+        if data:
+            complete.append(b"\n".join(data))
+
+
+def _is_field(line: bytes) -> bool:
+    name, mark, _ = line.partition(b":")
+    return any(field == name if mark and name else field.startswith(name) for field in _FIELDS)

@@ -1,0 +1,122 @@
+"""Models by name."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import re
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from random import SystemRandom
+from types import MappingProxyType
+from typing import Final, cast
+
+from toolplan.providers import _faults
+from toolplan.providers._base import Model, ModelError
+from toolplan.providers._breaker import Breaker
+from toolplan.providers._chain import Chain, Link
+from toolplan.providers._endpoint import Manner, OpensEndpoint
+from toolplan.providers._failures import Failure
+from toolplan.providers._ledger import Ledger
+from toolplan.providers._patience import Patience, Surroundings
+from toolplan.providers._specs import Spec, origin, read_spec
+
+_HOME: Final = "toolplan.providers._endpoints"
+"""The one module that needs the extra `llm`; it is imported when a model is opened."""
+
+_LIBRARIES: Final = frozenset(("anthropic", "httpx2", "openai", "pydantic_ai"))
+_CHANCE: Final = SystemRandom()
+_KEY: Final = re.compile(r"[!-~]+")
+_NOWHERE_ELSE: Final[Mapping[str, str]] = MappingProxyType({})
+
+
+def open_model(
+    spec: str | Sequence[str],
+    *,
+    keys: Mapping[str, str],
+    addresses: Mapping[str, str] = _NOWHERE_ELSE,
+    timeout_s: float = 60.0,
+    first_piece_s: float | None = None,
+    between_pieces_s: float = 30.0,
+    tries: int = 3,
+    max_calls: int = 8,
+    streamed: bool = True,
+    ledger: Ledger | None = None,
+    clock: Callable[[], float] = time.monotonic,
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    chance: Callable[[], float] = _CHANCE.random,
+) -> Model:
+    """Give the model that `spec` names, or the chain of models, the first of which is asked first.
+
+    A model is named `openai:MODEL`, `anthropic:MODEL`, `groq:MODEL`, `ollama:MODEL`, or
+    `URL#MODEL` for anything that is compatible with OpenAI (vLLM, Ollama, llama.cpp, mlx). Nothing
+    is called before it is asked, and nothing is read from the environment.
+
+    Args:
+        spec: one name, or several in the order in which they are asked.
+        keys: the key of each provider; for a bare URL by its scheme and host, as in
+            `http://localhost:8080` (what stands behind that does not matter). A key goes nowhere
+            but to its provider.
+        addresses: base URLs of providers that are elsewhere than usual.
+        timeout_s: the most seconds of one call.
+        first_piece_s: the most seconds until the first piece; by default as many as in all.
+        between_pieces_s: the most seconds between two pieces.
+        tries: the most calls to one model for one reply.
+        max_calls: the most calls to all models for one reply.
+        streamed: whether replies are asked for as they are written, or each as one.
+        ledger: where what is used is summed up, over more than one reply, and its budget.
+        clock: seconds that never go back.
+        sleep: how a pause is made.
+        chance: a number from 0.0 to 1.0, for pauses that differ.
+
+    Raises:
+        ModelError: `llm-spec`, there is no such model; `llm-missing`, the extra is not installed.
+    """
+    specs = [read_spec(each, addresses) for each in ([spec] if isinstance(spec, str) else spec)]
+    if not specs:
+        raise ModelError("llm-spec", "No model is named.", "Name one, as in ollama:mistral.")
+    open_endpoint = _library()
+    links: list[Link] = []
+    for each in specs:
+        key = _key(each, keys)
+        endpoint = open_endpoint(each, Manner(key, streamed))
+        links.append(Link(endpoint, Breaker(clock), _blocked(each, key)))
+    patience = Patience(
+        total_s=timeout_s,
+        first_piece_s=timeout_s if first_piece_s is None else first_piece_s,
+        between_pieces_s=between_pieces_s,
+        tries=tries,
+        max_calls=max_calls,
+    )
+    surroundings = Surroundings(clock, sleep, chance)
+    return Chain(links, patience=patience, surroundings=surroundings, ledger=ledger)
+
+
+def _key(spec: Spec, keys: Mapping[str, str]) -> str:
+    named = keys.get(spec.provider)
+    if named is None and "://" in spec.provider:
+        places = {origin(name): key for name, key in keys.items() if "://" in name}
+        named = places.get(spec.provider)
+    return (named or "").strip()
+
+
+def _blocked(spec: Spec, key: str) -> Failure | None:
+    if not key:
+        return _faults.no_key(spec) if spec.needs_key else None
+    return None if _KEY.fullmatch(key) else _faults.bad_key(spec)
+
+
+def _library() -> OpensEndpoint:
+    try:
+        home = importlib.import_module(_HOME)
+    except ModuleNotFoundError as error:
+        missing = (error.name or "").partition(".")[0]
+        if missing not in _LIBRARIES:
+            raise
+    else:
+        return cast("OpensEndpoint", home.open_endpoint)
+    raise ModelError(
+        "llm-missing",
+        f"Models need {missing!r}, which is not installed.",
+        "Install the extra: pip install 'toolplan[llm]'.",
+    )

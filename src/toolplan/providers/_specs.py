@@ -1,0 +1,139 @@
+"""How models are named: `openai:gpt-5`, `ollama:mistral`, `http://localhost:8080/v1#model`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Final, Literal, NamedTuple, TypeAlias
+from urllib.parse import SplitResult, urlsplit
+
+from toolplan.providers._base import ModelError
+
+Form: TypeAlias = Literal["openai", "anthropic", "compatible"]
+"""How an endpoint is spoken to: as OpenAI, as Anthropic, or as one that is like OpenAI."""
+
+ADDRESSES: Final[Mapping[str, str]] = {
+    "openai": "https://api.openai.com/v1",
+    "anthropic": "https://api.anthropic.com",
+    "groq": "https://api.groq.com/openai/v1",
+    "ollama": "http://localhost:11434/v1",
+}
+"""The base URL of each provider that has a name."""
+
+_MODEL: Final = re.compile(r"[\w./:@+-]{1,200}", re.ASCII)
+_FORMS: Final[Mapping[str, Form]] = {"openai": "openai", "anthropic": "anthropic"}
+_KEYLESS: Final = frozenset(("ollama",))
+_TAILS: Final = ("/chat/completions", "/completions", "/models", "/messages")
+_WAYS: Final = (
+    "Write PROVIDER:MODEL with one of "
+    f"{', '.join(ADDRESSES)}, or URL#MODEL as in http://localhost:8080/v1#mistral."
+)
+
+
+class Spec(NamedTuple):
+    """A model at an endpoint.
+
+    Attributes:
+        name: how it is told apart, as it was written, tidied up.
+        form: how the endpoint is spoken to.
+        provider: the provider's name; for a bare URL its scheme and host.
+        url: the base URL, without a slash at its end.
+        model: the model's name, as the endpoint knows it.
+        needs_key: whether it cannot be asked without a key.
+    """
+
+    name: str
+    form: Form
+    provider: str
+    url: str
+    model: str
+    needs_key: bool
+
+
+def read_spec(spec: str, addresses: Mapping[str, str]) -> Spec:
+    """Read one model. `addresses` are base URLs of providers that are elsewhere than usual.
+
+    Raises:
+        ModelError: `llm-spec`, it names no model; keys and passwords in it are not repeated.
+    """
+    text = spec.strip()
+    if "://" in text:
+        return _at_url(text)
+    provider, _, model = text.partition(":")
+    provider = provider.lower()
+    if provider not in ADDRESSES or not _MODEL.fullmatch(model):
+        raise _unknown(text)
+    url = base_url(addresses.get(provider) or ADDRESSES[provider], provider)
+    form: Form = _FORMS.get(provider, "compatible")
+    return Spec(f"{provider}:{model}", form, provider, url, model, provider not in _KEYLESS)
+
+
+def base_url(text: str, provider: str = "") -> str:
+    """Give the base URL that `text` means; the base URL of a base URL is itself.
+
+    What is added to a base URL for a call is taken off; an address without a path gets `/v1`,
+    which all that are compatible with OpenAI have. Anthropic's has none.
+
+    >>> base_url("http://localhost:11434/"), base_url("http://localhost:8080/v1/chat/completions")
+    ('http://localhost:11434/v1', 'http://localhost:8080/v1')
+
+    Raises:
+        ModelError: `llm-spec`, it is no URL that could be asked.
+    """
+    address = _address(text)
+    path = address.path.rstrip("/")
+    for tail in _TAILS:
+        path = path.removesuffix(tail)
+    if provider == "ollama":
+        path = path.removesuffix("/api")  # its own interface; the compatible one stands beside it
+    if provider == "anthropic":
+        path = path.removesuffix("/v1")
+    elif not path:
+        path = "/v1"
+    return f"{address.scheme}://{address.netloc.lower()}{path}"
+
+
+def origin(url: str) -> str:
+    """Give scheme and host of `url`, which is no URL where it has none.
+
+    >>> origin("http://LocalHost:8080/v1")
+    'http://localhost:8080'
+    """
+    return "/".join(url.strip().split("/")[:3]).lower()
+
+
+def _at_url(text: str) -> Spec:
+    address, mark, model = text.partition("#")
+    url = base_url(address)
+    if not mark or not _MODEL.fullmatch(model):
+        raise ModelError(
+            "llm-spec",
+            f"{url!r} names no model.",
+            f"Write it behind the address: {url}#MODEL.",
+        )
+    return Spec(f"{url}#{model}", "compatible", origin(url), url, model, needs_key=False)
+
+
+def _address(text: str) -> SplitResult:
+    try:
+        address = urlsplit(text.strip())
+        usable = address.scheme in ("http", "https") and bool(address.hostname)
+        _ = address.port  # raises where it is no number
+    except ValueError:
+        usable, address = False, SplitResult("", "", "", "", "")
+    if not usable:
+        raise ModelError("llm-spec", "The address of a model is no http or https URL.", _WAYS)
+    if "@" in address.netloc or address.query:
+        raise ModelError(
+            "llm-spec",
+            f"The address of a model at {address.hostname!r} holds a password or a query.",
+            "Give keys apart from addresses, in the environment or in toolplan.toml.",
+        )
+    return address
+
+
+def _unknown(text: str) -> ModelError:
+    # What stands there may be a key that was pasted into the wrong place, so it is not repeated.
+    provider, mark, _ = text.partition(":")
+    named = f" {provider!r}" if mark and re.fullmatch(r"[a-z]{1,20}", provider) else ""
+    return ModelError("llm-spec", f"The provider{named} or its model is not known.", _WAYS)

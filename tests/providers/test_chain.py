@@ -1,0 +1,255 @@
+"""A chain of models: who is asked when, how often, and after which pause."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import aclosing
+
+import pytest
+
+from tests.providers.asking import (
+    ASKED,
+    Chained,
+    ScriptedEndpoint,
+    ask,
+    ask_servers,
+    fails,
+    says,
+)
+from toolplan.providers import Ledger, ModelRequest, Text
+from toolplan.providers._patience import Patience
+from toolplan.testing.model_replies import Fails
+
+SCHEMA_400 = fails("llm-request", "It takes no schema.", schema=True)
+
+
+def test_the_first_model_that_answers_has_answered() -> None:
+    chain = Chained([ScriptedEndpoint("a", says("one")), ScriptedEndpoint("b", says("two"))])
+    outcome = chain.ask()
+    assert (outcome.text, chain.calls) == ("one", [1, 0])
+    assert outcome.ended is not None
+    assert outcome.ended.model == "a"
+    assert chain.model.name == "a, b"
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "llm-auth",
+        "llm-bad-response",
+        "llm-context",
+        "llm-degenerate",
+        "llm-empty",
+        "llm-timeout",
+        "llm-too-long",
+        "llm-unexpected-tool-call",
+    ],
+)
+def test_another_model_is_asked_at_once_where_asking_again_would_not_help(code: str) -> None:
+    """L10: no retry of 401; nor of what the same model would do again."""
+    chain = Chained([ScriptedEndpoint("a", fails(code)), ScriptedEndpoint("b", says("two"))])
+    assert chain.ask().text == "two"
+    assert (chain.calls, chain.pauses) == ([1, 1], [])
+
+
+@pytest.mark.parametrize("code", ["llm-rate-limit", "llm-unavailable"])
+def test_a_busy_model_is_asked_again_after_pauses_that_grow_and_then_the_next(code: str) -> None:
+    """L08, L09, F003-20: three tries, half a second doubled."""
+    chain = Chained([ScriptedEndpoint("a", fails(code)), ScriptedEndpoint("b", says("two"))])
+    assert chain.ask().text == "two"
+    assert (chain.calls, chain.pauses) == ([3, 1], [0.5, 1.0])
+
+
+@pytest.mark.parametrize("code", ["llm-refused", "llm-request", "llm-truncated"])
+def test_no_other_model_is_asked_what_was_refused_or_is_wrong_in_itself(code: str) -> None:
+    chain = Chained([ScriptedEndpoint("a", fails(code)), ScriptedEndpoint("b", says("two"))])
+    assert chain.ask().code == code
+    assert chain.calls == [1, 0]
+
+
+def test_a_cut_reply_of_the_last_model_is_asked_for_again() -> None:
+    """C-08: a transport error is retried."""
+    cut = [Text("Hel"), *fails("llm-stream-cut", "It broke off.")]
+    chain = Chained([ScriptedEndpoint("a", cut, says("Hello"))])
+    outcome = chain.ask()
+    assert (outcome.text, outcome.restarts) == ("Hello", ["It broke off."])
+    assert chain.calls == [2]
+
+
+def test_a_cut_reply_goes_on_with_the_next_model() -> None:
+    cut = [Text("Hel"), *fails("llm-stream-cut", "It broke off.")]
+    chain = Chained([ScriptedEndpoint("a", cut), ScriptedEndpoint("b", says("Hello"))])
+    outcome = chain.ask()
+    assert (outcome.text, outcome.restarts) == ("Hello", ["It broke off."])
+    assert (chain.calls, chain.pauses) == ([1, 1], [])
+
+
+def test_nothing_starts_anew_where_nothing_was_said() -> None:
+    chain = Chained([ScriptedEndpoint("a", fails("llm-timeout")), ScriptedEndpoint("b", says("x"))])
+    assert chain.ask().restarts == []
+
+
+def test_the_pause_that_is_asked_for_is_the_one_that_is_made() -> None:
+    """L08: Retry-After."""
+    asks = fails("llm-rate-limit", retry_after_s=7.0)
+    chain = Chained([ScriptedEndpoint("a", asks, says("one"))])
+    assert chain.ask().text == "one"
+    assert chain.pauses == [7.0]
+
+
+def test_a_pause_longer_than_anyone_waits_sends_to_the_next_model() -> None:
+    """L08: the cap on Retry-After; a shorter pause than asked for would only fail again."""
+    asks = fails("llm-rate-limit", retry_after_s=3_600.0)
+    chain = Chained([ScriptedEndpoint("a", asks), ScriptedEndpoint("b", says("two"))])
+    assert chain.ask().text == "two"
+    assert (chain.calls, chain.pauses) == ([1, 1], [])
+
+
+@pytest.mark.parametrize(("told", "pause"), [("3", 3.0), ("0", 0.0), ("soon", 0.5)])
+def test_retry_after_is_read_from_the_header(told: str, pause: float) -> None:
+    """L08 over real HTTP."""
+    outcome = ask_servers([[Fails(429, retry_after=told), "Hello"]])
+    assert (outcome.text, outcome.pauses) == ("Hello", [pause])
+
+
+def test_where_all_fail_each_reason_is_told() -> None:
+    chain = Chained(
+        [
+            ScriptedEndpoint("a", fails("llm-auth", "a refused the key.")),
+            ScriptedEndpoint("b", fails("llm-timeout", "b was slow.")),
+        ]
+    )
+    error = chain.ask().error
+    assert error is not None
+    assert error.code == "llm-unavailable"
+    assert "a refused the key. (llm-auth) b was slow. (llm-timeout)" in str(error)
+    assert (error.usage.calls, error.help) == (2, "Wait.")
+
+
+def test_where_all_fail_in_the_same_way_that_is_the_code() -> None:
+    chain = Chained([ScriptedEndpoint(name, fails("llm-auth")) for name in "abc"])
+    assert chain.ask().code == "llm-auth"
+
+
+def test_no_more_calls_are_made_than_are_allowed() -> None:
+    """L25: over the whole chain, whatever each model has had."""
+    failing = [ScriptedEndpoint(name, fails("llm-unavailable")) for name in "abc"]
+    chain = Chained(failing, Patience(max_calls=4))
+    outcome = chain.ask()
+    assert (outcome.code, sum(chain.calls)) == ("llm-budget", 4)
+    assert outcome.error is not None
+    assert outcome.error.usage.calls == 4
+    assert "The last failure: It failed." in str(outcome.error)
+
+
+def test_calls_over_http_stay_within_what_is_allowed() -> None:
+    """L25 over real HTTP."""
+    outcome = ask_servers([[Fails(500)], [Fails(429)], [Fails(503)]], max_calls=5)
+    assert (outcome.code, outcome.calls) == ("llm-budget", 5)
+
+
+def test_the_last_call_that_is_allowed_is_made() -> None:
+    chain = Chained(
+        [ScriptedEndpoint("a", fails("llm-unavailable"), says("one"))], Patience(max_calls=2)
+    )
+    assert chain.ask().text == "one"
+
+
+def test_a_model_that_fails_five_times_in_a_row_is_left_alone_for_a_minute() -> None:
+    """Behaviours 2.6: a circuit breaker for each provider; threshold 5, reset 60 s."""
+    first = ScriptedEndpoint("a", fails("llm-timeout"))
+    chain = Chained([first, ScriptedEndpoint("b", says("two"))])
+    for _ in range(9):
+        assert chain.ask().text == "two"
+    assert chain.calls == [5, 9]
+    chain.now += 59.0
+    chain.ask()
+    assert chain.calls == [5, 10]
+    chain.now += 2.0
+    chain.ask()
+    chain.ask()
+    assert chain.calls == [6, 12], "one call tries, and as it fails the model is left alone again"
+
+
+def test_a_model_that_answers_again_is_asked_as_before() -> None:
+    """Behaviours 2.6."""
+    first = ScriptedEndpoint("a", *[fails("llm-timeout")] * 5, says("one"))
+    chain = Chained([first, ScriptedEndpoint("b", says("two"))])
+    for _ in range(5):
+        chain.ask()
+    chain.now += 61.0
+    assert [chain.ask().text for _ in range(3)] == ["one"] * 3
+
+
+def test_a_lone_model_that_is_left_alone_is_told_without_a_call() -> None:
+    chain = Chained([ScriptedEndpoint("a", fails("llm-timeout"))])
+    for _ in range(5):
+        chain.ask()
+    error = chain.ask().error
+    assert error is not None
+    assert (error.code, error.usage.calls, chain.calls) == ("llm-unavailable", 0, [5])
+    assert "a failed 5 times in a row and is left alone for 60 s." in str(error)
+
+
+@pytest.mark.parametrize("code", ["llm-empty", "llm-context", "llm-refused", "llm-request"])
+def test_what_a_model_was_asked_does_not_speak_against_its_endpoint(code: str) -> None:
+    chain = Chained([ScriptedEndpoint("a", fails(code))])
+    for _ in range(9):
+        assert chain.ask().code == code
+    assert chain.calls == [9]
+
+
+def test_a_schema_that_is_not_taken_is_left_out_from_then_on() -> None:
+    endpoint = ScriptedEndpoint("a", SCHEMA_400, says("one"))
+    chain = Chained([endpoint])
+    assert [chain.ask({"type": "object"}).text for _ in range(2)] == ["one", "one"]
+    assert endpoint.constrained == [True, False, False]
+
+
+def test_a_schema_is_tried_again_where_it_was_not_the_reason() -> None:
+    endpoint = ScriptedEndpoint("a", SCHEMA_400, fails("llm-request"), says("one"))
+    chain = Chained([endpoint])
+    assert chain.ask({"type": "object"}).code == "llm-request"
+    assert chain.ask({"type": "object"}).text == "one"
+    assert endpoint.constrained == [True, False, True]
+
+
+def test_what_all_calls_used_is_summed_up() -> None:
+    cut = [Text("Hel"), *fails("llm-stream-cut")]
+    ledger = Ledger()
+    chain = Chained(
+        [ScriptedEndpoint("a", cut), ScriptedEndpoint("b", says("x", tokens=(7, 3)))],
+        ledger=ledger,
+    )
+    outcome = chain.ask()
+    assert outcome.ended is not None
+    assert outcome.ended.usage == (2, 7, 3, 0.001)
+    chain.ask()
+    assert ledger.usage == (4, 14, 6, 0.002)
+    assert {model: usage.calls for model, usage in ledger.by_model.items()} == {"a": 2, "b": 2}
+
+
+def test_a_run_has_a_budget_over_all_its_replies() -> None:
+    """L25: the ledger's."""
+    chain = Chained([ScriptedEndpoint("a", says("x"))], ledger=Ledger(max_calls=2))
+    assert [chain.ask().code for _ in range(3)] == [None, None, "llm-budget"]
+    dear = Chained([ScriptedEndpoint("a", says("x"))], ledger=Ledger(max_cost_usd=0.0015))
+    assert [dear.ask().code for _ in range(3)] == [None, None, "llm-budget"]
+    assert dear.calls == [2]
+
+
+def test_whoever_stops_listening_closes_the_connection() -> None:
+    chain = Chained([ScriptedEndpoint("a", [Text("1"), Text("2"), *says("3")])])
+
+    async def listen() -> list[object]:
+        async with aclosing(chain.model.stream(ModelRequest(ASKED))) as pieces:
+            async for piece in pieces:
+                return [piece]
+        return []
+
+    assert asyncio.run(listen()) == [Text("1")]
+
+
+def test_a_model_in_two_event_loops_works_in_both() -> None:
+    assert ask("Hello").text == "Hello"
+    assert [ask_servers([["Hello", "again"]]).text] == ["Hello"]
