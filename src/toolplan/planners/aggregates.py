@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from toolplan.planners import words
+from toolplan.planners.amounts import strictly
 from toolplan.planners.catalogue import SQL_TOOL, Attribute, Catalogue, ColumnOf, Kind
 from toolplan.planners.chainer import Chainer
 from toolplan.planners.conditions import (
@@ -104,6 +105,7 @@ class Aggregates:
             self._join(statement, kind, other)
         self._tell_apart(computation, frame)
         statement.where = [self._condition(statement, each) for each, _ in built.conditions]
+        self._leave_out_bounds(statement, frame)
         for group in computation.groups:
             self._group(statement, kind, group)
         text = self._text(statement, kind, computation, having)
@@ -198,6 +200,8 @@ class Aggregates:
     def _other(self, kind: Kind, group: Group) -> Kind | None:
         if not isinstance(group, ByColumn) or self._own(kind, group) is not None:
             return None
+        if _kinds_of(kind, group):
+            return None  # a box has kinds of its own: those of its town are not meant by "by kind"
         owners = {c.entity for c in group.columns if self._catalogue.attribute(c).column}
         kinds = [self._catalogue.kinds[owner] for owner in sorted(owners)]
         reachable = [other for other in kinds if join_columns(kind, other) is not None]
@@ -210,6 +214,8 @@ class Aggregates:
                 return found
         own = [c for c in group.columns if c.entity == kind.entity]
         names = {self._catalogue.attribute(c).column for c in own} - {None}
+        if not names and f"{kind.entity}_{words.key(group.said.text)}" in _kinds_of(kind, group):
+            return f"{kind.entity}_{words.key(group.said.text)}"
         return next(iter(names)) if len(names) == 1 else None
 
     def _join(self, statement: _Statement, kind: Kind, other: str) -> None:
@@ -223,6 +229,22 @@ class Aggregates:
     def _condition(self, statement: _Statement, condition: Condition) -> str:
         statement.used.update(columns_read([condition]))
         return sql(condition, statement.table if len(statement.tables) > 1 else "")
+
+    def _leave_out_bounds(self, statement: _Statement, frame: Frame) -> None:
+        """Leave out the bound of "over 5 kg" itself, which an argument of a tool has let in."""
+        notes = self._chainer.draft.notes
+        for modifier in frame.modifiers:
+            strict = not modifier.negated and any(strictly(m) for m in modifier.evidence)
+            match self._linker.bind(frame.entity, modifier) if strict else None:
+                case Filter(
+                    attribute=Attribute(column=str(column)), choices=(choice,), note=str(note)
+                ) if len(choice) == 1 and note in notes:
+                    (value,) = choice.values()
+                    sign = modifier.operator.rstrip("=")
+                    statement.where.append(f"{statement.column(column)} {sign} {literal(value)}")
+                    notes[notes.index(note)] = f"{note} in what is read, but not in what is counted"
+                case _:
+                    continue
 
     def _group(self, statement: _Statement, kind: Kind, group: Group) -> None:
         match group:
@@ -431,6 +453,14 @@ def _said_last(modifiers: list[Modifier]) -> Modifier | None:
     if len(behind) == 1:
         return behind[0]
     return values[0] if len(values) == 1 else None
+
+
+def _kinds_of(kind: Kind, group: ByColumn) -> list[str]:
+    """Give the columns of `kind` whose name ends with the one word that is grouped by."""
+    said = words.keys(group.said.text)
+    if len(said) != 1 or group.entities:
+        return []
+    return [name for name in shown(kind) if name.split("_")[1:][-1:] == [said[0]]]
 
 
 def _column(catalogue: Catalogue, kind: Kind, columns: Sequence[ColumnOf]) -> str | None:

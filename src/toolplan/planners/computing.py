@@ -6,10 +6,12 @@ This comes before frames are made, because the words of a computation stand wher
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from toolplan.planners import words
 from toolplan.planners.amounts import strictly
 from toolplan.planners.measures import PERIODS
-from toolplan.planners.mentions import Code, Mention, Number
+from toolplan.planners.mentions import Code, Mention, Number, Time
 from toolplan.planners.noun_phrase import is_singular
 from toolplan.planners.phrases import Sort
 from toolplan.planners.ranks import Ranks
@@ -43,6 +45,7 @@ class Computing(Ranks):
             self._orders,
             self._trends,
             self._groups,
+            self._orders,
             self._compared,
             self._heads,
         ):
@@ -60,12 +63,19 @@ class Computing(Ranks):
             period = PERIODS[words.key(self._all[at].text.split()[-1])]
             self.found.groups.append(ByPeriod(period, self._all[at]))
             self._take(at)
+            self._take_tie(at)
         for at in self._each(Sort.TREND):
             self._take(at)
             if not any(isinstance(group, ByPeriod) for group in self.found.groups):
                 self.found.groups.append(ByPeriod(None, self._all[at]))
             if self._cue(at + 1) in ("of", "in", "for") and self._noun_after(at + 1):
                 self._take(at + 1)
+
+    def _take_tie(self, period: int) -> None:
+        """Take the "of" of "each month of 2025", which is each month in that time."""
+        time = self._at(period + 2)
+        if time is not None and isinstance(time.what, Time) and self._cue(period + 1) == "of":
+            self._take(period + 1)
 
     def _groups(self) -> None:
         for at in self._each(Sort.BY, Sort.EACH):
@@ -101,13 +111,21 @@ class Computing(Ranks):
             return None
         if mention.does(Sort.PERIOD):
             self._group_by_period(at)
+            self._take_tie(at)
             return at + 1
         following = self._at(at + 1)
         if mention.nouns and following is not None and following.columns and not following.nouns:
             # "by library city": the column of that thing
             inner = tuple(c for c in following.columns if c.entity in mention.nouns)
             if inner and not self._value_behind(at + 1):
-                self.found.groups.append(ByColumn(inner, (), following))
+                # said in both words: by "city" alone the library need not be meant
+                said = replace(
+                    following,
+                    first=mention.first,
+                    text=f"{mention.text} {following.text}",
+                    words=(mention.words[0], following.words[1]),
+                )
+                self.found.groups.append(ByColumn(inner, (), said))
                 self._take(at, at + 1)
                 return at + 2
         if (mention.nouns or mention.columns) and not self._value_behind(at):

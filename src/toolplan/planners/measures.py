@@ -66,9 +66,24 @@ class Measures:
         mention = self._at(at - 1)
         return mention.what if mention is not None else None
 
+    def _behind_values(self, at: int) -> int:
+        """Give the index behind the values that stand before a number of theirs: "oak weight"."""
+        behind = at
+        while (said := self._at(behind)) is not None and said.values and not said.columns:
+            behind += 1
+        return behind if self._numeric(behind) else at
+
     def _noun_after(self, at: int) -> bool:
         following = self._at(self._skip(at + 1, Sort.FILLER))
         return following is not None and bool(following.nouns)
+
+    def _noun_after_values(self, at: int) -> bool:
+        """Whether a thing stands behind the values joined from `at` on: "oak and ash books"."""
+        joined = self._skip(at + 1, Sort.AND, Sort.OR, Sort.COMMA)
+        while joined > at + 1 and (said := self._at(joined)) is not None and said.values:
+            at = joined
+            joined = self._skip(at + 1, Sort.AND, Sort.OR, Sort.COMMA)
+        return self._noun_after(at)
 
     def _cue(self, at: int) -> str | None:
         mention = self._at(at)
@@ -123,7 +138,7 @@ class Measures:
                 said = self._at(self._skip(behind + 1, Sort.FILLER))
                 having = self._having(said) if said is not None and not said.nouns else ()
                 after = self._skip(behind + 1, Sort.FILLER)
-                if having and not self._noun_after(after):
+                if having and not self._noun_after_values(after):
                     self._set(Rate(having), at, behind, after)
                     continue
                 self._set(Rate(()), at, behind)
@@ -170,6 +185,7 @@ class Measures:
                 if self._all[at].text.casefold() == "total" and not self._numeric(behind):
                     self._set(Count(), at)  # "total loans": of things there is nothing but a number
                     return
+            behind = self._behind_values(behind)
             if self._numeric(behind):
                 function = FUNCTIONS[" ".join(words.keys(self._all[at].text))]
                 self._set(Statistic(function, self._all[behind].columns), at, behind)

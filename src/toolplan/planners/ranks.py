@@ -88,6 +88,26 @@ class Ranks(Measures):
         elif self._countable(behind) and self._subject(at):
             self._order(at, descending)
             self._set(Count())
+        elif (columns := self._numeric(behind)) and mention is not None:
+            self._most_of(at, behind, columns, descending)
+
+    def _most_of(
+        self, at: int, column: int, columns: tuple[ColumnOf, ...], descending: bool
+    ) -> None:
+        """Read "the boxes that hold the most weight": what can be added up is added up."""
+        before = self._skip(
+            at - 1, Sort.HAVE, Sort.FILLER, Sort.LINK, Sort.RELATIVE, Sort.BE, step=-1
+        )
+        ranked = self._at(before)
+        figure = self._figure(ranked, columns) if ranked is not None and before >= 0 else None
+        if not isinstance(figure, Statistic):
+            return
+        self._set(figure)
+        if self._subject(at):
+            self._order(at, descending)
+            self._take(column)
+        else:
+            self.found.measure = None
 
     def _countable(self, at: int) -> bool:
         """Whether a thing, with what is said before it, starts at `at`."""

@@ -1,0 +1,179 @@
+"""The planner that remembers: what worked is proposed again, and only else is anyone asked."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from toolplan.execution_plan import Policy
+from toolplan.path import Json
+from toolplan.plan_cache import Entry, PlanCache
+from toolplan.planners._base import Attempt, Draft, Planner, Proposal, Question
+from toolplan.planners.cache._flights import Flights
+from toolplan.planners.cache._keys import context_digest, key, scope, shape, tools_digest
+from toolplan.planners.cache._recall import Source, recalled, same_again, template_source
+from toolplan.planners.catalogue import Catalogue
+from toolplan.planners.lexicon import compile_catalogue
+from toolplan.planners.temporal import Weeks
+from toolplan.tools import Toolbox
+
+_MOST_PROPOSED: Final = 256
+
+
+@dataclass(frozen=True, slots=True)
+class _Proposed:
+    """Which entries a draft of ours came from: its own question's, or another's by a template."""
+
+    entry: Entry
+    by_template: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What is worked out once for each toolbox object."""
+
+    tools: Toolbox
+    digest: str
+    catalogue: list[Catalogue] = field(default_factory=list[Catalogue])
+
+    def read(self) -> Catalogue:
+        """Give the catalogue, compiled when it is first needed."""
+        if not self.catalogue:
+            self.catalogue.append(compile_catalogue(self.tools))
+        return self.catalogue[0]
+
+
+class CachedPlanner:
+    """Proposes plans that worked before, and asks `inner` where there is none.
+
+    A draft is kept when `keep` says that it worked, so never a failed one, and never a
+    clarification or refusal. It is proposed again for the same question, and, fitted, for a
+    question that differs only in harmless wording, or in times, values, identities and amounts
+    whose place in the plan is sure. It is text like any other planner's: whoever asked checks it in
+    full. One that fails comes back in `tried`; then it is forgotten and `inner` is asked.
+
+    The same question asked several times at once is one call of `inner`. That holds within one
+    event loop; the cache itself may be shared by threads and processes.
+    """
+
+    def __init__(
+        self,
+        inner: Planner,
+        cache: PlanCache,
+        *,
+        name: str,
+        version: str,
+        weeks: Weeks = "rolling",
+        policy: Policy = Policy(),
+        templates: bool = True,
+    ) -> None:
+        """Hold what plans, and what remembers.
+
+        Args:
+            inner: asked where nothing is remembered.
+            cache: where drafts are kept.
+            name: which planner or model `inner` is; drafts of another one are not found.
+            version: of its prompt, or whatever else its plans depend on.
+            weeks: what *last week* is, for `inner` as for templates.
+            policy: what plans may use.
+            templates: whether plans made for other words may be fitted.
+        """
+        self.cache = cache
+        self._inner = inner
+        self._made_by: tuple[Json, ...] = (name, version, weeks, policy.to_json())
+        self._weeks: Weeks = weeks
+        self._templates = templates
+        self._flights: Flights[Proposal] = Flights()
+        self._proposed: OrderedDict[str, _Proposed] = OrderedDict()
+        self._known: _Known | None = None
+
+    async def propose(
+        self, question: Question, tools: Toolbox, tried: Sequence[Attempt]
+    ) -> Proposal:
+        """Give the draft that worked for `question`, or what `inner` proposes.
+
+        Where something was tried already, `inner` is asked, and told of all of it.
+        """
+        if tried:
+            for attempt in tried:
+                self._forget(attempt.draft)
+            return await self._inner.propose(question, tools, tried)
+        if (draft := self.recall(question, tools)) is not None:
+            return draft
+        own = key(self._scope(question, tools), question.today, question.text)
+        return await self._flights.join(own, lambda: self._inner.propose(question, tools, ()))
+
+    def recall(self, question: Question, tools: Toolbox) -> Draft | None:
+        """Give the draft that the cache has for `question`, or None; counted as hit or miss."""
+        within = self._scope(question, tools)
+        entry = self.cache.get(key(within, question.today, question.text))
+        if entry is not None:
+            draft = same_again(entry)
+            self._note(draft, _Proposed(entry, by_template=False))
+            return draft
+        source = self._source(question, tools) if self._templates else None
+        if source is None:
+            return None
+        for entry in self.cache.alike(within, shape(source.form.skeleton)):
+            draft = recalled(entry, source, tools, self._weeks)
+            if draft is not None:
+                self.cache.count_template(entry)
+                self._note(draft, _Proposed(entry, by_template=True))
+                return draft
+        return None
+
+    def keep(self, question: Question, tools: Toolbox, draft: Draft) -> None:
+        """Keep `draft`, which worked for `question`.
+
+        One that came from the cache for this very question is there already. One that was fitted
+        is kept for its own question, but is no template for others: the first one is.
+        """
+        proposed = self._proposed.get(draft.text)
+        if proposed is not None and not proposed.by_template:
+            return
+        within = self._scope(question, tools)
+        source = None
+        if self._templates and proposed is None:
+            source = self._source(question, tools)
+        usable = source is not None and template_source(draft, tools) is not None
+        self.cache.put(
+            Entry(
+                key=key(within, question.today, question.text),
+                scope=within,
+                shape=shape(source.form.skeleton) if source is not None and usable else "",
+                question=question.text,
+                today=question.today,
+                text=draft.text,
+                dialect=draft.dialect,
+            )
+        )
+
+    def drop(self, question: Question, tools: Toolbox, draft: Draft) -> None:
+        """Forget what is kept for `question`, and what `draft` was fitted from."""
+        self.cache.delete(key(self._scope(question, tools), question.today, question.text))
+        self._forget(draft)
+
+    def _forget(self, draft: Draft) -> None:
+        proposed = self._proposed.pop(draft.text, None)
+        if proposed is not None:
+            self.cache.delete(proposed.entry.key)
+
+    def _note(self, draft: Draft, proposed: _Proposed) -> None:
+        self._proposed[draft.text] = proposed
+        self._proposed.move_to_end(draft.text)
+        while len(self._proposed) > _MOST_PROPOSED:
+            self._proposed.popitem(last=False)
+
+    def _scope(self, question: Question, tools: Toolbox) -> str:
+        digest = self._of(tools).digest
+        return scope((*self._made_by, digest, context_digest(question.context)))
+
+    def _of(self, tools: Toolbox) -> _Known:
+        if self._known is None or self._known.tools is not tools:
+            self._known = _Known(tools, tools_digest(tools))
+        return self._known
+
+    def _source(self, question: Question, tools: Toolbox) -> Source | None:
+        return Source.read(question, self._of(tools).read(), self._weeks)

@@ -1,0 +1,100 @@
+"""A follow-up and what it follows: the message, the turn before it, and what can come of both."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from toolplan.plan import Plan
+from toolplan.plan_json import load
+from toolplan.planners._base import Clarification, Draft, Planner, Question, Refusal
+from toolplan.planners.catalogue import Catalogue
+from toolplan.planners.dialogue.reading import Words
+from toolplan.planners.dialogue.turns import Turn
+from toolplan.tools import Toolbox
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """A message, the turn that it follows, and who plans what is new in it."""
+
+    question: Question
+    turn: Turn
+    tools: Toolbox
+    words: Words
+    planner: Planner
+
+    async def ask(self, text: str) -> tuple[Draft, Plan] | None:
+        """Give the planner's draft for the question `text`, and its plan; None for no plan."""
+        question = Question(text, self.question.today)
+        match await self.planner.propose(question, self.tools, ()):
+            case Draft(text=written, dialect="toolplan") as draft:
+                plan = _plan(written)
+                return None if plan is None else (draft, plan)
+            case Draft() | Clarification() | Refusal():
+                return None
+
+    async def ask_whole(self, text: str) -> Revised | None:
+        """Give the planner's plan for `text`, which stands alone; None where it has none."""
+        planned = await self.ask(text)
+        if planned is None:
+            return None
+        draft, plan = planned
+        return Revised(plan, text, source=(Question(text, self.question.today), draft))
+
+    @property
+    def message(self) -> str:
+        """What was said."""
+        return self.question.text
+
+    @property
+    def catalogue(self) -> Catalogue:
+        """What the tools are about."""
+        return self.words.catalogue
+
+
+@dataclass(frozen=True, slots=True)
+class Revised:
+    """The plan that a follow-up makes of the one before.
+
+    Attributes:
+        plan: the plan.
+        whole: the question that it answers, said so that it stands alone; None where it is not
+            known how to say it.
+        said: by id of a step and name of its argument, the words that the argument comes from.
+        notes: what the reader should know of how the message was understood.
+        source: the question and the draft of the planner that made the plan, where all of it was
+            made by one.
+    """
+
+    plan: Plan
+    whole: str | None
+    said: Mapping[tuple[str, str], str] = field(default_factory=dict[tuple[str, str], str])
+    notes: tuple[str, ...] = ()
+    source: tuple[Question, Draft] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Unsure:
+    """It cannot be told what the message means: what to ask, and what it could be.
+
+    `plan` is what a yes proposes, where the question is whether it was meant.
+    """
+
+    question: str
+    options: tuple[str, ...] = ()
+    unexplained: tuple[str, ...] = ()
+    plan: Plan | None = None
+
+
+Revision: TypeAlias = Revised | Unsure
+
+
+def _plan(written: str) -> Plan | None:
+    try:
+        parsed = load(json.loads(written))
+    except ValueError:
+        return None
+    return None if any(each.blocks for each in parsed.diagnostics) else parsed.plan

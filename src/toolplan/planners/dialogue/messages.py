@@ -1,0 +1,194 @@
+"""What a follow-up says, apart from how it begins: *and what about …*, *the same for …*."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from toolplan.planners.dialogue.grafts import Mode
+from toolplan.planners.dialogue.reading import Placed, Words
+from toolplan.planners.mentions import Code, Mention, Name, Number, Order, Quoted, Time, Unknown
+from toolplan.planners.phrases import Sort
+from toolplan.planners.words import fold
+
+_I: Final = re.IGNORECASE
+_OPENING: Final = re.compile(
+    r"\s*(?:(?:(?:yes|no)(?=\s*[,.!])|ok|okay|thanks|thank you|great|good|so|then|well|hm+|oh|right"
+    r"|and|but|now|also|please|what about|how about|what if)\b[\s,.!]*)+",
+    _I,
+)
+_SAME: Final = re.compile(
+    r"\s*(?:(?:(?:show|give|get|do|run|list|tell|repeat)\s+(?:me\s+|us\s+)?)?(?:exactly\s+)?"
+    r"(?:the\s+)?(?:same|ditto)\b|(?:repeat|do|run)\s+(?:it|that|this)\b|again\b)"
+    r"(?:\s+(?:thing|query|question|search|list|report|again|plan))*[\s,]*"
+    r"(?:but\b\s*)?",
+    _I,
+)
+_TOPIC: Final = re.compile(r"\b(?:what|how) about\b", _I)
+_INSTEAD: Final = re.compile(r"\s*,?\s*\b(?:instead of|rather than|in place of)\s+(.+)$", _I)
+_VERB: Final = re.compile(r"(?:show|use|take|give|get|list|put)(?:\s+(?:me|us))?\s+", _I)
+_JUST_INSTEAD: Final = re.compile(r",?\s*\binstead\b", _I)
+_NARROWING: Final = re.compile(
+    r"\b(?:only|just|solely|(?:of|among) (?:them|those|these|it)|which of|how many of)\b", _I
+)
+_DROPPING: Final = re.compile(
+    r"\s*(?:without|no|drop|remove|ignore|regardless of|irrespective of|never mind|skip|any)\s+"
+    r"(?:(?:the|a|an|any|that|this)\s+)?(?P<what>[\w -]+?)"
+    r"(?:\s+(?:filter|restriction|condition|limitation))?\s*[.!?]*\s*$",
+    _I,
+)
+_GROUPING: Final = re.compile(
+    r"^(?:group|split|break|sum)(?:ed)?\s+(?:(?:them|it|those|these|that)\s+)?(?:(?:down|up)\s+)?by\b",
+    _I,
+)
+_NARROWED: Final = re.compile(
+    r"\b(?:only|just|solely|(?:the |those )?ones?|those|these|of (?:them|those|these))\b\s*", _I
+)
+_TIMES: Final = frozenset(["date", "dates", "time", "times", "period", "time range", "timeframe"])
+_LIMITS: Final = frozenset(["limit", "limits", "maximum", "cap"])
+_COUNTING: Final = re.compile(
+    r"\s*(?:how many|what number|count)(?:\s+of\s+(?:them|those|these|the ones))?\b", _I
+)
+_PRONOUNS: Final = re.compile(r"\b(?:their|its|them|those|these|they|it|theirs|there|that)\b", _I)
+_SINGULAR: Final = re.compile(r"\b(?:its|it)\b", _I)
+_ONES: Final = re.compile(r"\b(?:ones|one|those|these)\b", _I)
+_GENERAL: Final = (
+    Sort.FILLER, Sort.WHICH, Sort.DETAIL, Sort.AND, Sort.OR, Sort.COMMA, Sort.STOP, Sort.THEN,
+    Sort.THEIR, Sort.EACH, Sort.RELATIVE, Sort.BE, Sort.HAVE, Sort.LINK, Sort.CUE, Sort.READ,
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """A follow-up, read.
+
+    Attributes:
+        rest: its words without those that only say that it is a follow-up.
+        placed: the mentions of `rest`.
+        mode: what becomes of what was said before (`toolplan.planners.dialogue.grafts`).
+        same: it asks for the same, but for what it says.
+        topic: it began with *what about*.
+        old: what is to be replaced, where that is said.
+    """
+
+    rest: str
+    placed: tuple[Placed, ...]
+    mode: Mode
+    same: bool
+    topic: bool
+    old: Placed | None
+
+    @property
+    def nouns(self) -> tuple[Mention, ...]:
+        """The words for kinds of things."""
+        return tuple(each.mention for each in self.placed if each.mention.nouns)
+
+    @property
+    def points_back(self) -> bool:
+        """Whether a pronoun stands for what was given before."""
+        return _PRONOUNS.search(self.rest) is not None
+
+    @property
+    def is_singular(self) -> bool:
+        """Whether the pronoun stands for one thing."""
+        return _SINGULAR.search(self.rest) is not None
+
+    @property
+    def denies(self) -> bool:
+        """Whether it says what shall not be."""
+        return any(each.mention.does(Sort.NOT, Sort.WITHOUT) for each in self.placed)
+
+    @property
+    def orders(self) -> bool:
+        """Whether it wants something done, rather than told."""
+        changing = (Sort.CREATE, Sort.UPDATE, Sort.DELETE)
+        return any(
+            isinstance(m.what, Order) or (m.does(*changing) and not m.does(Sort.READ))
+            for m in (each.mention for each in self.placed[:2])
+        )
+
+    @property
+    def counted(self) -> str | None:
+        """What is said behind "how many (of them)"; None where nothing is counted."""
+        found = _COUNTING.match(self.rest)
+        return None if found is None else self.rest[found.end() :].strip()
+
+    @property
+    def bare(self) -> str:
+        """The words without those that only narrow: "rejected" of "only the rejected ones"."""
+        left = " ".join(_NARROWED.sub("", self.rest).split())
+        return left.removeprefix("the ").strip() or self.rest
+
+    @property
+    def leaves_open(self) -> bool:
+        """Whether a word like "ones" leaves open which things are meant."""
+        return _ONES.search(self.rest) is not None
+
+    @property
+    def dropped(self) -> str | None:
+        """What shall no longer be said, in words; None where nothing is dropped."""
+        found = _DROPPING.match(self.rest)
+        return None if found is None else found["what"].strip()
+
+    def naming(self, noun: str) -> str:
+        """Give the message with `noun` in place of the word that leaves open which things."""
+        named, count = _ONES.subn(noun, self.rest, count=1)
+        return named if count else f"{self.rest} ({noun})"
+
+
+def read_message(text: str, words: Words) -> Message:
+    """Read the follow-up `text`."""
+    rest = text.strip()
+    opening = _OPENING.match(rest)
+    topic = _TOPIC.search(opening[0]) is not None if opening is not None else False
+    rest = rest if opening is None else rest[opening.end() :]
+    same = _SAME.match(rest)
+    rest = rest if same is None else rest[same.end() :]
+    rest, old = _replacing(rest, words)
+    replaces = old is not None or _JUST_INSTEAD.search(rest) is not None
+    rest = _JUST_INSTEAD.sub("", rest).strip(" ,?.!")
+    rest = _GROUPING.sub("by", rest)
+    narrows = same is None and _NARROWING.search(rest) is not None
+    mode: Mode = "replaces" if replaces else "narrows" if narrows else "adds"
+    placed = words.read(rest)
+    if (
+        placed
+        and not placed[0].mention.is_value
+        and not isinstance(placed[0].mention.what, Unknown)
+    ):
+        rest = rest[:1].lower() + rest[1:]
+    return Message(rest, placed, mode, same is not None, topic, old)
+
+
+def _replacing(rest: str, words: Words) -> tuple[str, Placed | None]:
+    """Give what stands in whose place, in "a instead of b" and in "instead of b, a"."""
+    instead = _INSTEAD.search(rest)
+    if instead is None:
+        return rest, None
+    behind = instead[1]
+    old = next((each for each in words.read(behind) if says(each.mention)), None)
+    if old is None:
+        return rest, None
+    if instead.start() > 0:
+        return rest[: instead.start()], old
+    return _VERB.sub("", behind[old.end :].strip(" ,")), old
+
+
+def says(mention: Mention) -> bool:
+    """Whether it says something by itself: a value, a time, a number, or what nobody knows."""
+    if isinstance(mention.what, Time | Number | Code | Name | Quoted | Unknown | Order):
+        return True
+    if mention.values or mention.columns or mention.reports:
+        return True
+    return bool(mention.sorts) and not mention.does(*_GENERAL)
+
+
+def speaks_of_time(what: str) -> bool:
+    """Whether it is a word for the time of things: "the dates"."""
+    return fold(what) in _TIMES
+
+
+def speaks_of_limit(what: str) -> bool:
+    """Whether it is a word for the number of things that are wanted."""
+    return fold(what) in _LIMITS

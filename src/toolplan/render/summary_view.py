@@ -1,0 +1,81 @@
+"""A summary for a rich console: what the run says first, and marks on what is not found."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.text import Text
+
+from toolplan.render.printable import fit_encoding
+
+_MARK = " [?]"
+
+
+class Summarised(Protocol):
+    """A summary; `toolplan.answer.summary.Summary` is one."""
+
+    @property
+    def text(self) -> str:
+        """All of it, in its format."""
+        ...
+
+    @property
+    def said(self) -> str:
+        """What a model wrote, made safe, without marks; empty where none did."""
+        ...
+
+    @property
+    def head(self) -> tuple[str, ...]:
+        """What the run says of steps that did not succeed."""
+        ...
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the reader has to know about the text."""
+        ...
+
+    @property
+    def unsupported_spans(self) -> tuple[tuple[int, int], ...]:
+        """Where in `said` claims stand that were not found in the results, in order."""
+        ...
+
+
+@dataclass(frozen=True)
+class SummaryView:
+    """A summary for a rich console. A mark is never a colour alone."""
+
+    summary: Summarised
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        encoding = options.encoding
+        if not self.summary.said:
+            yield Text(fit_encoding(self.summary.text, encoding))
+            return
+        for line in self.summary.head:
+            yield Text(fit_encoding(f"• {line}", encoding), style="red")
+        if self.summary.head:
+            yield Text()
+        yield _said(self.summary, encoding)
+        if self.summary.notes:
+            yield Text()
+        for note in self.summary.notes:
+            yield Text(fit_encoding(note, encoding), style="dim")
+
+
+def summary_view(summary: Summarised) -> SummaryView:
+    """Give `summary` for a rich console."""
+    return SummaryView(summary)
+
+
+def _said(summary: Summarised, encoding: str) -> Text:
+    view = Text()
+    at = 0
+    for start, end in summary.unsupported_spans:
+        view.append(fit_encoding(summary.said[at:start], encoding))
+        view.append(fit_encoding(summary.said[start:end], encoding), style="strike")
+        view.append(_MARK, style="bold yellow")
+        at = end
+    view.append(fit_encoding(summary.said[at:], encoding))
+    return view
