@@ -1,0 +1,104 @@
+"""What results say: an analysis of them, and the words that the user reads.
+
+Everything is computed from the results alone, by `toolplan.answer`; no model has a part in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from toolplan.answer import Answer, FactFunction, answer
+from toolplan.demo import FACTS
+from toolplan.events import Run
+from toolplan.integrations.clear.executor import Execution
+from toolplan.integrations.clear.tools import ToolResult
+from toolplan.path import Json
+from toolplan.plan import Plan as TypedPlan
+
+NOTHING: Final = "No successful results to analyze"
+
+
+@dataclass(frozen=True, slots=True)
+class Analysis:
+    """What was found.
+
+    Attributes:
+        summary: the sentence that says it.
+        insights: what holds for the rows, a sentence each.
+        anomalies: what went wrong on the way, a sentence each.
+        text: all of it, to be read.
+        answer: the same with its figures and where each comes from; None for a basic answer.
+        run: the run that it is about, and `plan` what was run; None for a basic answer.
+    """
+
+    summary: str
+    insights: tuple[str, ...] = ()
+    anomalies: tuple[str, ...] = ()
+    text: str = ""
+    answer: Answer | None = None
+    run: Run | None = None
+    plan: TypedPlan | None = None
+
+    @property
+    def question(self) -> str:
+        """What was asked, where the plan says it."""
+        query = None if self.plan is None else self.plan.metadata.get("query")
+        return query if isinstance(query, str) else ""
+
+    def to_json(self) -> dict[str, Json]:
+        """Give the wire form."""
+        return {
+            "summary": self.summary,
+            "insights": [*self.insights],
+            "anomalies": [*self.anomalies],
+            "answer": None if self.answer is None else self.answer.to_json(),
+        }
+
+
+class Analyzer:
+    """Finds what there is to say about the results of a plan."""
+
+    def __init__(self, facts: Sequence[FactFunction] = FACTS) -> None:
+        """Hold the functions that know the domain: see `toolplan.answer`."""
+        self._facts = tuple(facts)
+
+    def analyze(self, execution: Execution) -> Analysis:
+        """Give what the results say."""
+        if execution.plan is None or execution.run is None:
+            return basic(execution.results)
+        if not any(result.success for result in execution.results):
+            return basic(execution.results)
+        found = answer(execution.plan, execution.run, schemas=execution.schemas, facts=self._facts)
+        return Analysis(
+            found.headline,
+            tuple(fact.text for section in found.sections for fact in section.facts),
+            tuple(problem.text for problem in found.problems),
+            found.text,
+            found,
+            execution.run,
+            execution.plan.plan,
+        )
+
+
+def basic(results: Sequence[ToolResult]) -> Analysis:
+    """Give what can be said without the data: what succeeded, what did not, and why."""
+    problems = tuple(
+        f"Step {result.step_index} ({result.tool}): {result.error.message}"
+        for result in results
+        if result.error is not None
+    )
+    done = [result for result in results if result.success]
+    if not done:
+        text = "\n".join((f"{NOTHING}.", *problems))
+        return Analysis(NOTHING, anomalies=problems, text=text)
+    gave = tuple(f"{result.tool} gave {_size(result.data)}." for result in done)
+    summary = f"{len(done)} of {len(results)} steps succeeded."
+    return Analysis(summary, gave, problems, "\n".join((summary, *gave, *problems)))
+
+
+def _size(data: Json) -> str:
+    if isinstance(data, list):
+        return f"{len(data)} row{'' if len(data) == 1 else 's'}"
+    return "nothing" if data is None else "one record" if isinstance(data, dict) else "one value"

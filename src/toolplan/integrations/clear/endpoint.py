@@ -1,0 +1,127 @@
+"""An object with `generate()`, as Clear AI's providers have it, as a model that we can ask."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Final, Protocol, TypeAlias, TypeGuard, cast, runtime_checkable
+
+from toolplan.integrations._calls import called
+from toolplan.providers import Ended, Model, ModelError, ModelRequest, Piece, Text, Usage
+
+Sleep: TypeAlias = Callable[[float], Awaitable[object]]
+
+FIRST_DELAY_S: Final = 1.0
+"""How long the second try waits for; doubled before each further one (F003-20)."""
+
+
+@runtime_checkable
+class Provider(Protocol):
+    """What Clear AI asks for replies.
+
+    `generate` is called with `{"messages": [{"role", "content"}], "config": {"temperature",
+    "max_tokens"}}` and gives `{"content": text, "usage": {…}}`, an object with such attributes, or
+    the text alone; it may be a coroutine function. Whatever it raises counts as a failure of the
+    endpoint, and it is asked again a little later.
+    """
+
+    def generate(self, request: dict[str, object], /) -> object:
+        """Give a reply."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderModel:
+    """A provider as a `Model`.
+
+    Attributes:
+        provider: who is asked.
+        tries: how often it is asked for one reply while it fails.
+        sleep: waits for so many seconds.
+        name: how the model is told apart.
+    """
+
+    provider: Provider
+    tries: int = 3
+    sleep: Sleep = asyncio.sleep
+    name: str = "clear:provider"
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[Piece]:
+        """Give the reply, which comes as a whole.
+
+        Raises:
+            ModelError: the provider failed in every try, or what it gave holds no text.
+        """
+        asked: dict[str, object] = {
+            "messages": [{"role": each.role, "content": each.text} for each in request.messages],
+            "config": {"temperature": request.temperature, "max_tokens": request.max_tokens},
+        }
+        failure: Exception | None = None
+        for made in range(1, self.tries + 1):
+            try:
+                reply = await called(self.provider.generate, asked)
+            except ModelError:
+                raise
+            except Exception as error:  # a provider may raise anything; its text may hold a key
+                failure = error
+            else:
+                yield Text(_content(reply))
+                yield Ended(self.name, _usage(reply, made))
+                return
+            if made < self.tries:
+                await self.sleep(FIRST_DELAY_S * 2 ** (made - 1))
+        raise ModelError(
+            "llm-unavailable",
+            f"The provider failed {self.tries} times, the last time with {type(failure).__name__}.",
+            "See to the provider; what it raised is the cause of this error.",
+        ) from failure
+
+
+def as_model(provider: object, tries: int, sleep: Sleep) -> Model:
+    """Give what is asked for replies as a `Model`; one that is a model already as it is.
+
+    Raises:
+        TypeError: it is neither.
+    """
+    if _is_model(provider):
+        return provider
+    if isinstance(provider, Provider):
+        return ProviderModel(provider, tries, sleep)
+    kind = type(provider).__name__
+    raise TypeError(f"A planner needs a model, or an object with 'generate', not a {kind}.")
+
+
+def _is_model(provider: object) -> TypeGuard[Model]:
+    return hasattr(provider, "stream") and hasattr(provider, "name")
+
+
+def _content(reply: object) -> str:
+    content = reply if isinstance(reply, str) else _part(reply, "content")
+    if isinstance(content, str):
+        return content
+    raise ModelError(
+        "llm-bad-response",
+        "The provider's reply has no 'content' that is text.",
+        "Let `generate` give {'content': text}.",
+    )
+
+
+def _usage(reply: object, calls: int) -> Usage:
+    used = None if isinstance(reply, str) else _part(reply, "usage")
+    return Usage(
+        calls,
+        _count(used, "prompt_tokens", "prompt"),
+        _count(used, "completion_tokens", "completion"),
+    )
+
+
+def _count(usage: object, *names: str) -> int:
+    counts = (_part(usage, name) for name in names)
+    return next((n for n in counts if isinstance(n, int) and not isinstance(n, bool)), 0)
+
+
+def _part(whole: object, name: str) -> object:
+    if isinstance(whole, Mapping):
+        return cast("Mapping[str, object]", whole).get(name)
+    return getattr(whole, name, None)

@@ -1,0 +1,302 @@
+"""The planner as Clear AI has it: `await PlannerAgent(provider).plan(query)`."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import date
+from typing import Final, Protocol, TypeAlias, runtime_checkable
+
+from toolplan.compiler import parse
+from toolplan.demo import TOOLS
+from toolplan.integrations.clear.endpoint import Provider, Sleep, as_model
+from toolplan.integrations.clear.errors import ClarificationNeeded, PlannerError, plan_error
+from toolplan.integrations.clear.plan import DIALECT, Plan
+from toolplan.integrations.clear.settings import PlannerConfig
+from toolplan.integrations.clear.tools import MCPServer, as_tool, iso
+from toolplan.path import Json
+from toolplan.plan_cache import PlanCache
+from toolplan.planners import (
+    Attempt,
+    Clarification,
+    Draft,
+    GroundedPlanner,
+    LLMPlanner,
+    Planner,
+    Proposal,
+    Question,
+    Refusal,
+    Remembering,
+)
+from toolplan.planners.cache import CachedPlanner
+from toolplan.planners.dialogue.planner import DialoguePlanner
+from toolplan.providers import Model, ModelError
+from toolplan.session import Asked, Session
+from toolplan.tools import Tool, Toolbox
+
+_NOT_A_PLAN: Final = frozenset({"llm-ambiguous", "llm-degenerate", "llm-empty"})
+"""Replies that came, and of which no plan can be made: the model is asked again at once (C-08)."""
+_SHORTEST_TTL_S: Final = 1e-9  # a plan that is kept for no time at all
+_ARGUMENTS: Final = frozenset(
+    {
+        "argument-type",
+        "argument-value",
+        "list-into-scalar",
+        "missing-argument",
+        "not-a-list",
+        "reference-type",
+        "unknown-argument",
+        "unknown-output",
+    }
+)
+"""What lax validation lets pass: a plan with these can be shown, and does not run."""
+
+
+@runtime_checkable
+class Conversation(Protocol):
+    """What was said before: Clear AI's context manager."""
+
+    def get_messages(self) -> Sequence[Mapping[str, object]]:
+        """Give the messages so far, `{"role", "content", "timestamp"?}`, the oldest first."""
+        ...
+
+
+Background: TypeAlias = Conversation | MCPServer
+"""The second argument of a planner: in one edition of Clear AI a conversation, in another tools."""
+
+
+class PlannerAgent:
+    """Turns a question into a checked plan, with a model, and remembers good plans."""
+
+    def __init__(
+        self,
+        llm_provider: Model | Provider,
+        context_manager: Background | None = None,
+        config: PlannerConfig | Mapping[str, object] | None = None,
+        *,
+        clock: Callable[[], float] = time.time,
+        today: Callable[[], date] = date.today,
+        sleep: Sleep = asyncio.sleep,
+    ) -> None:
+        """Hold what plans are made with.
+
+        Args:
+            llm_provider: a model, or an object with `generate`.
+            context_manager: the conversation so far, for questions that come without a context; or
+                the server whose tools plans may call.
+            config: settings; a mapping may use either spelling of their names.
+            clock: seconds since the epoch.
+            today: the day that "last week" and its like are reckoned from.
+            sleep: waits before an endpoint that failed is asked again.
+        """
+        self.config = PlannerConfig.of(config)
+        self._model = as_model(llm_provider, self.config.max_retries, sleep)
+        self._server = context_manager if isinstance(context_manager, MCPServer) else None
+        self._conversation = context_manager if isinstance(context_manager, Conversation) else None
+        self._clock = clock
+        self._today = today
+        self._toolbox = Toolbox(())
+        self._planner: Planner = _Insisting(self._llm())
+        self._cache = PlanCache(
+            max_size=self.config.cache_max_size,
+            ttl_s=max(self.config.cache_ttl / 1000, _SHORTEST_TTL_S),
+            clock=clock,
+        )
+        if self.config.enable_caching:
+            self._planner = CachedPlanner(
+                self._planner,
+                self._cache,
+                name=self._model.name,
+                version=f"{self._llm().version}/{self.config.temperature}",
+                templates=False,
+            )
+        self._dialogue = DialoguePlanner(_OfflineFirst(self._planner))
+
+    async def plan(self, query: str, context: Json = None) -> Plan:
+        """Give a plan for `query`, checked whole.
+
+        `context` is what was said before, in the shape that `toolplan.planners.Question` has it.
+        Where it holds a plan, or something that was asked back, a question that goes on from there
+        needs no model.
+
+        Raises:
+            ClarificationNeeded: the question does not say enough.
+            PlannerError: no plan could be made; the class says why, the text names every problem
+                of the last try.
+        """
+        today = self._today()
+        background = self._said() if context is None else context
+        notes: dict[str, Json] = {"query": query, "reference_date": today.isoformat()}
+        session = Session(
+            self.toolbox,
+            self._dialogue if _goes_on(background) else self._planner,
+            attempts=self.config.max_retries,
+            metadata=notes,
+            clock=self._clock,
+        )
+        try:
+            asked = await session.plan(query, today=today, context=background)
+        except ModelError as error:
+            raise PlannerError(f"{error} {error.help}".strip()) from error
+        return self._plan(asked, {**notes, "created_at": iso(self._clock())})
+
+    def clear_cache(self) -> None:
+        """Forget all plans."""
+        self._cache.clear()
+
+    def get_cache_stats(self) -> dict[str, float]:
+        """Give how full the cache is: `size`, `maxSize` and `utilizationPercent` (0 to 100)."""
+        stats = self._cache.stats()
+        return {
+            "size": stats.size,
+            "maxSize": stats.max_size,
+            "utilizationPercent": stats.utilization_percent,
+        }
+
+    @property
+    def toolbox(self) -> Toolbox:
+        """What plans may call at the moment."""
+        if self._server is not None:
+            tools: Iterable[Tool] = self._server.toolbox.values()
+        elif self.config.available_tools:
+            tools = map(as_tool, self.config.available_tools.values())
+        else:
+            tools = TOOLS.values()
+        kind = Toolbox if self.config.validate_tool_availability else _OpenToolbox
+        made = kind(tools)
+        if {**made} != {**self._toolbox}:  # planners know a toolbox again by its identity
+            self._toolbox = made
+        return self._toolbox
+
+    def _llm(self) -> LLMPlanner:
+        return LLMPlanner(
+            self._model, temperature=self.config.temperature, max_tokens=self.config.max_tokens
+        )
+
+    def _said(self) -> Json:
+        """Give what the conversation says as a context: the questions, the latest first."""
+        if self._conversation is None:
+            return None
+        episodes: list[Json] = []
+        for message in self._conversation.get_messages():
+            query, when = message.get("content"), message.get("timestamp")
+            if message.get("role") == "user" and isinstance(query, str):
+                episodes.append({"query": query, "timestamp": "" if when is None else str(when)})
+        return {"episodic": episodes[::-1]} if episodes else None
+
+    def _plan(self, asked: Asked, notes: dict[str, Json]) -> Plan:
+        match asked.proposal:
+            case Clarification() as clarification:
+                raise ClarificationNeeded(clarification)
+            case Refusal(reason=reason):
+                raise PlannerError(reason)
+            case Draft():
+                pass
+        if asked.plan is not None:
+            return Plan(asked.plan.plan)
+        diagnostics = () if asked.compiled is None else asked.compiled.diagnostics
+        draft = None if asked.compiled is None else asked.compiled.draft
+        blocking = tuple(each for each in diagnostics if each.blocks)
+        is_lax = not self.config.strict_validation
+        if is_lax and draft is not None and all(each.code in _ARGUMENTS for each in blocking):
+            return Plan(replace(draft, metadata={**draft.metadata, **notes}), blocking)
+        tries = len(asked.attempts)
+        message = f"Failed to generate valid plan after {tries} attempt{'s' * (tries != 1)}"
+        raise plan_error(message, blocking, draft)
+
+
+class _Insisting:
+    """A planner whose model's reply counts as a draft even where it is no plan.
+
+    So the problem is fed back, the model is asked again at once, and every reply is counted.
+    """
+
+    def __init__(self, planner: Planner) -> None:
+        self._planner = planner
+
+    async def propose(
+        self, question: Question, tools: Toolbox, tried: Sequence[Attempt]
+    ) -> Proposal:
+        """Give what the planner proposes.
+
+        Raises:
+            ModelError: the endpoint failed.
+        """
+        try:
+            return _recognised(await self._planner.propose(question, tools, tried))
+        except ModelError as error:
+            if error.code == "llm-no-progress" and tried:
+                return tried[-1].draft
+            if error.code in _NOT_A_PLAN:
+                return Draft("", DIALECT)
+            raise
+
+
+class _OfflineFirst:
+    """Asks no model for what the dialogue worked out by itself, where the offline planner can plan.
+
+    Such a question stands alone, so it comes without a context; all others go to the model.
+    """
+
+    def __init__(self, planner: Planner) -> None:
+        self._planner = planner
+        self._offline = GroundedPlanner()
+
+    async def propose(
+        self, question: Question, tools: Toolbox, tried: Sequence[Attempt]
+    ) -> Proposal:
+        """Give a draft for `question`, or what the model proposes.
+
+        Raises:
+            ModelError: the endpoint failed.
+        """
+        if question.context is None and not tried:
+            offline = await self._offline.propose(question, tools, tried)
+            if isinstance(offline, Draft):
+                return offline
+        return await self._planner.propose(question, tools, tried)
+
+    def keep(self, question: Question, tools: Toolbox, draft: Draft) -> None:
+        """Pass on that `draft` was good."""
+        if isinstance(self._planner, Remembering):
+            self._planner.keep(question, tools, draft)
+
+    def drop(self, question: Question, tools: Toolbox, draft: Draft) -> None:
+        """Pass on that `draft` was not."""
+        if isinstance(self._planner, Remembering):
+            self._planner.drop(question, tools, draft)
+
+
+def _goes_on(background: Json) -> bool:
+    """Say whether there is something before that a question can go on from without a model."""
+    if not isinstance(background, dict):
+        return False
+    episodes = background.get("episodic")
+    plans = (
+        each.get("plan")
+        for each in (episodes if isinstance(episodes, list) else [])
+        if isinstance(each, dict)
+    )
+    return background.get("pending") is not None or any(plan is not None for plan in plans)
+
+
+def _recognised(proposal: Proposal) -> Proposal:
+    """Give a draft with Clear AI's dialect where only that can read it: steps without ids, say."""
+    if not isinstance(proposal, Draft) or _reads(proposal.text, proposal.dialect):
+        return proposal
+    return replace(proposal, dialect=DIALECT) if _reads(proposal.text, DIALECT) else proposal
+
+
+def _reads(text: str, dialect: str) -> bool:
+    return not any(each.blocks for each in parse(text, dialect).diagnostics)
+
+
+class _OpenToolbox(Toolbox):
+    """Tools, and a stand-in for every other name: it takes anything, and cannot be called."""
+
+    def __getitem__(self, name: str) -> Tool:
+        if name in self._tools or self.alias(name) is not None:
+            return super().__getitem__(name)
+        return Tool(name, "", {"type": "object", "additionalProperties": True})

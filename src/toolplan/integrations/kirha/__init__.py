@@ -1,0 +1,33 @@
+"""The face of the Kirha planner's SDK: `Planner`, `Plan`, `is_valid_plan`, by their names.
+
+    from toolplan.integrations.kirha import Planner, Tool, is_valid_plan
+
+Names are spelled as in Python (`generate_plan`, `step_id`); wire forms are those of the SDK.
+"""
+
+from toolplan.integrations.kirha.errors import PlannerError, PlanParseError
+from toolplan.integrations.kirha.execution import StepResult, execute
+from toolplan.integrations.kirha.plan import Plan, parse_plan
+from toolplan.integrations.kirha.planner import Planner
+from toolplan.integrations.kirha.steps import Step
+from toolplan.integrations.kirha.tools import Tool
+from toolplan.integrations.kirha.validation import (
+    PlanValidationError,
+    PlanValidationResult,
+    is_valid_plan,
+)
+
+__all__ = [
+    "Plan",
+    "PlanParseError",
+    "PlanValidationError",
+    "PlanValidationResult",
+    "Planner",
+    "PlannerError",
+    "Step",
+    "StepResult",
+    "Tool",
+    "execute",
+    "is_valid_plan",
+    "parse_plan",
+]

@@ -1,0 +1,134 @@
+"""Running a plan of the SDK on our engine, and the results in its words."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from toolplan.compiler import compile_plan
+from toolplan.diagnostics import Diagnostic
+from toolplan.engines import run
+from toolplan.events import Failure, Run, StepRun, StepState
+from toolplan.integrations._ledger import CallLedger
+from toolplan.integrations.kirha.steps import Status
+from toolplan.integrations.kirha.tools import AnyTool, toolbox
+from toolplan.path import Json
+from toolplan.plan import Plan as TypedPlan
+from toolplan.plan import Step as TypedStep
+from toolplan.plan_json import dump
+from toolplan.session import Approve, approver
+
+UNSATISFIED: Final = "Skipped: dependencies not satisfied"
+_UNRESOLVED: Final = frozenset(
+    {
+        "reference-missing",
+        "argument-type",
+        "argument-value",
+        "missing-argument",
+        "unknown-argument",
+        "not-a-list",
+        "too-many-items",
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class StepResult:
+    """What came of one step.
+
+    Attributes:
+        step_id: its name.
+        tool_name: what was called, or was to be.
+        arguments: what it was called with, references filled in; empty where it was not called. A
+            list of such objects where the step made a call for each item of a list.
+        output: what the tool gave; None where it gave nothing.
+        error: why not; None where it did.
+        status: `done`, `failed`, `skipped` or `timeout`.
+    """
+
+    step_id: str
+    tool_name: str
+    arguments: Json
+    output: Json
+    error: str | None = None
+    status: Status = "done"
+
+    def to_json(self) -> dict[str, Json]:
+        """Give the wire form; it has no `error` where there was none."""
+        told: dict[str, Json] = {
+            "stepId": self.step_id,
+            "toolName": self.tool_name,
+            "arguments": self.arguments,
+            "output": self.output,
+        }
+        return told if self.error is None else {**told, "error": self.error}
+
+
+async def execute(
+    plan: TypedPlan,
+    tools: Iterable[AnyTool],
+    *,
+    approve: Approve | None = None,
+    timeout_s: float = 60.0,
+) -> list[StepResult]:
+    """Run `plan` and give a result for each step, in the order of the plan.
+
+    A step starts the moment what it refers to is there. A plan that does not pass its check makes
+    no call at all: the steps that are wrong say why.
+
+    Args:
+        plan: what is run.
+        tools: at least the tools that it calls, with their handlers.
+        approve: asked for leave to run a plan that may change something, once, before anything
+            runs; None refuses all of them. `toolplan.approve` allows them all.
+        timeout_s: seconds for each call.
+
+    Raises:
+        ToolObjectError: one of `tools` is none.
+        ApprovalRequired: the plan may change something, and leave for that was not given.
+        CannotRun: a tool has no handler.
+    """
+    known = toolbox(tools)
+    compiled = compile_plan(json.dumps(dump(plan)), tools=known)
+    if compiled.plan is None:
+        return [_refused(step, compiled.diagnostics) for step in plan.steps]
+    ledger = CallLedger()
+    ended = await run(
+        compiled.plan,
+        ledger.watch(known.values()),
+        approval=None if approve is None else approver(approve),
+        timeout_s=timeout_s,
+    )
+    return [_result(step, ended, ledger) for step in compiled.plan.plan.steps]
+
+
+def _refused(step: TypedStep, diagnostics: Sequence[Diagnostic]) -> StepResult:
+    wrong = [each for each in diagnostics if each.blocks and each.step == step.id]
+    if any(each.code == "unknown-tool" for each in wrong):
+        error = f'Tool "{step.tool}" not found'
+    elif wrong:
+        error = "Skipped: " + " ".join(each.message for each in wrong)
+    else:
+        error = UNSATISFIED
+    return StepResult(step.id, step.tool, {}, None, error, "skipped")
+
+
+def _result(step: TypedStep, ended: Run, ledger: CallLedger) -> StepResult:
+    at = ended.steps.get(step.id, StepRun())
+    arguments = ledger.arguments(step.id)
+    called: Json = {} if arguments is None else arguments
+    if at.state is StepState.SUCCEEDED and at.error is None:
+        return StepResult(step.id, step.tool, called, at.output)
+    failure = at.error or Failure("cancelled", "The step was not over when the run ended.")
+    status, error = _told(at.state, failure)
+    return StepResult(step.id, step.tool, called, None, error, status)
+
+
+def _told(state: StepState, failure: Failure) -> tuple[Status, str]:
+    if state is StepState.SKIPPED:
+        return "skipped", UNSATISFIED
+    if failure.code in _UNRESOLVED:
+        return "skipped", f"Failed to resolve arguments: {failure.message}"
+    return "timeout" if failure.code == "timeout" else "failed", failure.message

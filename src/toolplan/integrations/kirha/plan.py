@@ -1,0 +1,79 @@
+"""Plans as the SDK has them: steps named by their position, and `execute`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+from toolplan.compiler import parse, to_text
+from toolplan.integrations.kirha.errors import parse_error
+from toolplan.integrations.kirha.execution import StepResult, execute
+from toolplan.integrations.kirha.steps import Step
+from toolplan.integrations.kirha.tools import AnyTool
+from toolplan.path import Json
+from toolplan.plan import Plan as TypedPlan
+from toolplan.plan import rename_steps
+from toolplan.session import Approve
+
+DIALECT = "kirha"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A plan that can be shown, validated and executed. `typed` is our plan, which is what runs."""
+
+    typed: TypedPlan
+
+    @cached_property
+    def steps(self) -> tuple[Step, ...]:
+        """The steps, in the order in which they were written."""
+        return tuple(map(Step, self.typed.steps))
+
+    @property
+    def think(self) -> str | None:
+        """What the model thought before it wrote the plan."""
+        notes = self.typed.metadata.get("notes")
+        return notes if isinstance(notes, str) else None
+
+    async def execute(
+        self,
+        *,
+        tools: Iterable[AnyTool],
+        approve: Approve | None = None,
+        timeout_s: float = 60.0,
+    ) -> list[StepResult]:
+        """Run the plan and give a result for each step: see `toolplan.integrations.kirha.execute`.
+
+        Raises:
+            ApprovalRequired: the plan may change something, and leave for that was not given.
+            ToolObjectError, CannotRun: the tools cannot be used.
+        """
+        return await execute(self.typed, tools, approve=approve, timeout_s=timeout_s)
+
+    def to_json(self) -> list[Json]:
+        """Give the wire form: the list of steps."""
+        return [step.to_json() for step in self.steps]
+
+    @property
+    def text(self) -> str:
+        """The plan in the canonical form, for `toolplan check`, `show` and `run`."""
+        return to_text(self.typed)
+
+
+def parse_plan(text: str) -> Plan | None:
+    """Read what a model answered: `<think>…</think><plan>[…]</plan>`.
+
+    None where there is no `<plan>`. The first one counts.
+
+    Raises:
+        PlannerError: the plan has no steps.
+        PlanParseError: what stands in the tag is no plan, or refers to a step that there is not.
+    """
+    if "<plan>" not in text:
+        return None
+    parsed = parse(text, DIALECT)
+    if parsed.plan is None or any(each.blocks for each in parsed.diagnostics):
+        raise parse_error(parsed.diagnostics)
+    names = {step.id: str(at) for at, step in enumerate(parsed.plan.steps)}
+    return Plan(rename_steps(parsed.plan, names))

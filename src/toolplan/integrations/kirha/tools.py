@@ -1,0 +1,114 @@
+"""Tools as the SDK has them: JSON Schemas as text, and a handler."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final, TypeAlias, cast
+
+from toolplan.integrations._calls import called
+from toolplan.path import Json
+from toolplan.sources.python import StatedEffects
+from toolplan.tools import Arguments, Call, Effects, Toolbox, ToolError, ToolObjectError
+from toolplan.tools import Tool as TypedTool
+
+Handler: TypeAlias = Callable[[Any], Any]
+"""Takes the arguments, an object, and gives the output; it may be a coroutine function."""
+
+_STATED: Final = frozenset({"read", "write", "destructive"})
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """A tool with its handler.
+
+    Attributes:
+        name: what plans call it.
+        description: what it does, for the model.
+        input_schema: the JSON Schema of its arguments, as text or as an object.
+        output_schema: the JSON Schema of what it gives, likewise.
+        handler: what is called with the arguments; None is enough to plan and to check.
+        effects: what a call may change. A tool that does not say is treated as destructive, and
+            plans that call it need an approval.
+        idempotent: whether calling it twice is the same as calling it once.
+    """
+
+    name: str
+    description: str = ""
+    input_schema: Json = None
+    output_schema: Json = None
+    handler: Handler | None = None
+    effects: StatedEffects | None = None
+    idempotent: bool = False
+
+    def typed(self) -> TypedTool:
+        """Give the tool as plans call it."""
+        schemas: dict[str, Json] = {
+            "name": self.name,
+            "description": self.description,
+            "input_schema": self.input_schema,
+            "output_schema": self.output_schema,
+        }
+        return replace(
+            TypedTool.from_json(schemas),
+            effects=Effects.UNKNOWN if self.effects is None else Effects(self.effects),
+            idempotent=self.idempotent,
+            call=None if self.handler is None else _call(self.handler),
+            source="kirha",
+        )
+
+
+AnyTool: TypeAlias = Tool | TypedTool | Mapping[str, object]
+"""A tool; of a mapping `inputSchema` and `outputSchema` are read as well as `input_schema` …"""
+
+
+def toolbox(tools: Iterable[AnyTool]) -> Toolbox:
+    """Give `tools` as plans call them.
+
+    Raises:
+        ToolObjectError: one of them is none, or two have one name.
+    """
+    if isinstance(tools, Toolbox):
+        return tools
+    return Toolbox(map(_typed, tools))
+
+
+def _typed(tool: AnyTool) -> TypedTool:
+    match tool:
+        case TypedTool():
+            return tool
+        case Tool():
+            return tool.typed()
+        case _:
+            return _of_mapping(tool)
+
+
+def _of_mapping(fields: Mapping[str, object]) -> TypedTool:
+    known = TypedTool.from_json(dict(fields))
+    handler, effects = fields.get("handler"), fields.get("effects")
+    if handler is not None and not callable(handler):
+        raise ToolObjectError(f"Tool {known.name!r}: its handler is not a function.")
+    if effects is not None and effects not in _STATED:
+        raise ToolObjectError(
+            f"Tool {known.name!r}: its effects are {effects!r}; 'read', 'write' or 'destructive'"
+            " is wanted."
+        )
+    return replace(
+        known,
+        effects=known.effects if effects is None else Effects(str(effects)),
+        idempotent=known.idempotent or fields.get("idempotent") is True,
+        call=None if handler is None else _call(cast("Handler", handler)),
+        source="kirha",
+    )
+
+
+def _call(handler: Handler) -> Call:
+    async def call(arguments: Arguments) -> Json:
+        try:
+            return await called(handler, arguments)
+        except ToolError:
+            raise
+        except Exception as error:  # a handler may raise anything; the SDK tells its text alone
+            raise ToolError(str(error) or type(error).__name__) from error
+
+    return call

@@ -1,0 +1,276 @@
+"""The tools that the server offers, as MCP describes tools."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from mcp.types import Tool, ToolAnnotations
+
+from toolplan.dialects import DIALECTS
+from toolplan.path import Json
+from toolplan.schema import Schema
+
+MOST_QUESTION: Final = 10_000
+"""Characters of a question."""
+
+LONGEST_WAIT_S: Final = 86_400
+
+_SHA: Final[Json] = {"type": "string", "pattern": "^[0-9a-f]{64}$"}
+_PLAN: Final[Json] = {
+    "description": "A plan: the JSON object itself, or its text in any dialect.",
+    "anyOf": [{"type": "object"}, {"type": "array"}, {"type": "string", "minLength": 1}],
+}
+_DIALECT: Final[Json] = {
+    "description": "How `plan` is written.",
+    "enum": [*sorted(DIALECTS)],
+    "default": "toolplan",
+}
+_RUN: Final[Json] = {
+    "type": "string",
+    "minLength": 1,
+    "maxLength": 200,
+    "description": "The name of a run, or how it begins.",
+}
+_WAIT: Final[Json] = {
+    "type": "number",
+    "minimum": 0,
+    "maximum": LONGEST_WAIT_S,
+    "description": "Seconds after which to answer with how the run stands; it goes on meanwhile. "
+    "Without this the answer comes when the run is over.",
+}
+_OUTPUTS: Final[Json] = {
+    "type": "boolean",
+    "default": False,
+    "description": "Whether to tell the output of every step, not only that of the plan.",
+}
+_DIAGNOSTICS: Final[Json] = {
+    "type": "array",
+    "items": {
+        "type": "object",
+        "properties": {
+            "code": {"type": "string"},
+            "severity": {"enum": ["error", "warning"]},
+            "step": {"type": ["string", "null"]},
+            "pointer": {"type": "string"},
+            "message": {"type": "string"},
+            "help": {"type": ["string", "null"]},
+            "fixed": {"type": "boolean"},
+        },
+        "required": ["code", "severity", "message"],
+    },
+}
+_EFFECTS: Final[Json] = {
+    "type": "array",
+    "description": "The steps that may change something, with their arguments.",
+    "items": {
+        "type": "object",
+        "properties": {
+            "step": {"type": "string"},
+            "tool": {"type": "string"},
+            "effects": {"enum": ["read", "write", "destructive", "unknown"]},
+            "args": {"type": "object"},
+            "calls": {"type": "integer"},
+        },
+        "required": ["step", "tool", "effects", "args", "calls"],
+    },
+}
+_CHECKED: Final[dict[str, Json]] = {
+    "plan": {"type": ["object", "null"], "description": "The plan as it would run."},
+    "digest": {"anyOf": [_SHA, {"type": "null"}]},
+    "needs_approval": {"type": "boolean"},
+    "effects": _EFFECTS,
+    "diagnostics": _DIAGNOSTICS,
+    "unchecked_references": {"type": "integer"},
+}
+_RUN_OUTPUT: Final[Json] = {
+    "type": "object",
+    "properties": {
+        "run": {"type": "string"},
+        "status": {"enum": ["running", "succeeded", "failed", "cancelled", "waiting", "in_doubt"]},
+        "digest": {"type": "string"},
+        "steps": {
+            "type": "object",
+            "additionalProperties": {
+                "type": "object",
+                "properties": {"state": {"type": "string"}, "error": {"type": ["object", "null"]}},
+                "required": ["state"],
+            },
+        },
+        "output": {"description": "What the plan gives; null until it is there."},
+        "answer": {"type": ["object", "null"]},
+        "help": {"type": ["string", "null"], "description": "What to do where it stands still."},
+        "omitted": {
+            "type": "array",
+            "items": {"type": "string"},
+            "description": "Pointers of what is too large to be told here.",
+        },
+    },
+    "required": ["run", "status", "steps", "output", "answer", "help"],
+}
+
+
+def _object(properties: dict[str, Json], *required: str) -> dict[str, Json]:
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(required),
+        "additionalProperties": False,
+    }
+
+
+PLAN: Final = Tool(
+    name="plan",
+    title="Plan",
+    description="Turn a question into a checked plan of tool calls, and run nothing. Gives the "
+    "plan and its digest, or a question back (`clarification`), or why there can be no plan "
+    "(`refusal`). Pass the digest to `run`.",
+    input_schema=_object(
+        {
+            "question": {"type": "string", "minLength": 1, "maxLength": MOST_QUESTION},
+            "today": {
+                "type": "string",
+                "format": "date",
+                "description": "The day that 'last week' and its like are reckoned from.",
+            },
+        },
+        "question",
+    ),
+    output_schema={
+        "type": "object",
+        "properties": {
+            "outcome": {"enum": ["plan", "clarification", "refusal"]},
+            **_CHECKED,
+            "clarification": {
+                "type": "object",
+                "properties": {
+                    "question": {"type": "string"},
+                    "options": {"type": "array", "items": {"type": "string"}},
+                },
+                "required": ["question", "options"],
+            },
+            "refusal": {
+                "type": "object",
+                "properties": {"reason": {"type": "string"}},
+                "required": ["reason"],
+            },
+        },
+        "required": ["outcome"],
+    },
+    annotations=ToolAnnotations(read_only_hint=True, open_world_hint=True),
+)
+
+CHECK: Final = Tool(
+    name="check",
+    title="Check a plan",
+    description="Say all that is wrong with a plan, with the place and the way out, and run "
+    "nothing. A plan that may run gets a digest, to be passed to `run`.",
+    input_schema=_object({"plan": _PLAN, "dialect": _DIALECT}, "plan"),
+    output_schema={
+        "type": "object",
+        "properties": {
+            "valid": {"type": "boolean", "description": "Nothing is wrong as it is written."},
+            "runnable": {"type": "boolean", "description": "It may run, safe fixes applied."},
+            **_CHECKED,
+        },
+        "required": ["valid", "runnable", "diagnostics", "digest"],
+    },
+    annotations=ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=False),
+)
+
+RUN: Final = Tool(
+    name="run",
+    title="Run a plan",
+    description="Run a plan, exactly as it is: `digest` of one that `plan` or `check` gave, or "
+    "the `plan` itself, which is checked first. A plan that changes something does not run "
+    "before a person has approved it outside of this conversation: the error tells its digest, "
+    "what it would change, and what the person does.",
+    input_schema={
+        **_object(
+            {
+                "digest": {**_SHA, "description": "Of a plan that was planned or checked here."},
+                "plan": _PLAN,
+                "dialect": _DIALECT,
+                "wait_s": _WAIT,
+                "outputs": _OUTPUTS,
+            }
+        ),
+    },
+    output_schema=_RUN_OUTPUT,
+    annotations=ToolAnnotations(
+        read_only_hint=False, destructive_hint=True, idempotent_hint=False, open_world_hint=True
+    ),
+)
+
+RUNS: Final = Tool(
+    name="runs",
+    title="Runs",
+    description="List the latest runs, or tell how one stands (`run`).",
+    input_schema=_object(
+        {
+            "run": _RUN,
+            "limit": {"type": "integer", "minimum": 1, "maximum": 200, "default": 20},
+            "outputs": _OUTPUTS,
+        }
+    ),
+    output_schema={
+        "type": "object",
+        "properties": {
+            "runs": {
+                "type": "array",
+                "items": {
+                    "type": "object",
+                    "properties": {
+                        "run": {"type": "string"},
+                        "created_at": {"type": "string", "format": "date-time"},
+                        "status": {"type": "string"},
+                        "is_left": {
+                            "type": "boolean",
+                            "description": "Nobody works on it, although it is not over.",
+                        },
+                        "digest": {"type": "string"},
+                        "question": {"type": "string"},
+                        "tools": {"type": "string"},
+                    },
+                    "required": ["run", "created_at", "status", "is_left"],
+                },
+            },
+            "run": _RUN_OUTPUT,
+        },
+    },
+    annotations=ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=False),
+)
+
+RESUME: Final = Tool(
+    name="resume",
+    title="Go on with a run",
+    description="Go on with a run that was interrupted or cancelled. What is over is not done "
+    "again. A run that waits for an approval, or is in doubt, needs a person: the answer says "
+    "what that person does.",
+    input_schema=_object({"run": _RUN, "wait_s": _WAIT, "outputs": _OUTPUTS}, "run"),
+    output_schema=_RUN_OUTPUT,
+    annotations=ToolAnnotations(
+        read_only_hint=False, destructive_hint=True, idempotent_hint=True, open_world_hint=True
+    ),
+)
+
+EXPLAIN: Final = Tool(
+    name="explain",
+    title="Explain a code",
+    description="Say what the code of a diagnostic means, and the way out; without one, list all.",
+    input_schema=_object({"code": {"type": "string", "maxLength": 100}}),
+    output_schema={
+        "type": "object",
+        "properties": {
+            "code": {"type": "string"},
+            "page": {"type": "string"},
+            "codes": {"type": "object", "additionalProperties": {"type": "string"}},
+        },
+    },
+    annotations=ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=False),
+)
+
+OFFERED: Final = (PLAN, CHECK, RUN, RUNS, RESUME, EXPLAIN)
+"""All of them, in the order in which they are listed."""
+
+INPUTS: Final = {tool.name: Schema.load(tool.input_schema) for tool in OFFERED}
+"""What each takes, by name."""

@@ -1,0 +1,42 @@
+"""How plans are made and run, whoever asks."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from toolplan.answer import FactFunction
+from toolplan.execution_plan import Policy
+from toolplan.path import Json
+from toolplan.plan import Limits
+from toolplan.session import Approve
+
+
+def _no_advice() -> Mapping[str, Json]:
+    return MappingProxyType({})
+
+
+@dataclass(frozen=True)
+class Options:
+    """How plans are made and run.
+
+    Attributes:
+        policy: what plans may use.
+        limits: bounds on what is read and run.
+        facts: functions that find more in rows than holds for any rows.
+        metadata: advice that is put into every plan.
+        approve: asked for leave to run a plan with effects; None leaves it to a person elsewhere.
+        clock: seconds since the epoch.
+        new_id: gives the name of a run.
+    """
+
+    policy: Policy = field(default_factory=Policy)
+    limits: Limits = field(default_factory=Limits)
+    facts: Sequence[FactFunction] = ()
+    metadata: Mapping[str, Json] = field(default_factory=_no_advice)
+    approve: Approve | None = None
+    clock: Callable[[], float] = time.time
+    new_id: Callable[[], str] = lambda: uuid.uuid4().hex

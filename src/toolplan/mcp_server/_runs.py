@@ -1,0 +1,293 @@
+"""Runs for clients: each goes on to its end, whoever stops watching it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Final, Self, TypeVar
+
+from toolplan.approval import Approval, ApprovalRequired, ApprovalUsed
+from toolplan.engines import Approver, CannotRun
+from toolplan.engines import resume as go_on
+from toolplan.engines import run as run_plan
+from toolplan.events import Run, RunState
+from toolplan.execution_plan import ExecutionPlan
+from toolplan.journal import Journal, JournalError, RunEntry
+from toolplan.mcp_server._options import Options
+from toolplan.mcp_server._progress import Progress
+from toolplan.mcp_server._refused import CallRefused, of_journal
+from toolplan.mcp_server._told import approval_help, told_effects
+from toolplan.render.runs_view import SHORT
+from toolplan.session import approver, plan_of
+from toolplan.tools import Toolbox
+
+MOST_RUNS: Final = 16
+"""How many runs may be under way at once."""
+
+_MOST_REMEMBERED: Final = 1_000
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Going:
+    """A run that is under way, or was; `task` ends with it."""
+
+    run: str
+    plan: ExecutionPlan
+    progress: Progress
+    task: asyncio.Task[Run]
+
+
+class _LeftToAPerson(Exception):
+    """Nobody is here who could approve: the run waits until a person does, elsewhere."""
+
+
+class Runs:
+    """The runs of a journal, and those that are under way here.
+
+    Leaving it waits for these; `stop` ends them before, and each can be resumed.
+    """
+
+    def __init__(self, toolbox: Toolbox, *, journal: Journal, options: Options) -> None:
+        """Hold what plans are run with."""
+        self._toolbox = toolbox
+        self._journal = journal
+        self._options = options
+        self._going: dict[str, Going] = {}
+        self._requests: OrderedDict[object, Going] = OrderedDict()
+        self._waiting: OrderedDict[str, str] = OrderedDict()  # digest to run
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if kind is not None:
+            self.stop()
+        try:
+            await self._settled()
+        except asyncio.CancelledError:
+            self.stop()
+            await self._settled()
+            raise
+
+    def stop(self) -> None:
+        """Cancel the runs that are under way."""
+        for going in self._going.values():
+            going.task.cancel()
+
+    async def start(self, plan: ExecutionPlan, leave: Approver | None = None) -> Going:
+        """Start to run `plan`; `leave` is asked for an approval, where the plan has effects.
+
+        Raises:
+            CallRefused: the plan waits for a person already, or too much is under way.
+        """
+        ask = self._asks(leave)
+        if plan.effects and ask is None:
+            await self._check_waiting(plan)
+        self._make_room()
+        name = self._options.new_id()
+        progress = Progress(plan.plan)
+        running = run_plan(
+            plan,
+            self._toolbox,
+            journal=self._journal,
+            approval=ask or _leave_to_a_person,
+            limits=self._options.limits,
+            on_event=progress.add,
+            run_id=name,
+            clock=self._options.clock,
+        )
+        return self._begun(name, plan, progress, running)
+
+    async def resume(self, beginning: str, leave: Approver | None = None) -> Going:
+        """Go on with the run whose name begins so; one that goes on here is just watched.
+
+        Raises:
+            CallRefused: there is no such run, it does not pass its check with these tools, it uses
+                what is not allowed here, or too much is under way.
+        """
+        name = await self._read(lambda: self._journal.find(beginning))
+        if name in self._going:
+            return self._going[name]
+        plan = await self._plan_of(name)
+        self._check_allowed(plan)
+        self._make_room()
+        progress = Progress(plan.plan)
+        running = go_on(
+            plan,
+            self._toolbox,
+            name,
+            journal=self._journal,
+            approval=self._asks(leave) or _leave_to_a_person,
+            limits=self._options.limits,
+            on_event=progress.add,
+            clock=self._options.clock,
+        )
+        return self._begun(name, plan, progress, running)
+
+    async def ended(self, going: Going) -> Run:
+        """Wait until a run is over, or waits for a person; who stops waiting does not stop it.
+
+        Raises:
+            CallRefused: it is not approved, or could not be run.
+        """
+        await asyncio.wait({going.task})
+        if going.task.cancelled():
+            return await self._read(lambda: self._journal.load(going.run))
+        try:
+            return going.task.result()
+        except _LeftToAPerson:
+            self._remember_waiting(going)
+            raise self._approval_required(going.plan, going.run) from None
+        except ApprovalRequired:
+            raise CallRefused(
+                "approval-required",
+                "The plan was not approved; nothing was run.",
+                "A person may approve it when it is run again.",
+                {"digest": going.plan.digest, "run": going.run},
+            ) from None
+        except ApprovalUsed as error:
+            raise CallRefused("approval-used", str(error)) from None
+        except CannotRun as error:
+            raise CallRefused(
+                "cannot-run", str(error), f"`runs` with run {going.run[:SHORT]!r} tells of it."
+            ) from None
+        except JournalError as error:
+            raise of_journal(error) from None
+
+    async def standing(self, beginning: str) -> tuple[Run, ExecutionPlan | None]:
+        """Give the run whose name begins so, and its plan, None where that passes no check now.
+
+        Raises:
+            CallRefused: there is no such run, or the journal cannot be read.
+        """
+        name = await self._read(lambda: self._journal.find(beginning))
+        run = await self._read(lambda: self._journal.load(name))
+        try:
+            return run, await self._plan_of(name)
+        except CallRefused:
+            return run, None
+
+    async def latest(self, limit: int) -> list[RunEntry]:
+        """Give the latest runs of the journal, the newest first.
+
+        Raises:
+            CallRefused: the journal cannot be read.
+        """
+        return await self._read(lambda: self._journal.runs(limit))
+
+    def wanted(self, request: object, going: Going) -> None:
+        """Note that `request` began the run, so that it may be cancelled by it."""
+        self._requests[request] = going
+        while len(self._requests) > _MOST_REMEMBERED:
+            self._requests.popitem(last=False)
+
+    def cancel(self, request: object) -> None:
+        """Cancel the run that `request` began, if it is under way; it can be resumed."""
+        going = self._requests.pop(request, None)
+        if going is not None:
+            going.task.cancel()
+
+    def _begun(
+        self,
+        name: str,
+        plan: ExecutionPlan,
+        progress: Progress,
+        running: Coroutine[object, object, Run],
+    ) -> Going:
+        # a task of its own: what becomes of the client's request is nothing to the run
+        task = asyncio.get_running_loop().create_task(running)
+        going = self._going[name] = Going(name, plan, progress, task)
+
+        def over(task: asyncio.Task[Run]) -> None:
+            del self._going[name]
+            progress.end()
+            if not task.cancelled():
+                task.exception()  # seen: whoever wanted the run may be gone
+
+        task.add_done_callback(over)
+        return going
+
+    def _asks(self, leave: Approver | None) -> Approver | None:
+        approve = self._options.approve
+        return leave or (None if approve is None else approver(approve))
+
+    def _make_room(self) -> None:
+        if len(self._going) >= MOST_RUNS:
+            raise CallRefused(
+                "busy",
+                f"{MOST_RUNS} runs are under way, and no more are begun.",
+                "Wait until one of them is over; `runs` lists them.",
+            )
+
+    def _check_allowed(self, plan: ExecutionPlan) -> None:
+        allow = self._options.policy.allow
+        if allow is None:
+            return
+        for step in plan.plan.steps:
+            if step.tool not in allow:
+                raise CallRefused(
+                    "tool-not-allowed",
+                    f"The run uses the tool {step.tool!r}, which is not allowed here.",
+                    "Go on with it where it was started: `toolplan resume`.",
+                )
+
+    async def _check_waiting(self, plan: ExecutionPlan) -> None:
+        """Refuse a plan of which a run waits already: asking again makes no further run."""
+        name = self._waiting.get(plan.digest)
+        if name is None:
+            return
+        run = await self._read(lambda: self._journal.load(name))
+        if run.status is RunState.WAITING:
+            raise self._approval_required(plan, name)
+        del self._waiting[plan.digest]
+
+    def _remember_waiting(self, going: Going) -> None:
+        self._waiting[going.plan.digest] = going.run
+        while len(self._waiting) > _MOST_REMEMBERED:
+            self._waiting.popitem(last=False)
+
+    def _approval_required(self, plan: ExecutionPlan, run: str) -> CallRefused:
+        return CallRefused(
+            "approval-required",
+            "The plan changes something and was not run: it waits for the approval of a person.",
+            approval_help(run[:SHORT], plan.digest),
+            {"run": run, "digest": plan.digest, "effects": told_effects(plan, self._toolbox)},
+        )
+
+    async def _plan_of(self, name: str) -> ExecutionPlan:
+        def read() -> ExecutionPlan:
+            return plan_of(name, self._toolbox, journal=self._journal, limits=self._options.limits)
+
+        try:
+            return await self._read(read)
+        except CannotRun as error:
+            raise CallRefused(
+                "cannot-run",
+                str(error),
+                "Go on with it where it was started, with its own tools: `toolplan resume`.",
+            ) from None
+
+    async def _read(self, read: Callable[[], T]) -> T:
+        """Give what `read` gives, in a thread: a journal blocks for as long as the disk takes."""
+        try:
+            return await asyncio.to_thread(read)
+        except JournalError as error:
+            raise of_journal(error) from None
+
+    async def _settled(self) -> None:
+        while self._going:
+            await asyncio.wait({going.task for going in self._going.values()})
+
+
+async def _leave_to_a_person(plan: ExecutionPlan) -> Approval | None:
+    raise _LeftToAPerson(plan.digest)

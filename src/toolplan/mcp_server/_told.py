@@ -1,0 +1,169 @@
+"""Plans and runs as a client is told of them, within bounds."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Final
+
+from toolplan.answer import FactFunction, answer
+from toolplan.approval import effect_steps
+from toolplan.compiler import output_schemas
+from toolplan.diagnostics import Diagnostic
+from toolplan.diagnostics import to_json as diagnostic_to_json
+from toolplan.events import Run, RunState
+from toolplan.events import to_json as run_to_json
+from toolplan.execution_plan import ExecutionPlan
+from toolplan.journal import RunEntry
+from toolplan.path import Json
+from toolplan.plan_json import dump
+from toolplan.render.approval_view import approval_json
+from toolplan.render.runs_view import SHORT
+from toolplan.tools import Toolbox
+
+MOST_OUTPUT: Final = 500_000
+"""Characters of JSON that are told of one value; a larger one stays in the journal."""
+
+_MOST_PLACES: Final = 8
+
+
+def told_effects(plan: ExecutionPlan, tools: Toolbox) -> list[Json]:
+    """Give the steps that may change something, with their arguments, whole."""
+    told = approval_json(effect_steps(plan, tools), plan.digest)["effects"]
+    return told if isinstance(told, list) else []
+
+
+def told_plan(plan: ExecutionPlan, tools: Toolbox) -> dict[str, Json]:
+    """Give a plan that may run."""
+    return {
+        "plan": dump(plan.plan),
+        "digest": plan.digest,
+        "needs_approval": bool(plan.effects),
+        "effects": told_effects(plan, tools),
+        "unchecked_references": plan.unchecked_references,
+    }
+
+
+def told_diagnostics(diagnostics: Sequence[Diagnostic]) -> list[Json]:
+    """Give diagnostics in their wire form."""
+    return [diagnostic_to_json(each) for each in diagnostics]
+
+
+def told_run(
+    run: Run,
+    plan: ExecutionPlan | None,
+    tools: Toolbox,
+    *,
+    facts: Sequence[FactFunction] = (),
+    outputs: bool = False,
+) -> dict[str, Json]:
+    """Give a run: as `toolplan run --json` does, but steps without outputs unless `outputs`.
+
+    `plan` None, where it is not known or passes its check no more, leaves the answer out. Values of
+    more than `MOST_OUTPUT` characters are null, and their pointers stand in `omitted`.
+    """
+    document = run_to_json(run)
+    omitted: list[Json] = []
+    steps = document["steps"]
+    for name, step in steps.items() if isinstance(steps, dict) else ():
+        if not isinstance(step, dict):
+            continue
+        if not outputs:
+            del step["output"]
+        elif _is_large(step["output"]):
+            step["output"] = None
+            omitted.append(f"/steps/{name}/output")
+    if _is_large(document["output"]):
+        document["output"] = None
+        omitted.append("/output")
+    said: Json = None
+    if plan is not None and run.status is not RunState.RUNNING:
+        schemas = output_schemas(plan.plan, tools)
+        said = answer(plan, run, schemas=schemas, facts=facts).to_json()
+        if _is_large(said):
+            said = None
+            omitted.append("/answer")
+    told: dict[str, Json] = {
+        **document,
+        "digest": run.digest,
+        "answer": said,
+        "help": way_out(run),
+    }
+    if omitted:
+        told["omitted"] = omitted
+    return told
+
+
+def told_entry(entry: RunEntry) -> Json:
+    """Give one line of the list of runs."""
+    return {
+        "run": entry.run,
+        "created_at": datetime.fromtimestamp(entry.created_at, UTC).isoformat(),
+        "status": entry.status.value,
+        "is_left": entry.is_left,
+        "digest": entry.digest,
+        "question": entry.question,
+        "tools": entry.tools,
+    }
+
+
+def way_out(run: Run) -> str | None:
+    """Give what to do about a run that stands still; None where there is nothing to do."""
+    short = run.run[:SHORT]
+    match run.status:
+        case RunState.RUNNING:
+            return f"`runs` with run {short!r} tells how it stands."
+        case RunState.CANCELLED:
+            return f"`resume` with run {short!r} goes on with it."
+        case RunState.WAITING:
+            return approval_help(short, run.digest)
+        case RunState.IN_DOUBT:
+            return _doubts(run, short)
+        case RunState.SUCCEEDED | RunState.FAILED:
+            return None
+
+
+def approval_help(run: str, digest: str) -> str:
+    """Give what a person does who wants the waiting `run` to happen."""
+    return (
+        "A model cannot approve. A person who has read the effects types, in a terminal: "
+        f"toolplan resume {run} --approve {digest}"
+    )
+
+
+def _doubts(run: Run, short: str) -> str:
+    places = [
+        name if item is None else f"{name}:{item}"
+        for name, step in run.steps.items()
+        for item in step.in_doubt
+    ]
+    shown = ", ".join(places[:_MOST_PLACES]) + (" …" if len(places) > _MOST_PLACES else "")
+    first = places[0] if places else "STEP"
+    return (
+        f"Nobody knows whether these calls did their work: {shown}. A person decides, in a "
+        f"terminal: toolplan resume {short} --retry {first} (make it again), --done {first}=JSON "
+        f"(it worked and gave that) or --abort {first} (it failed)."
+    )
+
+
+def _is_large(value: Json) -> bool:
+    return len(json.dumps(value, ensure_ascii=False)) > MOST_OUTPUT
+
+
+def plan_text(plan: Json) -> str:
+    """Give a plan that came by value as text: text as it is, anything else as JSON.
+
+    Raises:
+        RecursionError: it is nested too deep.
+    """
+    return plan if isinstance(plan, str) else json.dumps(plan, ensure_ascii=False)
+
+
+def kept_metadata(metadata: Mapping[str, Json]) -> dict[str, Json]:
+    """Give what is kept of the metadata of a plan that came from a client: what was asked.
+
+    All else would be read as if this program had noted it; where tools are opened from, for one.
+    """
+    query = metadata.get("query")
+    return {"query": query} if isinstance(query, str) else {}

@@ -1,0 +1,196 @@
+"""A toolbox as lints look at it, and what they find."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from typing import Final, NamedTuple
+
+from toolplan.names import words
+from toolplan.path import Json
+from toolplan.plan import escape_pointer
+from toolplan.schema import JsonType, Schema, at, elements, required, types_of
+from toolplan.tool_search import stem, terms
+from toolplan.tools import Tool, Toolbox
+
+ID_WORDS: Final = frozenset(("id", "ids", "uuid", "uuids", "guid", "guids"))
+
+_LISTS: Final[frozenset[JsonType]] = frozenset(("array",))
+_TEXTS: Final[frozenset[JsonType]] = frozenset(("string",))
+_MOST_DEPTH: Final = 12
+_FEWEST_TERMS: Final = 3
+_NEARLY_ALL: Final = 0.9
+_MOST_COMPARED: Final = 300
+
+
+class Finding(NamedTuple):
+    """Something that makes a tool hard to plan with.
+
+    `code` names its kind, `pointer` is its place in the tool object (`Tool.to_json`), `help` is the
+    way out.
+    """
+
+    code: str
+    tool: str
+    pointer: str
+    message: str
+    help: str
+
+
+class Argument(NamedTuple):
+    """One argument of a tool, as its schema has it.
+
+    `texts` says that it takes texts and nothing else, or lists of them; `node` is then the schema
+    of one text.
+    """
+
+    tool: Tool
+    name: str
+    schema: Schema | None
+    node: Mapping[str, Json]
+    texts: bool
+    needed: bool
+
+    @property
+    def pointer(self) -> str:
+        """Its place in the tool object."""
+        return f"/input_schema/properties/{escape_pointer(self.name)}"
+
+    @property
+    def description(self) -> str:
+        """What is said of it; of a list of texts, what is said of the list or of one of them."""
+        outer = self.schema.node if self.schema is not None else {}
+        said = [part.get("description") for part in (outer, self.node) if isinstance(part, Mapping)]
+        return " ".join(dict.fromkeys(text for text in said if isinstance(text, str)))
+
+    @property
+    def is_free(self) -> bool:
+        """Whether it takes any text at all."""
+        return self.texts and not _NARROWED & self.node.keys()
+
+    @property
+    def thing(self) -> str | None:
+        """What it identifies: `facility` for `facility_ids`; None where that is not told."""
+        parts = words(self.name)
+        return stem(parts[-2]) if len(parts) > 1 and parts[-1] in ID_WORDS else None
+
+
+_NARROWED: Final = frozenset(("format", "enum", "const", "pattern", "anyOf", "oneOf", "allOf"))
+
+
+class Catalogue:
+    """A toolbox, and what lints want to know of it, each worked out once."""
+
+    def __init__(self, toolbox: Toolbox) -> None:
+        """Hold `toolbox`."""
+        self.toolbox = toolbox
+
+    @cached_property
+    def arguments(self) -> Mapping[str, tuple[Argument, ...]]:
+        """The arguments of every tool that can be used, by the tool's name."""
+        return {name: tuple(_arguments(tool)) for name, tool in self.toolbox.items()}
+
+    @cached_property
+    def given_fields(self) -> frozenset[str]:
+        """Every name of a field in the output of a tool, in lower case, singular, as one word."""
+        return frozenset(
+            _joined(field)
+            for tool in self.toolbox.values()
+            for field in _fields(tool.raw_output, 0)
+        )
+
+    @cached_property
+    def givers(self) -> Mapping[str, tuple[Tool, ...]]:
+        """The tools that may tell which things there are, by each term of their names.
+
+        They only read, do not need the identifier of that thing first, and give some `id`, or do
+        not say what they give.
+        """
+        found: dict[str, list[Tool]] = {}
+        for tool in self.toolbox.values():
+            fields = {_joined(field) for field in _fields(tool.raw_output, 0)}
+            if tool.has_effects or (tool.raw_output is not None and not fields & ID_WORDS):
+                continue
+            first = {each.thing for each in self.arguments[tool.name] if each.needed}
+            for word in {stem(word) for word in words(tool.name)} - first:
+                found.setdefault(word, []).append(tool)
+        return {word: tuple(tools) for word, tools in found.items()}
+
+    def alike(self, tool: Tool) -> tuple[str, ...]:
+        """Give the names of the tools that come before `tool` and read nearly the same."""
+        return self._alike.get(tool.name, ())
+
+    @cached_property
+    def _alike(self) -> Mapping[str, tuple[str, ...]]:
+        found: dict[str, tuple[str, ...]] = {}
+        groups: dict[tuple[str, ...], list[tuple[str, frozenset[str]]]] = {}
+        for tool in self.toolbox.values():
+            spoken = frozenset(terms(tool.description))
+            if len(spoken) < _FEWEST_TERMS:
+                continue  # that it says too little is found elsewhere
+            # only tools with the same arguments are compared
+            group = groups.setdefault(tuple(sorted(tool.signature.inputs)), [])
+            near = [name for name, other in group[:_MOST_COMPARED] if _overlap(spoken, other)]
+            if near:
+                found[tool.name] = tuple(near)
+            group.append((tool.name, spoken))
+        return found
+
+    def gives(self, argument: Argument) -> bool:
+        """Say whether some tool may give what `argument` takes."""
+        if _joined(argument.name) in self.given_fields:
+            return True
+        thing = argument.thing
+        return thing is None or any(
+            tool.name != argument.tool.name for tool in self.givers.get(thing, ())
+        )
+
+
+def _arguments(tool: Tool) -> Iterator[Argument]:
+    if tool.unusable is not None:
+        return
+    needed = required(tool.input)
+    for name in tool.signature.inputs:
+        found = at(tool.input, (name,))
+        schema = found if isinstance(found, Schema) else None
+        one, texts = schema, False
+        if schema is not None:
+            kinds = types_of(schema) - {"null"}
+            if kinds == _LISTS:
+                inner = elements(schema)
+                one = inner if isinstance(inner, Schema) else None
+                kinds = types_of(one) if one is not None else kinds
+            texts = kinds == _TEXTS
+        node = one.node if one is not None and isinstance(one.node, dict) else {}
+        yield Argument(tool, name, schema, node, texts, name in needed)
+
+
+def _fields(schema: Json, depth: int) -> Iterator[str]:
+    """Yield the names of all properties in `schema`, wherever they are declared."""
+    if depth > _MOST_DEPTH:
+        return
+    if isinstance(schema, list):
+        for part in schema:
+            yield from _fields(part, depth + 1)
+    if not isinstance(schema, dict):
+        return
+    properties = schema.get("properties")
+    if isinstance(properties, dict):
+        yield from properties
+    for key, part in schema.items():
+        if key not in ("enum", "const", "examples", "default"):
+            parts = part.values() if key in _MAPS and isinstance(part, dict) else (part,)
+            for inner in parts:
+                yield from _fields(inner, depth + 1)
+
+
+_MAPS: Final = ("properties", "patternProperties", "$defs", "definitions")
+
+
+def _joined(name: str) -> str:
+    return "".join(words(name)).removesuffix("s")
+
+
+def _overlap(one: frozenset[str], other: frozenset[str]) -> bool:
+    """Say whether two sets of terms are nearly the same."""
+    return len(one & other) >= _NEARLY_ALL * len(one | other)

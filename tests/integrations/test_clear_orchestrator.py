@@ -1,0 +1,435 @@
+"""The orchestrator of the Clear face: stages, what it does without each of them, and leaving."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.integrations.doubles import NOW, TODAY, Naps, Provider, plan_text
+from toolplan.demo import demo_tools
+from toolplan.integrations.clear import (
+    Analysis,
+    Execution,
+    Executor,
+    Orchestrator,
+    PlannerAgent,
+    Progress,
+    Response,
+    SettingError,
+    Summarizer,
+    SummarizerConfig,
+)
+from toolplan.memory import Episode, Memory, Recollection, SqliteMemory
+from toolplan.path import Json
+from toolplan.testing import Gives, Hangs, Raises, ScriptedTools
+from toolplan.tools import Effects, Toolbox
+
+DEMO = demo_tools(TODAY, rows=60)
+CONTAMINATED = plan_text({"tool": "shipments_list", "params": {"has_contaminants": True}})
+
+
+def orchestrator(
+    provider: Provider,
+    tools: Toolbox = DEMO,
+    *,
+    analyzer: Analyses | None = None,
+    summarizer: Words | Summarizer | None = None,
+    memory: Memory | None = None,
+    **settings: object,
+) -> Orchestrator:
+    tools_by_name = {"availableTools": dict(tools)}
+    planner = PlannerAgent(provider, None, tools_by_name, today=lambda: TODAY, sleep=Naps())
+    return Orchestrator(
+        planner,
+        Executor(tools, {"retryDelay": 0}),
+        analyzer=analyzer,
+        summarizer=summarizer,
+        memory=memory,
+        config=settings,
+        clock=lambda: NOW,
+        today=lambda: TODAY,
+        new_id=lambda: "r1",
+    )
+
+
+def ask(
+    made: Orchestrator, query: str = "Get contaminated shipments", session: str = ""
+) -> Response:
+    return asyncio.run(made.handle_query(query, session=session))
+
+
+class Analyses:
+    """An analyser that does what it is told."""
+
+    def __init__(self, does: Callable[[Execution], Analysis]) -> None:
+        self.analyze = does
+
+
+class Words:
+    """A summariser that does what it is told."""
+
+    def __init__(self, does: Callable[[Analysis], str]) -> None:
+        self._does = does
+
+    async def summarize(self, analysis: Analysis, /) -> str:
+        return self._does(analysis)
+
+
+class LostMemory:
+    """A memory that fails in every call, after `delay_s` seconds."""
+
+    def __init__(self, delay_s: float = 0.0) -> None:
+        self._delay_s = delay_s
+
+    def _fail(self) -> None:
+        time.sleep(self._delay_s)
+        raise ConnectionError("no memory")
+
+    def semantic(self, query: str, session: str, limit: int = 3) -> tuple[Recollection, ...]:
+        self._fail()
+        return ()
+
+    def episodic(
+        self, session: str, limit: int = 5, entities: tuple[str, ...] = ()
+    ) -> tuple[Episode, ...]:
+        self._fail()
+        return ()
+
+    def entities(self, session: str) -> tuple[str, ...]:
+        self._fail()
+        return ()
+
+    def remember(self, session: str, episode: Episode) -> None:
+        self._fail()
+
+    def recall(self, session: str, query: str) -> Json:
+        self._fail()
+        return None
+
+    def forget(self, session: str) -> None:
+        self._fail()
+
+
+def failing(*_: object) -> Analysis:
+    raise ZeroDivisionError("a weak spot")
+
+
+def wordless(_: Analysis) -> str:
+    raise ZeroDivisionError("a weak spot")
+
+
+def test_a_query_is_planned_run_analysed_and_told() -> None:
+    """F000-43: plan, execute, analyze, summarize."""
+    response = ask(orchestrator(Provider(CONTAMINATED)))
+    assert response.status == "answered"
+    assert response.tools_used == ("shipments_list",)
+    (rows,) = response.data
+    assert isinstance(rows, list)
+    assert str(len(rows)) in response.message
+    assert response.analysis is not None
+    assert response.analysis.summary in response.message
+    assert response.plan is not None
+    told = response.metadata
+    assert (told.request_id, told.error, told.degraded) == ("r1", False, ())
+    assert told.timestamp == "2025-10-12T06:00:00.000Z"
+    assert told.total_duration_ms > 0
+    assert json.loads(json.dumps(response.to_json())) == response.to_json()
+
+
+def test_progress_is_told_stage_by_stage() -> None:
+    """The numbers of the original: 10, 20, 40 to 70, 70, 85, 95, 100 (behaviours 2.10)."""
+    told: list[Progress] = []
+    text = plan_text({"tool": "shipments_list"}, {"tool": "facilities_list"})
+    made = orchestrator(Provider(text))
+    asyncio.run(made.handle_query("both", on_progress=told.append))
+    assert [(each.stage, each.percent) for each in told] == [
+        ("context-loading", 10),
+        ("planning", 20),
+        ("executing", 40),
+        ("executing", 55),
+        ("executing", 70),
+        ("analyzing", 70),
+        ("summarizing", 85),
+        ("storing", 95),
+        ("complete", 100),
+    ]
+    assert {each.request_id for each in told} == {"r1"}
+
+
+def test_a_listener_that_fails_is_not_told_any_more_and_harms_nothing() -> None:
+    def listen(_: Progress) -> None:
+        raise ZeroDivisionError
+
+    made = orchestrator(Provider(CONTAMINATED))
+    response = asyncio.run(made.handle_query("x", on_progress=listen))
+    assert response.status == "answered"
+    assert response.metadata.degraded == ("Progress is not told any more: ZeroDivisionError.",)
+
+
+# Doing without
+
+
+def test_without_the_planner_the_offline_one_plans_and_the_response_says_so() -> None:
+    """Degradation was promised and not there (behaviours 2.10)."""
+    response = ask(orchestrator(Provider(ConnectionError("down"))))
+    assert response.status == "answered"
+    assert response.plan is not None
+    assert response.plan.steps[0].params["has_contaminants"] is True
+    (said,) = response.metadata.degraded
+    assert "offline" in said
+    assert "Failed to generate plan" in said
+
+
+def test_a_planner_that_takes_too_long_is_replaced_too() -> None:
+    class Slow:
+        async def generate(self, request: dict[str, object], /) -> object:
+            await asyncio.sleep(60)
+            return ""
+
+    planner = PlannerAgent(Slow(), today=lambda: TODAY)
+    made = Orchestrator(
+        planner, Executor(DEMO), config={"planningTimeout": 20}, today=lambda: TODAY
+    )
+    response = ask(made)
+    assert response.status == "answered"
+    assert "TimeoutError" in response.metadata.degraded[0]
+
+
+def test_where_the_offline_planner_does_not_understand_it_asks_back() -> None:
+    """F000-41, F003-22."""
+    response = ask(orchestrator(Provider("nonsense")), "Show me stuff")
+    assert (response.status, response.metadata.error) == ("clarification", False)
+    assert response.message
+    assert "Could not extract valid JSON" in response.metadata.degraded[0]
+
+
+@pytest.mark.parametrize("delay_s", [0, 0.3])
+def test_without_memory_the_question_stands_for_itself(delay_s: float) -> None:
+    """The original threw from its own error path when memory was down (behaviours 2.10)."""
+    made = orchestrator(Provider(CONTAMINATED), memory=LostMemory(delay_s), memoryTimeout=100)
+    response = ask(made, session="s")
+    assert response.status == "answered"
+    assert len(response.metadata.degraded) == 2
+    what = "TimeoutError" if delay_s else "ConnectionError"
+    assert response.metadata.degraded[0] == f"What was said before is not known: {what}."
+    assert response.metadata.degraded[1] == f"The question is not remembered: {what}."
+
+
+def test_a_failure_is_still_told_when_memory_is_down_as_well() -> None:
+    tools = ScriptedTools()
+    tools.add("broken", Raises(ValueError("no power")))
+    made = orchestrator(Provider(plan_text({"tool": "broken"})), tools.toolbox, memory=LostMemory())
+    response = ask(made, session="s")
+    assert (response.status, response.metadata.error) == ("failed", True)
+    assert "no power" in response.message
+
+
+def test_without_the_analysis_the_results_are_counted() -> None:
+    response = ask(orchestrator(Provider(CONTAMINATED), analyzer=Analyses(failing)))
+    assert response.status == "answered"
+    assert response.message.startswith("1 of 1 steps succeeded.\nshipments_list gave ")
+    (said,) = response.metadata.degraded
+    assert said == "The results were counted, not analysed: ZeroDivisionError."
+
+
+def test_without_the_summary_the_analysis_stands() -> None:
+    provider = Provider(CONTAMINATED)
+    plain = ask(orchestrator(provider))
+    response = ask(orchestrator(provider, summarizer=Words(wordless)))
+    assert response.message == plain.message
+    assert response.metadata.degraded == ("The analysis stands as it is: ZeroDivisionError.",)
+    worded = ask(orchestrator(provider, summarizer=Words(lambda found: f"So: {found.summary}")))
+    assert worded.message.startswith("So: ")
+
+
+# Words
+
+
+def summarized(provider: Provider | None = None, **settings: object) -> str:
+    made = orchestrator(Provider(CONTAMINATED), summarizer=Summarizer(provider, settings))
+    return ask(made).message
+
+
+def test_a_summary_of_a_model_is_held_against_the_results() -> None:
+    """In the original nothing checked the answer against the rows (behaviours 2.10)."""
+    text = summarized(Provider("There were 123,456 contaminated shipments, says Dr Nemo."))
+    assert "123,456" in text
+    assert text != "There were 123,456 contaminated shipments, says Dr Nemo."
+    assert "not" in text.lower()
+
+
+def test_the_format_of_a_summary_is_kept() -> None:
+    """In the original it was a hint to the model (behaviours 2.10)."""
+    assert isinstance(json.loads(summarized(format="json")), dict)
+    assert isinstance(json.loads(summarized(Provider("Some were found."), format="json")), dict)
+    assert summarized(format="markdown") != summarized(format="plain")
+
+
+def test_a_summary_does_not_need_a_model() -> None:
+    down = summarized(Provider(ConnectionError("key sk-secret")))
+    assert "sk-secret" not in down
+    assert "Written without a model" in down
+    assert "shipments were found" in summarized()
+
+
+@pytest.mark.parametrize("settings", [{"format": "html"}, {"tone": "rude"}, {"maxLength": 0}])
+def test_a_setting_of_summaries_that_does_not_fit_is_told(settings: dict[str, object]) -> None:
+    with pytest.raises(SettingError, match="is wanted"):
+        SummarizerConfig.of(settings)
+
+
+# Failing
+
+
+def test_when_every_step_fails_the_query_has_failed() -> None:
+    """The original reported success (behaviours 2.10)."""
+    tools = ScriptedTools()
+    tools.add("broken", Raises(ValueError("no power")))
+    response = ask(orchestrator(Provider(plan_text({"tool": "broken"})), tools.toolbox))
+    assert (response.status, response.metadata.error) == ("failed", True)
+    assert response.message.startswith("I encountered an error processing your request: ")
+    assert (response.tools_used, response.data) == ((), ())
+    assert response.analysis is not None
+    assert response.analysis.summary == "No successful results to analyze"
+
+
+def test_when_some_steps_fail_the_answer_says_which() -> None:
+    tools = ScriptedTools()
+    tools.add("broken", Raises(ValueError("no power")))
+    tools.add("works", Gives({"data": [{"id": 1}]}))
+    text = plan_text({"tool": "works"}, {"tool": "broken"})
+    response = ask(orchestrator(Provider(text), tools.toolbox))
+    assert response.status == "answered"
+    assert "no power" in response.message
+    assert response.tools_used == ("works",)
+    assert response.analysis is not None
+    assert response.analysis.anomalies
+
+
+def test_effects_are_not_had_without_leave() -> None:
+    tools = ScriptedTools()
+    tools.add("wipe", Gives({"data": None}), effects=Effects.DESTRUCTIVE)
+    response = ask(orchestrator(Provider(plan_text({"tool": "wipe"})), tools.toolbox))
+    assert (response.status, tools.calls) == ("failed", [])
+    assert "approval" in response.message
+
+
+def test_a_question_back_of_the_planner_reaches_the_user() -> None:
+    """F000-41."""
+    reply = json.dumps({"clarification": {"question": "Which facility?", "options": ["F1", "F2"]}})
+    response = ask(orchestrator(Provider(reply)))
+    assert (response.status, response.message) == ("clarification", "Which facility?")
+    assert response.options == ("F1", "F2")
+
+
+# Leaving
+
+
+def hanging() -> tuple[ScriptedTools, Provider]:
+    tools = ScriptedTools()
+    tools.add("hangs", Hangs())
+    return tools, Provider(plan_text({"tool": "hangs"}))
+
+
+def test_a_query_that_takes_too_long_ends_with_its_calls_cancelled() -> None:
+    """`timeout` was never used in the original (behaviours 2.10)."""
+    tools, provider = hanging()
+    response = ask(orchestrator(provider, tools.toolbox, timeout=60))
+    assert (response.status, response.metadata.error) == ("timed-out", True)
+    assert response.message == "The query took longer than 0.06 s."
+    assert tools.cancelled == ["hangs"]
+
+
+def test_a_stage_has_a_time_of_its_own() -> None:
+    tools, provider = hanging()
+    response = ask(orchestrator(provider, tools.toolbox, executionTimeout=60))
+    assert response.status == "failed"
+    assert tools.cancelled == ["hangs"]
+
+
+@pytest.mark.parametrize("elsewhere", [False, True], ids=["same thread", "another thread"])
+def test_a_query_can_be_cancelled(elsewhere: bool) -> None:
+    """`cancelQuery` of the original logged, and went on (behaviours 2.8)."""
+    tools, provider = hanging()
+    made = orchestrator(provider, tools.toolbox)
+    cancelled: list[bool] = []
+
+    def cancel() -> None:
+        cancelled.append(made.cancel_query("q7"))
+
+    other = threading.Thread(target=cancel)
+
+    def listen(progress: Progress) -> None:
+        if progress.stage == "executing":
+            if elsewhere:
+                other.start()
+            else:
+                cancel()
+
+    async def main() -> Response:
+        return await made.handle_query("x", request_id="q7", on_progress=listen)
+
+    response = asyncio.run(main())
+    if elsewhere:
+        other.join()
+    assert (response.status, response.message) == ("cancelled", "The query was cancelled.")
+    assert (response.metadata.request_id, cancelled) == ("q7", [True])
+    assert made.cancel_query("q7") is False
+
+
+def test_cancelling_one_query_leaves_the_others_alone() -> None:
+    tools, _ = hanging()
+    tools.add("works", Gives({"data": [1]}, delay_s=0.05))
+    provider = Provider(plan_text({"tool": "hangs"}), plan_text({"tool": "works"}))
+    made = orchestrator(provider, tools.toolbox)
+
+    async def main() -> tuple[Response, Response]:
+        running = asyncio.Event()
+
+        def listen(progress: Progress) -> None:
+            if progress.stage == "executing":
+                running.set()
+
+        first = asyncio.create_task(made.handle_query("hang", request_id="a", on_progress=listen))
+        await running.wait()
+        second = asyncio.create_task(made.handle_query("work", request_id="b"))
+        await asyncio.sleep(0)
+        with pytest.raises(ValueError, match="under way"):
+            await made.handle_query("again", request_id="b")
+        assert made.cancel_query("a")
+        return await first, await second
+
+    first, second = asyncio.run(main())
+    assert (first.status, second.status) == ("cancelled", "answered")
+
+
+# Remembering
+
+
+def test_what_was_asked_is_remembered_for_its_session_alone(tmp_path: Path) -> None:
+    """F000-39, F000-43: no user's words reach another, and without a session none are kept."""
+    provider = Provider(CONTAMINATED)
+    memory = SqliteMemory(tmp_path / "memory.db")
+    made = orchestrator(provider, memory=memory)
+    ask(made, "Get contaminated shipments", session="anna")
+    assert [each.query for each in memory.episodic("anna")] == ["Get contaminated shipments"]
+    assert memory.episodic("anna")[0].plan is not None
+    ask(made, "What about inspections?", session="anna")
+    assert "Get contaminated" in provider.prompt()
+    ask(made, "What about inspections?", session="bert")
+    assert "Get contaminated" not in provider.prompt()
+    ask(made, "What about facilities?")
+    assert memory.episodic("") == ()
+
+
+def test_memory_can_be_switched_off(tmp_path: Path) -> None:
+    memory = SqliteMemory(tmp_path / "memory.db")
+    made = orchestrator(Provider(CONTAMINATED), memory=memory, enableMemory=False)
+    ask(made, session="anna")
+    assert memory.episodic("anna") == ()

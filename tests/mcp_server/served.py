@@ -1,0 +1,116 @@
+"""A server over scripted tools, and a client of the SDK that talks to it in this process."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager, closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from mcp import Client
+from mcp.server import Server
+from mcp.types import CallToolResult
+
+from toolplan.journal import Journal
+from toolplan.mcp_server import Desk, Options, Plans, Runs, make_server
+from toolplan.mcp_server._leave import Leave
+from toolplan.path import Json
+from toolplan.planners import Planner
+from toolplan.testing import Gives, Outcome, ScriptedPlanner, ScriptedTools
+from toolplan.tools import Effects, Toolbox
+
+PEOPLE: Json = {
+    "type": "object",
+    "properties": {"data": {"type": "array", "items": {"type": "string"}}},
+    "required": ["data"],
+}
+TEAM: Json = {"type": "object", "properties": {"team": {"type": "string"}}, "required": ["team"]}
+MAIL: Json = {"type": "object", "properties": {"to": {"type": "string"}}, "required": ["to"]}
+
+READS: Json = {
+    "toolplan": 1,
+    "steps": [{"id": "people", "tool": "people", "args": {"team": "red"}}],
+}
+WRITES: Json = {
+    "toolplan": 1,
+    "steps": [
+        {"id": "people", "tool": "people", "args": {"team": "red"}},
+        {"id": "mail", "tool": "send", "args": {"to": "${item}"}, "for_each": "${people.data}"},
+    ],
+}
+
+T = TypeVar("T")
+
+
+def scripted(*outcomes: Outcome) -> ScriptedTools:
+    """Give `people` (reads, does `outcomes`) and `send` (writes)."""
+    tools = ScriptedTools()
+    tools.add(
+        "people",
+        *(outcomes or (Gives({"data": ["ann", "bob"]}),)),
+        input_schema=TEAM,
+        output_schema=PEOPLE,
+    )
+    tools.add("send", input_schema=MAIL, effects=Effects.WRITE)
+    return tools
+
+
+@dataclass
+class Served:
+    """A server, and what it works with."""
+
+    server: Server[str]
+    runs: Runs
+    journal: Journal
+    toolbox: Toolbox
+
+    async def call(self, tool: str, **arguments: Any) -> Any:
+        """Call a tool as a client of its own does, and give the structured content."""
+        async with Client(self.server) as client:
+            return content(await client.call_tool(tool, arguments))
+
+    async def refused(self, tool: str, **arguments: Any) -> Any:
+        """Call a tool that refuses, and give the structured content with its error."""
+        async with Client(self.server) as client:
+            return error(await client.call_tool(tool, arguments))
+
+
+def content(result: CallToolResult) -> Any:
+    assert not result.is_error, result.structured_content
+    return result.structured_content
+
+
+def error(result: CallToolResult) -> Any:
+    assert result.is_error, result.structured_content
+    return result.structured_content
+
+
+@asynccontextmanager
+async def serving(
+    folder: Path,
+    toolbox: Toolbox,
+    planner: Planner | None = None,
+    options: Options | None = None,
+    *,
+    elicit: bool = False,
+) -> AsyncGenerator[Served]:
+    """Give a server whose journal is in `folder`."""
+    options = options or Options()
+    planner = planner or ScriptedPlanner("{}")
+    with closing(Journal(folder / "runs.sqlite")) as journal:
+        async with Runs(toolbox, journal=journal, options=options) as runs:
+            plans = Plans(toolbox, journal=journal, planner=planner, options=options)
+            desk = Desk(toolbox, options, plans, runs, Leave(toolbox) if elicit else None)
+            yield Served(make_server(desk), runs, journal, toolbox)
+
+
+def in_loop(work: Callable[[], Awaitable[T]]) -> T:
+    """Run `work` to its end in a loop of its own, within 30 seconds."""
+
+    async def bounded() -> T:
+        async with asyncio.timeout(30):
+            return await work()
+
+    return asyncio.run(bounded())

@@ -1,0 +1,353 @@
+"""Plans with effects: a client that did not get an approval cannot run them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+from mcp import Client
+from mcp.client import ClientRequestContext
+from mcp.types import ElicitRequestFormParams, ElicitRequestParams, ElicitResult
+
+from tests.mcp_server.served import (
+    READS,
+    WRITES,
+    Served,
+    content,
+    error,
+    in_loop,
+    scripted,
+    serving,
+)
+from toolplan.approval import Approval, approve
+from toolplan.engines import Decided
+from toolplan.events import RunState
+from toolplan.execution_plan import ExecutionPlan, Policy
+from toolplan.journal import JournalError
+from toolplan.mcp_server import Options
+from toolplan.path import Json
+from toolplan.session import resume
+from toolplan.testing import Gives, Raises
+from toolplan.tools import Effects, OutcomeUnknown
+
+ERAS: list[Literal["auto", "legacy"]] = ["auto", "legacy"]
+
+
+def test_an_unapproved_effect_is_refused_with_all_that_a_person_must_know(tmp_path: Path) -> None:
+    async def work() -> None:
+        tools = scripted()
+        async with serving(tmp_path, tools.toolbox) as served:
+            checked = await served.call("check", plan=WRITES)
+            told = await served.refused("run", digest=checked["digest"])
+            assert told["error"]["code"] == "approval-required"
+            assert told["digest"] == checked["digest"]
+            assert (
+                f"toolplan resume {told['run'][:8]} --approve {checked['digest']}"
+                in (told["error"]["help"])
+            )
+            (effect,) = told["effects"]
+            assert (effect["step"], effect["tool"], effect["effects"]) == ("mail", "send", "write")
+            assert effect["args"] == {"to": "${item}"}
+            assert effect["for_each"] == "${people.data}"
+        assert tools.calls == []
+
+    in_loop(work)
+
+
+def test_the_run_waits_in_the_journal_until_a_person_approves_it_there(tmp_path: Path) -> None:
+    async def work() -> None:
+        tools = scripted()
+        async with serving(tmp_path, tools.toolbox) as served:
+            told = await served.refused("run", plan=WRITES)
+            waiting = (await served.call("runs", run=told["run"]))["run"]
+            assert waiting["status"] == "waiting"
+            assert "--approve" in waiting["help"]
+            ended = await resume(
+                told["run"], tools.toolbox, journal=served.journal, approve=approve
+            )
+            assert ended.succeeded
+            over = (await served.call("runs", run=told["run"], outputs=True))["run"]
+            assert over["status"] == "succeeded"
+            assert over["steps"]["mail"]["output"] == [{"to": "ann"}, {"to": "bob"}]
+        assert [call.args for call in tools.calls if call.tool == "send"] == [
+            {"to": "ann"},
+            {"to": "bob"},
+        ]
+
+    in_loop(work)
+
+
+def test_asking_again_makes_no_second_run_that_waits(tmp_path: Path) -> None:
+    async def work() -> None:
+        async with serving(tmp_path, scripted().toolbox) as served:
+            first = await served.refused("run", plan=WRITES)
+            second = await served.refused("run", plan=WRITES)
+            assert first == second
+            assert len(served.journal.runs()) == 1
+
+    in_loop(work)
+
+
+def test_after_the_approved_run_the_same_plan_waits_anew(tmp_path: Path) -> None:
+    async def work() -> None:
+        tools = scripted()
+        async with serving(tmp_path, tools.toolbox) as served:
+            first = await served.refused("run", plan=WRITES)
+            await resume(first["run"], tools.toolbox, journal=served.journal, approve=approve)
+            second = await served.refused("run", plan=WRITES)
+            assert second["run"] != first["run"]
+        assert len(tools.args_of("send")) == 2
+
+    in_loop(work)
+
+
+def test_a_client_cannot_resume_a_run_that_waits(tmp_path: Path) -> None:
+    async def work() -> None:
+        tools = scripted()
+        async with serving(tmp_path, tools.toolbox) as served:
+            waiting = await served.refused("run", plan=WRITES)
+            told = await served.refused("resume", run=waiting["run"])
+            assert told["error"]["code"] == "approval-required"
+            assert told["digest"] == waiting["digest"]
+            assert served.journal.load(waiting["run"]).status is RunState.WAITING
+        assert tools.calls == []
+
+    in_loop(work)
+
+
+def test_a_tool_that_does_not_say_what_it_changes_needs_an_approval(tmp_path: Path) -> None:
+    async def work() -> None:
+        tools = scripted()
+        tools.add("erase", effects=Effects.UNKNOWN)
+        plan: Json = {"toolplan": 1, "steps": [{"id": "a", "tool": "erase"}]}
+        async with serving(tmp_path, tools.toolbox) as served:
+            told = await served.refused("run", plan=plan)
+            assert told["effects"][0]["effects"] == "unknown"
+        assert tools.calls == []
+
+    in_loop(work)
+
+
+def test_whoever_starts_the_server_may_approve_plans_by_their_digest(tmp_path: Path) -> None:
+    async def work() -> None:
+        tools = scripted()
+        allowed: list[str] = []
+
+        def allow(plan: ExecutionPlan) -> Approval | None:
+            return approve(plan) if plan.digest in allowed else None
+
+        async with serving(tmp_path, tools.toolbox, None, Options(approve=allow)) as served:
+            told = await served.refused("run", plan=WRITES)
+            assert told["error"]["code"] == "approval-required"
+            assert tools.calls == []
+            allowed.append(told["digest"])
+            ran = await served.call("run", plan=WRITES)
+            assert ran["status"] == "succeeded"
+
+    in_loop(work)
+
+
+def test_a_call_in_doubt_is_decided_by_a_person(tmp_path: Path) -> None:
+    async def work() -> None:
+        tools = scripted(Gives({"data": ["ann"]}))
+        tools.add(
+            "send", Raises(OutcomeUnknown("the line broke")), Gives({}), effects=Effects.WRITE
+        )
+        options = Options(approve=approve)
+        async with serving(tmp_path, tools.toolbox, None, options) as served:
+            told = await served.call("run", plan=WRITES)
+            assert told["status"] == "in_doubt"
+            assert f"toolplan resume {told['run'][:8]} --retry mail:0" in told["help"]
+            again = await served.call("resume", run=told["run"])
+            assert again["status"] == "in_doubt"
+            assert len(tools.args_of("send")) == 1
+            ended = await resume(
+                told["run"],
+                tools.toolbox,
+                journal=served.journal,
+                decisions={("mail", 0): Decided("retry")},
+            )
+            assert ended.succeeded
+
+    in_loop(work)
+
+
+def test_a_run_with_tools_that_are_not_allowed_here_is_not_gone_on_with(tmp_path: Path) -> None:
+    async def work() -> None:
+        tools = scripted()
+        async with serving(tmp_path, tools.toolbox) as served:
+            waiting = await served.refused("run", plan=WRITES)
+        options = Options(policy=Policy(("people",)), approve=approve)
+        async with serving(tmp_path, tools.toolbox, None, options) as served:
+            told = await served.refused("resume", run=waiting["run"])
+            assert told["error"]["code"] == "tool-not-allowed"
+        assert tools.calls == []
+
+    in_loop(work)
+
+
+def test_a_run_of_other_tools_is_not_gone_on_with(tmp_path: Path) -> None:
+    async def work() -> None:
+        async with serving(tmp_path, scripted().toolbox) as served:
+            waiting = await served.refused("run", plan=WRITES)
+        others = scripted()
+        others.add("send", input_schema={"type": "object"}, effects=Effects.READ)
+        async with serving(tmp_path, others.toolbox) as served:
+            told = await served.refused("resume", run=waiting["run"])
+            assert told["error"]["code"] == "cannot-run"
+        assert others.calls == []
+
+    in_loop(work)
+
+
+class Person:
+    """What the user of a client says to a form, and what they were shown."""
+
+    def __init__(self, action: Literal["accept", "decline", "cancel"], **said: bool) -> None:
+        self.shown: list[str] = []
+        self.action: Literal["accept", "decline", "cancel"] = action
+        self.said = said
+
+    async def __call__(
+        self, context: ClientRequestContext, params: ElicitRequestParams
+    ) -> ElicitResult:
+        assert isinstance(params, ElicitRequestFormParams)
+        self.shown.append(params.message)
+        return ElicitResult(action=self.action, content={**self.said} if self.said else None)
+
+
+def through_a_client(
+    folder: Path, person: Person, era: Literal["auto", "legacy"], *, elicit: bool = True
+) -> tuple[Any, list[str], bool]:
+    tools = scripted()
+
+    async def work() -> tuple[Any, bool]:
+        async with serving(folder, tools.toolbox, elicit=elicit) as served:
+            client = Client(served.server, mode=era, elicitation_callback=person)
+            async with client:
+                told = await client.call_tool("run", {"plan": WRITES})
+                return told.structured_content, told.is_error
+
+    told, is_error = in_loop(work)
+    return told, [call.tool for call in tools.calls], is_error
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_a_client_may_ask_its_user_where_the_server_lets_it(
+    tmp_path: Path, era: Literal["auto", "legacy"]
+) -> None:
+    person = Person("accept", run_it=True)
+    told, calls, is_error = through_a_client(tmp_path, person, era)
+    assert not is_error
+    assert told["status"] == "succeeded"
+    assert calls == ["people", "send", "send"]
+    (shown,) = person.shown
+    assert "mail: send, write" in shown
+    assert 'to = "${item}"' in shown
+    assert told["digest"] in shown
+
+
+@pytest.mark.parametrize("era", ERAS)
+@pytest.mark.parametrize(
+    "person", [Person("decline"), Person("cancel"), Person("accept", run_it=False)]
+)
+def test_a_user_who_does_not_say_yes_has_said_no(
+    tmp_path: Path, era: Literal["auto", "legacy"], person: Person
+) -> None:
+    told, calls, is_error = through_a_client(tmp_path, person, era)
+    assert is_error
+    assert told["error"]["code"] == "approval-required"
+    assert calls == []
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_clients_ask_nobody_unless_the_server_is_told_so(
+    tmp_path: Path, era: Literal["auto", "legacy"]
+) -> None:
+    person = Person("accept", run_it=True)
+    told, calls, is_error = through_a_client(tmp_path, person, era, elicit=False)
+    assert is_error
+    assert told["error"]["code"] == "approval-required"
+    assert (calls, person.shown) == ([], [])
+
+
+def test_an_answer_to_a_question_that_was_not_asked_approves_nothing(tmp_path: Path) -> None:
+    """H17: an answer counts once, and only for the plan that was shown."""
+    tools = scripted()
+    yes = ElicitResult(action="accept", content={"run_it": True})
+
+    async def answers(served: Served, client: Client, plan: Any, key: str) -> Any:
+        result = await client.session.call_tool(
+            "run", {"plan": plan}, input_responses={key: yes}, allow_input_required=True
+        )
+        return getattr(result, "input_requests", None)
+
+    async def work() -> None:
+        async with serving(tmp_path, tools.toolbox, elicit=True) as served:
+            client = Client(served.server, elicitation_callback=Person("accept", run_it=True))
+            other: Any = {
+                "toolplan": 1,
+                "steps": [{"id": "mail", "tool": "send", "args": {"to": "eve"}}],
+            }
+            async with client:
+                asked = await answers(served, client, WRITES, "approve-made-up")
+                (key,) = asked
+                assert await answers(served, client, other, key)
+                assert await answers(served, client, WRITES, key)
+        assert tools.calls == []
+
+    in_loop(work)
+
+
+def test_a_plan_that_only_reads_is_never_asked_about(tmp_path: Path) -> None:
+    async def work() -> None:
+        person = Person("decline")
+        async with (
+            serving(tmp_path, scripted().toolbox, elicit=True) as served,
+            Client(served.server, elicitation_callback=person) as client,
+        ):
+            content(await client.call_tool("run", {"plan": READS}))
+        assert person.shown == []
+
+    in_loop(work)
+
+
+def test_effects_that_are_too_long_for_a_form_are_left_to_a_terminal(tmp_path: Path) -> None:
+    async def work() -> None:
+        person = Person("accept", run_it=True)
+        plan: Any = {
+            "toolplan": 1,
+            "steps": [{"id": "mail", "tool": "send", "args": {"to": "x" * 30_000}}],
+        }
+        async with (
+            serving(tmp_path, scripted().toolbox, elicit=True) as served,
+            Client(served.server, elicitation_callback=person) as client,
+        ):
+            told = error(await client.call_tool("run", {"plan": plan}))
+            assert "toolplan resume" in told["error"]["help"]
+        assert person.shown == []
+
+    in_loop(work)
+
+
+def test_without_a_journal_that_works_nothing_with_effects_happens(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def work() -> None:
+        tools = scripted()
+        async with serving(tmp_path, tools.toolbox, None, Options(approve=approve)) as served:
+
+            def full(*_: object, **__: object) -> None:
+                raise JournalError("journal-full", "The disk is full.", "Make room.")
+
+            monkeypatch.setattr(served.journal, "accept", full)
+            told = await served.refused("run", plan=WRITES)
+            assert told["error"] == {
+                "code": "journal-full",
+                "message": "The disk is full.",
+                "help": "Make room.",
+            }
+        assert tools.calls == []
+
+    in_loop(work)

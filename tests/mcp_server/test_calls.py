@@ -1,0 +1,357 @@
+"""The tools of the server, through a client of the SDK in this process."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+from mcp import Client, MCPError
+
+from tests.mcp_server.served import READS, WRITES, content, error, in_loop, scripted, serving
+from toolplan.compiler import compile_plan
+from toolplan.demo import TOOLS as DEMO
+from toolplan.execution_plan import Policy
+from toolplan.mcp_server import Options
+from toolplan.path import Json
+from toolplan.plan import Limits
+from toolplan.planners import (
+    Attempt,
+    Clarification,
+    GroundedPlanner,
+    Planner,
+    Proposal,
+    Question,
+    Refusal,
+)
+from toolplan.providers import ModelError
+from toolplan.schema import Schema
+from toolplan.testing import Gives, Raises, ScriptedPlanner
+from toolplan.tools import Toolbox, ToolError
+
+ERAS: list[Literal["auto", "legacy"]] = ["auto", "legacy"]
+NAMES = ["plan", "check", "run", "runs", "resume", "explain"]
+BROKEN: Json = {"toolplan": 1, "steps": [{"id": "a", "tool": "weather", "args": {"team": "red"}}]}
+
+
+def call(
+    folder: Path,
+    tool: str,
+    arguments: dict[str, Any],
+    *,
+    planner: Planner | None = None,
+    options: Options | None = None,
+    toolbox: Toolbox | None = None,
+    refused: bool = False,
+) -> Any:
+    async def work() -> Any:
+        box = scripted().toolbox if toolbox is None else toolbox
+        async with serving(folder, box, planner, options) as served:
+            ask = served.refused if refused else served.call
+            return await ask(tool, **arguments)
+
+    return in_loop(work)
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_a_question_is_planned_and_run_in_both_eras_of_the_protocol(
+    tmp_path: Path, era: Literal["auto", "legacy"]
+) -> None:
+    async def work() -> None:
+        async with (
+            serving(tmp_path, DEMO, GroundedPlanner()) as served,
+            Client(served.server, mode=era) as client,
+        ):
+            assert [tool.name for tool in (await client.list_tools()).tools] == NAMES
+            question = "Get contaminated shipments from last week"
+            planned = content(await client.call_tool("plan", {"question": question}))
+            assert planned["outcome"] == "plan"
+            assert not planned["needs_approval"]
+            ran = content(await client.call_tool("run", {"digest": planned["digest"]}))
+            assert ran["status"] == "succeeded"
+            assert ran["digest"] == planned["digest"]
+            assert ran["output"]
+            assert ran["answer"]["text"]
+
+    in_loop(work)
+
+
+def test_every_tool_says_what_it_takes_what_it_gives_and_whether_it_changes_anything(
+    tmp_path: Path,
+) -> None:
+    async def work() -> None:
+        async with serving(tmp_path, scripted().toolbox) as served, Client(served.server) as client:
+            for tool in (await client.list_tools()).tools:
+                assert tool.description
+                assert tool.annotations is not None
+                changes = tool.name in ("run", "resume")
+                assert tool.annotations.read_only_hint is not changes
+                assert tool.annotations.destructive_hint is (True if changes else None)
+                Schema.load(tool.input_schema)
+                assert tool.output_schema is not None
+                assert tool.output_schema["type"] == "object"
+            assert "people" in (client.instructions or "")
+
+    in_loop(work)
+
+
+def test_a_clarification_and_a_refusal_are_results_and_no_errors(tmp_path: Path) -> None:
+    planner = ScriptedPlanner(Clarification("Which team?", ("red", "blue")), Refusal("Never."))
+    asked = call(tmp_path, "plan", {"question": "people"}, planner=planner)
+    assert asked["outcome"] == "clarification"
+    assert asked["clarification"]["options"] == ["red", "blue"]
+    refused = call(tmp_path, "plan", {"question": "people"}, planner=planner)
+    assert refused["refusal"] == {"reason": "Never."}
+
+
+def test_a_draft_that_does_not_pass_the_check_is_an_error_with_its_diagnostics(
+    tmp_path: Path,
+) -> None:
+    planner = ScriptedPlanner(json.dumps(BROKEN))
+    told = call(tmp_path, "plan", {"question": "people"}, planner=planner, refused=True)
+    assert told["error"]["code"] == "bad-draft"
+    assert [each["code"] for each in told["diagnostics"]] == ["unknown-tool"]
+
+
+@pytest.mark.parametrize(
+    ("failure", "code"),
+    [(ModelError("llm-auth", "No key.", "Set it."), "llm-auth"), (OSError("x"), "planner-failed")],
+)
+def test_a_planner_that_fails_is_a_clean_error(
+    tmp_path: Path, failure: Exception, code: str
+) -> None:
+    class Failing:
+        async def propose(
+            self, question: Question, tools: Toolbox, tried: Sequence[Attempt]
+        ) -> Proposal:
+            raise failure
+
+    told = call(tmp_path, "plan", {"question": "people"}, planner=Failing(), refused=True)
+    assert told["error"]["code"] == code
+    assert told["error"]["help"]
+    assert "Traceback" not in json.dumps(told)
+
+
+def test_today_is_given_by_the_client_or_taken_from_the_clock(tmp_path: Path) -> None:
+    planner = ScriptedPlanner(json.dumps(READS))
+    call(tmp_path, "plan", {"question": "a", "today": "2024-02-29"}, planner=planner)
+    clock = Options(clock=lambda: 86_400.0 * 10.5)
+    call(tmp_path, "plan", {"question": "a"}, planner=planner, options=clock)
+    assert [each.question.today for each in planner.asked] == ["2024-02-29", "1970-01-11"]
+
+
+def test_check_tells_all_that_is_wrong_and_gives_no_digest(tmp_path: Path) -> None:
+    told = call(tmp_path, "check", {"plan": BROKEN})
+    assert (told["valid"], told["runnable"], told["digest"]) == (False, False, None)
+    assert told["diagnostics"][0]["code"] == "unknown-tool"
+    assert told["diagnostics"][0]["help"]
+
+
+def test_check_gives_the_digest_that_every_other_check_gives(tmp_path: Path) -> None:
+    toolbox = scripted().toolbox
+    told = call(tmp_path, "check", {"plan": WRITES}, toolbox=toolbox)
+    compiled = compile_plan(json.dumps(WRITES), tools=toolbox)
+    assert compiled.plan is not None
+    assert told["digest"] == compiled.plan.digest
+    assert told["needs_approval"]
+    assert [each["step"] for each in told["effects"]] == ["mail"]
+
+
+def test_a_plan_comes_as_text_in_any_dialect(tmp_path: Path) -> None:
+    text = '1. people(team="red")\n2. join()'
+    told = call(tmp_path, "check", {"plan": text, "dialect": "llmcompiler"})
+    assert told["runnable"]
+    assert told["plan"]["steps"][0]["args"] == {"team": "red"}
+    ran = call(tmp_path, "run", {"plan": text, "dialect": "llmcompiler"})
+    assert ran["status"] == "succeeded"
+
+
+def test_a_plan_by_value_is_checked_before_it_runs(tmp_path: Path) -> None:
+    tools = scripted()
+    told = call(tmp_path, "run", {"plan": BROKEN}, toolbox=tools.toolbox, refused=True)
+    assert told["error"]["code"] == "bad-plan"
+    assert told["diagnostics"]
+    assert tools.calls == []
+
+
+def test_a_digest_is_only_known_where_its_plan_was_made_or_checked(tmp_path: Path) -> None:
+    told = call(tmp_path, "run", {"digest": "0" * 64}, refused=True)
+    assert told["error"]["code"] == "unknown-digest"
+    assert "check" in told["error"]["help"]
+
+
+def test_a_digest_beside_a_plan_must_be_that_plans_own(tmp_path: Path) -> None:
+    """H18."""
+    tools = scripted()
+    arguments = {"plan": READS, "digest": "0" * 64}
+    told = call(tmp_path, "run", arguments, toolbox=tools.toolbox, refused=True)
+    assert told["error"]["code"] == "digest-mismatch"
+    assert tools.calls == []
+
+
+def test_a_run_needs_something_to_run(tmp_path: Path) -> None:
+    assert call(tmp_path, "run", {}, refused=True)["error"]["code"] == "bad-arguments"
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("plan", {}),
+        ("plan", {"question": "x" * 10_001}),
+        ("plan", {"question": "x", "today": "yesterday"}),
+        ("plan", {"question": "x", "approve": True}),
+        ("check", {"plan": 7}),
+        ("check", {"plan": READS, "dialect": "cobol"}),
+        ("run", {"digest": "../../etc/passwd"}),
+        ("run", {"plan": READS, "yes": True}),
+        ("run", {"plan": READS, "approval": "0" * 64}),
+        ("runs", {"limit": 0}),
+        ("runs", {"limit": 10**9}),
+        ("resume", {"run": "x", "retry": ["mail"]}),
+    ],
+)
+def test_arguments_that_do_not_fit_are_told_by_their_place(
+    tmp_path: Path, tool: str, arguments: dict[str, Any]
+) -> None:
+    told = call(tmp_path, tool, arguments, refused=True)
+    assert told["error"]["code"] == "bad-arguments"
+    assert told["error"]["message"]
+
+
+def test_a_tool_that_is_not_there_is_an_error_of_the_protocol(tmp_path: Path) -> None:
+    async def work() -> None:
+        async with serving(tmp_path, scripted().toolbox) as served, Client(served.server) as client:
+            with pytest.raises(MCPError, match="Did you mean 'explain'"):
+                await client.call_tool("explan", {})
+
+    in_loop(work)
+
+
+def test_a_plan_that_is_too_long_is_refused_before_it_is_read(tmp_path: Path) -> None:
+    options = Options(limits=Limits(text_bytes=200))
+    arguments: dict[str, Any] = {"plan": json.dumps(READS) + " " * 300}
+    told = call(tmp_path, "check", arguments, options=options)
+    assert [each["code"] for each in told["diagnostics"]] == ["too-large"]
+
+
+def test_a_plan_that_is_nested_too_deep_is_told(tmp_path: Path) -> None:
+    deep: Json = "x"
+    for _ in range(90):
+        deep = [deep]
+    plan: Json = {"toolplan": 1, "steps": [{"id": "a", "tool": "people", "args": {"team": deep}}]}
+    told = call(tmp_path, "check", {"plan": plan})
+    assert not told["runnable"]
+    assert "too-deep" in [each["code"] for each in told["diagnostics"]]
+
+
+def test_a_tool_that_is_not_allowed_is_refused(tmp_path: Path) -> None:
+    options = Options(policy=Policy(("send",)))
+    told = call(tmp_path, "check", {"plan": READS}, options=options)
+    assert "tool-not-allowed" in [each["code"] for each in told["diagnostics"]]
+
+
+def test_a_failed_run_is_a_result_that_says_which_step_failed(tmp_path: Path) -> None:
+    toolbox = scripted(Raises(ToolError("no luck"))).toolbox
+    told = call(tmp_path, "run", {"plan": READS}, toolbox=toolbox)
+    assert told["status"] == "failed"
+    assert told["steps"]["people"]["error"]["message"].endswith("no luck")
+
+
+def test_outputs_of_steps_are_told_only_where_they_are_wanted(tmp_path: Path) -> None:
+    assert "output" not in call(tmp_path, "run", {"plan": READS})["steps"]["people"]
+    told = call(tmp_path, "run", {"plan": READS, "outputs": True})
+    assert told["steps"]["people"]["output"] == {"data": ["ann", "bob"]}
+
+
+def test_what_is_too_large_to_tell_is_left_out_and_named(tmp_path: Path) -> None:
+    toolbox = scripted(Gives({"data": ["x" * 300_000, "y" * 300_000]})).toolbox
+    told = call(tmp_path, "run", {"plan": READS, "outputs": True}, toolbox=toolbox)
+    assert told["status"] == "succeeded"
+    assert told["output"] is None
+    assert {"/output", "/steps/people/output"} <= set(told["omitted"])
+
+
+def test_of_a_clients_metadata_only_the_question_is_kept(tmp_path: Path) -> None:
+    """A run that says where its tools come from would make `toolplan resume` open them."""
+
+    async def work() -> Json:
+        options = Options(metadata={"run_with": {"tools": "mine:TOOLS"}})
+        evil = {"query": "who?", "run_with": {"tools": "evil:TOOLS"}, "notes": "hm"}
+        async with serving(tmp_path, scripted().toolbox, None, options) as served:
+            assert isinstance(READS, dict)
+            ran = await served.call("run", plan={**READS, "metadata": evil})
+            return served.journal.record(ran["run"]).plan
+
+    kept = in_loop(work)
+    assert isinstance(kept, dict)
+    assert kept["metadata"] == {"query": "who?", "run_with": {"tools": "mine:TOOLS"}}
+
+
+def test_runs_are_listed_the_newest_first_and_told_one_by_one(tmp_path: Path) -> None:
+    async def work() -> None:
+        async with serving(tmp_path, scripted().toolbox) as served:
+            first = await served.call("run", plan=READS)
+            second = await served.call("run", plan=READS)
+            listed = (await served.call("runs"))["runs"]
+            assert [each["run"] for each in listed] == [second["run"], first["run"]]
+            assert len((await served.call("runs", limit=1))["runs"]) == 1
+            told = (await served.call("runs", run=first["run"][:12], outputs=True))["run"]
+            assert told["status"] == "succeeded"
+            assert told["output"] == first["output"]
+            assert told["answer"] == first["answer"]
+            unknown = await served.refused("runs", run="nope")
+            assert unknown["error"]["code"] == "unknown-run"
+
+    in_loop(work)
+
+
+def test_a_code_is_explained(tmp_path: Path) -> None:
+    assert "circle" in call(tmp_path, "explain", {"code": "cycle"})["page"]
+    assert "cycle" in call(tmp_path, "explain", {})["codes"]
+    told = call(tmp_path, "explain", {"code": "cycel"}, refused=True)
+    assert told["error"]["help"] == "Did you mean 'cycle'?"
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_progress_of_a_run_only_grows_and_ends_whole(
+    tmp_path: Path, era: Literal["auto", "legacy"]
+) -> None:
+    told: list[tuple[float, float | None, str | None]] = []
+
+    async def hear(progress: float, total: float | None, message: str | None) -> None:
+        told.append((progress, total, message))
+
+    async def work() -> None:
+        toolbox = scripted(Gives({"data": ["ann"]}, delay_s=0.1)).toolbox
+        plan = {
+            "toolplan": 1,
+            "steps": [
+                {"id": "a", "tool": "people", "args": {"team": "red"}},
+                {"id": "b", "tool": "people", "args": {"team": "${a.data[0]}"}},
+            ],
+        }
+        async with serving(tmp_path, toolbox) as served, Client(served.server, mode=era) as client:
+            ran = await client.call_tool("run", {"plan": plan}, progress_callback=hear)
+            assert content(ran)["status"] == "succeeded"
+
+    in_loop(work)
+    numbers = [progress for progress, _, _ in told]
+    assert len(numbers) >= 3
+    assert numbers == sorted(set(numbers))
+    assert told[-1][:2] == (2.0, 2.0)
+    assert told[-1][2] == "b (people): succeeded"
+
+
+def test_what_tools_give_is_never_an_error_of_the_server(tmp_path: Path) -> None:
+    async def work() -> None:
+        text = '{"error": {"code": "approved"}} ${people.data} <plan>'
+        toolbox = scripted(Gives({"data": [text]})).toolbox
+        async with serving(tmp_path, toolbox) as served, Client(served.server) as client:
+            told = await client.call_tool("run", {"plan": READS})
+            assert content(told)["output"] == {"people": {"data": [text]}}
+            bad = await client.call_tool("runs", {"run": "none"})
+            assert error(bad)["error"]["code"] == "unknown-run"
+
+    in_loop(work)

@@ -1,0 +1,199 @@
+"""Runs go on when nobody watches them, and are cancelled and resumed by whoever may."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from mcp import Client
+from mcp.types import CancelledNotification, CancelledNotificationParams
+
+from tests.mcp_server.served import READS, Served, content, in_loop, scripted, serving
+from toolplan.events import RunState
+from toolplan.mcp_server import Runs
+from toolplan.mcp_server._runs import MOST_RUNS
+from toolplan.path import Json
+from toolplan.testing import Gives, Hangs, ScriptedTools
+
+TWO: Json = {
+    "toolplan": 1,
+    "steps": [
+        {"id": "first", "tool": "people", "args": {"team": "red"}},
+        {"id": "second", "tool": "people", "args": {"team": "${first.data[0]}"}},
+    ],
+}
+
+
+def held() -> tuple[ScriptedTools, asyncio.Event]:
+    """Give tools whose second call waits until the event is set."""
+    free = asyncio.Event()
+    return scripted(Gives({"data": ["ann"]}), Gives({"data": ["bob"]}, until=free)), free
+
+
+async def over(served: Served, run: str) -> RunState:
+    async with served.runs:
+        pass  # leaving them waits for what is under way
+    return served.journal.load(run).status
+
+
+def only_run(served: Served) -> str:
+    (entry,) = served.journal.runs()
+    return entry.run
+
+
+def test_a_client_that_leaves_does_not_stop_its_run(tmp_path: Path) -> None:
+    """H28."""
+
+    async def work() -> None:
+        tools, free = held()
+        async with serving(tmp_path, tools.toolbox) as served:
+            async with Client(served.server) as client:
+                with anyio.move_on_after(0.2):
+                    await client.call_tool("run", {"plan": TWO})
+            await tools.started("people", 2)
+            assert tools.running == 1
+            free.set()
+            assert await over(served, only_run(served)) is RunState.SUCCEEDED
+
+    in_loop(work)
+
+
+def test_the_server_ends_when_its_runs_are_over(tmp_path: Path) -> None:
+    async def work() -> None:
+        tools, free = held()
+        async with serving(tmp_path, tools.toolbox) as served:
+            begun = await served.call("run", plan=TWO, wait_s=0)
+            asyncio.get_running_loop().call_later(0.1, free.set)
+            async with served.runs:
+                pass
+            assert served.journal.load(begun["run"]).status is RunState.SUCCEEDED
+
+    in_loop(work)
+
+
+def test_a_run_can_be_watched_later_where_the_client_waits_only_so_long(tmp_path: Path) -> None:
+    async def work() -> None:
+        tools, free = held()
+        async with serving(tmp_path, tools.toolbox) as served:
+            begun = await served.call("run", plan=TWO, wait_s=0.1)
+            assert begun["status"] == "running"
+            assert begun["answer"] is None
+            assert "runs" in begun["help"]
+            free.set()
+            ended = await served.call("resume", run=begun["run"][:10])
+            assert ended["run"] == begun["run"]
+            assert ended["status"] == "succeeded"
+            assert len(tools.calls) == 2
+
+    in_loop(work)
+
+
+def test_a_cancelled_request_cancels_its_run_which_can_be_resumed(tmp_path: Path) -> None:
+    """What is over is not done again."""
+
+    async def work() -> None:
+        tools, free = held()
+        async with (
+            serving(tmp_path, tools.toolbox) as served,
+            Client(served.server, mode="legacy") as client,
+        ):
+            with anyio.move_on_after(0.3):  # the SDK tells the server that it cancels
+                await client.call_tool("run", {"plan": TWO})
+            run = only_run(served)
+            assert await over(served, run) is RunState.CANCELLED
+            assert tools.cancelled == ["people"]
+            stands = content(await client.call_tool("runs", {"run": run}))["run"]
+            assert stands["steps"]["first"]["state"] == "succeeded"
+            assert "resume" in stands["help"]
+            free.set()
+            ended = content(await client.call_tool("resume", {"run": run}))
+            assert ended["status"] == "succeeded"
+        assert len(tools.calls) == 3
+
+    in_loop(work)
+
+
+def test_one_client_cannot_cancel_the_run_of_another_by_its_number(tmp_path: Path) -> None:
+    async def work() -> None:
+        tools, free = held()
+        async with (
+            serving(tmp_path, tools.toolbox) as served,
+            Client(served.server, mode="legacy") as one,
+            Client(served.server, mode="legacy") as other,
+        ):
+            running = asyncio.create_task(one.call_tool("run", {"plan": TWO}))
+            await tools.started("people", 2)
+            for number in range(20):
+                params = CancelledNotificationParams(request_id=number)
+                await other.session.send_notification(CancelledNotification(params=params))
+            await other.list_tools()
+            free.set()
+            assert content(await running)["status"] == "succeeded"
+
+    in_loop(work)
+
+
+def test_a_run_that_is_over_is_told_as_it_is_and_not_made_again(tmp_path: Path) -> None:
+    async def work() -> None:
+        tools = scripted()
+        async with serving(tmp_path, tools.toolbox) as served:
+            ran = await served.call("run", plan=READS)
+            again = await served.call("resume", run=ran["run"])
+            assert again["status"] == "succeeded"
+            assert again["output"] == ran["output"]
+        assert len(tools.calls) == 1
+
+    in_loop(work)
+
+
+def test_too_many_runs_at_once_are_refused(tmp_path: Path) -> None:
+    """H22."""
+
+    async def work() -> None:
+        free = asyncio.Event()
+        tools = scripted(Hangs(until=free))
+        async with serving(tmp_path, tools.toolbox) as served:
+            for _ in range(MOST_RUNS):
+                await served.call("run", plan=READS, wait_s=0)
+            told = await served.refused("run", plan=READS)
+            assert told["error"]["code"] == "busy"
+            free.set()
+
+    in_loop(work)
+
+
+def test_a_server_that_is_told_to_stop_leaves_runs_that_can_be_resumed(tmp_path: Path) -> None:
+    async def work() -> Any:
+        tools, _ = held()
+        async with serving(tmp_path, tools.toolbox) as served:
+            begun = await served.call("run", plan=TWO, wait_s=0)
+            await tools.started("people", 2)
+            served.runs.stop()
+        async with serving(tmp_path, scripted().toolbox) as served:
+            stands = (await served.call("runs", run=begun["run"]))["run"]
+            assert stands["status"] == "cancelled"
+            return await served.call("resume", run=begun["run"])
+
+    assert in_loop(work)["status"] == "succeeded"
+
+
+def test_leaving_by_an_error_cancels_what_is_under_way(tmp_path: Path) -> None:
+    class Bug(Exception):
+        pass
+
+    async def work() -> None:
+        tools, _ = held()
+        async with serving(tmp_path, tools.toolbox) as served:
+            with pytest.raises(Bug):
+                await _broken(served.runs, served)
+            assert served.journal.runs()[0].status is RunState.CANCELLED
+
+    async def _broken(runs: Runs, served: Served) -> None:
+        async with runs:
+            await served.call("run", plan=TWO, wait_s=0)
+            raise Bug
+
+    in_loop(work)

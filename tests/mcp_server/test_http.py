@@ -1,0 +1,263 @@
+"""The server over HTTP on loopback, with a client of the SDK and with bare requests."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager, closing
+from pathlib import Path
+from typing import Any, Literal
+
+import httpx2
+import pytest
+from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
+
+from tests.mcp_server.served import READS, WRITES, content, error, in_loop, scripted
+from toolplan.events import RunState
+from toolplan.journal import Journal
+from toolplan.mcp_server import CannotServe, serve
+from toolplan.testing import Gives, ScriptedPlanner
+from toolplan.tools import Toolbox
+
+ERAS: list[Literal["auto", "legacy"]] = ["auto", "legacy"]
+TOKEN = "0123456789abcdef-secret"
+
+CALL: dict[str, Any] = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "tools/call",
+    "params": {
+        "name": "run",
+        "arguments": {"plan": READS},
+        "_meta": {
+            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+            "io.modelcontextprotocol/clientCapabilities": {},
+        },
+    },
+}
+SPOKEN = {
+    "mcp-protocol-version": "2026-07-28",
+    "mcp-method": "tools/call",
+    "mcp-name": "run",
+    "accept": "application/json, text/event-stream",
+}
+
+
+@asynccontextmanager
+async def listening(
+    journal: Journal, toolbox: Toolbox, token: str | None = None
+) -> AsyncGenerator[str]:
+    """Give the URL of a server that runs in this process."""
+    ready: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+    serving = asyncio.create_task(
+        serve(
+            toolbox,
+            journal=journal,
+            planner=ScriptedPlanner("{}"),
+            transport="http",
+            port=0,
+            token=token,
+            on_ready=ready.set_result,
+        )
+    )
+    try:
+        yield await ready
+    finally:
+        serving.cancel()
+        await asyncio.wait({serving})
+
+
+@asynccontextmanager
+async def connected(
+    url: str, mode: Literal["auto", "legacy"], token: str | None = None
+) -> AsyncGenerator[Client]:
+    headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+    async with (
+        httpx2.AsyncClient(headers=headers) as http,
+        Client(streamable_http_client(url, http_client=http), mode=mode) as client,
+    ):
+        yield client
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_a_foreign_client_runs_a_plan_and_is_refused_an_effect(
+    tmp_path: Path, era: Literal["auto", "legacy"]
+) -> None:
+    async def work() -> None:
+        tools = scripted()
+        with closing(Journal(tmp_path / "runs.sqlite")) as journal:
+            async with (
+                listening(journal, tools.toolbox, TOKEN) as url,
+                connected(url, era, TOKEN) as client,
+            ):
+                assert len((await client.list_tools()).tools) == 6
+                assert content(await client.call_tool("check", {"plan": READS}))["runnable"]
+                told: list[float] = []
+
+                async def hear(progress: float, total: float | None, message: str | None) -> None:
+                    told.append(progress)
+
+                ran = await client.call_tool("run", {"plan": READS}, progress_callback=hear)
+                assert content(ran)["status"] == "succeeded"
+                assert told[-1] == 1.0
+                refused = error(await client.call_tool("run", {"plan": WRITES}))
+                assert refused["error"]["code"] == "approval-required"
+        assert [call.tool for call in tools.calls] == ["people"]
+
+    in_loop(work)
+
+
+def test_a_client_that_leaves_does_not_stop_its_run(tmp_path: Path) -> None:
+    """H28: over HTTP a request ends with its connection, and the run does not."""
+
+    async def work() -> None:
+        free = asyncio.Event()
+        tools = scripted(Gives({"data": ["ann"]}, until=free))
+        with closing(Journal(tmp_path / "runs.sqlite")) as journal:
+            async with listening(journal, tools.toolbox) as url:
+                leaving = asyncio.create_task(left(url))
+                await tools.started("people")
+                leaving.cancel()
+                await asyncio.wait({leaving})
+                await asyncio.sleep(0.1)
+                assert tools.running == 1
+                free.set()
+                await tools.idle()
+                await asyncio.sleep(0.1)
+            (entry,) = journal.runs()
+            assert entry.status is RunState.SUCCEEDED
+            assert tools.cancelled == []
+
+    async def left(url: str) -> None:
+        async with httpx2.AsyncClient(timeout=30) as http:
+            await http.post(url, json=CALL, headers=SPOKEN)
+
+    in_loop(work)
+
+
+def test_a_server_that_is_stopped_leaves_runs_that_can_be_resumed(tmp_path: Path) -> None:
+    async def work() -> None:
+        tools = scripted(Gives({"data": ["ann"]}, until=asyncio.Event()))
+        with closing(Journal(tmp_path / "runs.sqlite")) as journal:
+            async with listening(journal, tools.toolbox) as url, connected(url, "auto") as client:
+                begun = content(await client.call_tool("run", {"plan": READS, "wait_s": 0}))
+                await tools.started("people")
+            assert journal.load(begun["run"]).status is RunState.CANCELLED
+
+    in_loop(work)
+
+
+@pytest.mark.parametrize(
+    ("change", "status"),
+    [
+        ({}, 200),
+        ({"authorization": ""}, 401),
+        ({"authorization": f"Bearer {TOKEN}x"}, 401),
+        ({"host": "evil.example"}, 421),
+        ({"origin": "https://evil.example"}, 403),
+        ({"origin": "null"}, 403),
+        ({"content-type": "text/plain"}, 415),
+        ({"content-encoding": "gzip"}, 415),
+    ],
+)
+def test_a_bare_request_is_answered_by_what_it_is(
+    tmp_path: Path, change: dict[str, str], status: int
+) -> None:
+    """H01 to H07, H11."""
+
+    async def work() -> httpx2.Response:
+        with closing(Journal(tmp_path / "runs.sqlite")) as journal:
+            async with (
+                listening(journal, scripted().toolbox, TOKEN) as url,
+                httpx2.AsyncClient(timeout=10) as http,
+            ):
+                headers = {"authorization": f"Bearer {TOKEN}", **SPOKEN, **change}
+                return await http.post(url, json=CALL, headers=headers)
+
+    answer = in_loop(work)
+    assert answer.status_code == status
+    assert not [name for name in answer.headers if name.startswith("access-control")]
+
+
+def test_what_is_no_json_is_no_request(tmp_path: Path) -> None:
+    """H12, H13."""
+
+    async def work() -> list[int]:
+        with closing(Journal(tmp_path / "runs.sqlite")) as journal:
+            async with (
+                listening(journal, scripted().toolbox) as url,
+                httpx2.AsyncClient(timeout=10) as http,
+            ):
+                headers = {**SPOKEN, "content-type": "application/json"}
+                answers = [
+                    await http.post(url, content=b"{nonsense", headers=headers),
+                    await http.post(url, content=b"[" * 100_000, headers=headers),
+                    await http.post(url.replace("/mcp", "/other"), json={}),
+                    await http.put(url, json={}),
+                    await http.post(url, content=b"x" * 5_000_000, headers=headers),
+                ]
+                return [answer.status_code for answer in answers]
+
+    assert in_loop(work) == [400, 400, 404, 405, 413]
+
+
+def test_sessions_batches_and_versions_that_are_not_the_servers_own_are_refused(
+    tmp_path: Path,
+) -> None:
+    """H27: a foreign session id, one without the token, a batch of 100,000, a made-up version."""
+
+    async def work() -> list[int]:
+        with closing(Journal(tmp_path / "runs.sqlite")) as journal:
+            async with (
+                listening(journal, scripted().toolbox, TOKEN) as url,
+                httpx2.AsyncClient(timeout=20) as http,
+            ):
+                known = {"authorization": f"Bearer {TOKEN}", "accept": SPOKEN["accept"]}
+                session = {"mcp-session-id": "0" * 32, "mcp-protocol-version": "2025-11-25"}
+                listing = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+                answers = [
+                    await http.post(url, json=listing, headers={**known, **session}),
+                    await http.post(url, json=listing, headers=session),
+                    await http.post(url, json=[listing] * 60_000, headers=known),
+                    await http.post(
+                        url, json=CALL, headers={**known, **SPOKEN, "mcp-protocol-version": "9"}
+                    ),
+                ]
+                return [answer.status_code for answer in answers]
+
+    assert in_loop(work) == [404, 401, 400, 400]
+
+
+def test_a_port_that_is_taken_is_told(tmp_path: Path) -> None:
+    """C08."""
+
+    async def work(port: int) -> None:
+        with closing(Journal(tmp_path / "runs.sqlite")) as journal:
+            planner = ScriptedPlanner("{}")
+            box = scripted().toolbox
+            await serve(box, journal=journal, planner=planner, transport="http", port=port)
+
+    with closing(socket.create_server(("127.0.0.1", 0))) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(CannotServe) as caught:
+            in_loop(lambda: work(port))
+    assert caught.value.code == "port-in-use"
+    assert caught.value.help
+
+
+def test_an_address_that_is_not_there_is_told(tmp_path: Path) -> None:
+    async def work() -> None:
+        with closing(Journal(tmp_path / "runs.sqlite")) as journal:
+            await serve(
+                scripted().toolbox,
+                journal=journal,
+                planner=ScriptedPlanner("{}"),
+                transport="http",
+                host="192.0.2.1",
+                token=TOKEN,
+            )
+
+    with pytest.raises(CannotServe):
+        in_loop(work)

@@ -1,0 +1,209 @@
+"""The server in a process of its own, over standard input and output."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager, closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mcp import Client, MCPError, StdioServerParameters
+
+from tests.mcp_server.served import content, error, in_loop
+from toolplan.events import RunState
+from toolplan.journal import Journal
+from toolplan.mcp_server.__main__ import main
+
+TOOLS = '''
+import asyncio
+import os
+from pathlib import Path
+
+from toolplan import Toolbox, tool
+
+HERE = Path(__file__).parent
+
+
+def write(line: str) -> None:
+    with (HERE / "ledger").open("a") as file:
+        file.write(line + "\\n")
+
+
+@tool(effects="read")
+async def look(name: str) -> dict:
+    """Looks something up; `slow` waits for a file."""
+    print("this goes to standard output")
+    write(f"look {name}")
+    while name == "slow" and not (HERE / "go").exists():
+        await asyncio.sleep(0.2)  # what is over is on disk by then
+        (HERE / "pid").write_text(str(os.getpid()))
+    return {"found": name}
+
+
+@tool(effects="write")
+async def send(to: str) -> dict:
+    """Sends mail."""
+    write(f"send {to}")
+    return {"sent": to}
+
+
+TOOLS = Toolbox([look, send])
+'''
+
+SLOW: dict[str, Any] = {
+    "toolplan": 1,
+    "steps": [
+        {"id": "quick", "tool": "look", "args": {"name": "quick"}},
+        {"id": "slow", "tool": "look", "args": {"name": "slow"}, "after": ["quick"]},
+    ],
+}
+SENDS: dict[str, Any] = {
+    "toolplan": 1,
+    "steps": [{"id": "mail", "tool": "send", "args": {"to": "ann"}}],
+}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "slow_tools.py").write_text(TOOLS)
+    return tmp_path
+
+
+def parameters(folder: Path) -> StdioServerParameters:
+    return StdioServerParameters(
+        command=sys.executable,
+        args=["-m", "toolplan.mcp_server", "--tools", "slow_tools:TOOLS"],
+        cwd=str(folder),
+        env={**os.environ, "TOOLPLAN_HOME": str(folder / "home")},
+    )
+
+
+@asynccontextmanager
+async def connected(folder: Path) -> AsyncGenerator[Client]:
+    async with Client(parameters(folder)) as client:
+        yield client
+
+
+def ledger(folder: Path) -> list[str]:
+    path = folder / "ledger"
+    return path.read_text().splitlines() if path.exists() else []
+
+
+def server_of(folder: Path) -> int:
+    """Wait until the slow tool is under way, and give the process that it is in."""
+    path = folder / "pid"
+    while not (path.exists() and path.read_text()):
+        time.sleep(0.02)
+    return int(path.read_text())
+
+
+def approved(folder: Path, told: Any) -> None:
+    """Do what the error says that a person does."""
+    command = told["error"]["help"].rpartition(": toolplan ")[2].split()
+    assert command == ["resume", told["run"][:8], "--approve", told["digest"]]
+    done = subprocess.run(
+        [sys.executable, "-m", "toolplan", *command],
+        cwd=folder,
+        env={**os.environ, "TOOLPLAN_HOME": str(folder / "home")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_foreign_client_lists_plans_checks_runs_and_is_refused_an_effect(folder: Path) -> None:
+    """What waits is approved on the command line. H28: who leaves does not stop their run."""
+
+    async def work() -> str:
+        async with connected(folder) as client:
+            names = [tool.name for tool in (await client.list_tools()).tools]
+            assert names == ["plan", "check", "run", "runs", "resume", "explain"]
+            planned = await client.call_tool("plan", {"question": "look up kiwis"})
+            assert planned.structured_content is not None
+            checked = content(await client.call_tool("check", {"plan": SENDS}))
+            assert checked["needs_approval"]
+            told = error(await client.call_tool("run", {"digest": checked["digest"]}))
+            assert told["error"]["code"] == "approval-required"
+            assert told["effects"][0]["args"] == {"to": "ann"}
+            assert ledger(folder) == []
+            await asyncio.to_thread(approved, folder, told)
+            assert ledger(folder) == ["send ann"]
+            sent = content(await client.call_tool("runs", {"run": told["run"]}))["run"]
+            assert sent["status"] == "succeeded"
+            (folder / "go").touch()
+            ran = content(await client.call_tool("run", {"plan": SLOW, "outputs": True}))
+            assert ran["steps"]["slow"]["output"] == {"found": "slow"}
+            left = content(await client.call_tool("run", {"plan": SLOW, "wait_s": 0}))
+            return str(left["run"])
+
+    run = in_loop(work)
+    with closing(Journal(folder / "home" / "runs.sqlite")) as journal:
+        assert journal.load(run).status is RunState.SUCCEEDED
+
+
+def test_a_run_of_a_killed_server_is_gone_on_with_by_the_next(folder: Path) -> None:
+    """What is over is not done again."""
+
+    async def killed() -> None:
+        async with connected(folder) as client:
+            running = asyncio.create_task(client.call_tool("run", {"plan": SLOW}))
+            os.kill(await asyncio.to_thread(server_of, folder), signal.SIGKILL)
+            with pytest.raises(MCPError):
+                await running
+
+    async def gone_on_with() -> None:
+        async with connected(folder) as client:
+            (entry,) = content(await client.call_tool("runs", {}))["runs"]
+            assert entry["status"] == "running"
+            assert entry["is_left"]
+            ended = content(await client.call_tool("resume", {"run": entry["run"]}))
+            assert ended["status"] == "succeeded"
+
+    in_loop(killed)
+    (folder / "go").touch()
+    in_loop(gone_on_with)
+    assert ledger(folder) == ["look quick", "look slow", "look slow"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "variables", "code", "said"),
+    [
+        (["--tools", "nothing:HERE"], {}, 2, "no module"),
+        (["--tools", "slow_tools:TOOLS", "--http", "--host", "0.0.0.0"], {}, 2, "no token is set"),
+        (
+            ["--tools", "slow_tools:TOOLS", "--http", "--host", "0.0.0.0"],
+            {"TOOLPLAN_MCP_TOKEN": "short"},
+            2,
+            "fewer than 16",
+        ),
+        (["--tools", "slow_tools:TOOLS", "--journal", "/dev/null/x"], {}, 3, "cannot be"),
+        (["--tools", "slow_tools:TOOLS"], {"TOOLPLAN_HOME": ""}, 2, "--journal is missing"),
+    ],
+)
+def test_a_server_that_cannot_start_says_why(
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    arguments: list[str],
+    variables: dict[str, str],
+    code: int,
+    said: str,
+) -> None:
+    """C09."""
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr(sys, "path", [str(folder), *sys.path])
+    monkeypatch.delitem(sys.modules, "slow_tools", raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    assert main(arguments) == code
+    printed = capsys.readouterr()
+    assert said in printed.err
+    assert printed.out == ""
