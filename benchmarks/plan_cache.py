@@ -1,0 +1,208 @@
+"""How often the plan cache serves another wording, and that it never serves another question.
+
+`python -m benchmarks.plan_cache [--json] [--show]` reads the pairs of questions over the demo in
+`tests/planners/cache_pairs.json`. The plan for the first question of a pair is kept, the second is
+asked. A hit is right if its steps are those of the right plan: what the grounded planner plans for
+the second question alone, or what is written beside it; where neither is, no hit is right.
+
+Each set is measured three times: with the plan as the grounded planner gives it; with the bare plan
+that a model might give, without metadata; and with the plans of all pairs in one cache.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from datetime import date
+from functools import cache
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from toolplan.demo import demo_tools
+from toolplan.path import Json
+from toolplan.plan_cache import PlanCache
+from toolplan.planners import Draft, GroundedPlanner, Question
+from toolplan.planners.cache import CachedPlanner
+from toolplan.sources.sql import sql_tool
+from toolplan.tools import Toolbox
+
+TODAY: Final = "2025-10-12"
+PAIRS: Final = Path(__file__).parent.parent / "tests" / "planners" / "cache_pairs.json"
+SETS: Final = ("paraphrases", "near_misses")
+
+
+class Pair(NamedTuple):
+    """Two questions. `steps` are the right ones for `asked`, None where nothing is right."""
+
+    kept: str
+    asked: str
+    steps: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Hits:
+    """What came of a set. `wrong` lists the questions that got another question's plan."""
+
+    pairs: int
+    right: int
+    wrong: tuple[str, ...]
+    missed: tuple[str, ...]
+    lookup_ms: float
+
+    @property
+    def share(self) -> float:
+        """Right hits as a share of all pairs."""
+        return self.right / self.pairs
+
+
+@cache
+def demo() -> Toolbox:
+    """Give the demo's tools over made-up data of one day, and the one that computes."""
+    tools = demo_tools(date.fromisoformat(TODAY), rows=50)
+    return tools if "sql" in tools else tools.with_tools(sql_tool())
+
+
+_GROUNDED: Final = GroundedPlanner()
+
+
+@cache
+def planned(question: str) -> str | None:
+    """Give the grounded planner's draft for `question`, None where it has none."""
+    proposal = _GROUNDED.plan(Question(question, TODAY), demo())
+    return proposal.text if isinstance(proposal, Draft) else None
+
+
+def steps(text: str) -> str:
+    """Give the steps of a draft, as text that is equal for equal steps."""
+    return spelt(json.loads(text)["steps"])
+
+
+def spelt(value: Json) -> str:
+    """Give the JSON text of `value`; unlike numbers in Python, 1 and 1.0 are two."""
+    return json.dumps(value, sort_keys=True)
+
+
+def bare(text: str) -> str:
+    """Give a draft as a model might write it: the plan alone."""
+    return json.dumps({"toolplan": 1, "steps": json.loads(text)["steps"]})
+
+
+def pairs(name: str) -> list[Pair]:
+    """Read the set `name`, with the right steps of each second question."""
+    rows = json.loads(PAIRS.read_text(encoding="utf-8"))[name]
+    read: list[Pair] = []
+    for row in rows:
+        text = None if "steps" in row else planned(row["asked"])
+        written = row.get("steps")
+        right = steps(text) if text is not None else None
+        if written is not None:
+            right = spelt(written)
+        read.append(Pair(row["kept"], row["asked"], right))
+    return read
+
+
+def keeper(size: int) -> CachedPlanner:
+    """Give a planner with an empty cache for `size` plans."""
+    store = PlanCache(max_size=size)
+    return CachedPlanner(_GROUNDED, store, name="grounded", version="1")
+
+
+def keep(planner: CachedPlanner, question: str, plain: bool) -> None:
+    """Have `planner` keep the plan for `question`; it must have one."""
+    text = planned(question)
+    if text is None:
+        raise ValueError(f"There is no plan to keep for {question!r}.")
+    draft = Draft(bare(text) if plain else text)
+    planner.keep(Question(question, TODAY), demo(), draft)
+
+
+def apart(rows: Sequence[Pair], *, plain: bool) -> Hits:
+    """Measure pair by pair: the cache has the plan for the first question only."""
+    found: list[tuple[Pair, Draft | None]] = []
+    spent = 0.0
+    planner = keeper(1)
+    for pair in rows:
+        planner.cache.clear()
+        keep(planner, pair.kept, plain)
+        started = time.perf_counter()
+        draft = planner.recall(Question(pair.asked, TODAY), demo())
+        spent += time.perf_counter() - started
+        found.append((pair, draft))
+    return _hits(found, spent)
+
+
+def together(rows: Sequence[Pair], kept: Iterable[str]) -> Hits:
+    """Measure with the plans for all of `kept` in one cache.
+
+    A question that is itself among them is not asked: it would find its own plan.
+    """
+    questions = list(dict.fromkeys(kept))
+    planner = keeper(len(questions))
+    for question in questions:
+        keep(planner, question, False)
+    asked = [pair for pair in rows if pair.asked not in questions]
+    started = time.perf_counter()
+    found = [(pair, planner.recall(Question(pair.asked, TODAY), demo())) for pair in asked]
+    return _hits(found, time.perf_counter() - started)
+
+
+def _hits(found: Sequence[tuple[Pair, Draft | None]], spent: float) -> Hits:
+    right = sum(1 for pair, draft in found if draft is not None and steps(draft.text) == pair.steps)
+    wrong = [
+        f"{pair.kept} -> {pair.asked}"
+        for pair, draft in found
+        if draft is not None and steps(draft.text) != pair.steps
+    ]
+    missed = [f"{pair.kept} -> {pair.asked}" for pair, draft in found if draft is None]
+    return Hits(len(found), right, tuple(wrong), tuple(missed), 1000 * spent / len(found))
+
+
+def measure() -> dict[str, dict[str, Hits]]:
+    """Give the figures of each set, by the way in which it was measured."""
+    read = {name: pairs(name) for name in SETS}
+    kept = [pair.kept for rows in read.values() for pair in rows]
+    return {
+        name: {
+            "grounded": apart(rows, plain=False),
+            "bare": apart(rows, plain=True),
+            "together": together(rows, kept),
+        }
+        for name, rows in read.items()
+    }
+
+
+def lines(figures: dict[str, dict[str, Hits]], show: bool) -> list[str]:
+    """Give the table; with `show` also the pairs that were missed."""
+    table = [f"{'set':<14}{'plans':<10}{'pairs':>6}{'right hits':>12}{'wrong':>7}{'ms':>7}"]
+    for name, ways in figures.items():
+        for way, hits in ways.items():
+            told = f"{hits.right} ({100 * hits.share:.0f} %)"
+            row = f"{name:<14}{way:<10}{hits.pairs:>6}{told:>12}{len(hits.wrong):>7}"
+            table.append(f"{row}{hits.lookup_ms:>7.2f}")
+            table.extend(f"    WRONG {each}" for each in hits.wrong)
+            if show:
+                table.extend(f"    missed {each}" for each in hits.missed)
+    return table
+
+
+def main() -> None:
+    """Measure, and print the table, or JSON."""
+    parser = argparse.ArgumentParser(prog="benchmarks.plan_cache", description=__doc__)
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument("--show", action="store_true", help="print what was missed")
+    given = parser.parse_args()
+    figures = measure()
+    if given.json:
+        shown = {
+            name: {way: asdict(h) for way, h in ways.items()} for name, ways in figures.items()
+        }
+        print(json.dumps(shown, indent=2))
+    else:
+        print("\n".join(lines(figures, given.show)))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,363 @@
+"""The plan cache as storage: bounds, age, sharing, and files that cannot be used."""
+
+from __future__ import annotations
+
+import sqlite3
+import subprocess
+import sys
+import threading
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from toolplan.plan_cache import CacheStats, Entry, PlanCache
+
+ENTRY = Entry("k", "tools", "form", "rejected shipments", "2025-10-12", "{}", "toolplan")
+
+
+class Clock:
+    """A clock that stands still until it is moved."""
+
+    def __init__(self) -> None:
+        self.now = 1_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def entry(key: str, **changes: str) -> Entry:
+    return replace(ENTRY, key=key, **changes)
+
+
+def keys_of(cache: PlanCache, *asked: str) -> list[str]:
+    return [key for key in asked if cache.get(key) is not None]
+
+
+def test_what_is_kept_is_given_for_its_key() -> None:
+    """F003-18: a hit gives the stored plan."""
+    cache = PlanCache()
+    cache.put(ENTRY)
+    assert cache.get("k") == ENTRY
+    assert cache.get("other") is None
+
+
+def test_what_is_given_can_be_changed_by_nobody() -> None:
+    """C-17: no aliasing. Only frozen and immutable things can be hashed."""
+    cache = PlanCache()
+    cache.put(ENTRY)
+    assert {cache.get("k"), cache.get("k")} == {ENTRY}
+    assert hash(ENTRY)
+
+
+def test_an_entry_that_is_too_old_is_not_given() -> None:
+    """F003-18: expiry."""
+    clock = Clock()
+    cache = PlanCache(ttl_s=60, clock=clock)
+    cache.put(ENTRY)
+    clock.now += 59
+    assert cache.get("k") is not None
+    clock.now += 1
+    assert cache.get("k") is None
+    assert cache.alike("tools", "form") == ()
+    assert cache.stats().size == 0
+
+
+def test_what_was_used_least_recently_makes_room() -> None:
+    """C-17: least recently used, not first in."""
+    cache = PlanCache(max_size=2)
+    cache.put(entry("a"))
+    cache.put(entry("b"))
+    assert cache.get("a") is not None
+    cache.put(entry("c"))
+    assert keys_of(cache, "a", "b", "c") == ["a", "c"]
+    assert cache.stats().evictions == 1
+
+
+def test_three_questions_in_a_cache_for_two_leave_two() -> None:
+    """F003-19: size, maximum and utilization."""
+    cache = PlanCache(max_size=2)
+    for key in ("a", "b", "c"):
+        cache.put(entry(key))
+    cache.get("c")
+    cache.get("none")
+    assert cache.stats() == CacheStats(
+        size=2,
+        max_size=2,
+        utilization_percent=100.0,
+        hits=1,
+        misses=1,
+        template_hits=0,
+        evictions=1,
+    )
+    assert cache.stats().to_json()["utilization_percent"] == 100.0
+
+
+def test_keeping_again_replaces_and_pushes_nothing_out() -> None:
+    cache = PlanCache(max_size=2)
+    cache.put(entry("a"))
+    cache.put(entry("b"))
+    cache.put(entry("a", text="new"))
+    found = cache.get("a")
+    assert found is not None
+    assert found.text == "new"
+    assert cache.stats().size == 2
+    assert cache.stats().evictions == 0
+
+
+def test_what_expired_makes_room_before_what_is_fresh() -> None:
+    clock = Clock()
+    cache = PlanCache(max_size=2, ttl_s=60, clock=clock)
+    cache.put(entry("old"))
+    clock.now += 60
+    cache.put(entry("a"))
+    cache.put(entry("b"))
+    assert keys_of(cache, "a", "b") == ["a", "b"]
+    assert cache.stats().evictions == 0
+
+
+def test_clearing_forgets_entries_and_counts() -> None:
+    cache = PlanCache()
+    cache.put(ENTRY)
+    cache.get("k")
+    cache.clear()
+    stats = cache.stats()
+    assert (stats.size, stats.hits, stats.misses) == (0, 0, 0)
+
+
+def test_one_entry_can_be_forgotten() -> None:
+    cache = PlanCache()
+    cache.put(entry("a"))
+    cache.put(entry("b"))
+    cache.delete("a")
+    cache.delete("never there")
+    assert keys_of(cache, "a", "b") == ["b"]
+
+
+def test_entries_of_one_shape_come_latest_used_first() -> None:
+    cache = PlanCache()
+    for key in ("a", "b"):
+        cache.put(entry(key))
+    cache.put(entry("other scope", scope="other tools"))
+    cache.put(entry("other shape", shape="another"))
+    cache.put(entry("shapeless", shape=""))
+    cache.get("a")
+    assert [each.key for each in cache.alike("tools", "form")] == ["a", "b"]
+    assert cache.alike("tools", "") == ()
+
+
+def test_a_template_turns_the_miss_into_a_hit() -> None:
+    cache = PlanCache()
+    cache.put(ENTRY)
+    assert cache.get("another") is None
+    cache.count_template(ENTRY)
+    stats = cache.stats()
+    assert (stats.hits, stats.misses, stats.template_hits) == (1, 0, 1)
+
+
+@pytest.mark.parametrize(("size", "ttl"), [(0, 1.0), (1, -1.0), (1, float("nan"))])
+def test_a_cache_without_room_or_with_a_nonsensical_age_is_refused(size: int, ttl: float) -> None:
+    with pytest.raises(ValueError, match="room"):
+        PlanCache(max_size=size, ttl_s=ttl)
+
+
+def test_with_no_time_to_keep_anything_nothing_is_given() -> None:
+    cache = PlanCache(ttl_s=0)
+    cache.put(ENTRY)
+    assert cache.get("k") is None
+
+
+def test_a_file_outlives_the_object_that_made_it(tmp_path: Path) -> None:
+    path = tmp_path / "deep" / "plans.db"
+    first = PlanCache(path)
+    first.put(ENTRY)
+    first.close()
+    assert PlanCache(path).get("k") == ENTRY
+    assert path.stat().st_mode & 0o077 == 0
+
+
+def test_a_closed_cache_is_opened_again_when_needed(tmp_path: Path) -> None:
+    cache = PlanCache(tmp_path / "plans.db")
+    cache.put(ENTRY)
+    cache.close()
+    assert cache.get("k") == ENTRY
+
+
+def test_two_objects_see_each_others_entries_and_use(tmp_path: Path) -> None:
+    one, other = (PlanCache(tmp_path / "plans.db", max_size=2) for _ in range(2))
+    one.put(entry("a"))
+    other.put(entry("b"))
+    assert one.get("a") is not None
+    other.put(entry("c"))
+    assert keys_of(one, "a", "b", "c") == ["a", "c"]
+
+
+_WRITER = """
+import sys
+from toolplan.plan_cache import Entry, PlanCache
+cache = PlanCache(sys.argv[1], max_size=20)
+for at in range(30):
+    key = f"{sys.argv[2]}-{at}"
+    cache.put(Entry(key, "s", "f", "q", "2025-10-12", "{}", "toolplan"))
+    cache.get(key)
+"""
+
+
+def test_several_processes_share_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "plans.db"
+    writers = [
+        subprocess.Popen(
+            [sys.executable, "-c", _WRITER, str(path), str(at)], stderr=subprocess.PIPE, text=True
+        )
+        for at in range(3)
+    ]
+    for writer in writers:
+        _, said = writer.communicate(timeout=50)
+        assert (writer.returncode, said) == (0, "")
+    cache = PlanCache(path, max_size=20)
+    assert 0 < cache.stats().size <= 20
+    assert cache.note is None
+    with sqlite3.connect(path) as connection:
+        assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+    connection.close()
+
+
+def test_threads_share_an_object() -> None:
+    cache = PlanCache(max_size=50)
+
+    def work(name: str) -> None:
+        for at in range(40):
+            cache.put(entry(f"{name}{at}"))
+            cache.get(f"{name}{at}")
+
+    threads = [threading.Thread(target=work, args=(name,)) for name in "abc"]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    stats = cache.stats()
+    assert stats.size == 50
+    assert stats.hits + stats.misses == 120
+    assert stats.evictions == 70
+
+
+def _unusable(cache: PlanCache) -> str:
+    """Use every method of a cache whose file is no good; give its note."""
+    cache.put(ENTRY)
+    assert cache.get("k") is None
+    assert cache.alike("tools", "form") == ()
+    cache.delete("k")
+    cache.clear()
+    assert cache.stats().size == 0
+    cache.close()
+    assert cache.note is not None
+    return cache.note
+
+
+@pytest.mark.parametrize(
+    "content", [b"no database at all" * 100, b"SQLite format 3\x00" + b"x" * 999]
+)
+def test_a_damaged_file_is_a_miss_and_a_note(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "plans.db"
+    path.write_bytes(content)
+    assert "plans.db was not used" in _unusable(PlanCache(path))
+    assert path.read_bytes() == content
+
+
+def test_a_file_damaged_while_it_is_used_is_a_miss_and_a_note(tmp_path: Path) -> None:
+    path = tmp_path / "plans.db"
+    first = PlanCache(path)
+    for at in range(200):
+        first.put(entry(str(at), text="x" * 500))
+    first.close()
+    whole = path.read_bytes()
+    path.write_bytes(whole[:4096] + b"\xff" * (len(whole) - 4096))
+    cache = PlanCache(path)
+    assert cache.get("5") is None
+    cache.put(ENTRY)
+    assert cache.note is not None
+    assert "damaged" in cache.note
+
+
+def test_another_programs_database_is_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "theirs.db"
+    with sqlite3.connect(path) as connection:
+        connection.execute("CREATE TABLE entries (theirs TEXT)")
+        connection.execute("INSERT INTO entries VALUES ('precious')")
+    connection.close()
+    assert "something else" in _unusable(PlanCache(path))
+    with sqlite3.connect(path) as connection:
+        assert connection.execute("SELECT theirs FROM entries").fetchall() == [("precious",)]
+    connection.close()
+
+
+def test_a_newer_programs_file_is_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "plans.db"
+    PlanCache(path).put(ENTRY)
+    with sqlite3.connect(path) as connection:
+        connection.execute("PRAGMA user_version = 99")
+    connection.close()
+    assert "version 99" in _unusable(PlanCache(path))
+
+
+def test_a_folder_in_place_of_the_file_is_a_miss_and_a_note(tmp_path: Path) -> None:
+    assert "was not used" in _unusable(PlanCache(tmp_path))
+
+
+def test_a_path_through_a_file_is_a_miss_and_a_note(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    assert "was not used" in _unusable(PlanCache(tmp_path / "file" / "plans.db"))
+
+
+def test_a_file_that_others_write_is_not_written_and_still_read(tmp_path: Path) -> None:
+    path = tmp_path / "plans.db"
+    notes: list[str] = []
+    cache = PlanCache(path, on_note=notes.append)
+    cache.put(ENTRY)
+    holder = sqlite3.connect(path, isolation_level=None)
+    holder.execute("BEGIN IMMEDIATE")
+    cache.put(entry("while locked"))
+    cache.put(entry("while still locked"))
+    assert cache.get("k") == ENTRY
+    holder.execute("ROLLBACK")
+    holder.close()
+    assert notes == ["The plan cache plans.db was not used: another program holds its lock."]
+    cache.put(entry("afterwards"))
+    assert keys_of(cache, "k", "while locked", "afterwards") == ["k", "afterwards"]
+
+
+def test_a_locked_file_is_a_miss_until_it_is_free(tmp_path: Path) -> None:
+    path = tmp_path / "plans.db"
+    first = PlanCache(path)
+    first.put(ENTRY)
+    first.close()
+    holder = sqlite3.connect(path, isolation_level=None)
+    holder.execute("PRAGMA locking_mode = EXCLUSIVE")
+    holder.execute("BEGIN EXCLUSIVE")
+    cache = PlanCache(path)
+    assert cache.get("k") is None
+    assert cache.note == "The plan cache plans.db was not used: another program holds its lock."
+    holder.execute("ROLLBACK")
+    holder.close()
+    assert cache.get("k") == ENTRY
+
+
+def test_a_file_that_may_only_be_read_is_a_note_at_most(tmp_path: Path) -> None:
+    """The file system may let the owner, or root, write all the same: SQLite is told not to."""
+    path = tmp_path / "plans.db"
+    PlanCache(path).put(ENTRY)
+    cache = ReadOnlyCache(path)
+    assert cache.get("k") == ENTRY
+    cache.put(entry("more"))
+    assert cache.note == "The plan cache plans.db was not used: it may only be read."
+    assert cache.get("more") is None
+
+
+class ReadOnlyCache(PlanCache):
+    """A cache whose connection is not allowed to write."""
+
+    def get(self, key: str) -> Entry | None:
+        found = super().get(key)
+        if self._connection is not None:
+            self._connection.execute("PRAGMA query_only = ON")
+        return found

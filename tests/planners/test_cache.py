@@ -1,0 +1,476 @@
+"""The planner that remembers: what it keeps, what it gives again, and whom it asks."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import pytest
+
+from tests.planners.planned import TODAY, demo
+from toolplan.compiler import compile_plan
+from toolplan.diagnostics import Diagnostic, Severity
+from toolplan.execution_plan import Policy
+from toolplan.path import Json
+from toolplan.plan_cache import PlanCache
+from toolplan.planners import (
+    Attempt,
+    Clarification,
+    Draft,
+    GroundedPlanner,
+    Proposal,
+    Question,
+    Refusal,
+)
+from toolplan.planners._base import Remembering
+from toolplan.planners.cache import CachedPlanner
+from toolplan.session import Session
+from toolplan.tools import Effects, Toolbox
+
+GROUNDED = GroundedPlanner()
+
+
+@dataclass
+class Counting:
+    """The grounded planner, counting what it is asked, and answering when it is let."""
+
+    asked: list[str] = field(default_factory=list[str])
+    told: list[Sequence[Attempt]] = field(default_factory=list[Sequence[Attempt]])
+    gate: asyncio.Event | None = None
+    error: Exception | None = None
+
+    async def propose(
+        self, question: Question, tools: Toolbox, tried: Sequence[Attempt]
+    ) -> Proposal:
+        self.asked.append(question.text)
+        self.told.append(tried)
+        if self.gate is not None:
+            await self.gate.wait()
+        if self.error is not None:
+            raise self.error
+        return GROUNDED.plan(question, tools)
+
+
+def caching(
+    inner: Counting | None = None,
+    store: PlanCache | None = None,
+    *,
+    name: str = "grounded",
+    version: str = "1",
+) -> CachedPlanner:
+    return CachedPlanner(
+        inner or Counting(), PlanCache() if store is None else store, name=name, version=version
+    )
+
+
+def ask(planner: CachedPlanner, text: str, *, today: str = TODAY, **changes: Json) -> Proposal:
+    question = replace(Question(text, today), **changes)
+    return asyncio.run(planner.propose(question, demo(), ()))
+
+
+def learn(planner: CachedPlanner, text: str, *, today: str = TODAY, context: Json = None) -> Draft:
+    question = Question(text, today, context)
+    proposal = asyncio.run(planner.propose(question, demo(), ()))
+    assert isinstance(proposal, Draft)
+    planner.keep(question, demo(), proposal)
+    return proposal
+
+
+def plan_of(proposal: Proposal) -> tuple[Json, Json]:
+    assert isinstance(proposal, Draft)
+    document = json.loads(proposal.text)
+    return document["steps"], document.get("output")
+
+
+def metadata_of(proposal: Proposal) -> dict[str, Json]:
+    assert isinstance(proposal, Draft)
+    return json.loads(proposal.text)["metadata"]
+
+
+def test_it_is_a_planner_that_remembers() -> None:
+    assert isinstance(caching(), Remembering)
+
+
+def test_what_worked_is_given_again_without_asking() -> None:
+    """F003-18: a hit returns the stored plan without a call of the model."""
+    inner = Counting()
+    planner = caching(inner)
+    first = learn(planner, "rejected shipments")
+    again = ask(planner, "rejected shipments")
+    assert plan_of(again) == plan_of(first)
+    assert inner.asked == ["rejected shipments"]
+    assert metadata_of(again)["cached_from"] == {
+        "question": "rejected shipments",
+        "today": TODAY,
+        "by": "exact",
+    }
+
+
+def test_what_was_only_proposed_is_not_kept() -> None:
+    inner = Counting()
+    planner = caching(inner)
+    ask(planner, "rejected shipments")
+    ask(planner, "rejected shipments")
+    assert len(inner.asked) == 2
+
+
+@pytest.mark.parametrize("question", ["Show me stuff", "delete all shipments"])
+def test_clarifications_and_refusals_are_never_kept(question: str) -> None:
+    """C-17: never failed or clarifying results."""
+    inner = Counting()
+    planner = caching(inner)
+    assert isinstance(ask(planner, question), Clarification | Refusal)
+    assert isinstance(ask(planner, question), Clarification | Refusal)
+    assert len(inner.asked) == 2
+    assert planner.cache.stats().size == 0
+
+
+def test_a_hit_passes_the_whole_check_again() -> None:
+    planner = caching()
+    learn(planner, "how many shipments were rejected last week?")
+    for question in (
+        "How many shipments were rejected last week?",
+        "count shipments rejected today",
+    ):
+        again = ask(planner, question)
+        assert isinstance(again, Draft)
+        assert compile_plan(again.text, tools=demo()).plan is not None
+
+
+def test_a_cached_draft_that_failed_is_forgotten_and_the_planner_is_asked() -> None:
+    inner = Counting()
+    planner = caching(inner)
+    question = Question("rejected shipments", TODAY)
+    learn(planner, question.text)
+    cached = ask(planner, question.text)
+    assert isinstance(cached, Draft)
+    fault = Diagnostic("unknown-tool", Severity.ERROR, "There is no such tool.")
+    asyncio.run(planner.propose(question, demo(), [Attempt(cached, (fault,))]))
+    assert len(inner.asked) == 2
+    assert inner.told[-1][0].draft == cached
+    ask(planner, question.text)
+    assert len(inner.asked) == 3
+
+
+def test_a_template_that_failed_is_forgotten_too() -> None:
+    inner = Counting()
+    planner = caching(inner)
+    learn(planner, "facilities in Berlin")
+    fitted = ask(planner, "facilities in Munich")
+    assert isinstance(fitted, Draft)
+    question = Question("facilities in Munich", TODAY)
+    asyncio.run(planner.propose(question, demo(), [Attempt(fitted)]))
+    ask(planner, "facilities in Hamburg")
+    assert inner.asked == ["facilities in Berlin", "facilities in Munich", "facilities in Hamburg"]
+
+
+def test_dropping_forgets() -> None:
+    inner = Counting()
+    planner = caching(inner)
+    draft = learn(planner, "rejected shipments")
+    planner.drop(Question("rejected shipments", TODAY), demo(), draft)
+    ask(planner, "rejected shipments")
+    assert len(inner.asked) == 2
+
+
+def test_dropping_a_fitted_draft_forgets_what_it_was_fitted_from() -> None:
+    inner = Counting()
+    planner = caching(inner)
+    learn(planner, "facilities in Berlin")
+    fitted = learn(planner, "facilities in Munich")
+    planner.drop(Question("facilities in Munich", TODAY), demo(), fitted)
+    ask(planner, "facilities in Munich")
+    ask(planner, "facilities in Berlin")
+    assert inner.asked == ["facilities in Berlin", "facilities in Munich", "facilities in Berlin"]
+
+
+def test_a_fitted_draft_is_kept_for_its_question_and_is_no_template() -> None:
+    inner = Counting()
+    planner = caching(inner)
+    learn(planner, "facilities in Berlin")
+    learn(planner, "facilities in Munich")
+    assert metadata_of(ask(planner, "facilities in Munich"))["cached_from"] == {
+        "question": "facilities in Munich",
+        "today": TODAY,
+        "by": "exact",
+    }
+    third = metadata_of(ask(planner, "facilities in Hamburg"))["cached_from"]
+    assert third == {"question": "facilities in Berlin", "today": TODAY, "by": "template"}
+    assert inner.asked == ["facilities in Berlin"]
+    assert planner.cache.stats().size == 2
+
+
+def test_keeping_a_cached_draft_again_keeps_the_one_that_is_there() -> None:
+    planner = caching()
+    learn(planner, "rejected shipments")
+    learn(planner, "rejected shipments")
+    assert planner.cache.stats().size == 1
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "  Rejected   SHIPMENTS? ",
+        "rejected shipments!",
+        "ｒｅｊｅｃｔｅｄ shipments",
+        "rejected\nshipments…",
+    ],
+)
+def test_case_blanks_marks_and_width_make_no_other_question(question: str) -> None:
+    """C-17: the key is over the normalised question."""
+    planner = caching()
+    learn(planner, "rejected shipments")
+    assert metadata_of(ask(planner, question))["cached_from"] == {
+        "question": "rejected shipments",
+        "today": TODAY,
+        "by": "exact",
+    }
+
+
+def test_another_planner_version_policy_or_week_finds_nothing() -> None:
+    """C-17: the key is over model, prompt version, date profile and policy."""
+    store = PlanCache()
+    learn(caching(store=store), "shipments from last week")
+    asked: list[CachedPlanner] = [
+        caching(store=store, name="another"),
+        caching(store=store, version="2"),
+        CachedPlanner(Counting(), store, name="grounded", version="1", weeks="calendar"),
+        CachedPlanner(
+            Counting(), store, name="grounded", version="1", policy=Policy(("shipments_list",))
+        ),
+    ]
+    for planner in asked:
+        assert planner.recall(Question("shipments from last week", TODAY), demo()) is None
+    assert caching(store=store).recall(Question("shipments from last week", TODAY), demo())
+
+
+def test_other_tools_find_nothing_and_another_order_of_them_does() -> None:
+    """C-17: the key is over the digest of the whole tool objects."""
+    planner = caching()
+    learn(planner, "rejected shipments")
+    question = Question("rejected shipments", TODAY)
+    reordered = Toolbox(reversed(list(demo().values())))
+    assert planner.recall(question, reordered) is not None
+    fewer = Toolbox(tool for tool in demo().values() if tool.name != "facilities_get")
+    assert planner.recall(question, fewer) is None
+    relabelled = demo().labelled({"facilities_get": Effects.WRITE})
+    assert planner.recall(question, relabelled) is None
+    described = Toolbox(
+        replace(tool, description="?") if tool.name == "facilities_get" else tool
+        for tool in demo().values()
+    )
+    assert planner.recall(question, described) is None
+
+
+def test_another_context_finds_nothing_but_its_timestamps_do_not_matter() -> None:
+    """C-17: the key is over the context."""
+    planner = caching()
+    said: Json = {"episodic": [{"query": "facilities in Berlin", "timestamp": "10:00"}]}
+    later: Json = {"episodic": [{"query": "facilities in Berlin", "timestamp": "11:00"}]}
+    other: Json = {"episodic": [{"query": "facilities in Munich", "timestamp": "10:00"}]}
+    learn(planner, "rejected shipments", context=said)
+    question = Question("rejected shipments", TODAY)
+    assert planner.recall(replace(question, context=later), demo()) is not None
+    assert planner.recall(replace(question, context=other), demo()) is None
+    assert planner.recall(question, demo()) is None
+
+
+def test_nothing_said_is_one_context() -> None:
+    planner = caching()
+    learn(planner, "rejected shipments")
+    question = Question("rejected shipments", TODAY, {"semantic": [], "entities": []})
+    assert planner.recall(question, demo()) is not None
+
+
+def test_last_week_is_another_one_the_day_after() -> None:
+    """C-17: "last week" was stale after midnight."""
+    planner = caching()
+    learn(planner, "shipments from last week")
+    steps, _ = plan_of(ask(planner, "shipments from last week", today="2025-10-13"))
+    assert steps == [
+        {
+            "id": "shipments",
+            "tool": "shipments_list",
+            "args": {"date_from": "2025-10-06", "date_to": "2025-10-13"},
+        }
+    ]
+
+
+def test_a_plan_with_effects_is_given_for_its_own_question_only() -> None:
+    inner = Counting()
+    planner = caching(inner)
+    learn(planner, "set the status of shipment S20251012-003 to delivered")
+    assert ask(planner, "Set the status of shipment S20251012-003 to delivered.")
+    ask(planner, "set the status of shipment S20251012-004 to delivered")
+    ask(planner, "please set the status of shipment S20251012-003 to delivered")
+    assert len(inner.asked) == 3
+
+
+def test_templates_can_be_switched_off() -> None:
+    planner = CachedPlanner(Counting(), PlanCache(), name="g", version="1", templates=False)
+    learn(planner, "facilities in Berlin")
+    assert planner.recall(Question("facilities in Munich", TODAY), demo()) is None
+    assert planner.recall(Question("Facilities in Berlin?", TODAY), demo()) is not None
+
+
+def test_hits_misses_and_templates_are_counted() -> None:
+    """F003-19."""
+    planner = caching()
+    learn(planner, "facilities in Berlin")
+    ask(planner, "facilities in Berlin")
+    ask(planner, "facilities in Munich")
+    ask(planner, "inspections")
+    stats = planner.cache.stats()
+    assert (stats.hits, stats.misses, stats.template_hits) == (2, 2, 1)
+
+
+def test_a_cache_that_cannot_be_used_costs_nothing_but_the_hit(tmp_path: Path) -> None:
+    inner = Counting()
+    planner = caching(inner, PlanCache(tmp_path))
+    learn(planner, "facilities in Berlin")
+    assert isinstance(ask(planner, "facilities in Berlin"), Draft)
+    assert len(inner.asked) == 2
+    assert planner.cache.note is not None
+
+
+def test_a_plan_in_another_dialect_is_given_as_it_is_and_fitted_in_ours() -> None:
+    planner = caching()
+    text = '{"steps": [{"tool": "facilities_list", "params": {"location": "Berlin"}}]}'
+    planner.keep(Question("facilities in Berlin", TODAY), demo(), Draft(text, "clear"))
+    assert ask(planner, "facilities in Berlin") == Draft(text, "clear")
+    fitted = ask(planner, "facilities in Munich")
+    assert isinstance(fitted, Draft)
+    assert fitted.dialect == "toolplan"
+    steps, _ = plan_of(fitted)
+    assert steps == [{"id": "s0", "tool": "facilities_list", "args": {"location": "Munich"}}]
+
+
+@pytest.mark.parametrize("text", ["", "no plan", '{"steps": []}', "[1", '{"toolplan": 1}'])
+@pytest.mark.parametrize("dialect", ["toolplan", "kirha", "unheard of"])
+def test_text_that_is_no_plan_is_no_template(text: str, dialect: str) -> None:
+    planner = caching()
+    planner.keep(Question("facilities in Berlin", TODAY), demo(), Draft(text, dialect))
+    assert planner.recall(Question("facilities in Munich", TODAY), demo()) is None
+
+
+def test_a_session_takes_the_cached_plan_through_every_check() -> None:
+    inner = Counting()
+    planner = caching(inner)
+    learn(planner, "facilities in Berlin")
+    asked = asyncio.run(Session(demo(), planner).plan("facilities in Munich", today=TODAY))
+    assert asked.plan is not None
+    assert len(inner.asked) == 1
+
+
+def test_a_session_asks_the_planner_where_the_cached_plan_fails_its_check() -> None:
+    inner = Counting()
+    planner = caching(inner)
+    broken = '{"toolplan": 1, "steps": [{"id": "a", "tool": "gone", "args": {}}]}'
+    planner.keep(Question("facilities in Berlin", TODAY), demo(), Draft(broken))
+    asked = asyncio.run(Session(demo(), planner).plan("facilities in Berlin", today=TODAY))
+    assert asked.plan is not None
+    assert [len(attempt.diagnostics) > 0 for attempt in asked.attempts] == [True, False]
+    assert asked.compiled is not None
+    again = asyncio.run(Session(demo(), planner).plan("facilities in Berlin", today=TODAY))
+    assert again.plan is not None
+    assert again.plan.digest == asked.plan.digest
+    assert len(again.attempts) == 1
+    assert inner.asked == ["facilities in Berlin"]
+
+
+def test_a_draft_of_a_lower_planner_makes_no_other_context() -> None:
+    planner = caching()
+    learn(planner, "rejected shipments")
+    question = Question("rejected shipments", TODAY, {"draft": {"plan": {}, "unexplained": []}})
+    found = planner.recall(question, demo())
+    assert found is not None
+    assert found.planner == "cache"
+
+
+def test_the_same_question_at_once_is_one_call() -> None:
+    """F003-18: concurrent identical questions."""
+
+    async def main() -> tuple[list[Proposal], Counting]:
+        inner = Counting(gate=asyncio.Event())
+        planner = caching(inner)
+        questions = [Question(f"rejected shipments{end}", TODAY) for end in ("", "?", " ", "!")]
+        asked = [asyncio.create_task(planner.propose(q, demo(), ())) for q in questions]
+        other = asyncio.create_task(planner.propose(Question("inspections", TODAY), demo(), ()))
+        await asyncio.sleep(0)
+        assert inner.gate is not None
+        inner.gate.set()
+        await other
+        return list(await asyncio.gather(*asked)), inner
+
+    given, inner = asyncio.run(main())
+    assert inner.asked == ["rejected shipments", "inspections"]
+    assert len({plan_text(each) for each in given}) == 1
+
+
+def plan_text(proposal: Proposal) -> str:
+    assert isinstance(proposal, Draft)
+    return proposal.text
+
+
+@pytest.mark.parametrize("cancelled", [0, 1, 2])
+def test_who_stops_waiting_does_not_stop_the_others(cancelled: int) -> None:
+    async def main() -> Counting:
+        inner = Counting(gate=asyncio.Event())
+        planner = caching(inner)
+        question = Question("rejected shipments", TODAY)
+        asked = [asyncio.create_task(planner.propose(question, demo(), ())) for _ in range(3)]
+        await asyncio.sleep(0.01)
+        asked[cancelled].cancel()
+        await asyncio.sleep(0.01)
+        assert inner.gate is not None
+        inner.gate.set()
+        given = await asyncio.gather(*asked, return_exceptions=True)
+        kinds = [isinstance(each, Draft) for each in given]
+        assert kinds == [at != cancelled for at in range(3)]
+        assert isinstance(given[cancelled], asyncio.CancelledError)
+        return inner
+
+    assert len(asyncio.run(main()).asked) == 1
+
+
+def test_when_all_stop_waiting_the_call_stops_and_the_next_one_is_made_anew() -> None:
+    async def main() -> Counting:
+        inner = Counting(gate=asyncio.Event())
+        planner = caching(inner)
+        question = Question("rejected shipments", TODAY)
+        asked = [asyncio.create_task(planner.propose(question, demo(), ())) for _ in range(2)]
+        await asyncio.sleep(0.01)
+        for each in asked:
+            each.cancel()
+        await asyncio.gather(*asked, return_exceptions=True)
+        assert inner.gate is not None
+        inner.gate.set()
+        assert isinstance(await planner.propose(question, demo(), ()), Draft)
+        assert len(asyncio.all_tasks()) == 1
+        return inner
+
+    assert len(asyncio.run(main()).asked) == 2
+
+
+def test_what_the_call_raises_all_who_wait_get_and_the_next_one_is_made_anew() -> None:
+    async def main() -> Counting:
+        inner = Counting(error=RuntimeError("no connection"))
+        planner = caching(inner)
+        question = Question("rejected shipments", TODAY)
+        asked = [planner.propose(question, demo(), ()) for _ in range(3)]
+        given = await asyncio.gather(*asked, return_exceptions=True)
+        assert [str(each) for each in given] == ["no connection"] * 3
+        inner.error = None
+        assert isinstance(await planner.propose(question, demo(), ()), Draft)
+        return inner
+
+    assert len(asyncio.run(main()).asked) == 2
+
+
+def test_a_planner_serves_one_loop_after_another() -> None:
+    planner = caching()
+    for _ in range(3):
+        assert isinstance(ask(planner, "inspections"), Draft)
