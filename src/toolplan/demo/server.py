@@ -1,0 +1,178 @@
+"""The demo domain as an MCP server: over stdio, and over streamable HTTP on loopback.
+
+The tools go over the wire as they are, hints and output schemas included, so that a plan over this
+server is the plan over the tools themselves.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import json
+from collections.abc import Mapping, Sequence
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any, Final, TypeAlias
+
+import anyio
+import uvicorn
+from mcp.server import Server, ServerRequestContext
+from mcp.server.stdio import stdio_server
+from mcp.types import (
+    CallToolRequestParams,
+    CallToolResult,
+    ListToolsResult,
+    PaginatedRequestParams,
+    TextContent,
+    ToolAnnotations,
+)
+from mcp.types import Tool as WireTool
+
+from toolplan.demo.rows import DEFAULT_ROWS
+from toolplan.demo.tools import MOST_ROWS, demo_tools
+from toolplan.path import Json
+from toolplan.tools import Effects, Tool, Toolbox, ToolError
+
+NAME: Final = "toolplan-demo"
+HTTP_PATH: Final = "/mcp"
+LOOPBACK: Final = "127.0.0.1"
+DEFAULT_PORT: Final = 8765
+
+DemoServer: TypeAlias = Server[dict[str, Any]]
+
+
+def demo_server(tools: Toolbox) -> DemoServer:
+    """Give an MCP server of `tools`; every result is structured, with the same as JSON text."""
+
+    async def on_list_tools(
+        _request: ServerRequestContext[dict[str, Any]], _params: PaginatedRequestParams | None
+    ) -> ListToolsResult:
+        return ListToolsResult(tools=[_on_the_wire(tool) for tool in tools.values()])
+
+    async def on_call_tool(
+        _request: ServerRequestContext[dict[str, Any]], params: CallToolRequestParams
+    ) -> CallToolResult:
+        return await _answer(tools, params.name, params.arguments or {})
+
+    return Server(
+        NAME,
+        version=_version(),
+        instructions="Shipments of waste, facilities, contaminants and inspections; made-up data.",
+        on_list_tools=on_list_tools,
+        on_call_tool=on_call_tool,
+    )
+
+
+async def serve_stdio(tools: Toolbox) -> None:
+    """Serve `tools` to the process that started this one, until it closes the input."""
+    server = demo_server(tools)
+    async with stdio_server() as (read, write):
+        await server.run(read, write, server.create_initialization_options())
+
+
+async def serve_http(tools: Toolbox, port: int, host: str = LOOPBACK) -> None:
+    """Serve `tools` at `http://HOST:PORT/mcp` until the process is told to end.
+
+    On loopback, requests for another Host or from another Origin are refused.
+    """
+    app = demo_server(tools).streamable_http_app(streamable_http_path=HTTP_PATH, host=host)
+    await uvicorn.Server(
+        uvicorn.Config(app, host=host, port=port, log_level="warning", ws="none")
+    ).serve()
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Serve the demo's tools as the command line says; give the exit code."""
+    options = _options(words)
+    tools = demo_tools(options.today, options.rows)
+    try:
+        if options.http is None:
+            anyio.run(serve_stdio, tools)
+        else:
+            anyio.run(serve_http, tools, options.http)
+    except KeyboardInterrupt:
+        return 130
+    return 0
+
+
+def _options(words: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="python -m toolplan.demo", description="Serves the demo's tools over MCP."
+    )
+    way = parser.add_mutually_exclusive_group(required=True)
+    way.add_argument("--mcp", action="store_true", help="over stdio")
+    way.add_argument(
+        "--http",
+        type=_port,
+        nargs="?",
+        const=DEFAULT_PORT,
+        metavar="PORT",
+        help=f"over streamable HTTP on {LOOPBACK}, by default at port {DEFAULT_PORT}",
+    )
+    parser.add_argument(
+        "--today",
+        type=datetime.date.fromisoformat,
+        metavar="DATE",
+        help="the day on which the data ends; by default the day of the first call",
+    )
+    parser.add_argument(
+        "--rows", type=_rows, default=DEFAULT_ROWS, metavar="N", help="about how many shipments"
+    )
+    return parser.parse_args(words)
+
+
+def _port(text: str) -> int:
+    return _between(text, 0, 65_535)
+
+
+def _rows(text: str) -> int:
+    return _between(text, 1, MOST_ROWS)
+
+
+def _between(text: str, least: int, most: int) -> int:
+    if not text.isascii() or not text.isdigit() or not least <= int(text) <= most:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from {least} to {most}.")
+    return int(text)
+
+
+def _on_the_wire(tool: Tool) -> WireTool:
+    return WireTool(
+        name=tool.name,
+        description=tool.description,
+        input_schema=_schema(tool.raw_input),
+        output_schema=None if tool.raw_output is None else _schema(tool.raw_output),
+        annotations=ToolAnnotations(
+            read_only_hint=tool.effects is Effects.READ,
+            destructive_hint=tool.effects in (Effects.DESTRUCTIVE, Effects.UNKNOWN),
+            idempotent_hint=tool.may_repeat,
+            open_world_hint=False,
+        ),
+    )
+
+
+def _schema(raw: Json) -> dict[str, Any]:
+    if not isinstance(raw, dict):
+        raise TypeError("A schema of the demo is an object.")
+    return dict(raw)
+
+
+async def _answer(tools: Toolbox, name: str, arguments: Mapping[str, Json]) -> CallToolResult:
+    tool = tools.get(name)
+    if tool is None or tool.call is None:
+        return _failed(f"There is no tool {name!r}.")
+    try:
+        result = await tool.call(dict(arguments))
+    except ToolError as error:
+        return _failed(str(error))
+    text = json.dumps(result, ensure_ascii=False, separators=(",", ":"))
+    return CallToolResult(content=[TextContent(text=text)], structured_content=result)
+
+
+def _failed(text: str) -> CallToolResult:
+    return CallToolResult(content=[TextContent(text=text)], is_error=True)
+
+
+def _version() -> str:
+    try:
+        return version("toolplan")
+    except PackageNotFoundError:
+        return "0"

@@ -1,0 +1,276 @@
+"""One connection to a server, from the handshake until it is over."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias, cast
+
+import anyio
+from mcp import Client, MCPError
+from mcp.client.session import ClientSession
+from mcp.client.subscriptions import ListenNotSupportedError, SubscriptionLost
+from mcp.server import MCPServer
+from mcp.server import Server as SdkServer
+from mcp.types import (
+    CallToolRequest,
+    CallToolRequestParams,
+    CallToolResult,
+    Implementation,
+    InputRequiredResult,
+    LoggingMessageNotificationParams,
+    PaginatedRequestParams,
+    RequestParamsMeta,
+    ToolListChangedNotification,
+)
+from pydantic import TypeAdapter
+
+from toolplan.path import Json
+from toolplan.sources.mcp._listing import Listing, Page, read_listing
+from toolplan.sources.mcp._secrets import Mask
+from toolplan.sources.mcp._stderr import StandardError
+from toolplan.sources.mcp._taps import Tap
+from toolplan.sources.mcp._texts import clean
+from toolplan.sources.mcp._transports import Transport, over_http, over_stdio
+from toolplan.sources.mcp.notices import Notice, RequestRefused, ServerSaid, ToolsChanged
+from toolplan.sources.mcp.servers import HttpServer, LocalServer, Server, StdioServer, place_of
+from toolplan.tools import ToolObjectError
+
+Progress: TypeAlias = Callable[[float, float | None, str], None]
+Called: TypeAlias = CallToolResult | InputRequiredResult
+Tell: TypeAlias = Callable[[Notice], None]
+
+_CALLED: Final[TypeAdapter[Called]] = TypeAdapter(CallToolResult | InputRequiredResult)
+_LISTEN_AGAIN_S: Final = 1.0
+_LOUDEST: Final = "info"
+_CLIENT: Final = Implementation(name="toolplan", version="1")
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """How servers are treated; seconds.
+
+    Attributes:
+        timeout_s: for each call.
+        start_timeout_s: for a server to start and to list its tools.
+        recheck_s: after which tools are listed anew before a call; None is only when a server
+            tells that they have changed.
+        clock: a monotonic clock.
+    """
+
+    timeout_s: float
+    start_timeout_s: float
+    recheck_s: float | None
+    clock: Callable[[], float]
+
+
+class Link:
+    """A connection that stands. `over` is set when it is lost, or given up."""
+
+    def __init__(
+        self, name: str, client: Client, tap: Tap, server: Server, mask: Mask, terms: Terms
+    ) -> None:
+        self.name = name
+        self.protocol = client.protocol_version
+        self.over = anyio.Event()
+        told = client.server_info
+        self.told_name = "" if told is None else clean(told.name, 200)
+        self.told_version = "" if told is None else clean(told.version, 200)
+        self.identity: dict[str, Json] = {
+            **place_of(server),
+            "name": mask(self.told_name),
+            "version": mask(self.told_version),
+        }
+        self._client = client
+        self._session: ClientSession = client.session
+        self._tap = tap
+        self._mask = mask
+        self._terms = terms
+        self._listing: Listing | None = None
+        self._listed_at = 0.0
+        self._is_stale = True
+        self._listing_now = anyio.Lock()
+
+    def lose(self) -> None:
+        """Note that the server says nothing more."""
+        self.over.set()
+
+    def stale(self) -> None:
+        """Note that the server may list other tools now: the next call looks first."""
+        self._is_stale = True
+
+    @property
+    def known(self) -> Listing | None:
+        """The tools as they were listed; None where they have to be listed anew first."""
+        return None if self._is_stale or self._is_old() else self._listing
+
+    async def listing(self, tell: Tell) -> Listing:
+        """Give the tools that the server lists now.
+
+        Raises:
+            ListingError: they cannot be read.
+            MCPError: the server does not list them.
+        """
+        listing = self.known
+        if listing is not None:
+            return listing
+        async with self._listing_now:
+            listing = self.known
+            if listing is None:
+                # what is told while the pages come in makes the next call look again
+                self._is_stale = False
+                try:
+                    read = await read_listing(self.name, self.identity, self._page)
+                except BaseException:
+                    self._is_stale = True
+                    raise
+                if self._listing is not None and read.digests != self._listing.digests:
+                    tell(_changes(self.name, self._listing, read))
+                self._listing = read
+                self._listed_at = self._terms.clock()
+                return read
+            return listing
+
+    async def call(
+        self,
+        name: str,
+        arguments: Mapping[str, Json],
+        tell_progress: Progress | None,
+        meta: RequestParamsMeta | None,
+    ) -> Called:
+        """Call a tool, once. The result is not looked at: the engine does that.
+
+        Raises:
+            MCPError: the server answers with an error, or the connection is lost.
+            ValidationError: what it answers is no answer.
+        """
+
+        async def on_progress(progress: float, total: float | None, message: str | None) -> None:
+            if tell_progress is not None:
+                tell_progress(progress, total, clean(self._mask(message or "")))
+
+        # not `call_tool` of the SDK: that holds results to the server's own schema, whose patterns
+        # may take for ever, and sends a call again where headers do not fit
+        return await self._session.send_request(
+            CallToolRequest(
+                params=CallToolRequestParams(name=name, arguments=dict(arguments), _meta=meta)
+            ),
+            _CALLED,
+            progress_callback=None if tell_progress is None else on_progress,
+        )
+
+    async def watch(self) -> None:
+        """Listen for changes of tools, where the protocol wants to be asked for them."""
+        while True:
+            try:
+                async with self._client.listen(tools_list_changed=True) as changes:
+                    async for _ in changes:
+                        self.stale()
+            except ListenNotSupportedError:
+                return
+            except (MCPError, SubscriptionLost, TimeoutError):
+                # what was told in between is not told again
+                self.stale()
+            await anyio.sleep(_LISTEN_AGAIN_S)
+
+    def _is_old(self) -> bool:
+        recheck_s = self._terms.recheck_s
+        return recheck_s is not None and self._terms.clock() - self._listed_at > recheck_s
+
+    async def _page(self, cursor: str | None) -> Page:
+        self._tap.page = None
+        result = await self._session.list_tools(params=PaginatedRequestParams(cursor=cursor))
+        told = self._tap.page
+        if told is None:  # a server in this process: there is no wire to tap
+            told = [
+                tool.model_dump(mode="json", by_alias=True, exclude_unset=True)
+                for tool in result.tools
+            ]
+        masked = [self._mask.every_text(cast("Json", each)) for each in told]
+        return Page(list(masked), {tool.name for tool in result.tools}, result.next_cursor)
+
+
+@asynccontextmanager
+async def linked(
+    name: str,
+    server: Server,
+    stderr: StandardError | None,
+    mask: Mask,
+    terms: Terms,
+    tell: Tell,
+) -> AsyncGenerator[Link, None]:
+    """Connect to `server`, list its tools, and give the connection.
+
+    It is left by the task that entered it.
+
+    Raises:
+        Exception: of many kinds; `reason_of` says what they mean.
+    """
+    holder: list[Link] = []
+
+    def on_end() -> None:
+        for link in holder:
+            link.lose()
+
+    def on_request(method: str) -> None:
+        tell(RequestRefused(name, clean(method, 100)))
+
+    async def on_log(params: LoggingMessageNotificationParams) -> None:
+        text = params.data if isinstance(params.data, str) else repr(params.data)
+        tell(ServerSaid(name, params.level, clean(mask(text))))
+
+    async def on_message(message: object) -> None:
+        if isinstance(message, ToolListChangedNotification):
+            for link in holder:
+                link.stale()
+        elif isinstance(message, Exception):
+            tell(ServerSaid(name, "warning", "It wrote a line that is no message of the protocol."))
+
+    tap = Tap(on_end, on_request)
+    async with Client(
+        _target(server, tap, stderr, on_end),
+        client_info=_CLIENT,
+        read_timeout_seconds=None,
+        cache=None,
+        log_level=_LOUDEST,
+        logging_callback=on_log,
+        message_handler=on_message,
+    ) as client:
+        link = Link(name, client, tap, server, mask, terms)
+        holder.append(link)
+        await link.listing(tell)
+        tools = client.server_capabilities.tools
+        async with anyio.create_task_group() as tasks:
+            if tools is not None and tools.list_changed:
+                tasks.start_soon(link.watch)
+            yield link
+            tasks.cancel_scope.cancel()
+
+
+def _target(
+    server: Server, tap: Tap, stderr: StandardError | None, on_session_lost: Callable[[], None]
+) -> Transport | SdkServer[Any] | MCPServer[Any]:
+    match server:
+        case StdioServer():
+            if stderr is None:
+                raise ValueError("A process needs somewhere to write its errors to.")
+            return over_stdio(server, tap, stderr)
+        case HttpServer():
+            return over_http(server, tap, on_session_lost)
+        case LocalServer(server=target):
+            if isinstance(target, SdkServer):
+                return cast("SdkServer[Any]", target)
+            if isinstance(target, MCPServer):
+                return cast("MCPServer[Any]", target)
+            raise ToolObjectError(f"A {type(target).__name__} is not a server of the MCP SDK.")
+
+
+def _changes(name: str, before: Listing, after: Listing) -> ToolsChanged:
+    old, new = before.digests, after.digests
+    return ToolsChanged(
+        name,
+        new=tuple(sorted(new.keys() - old.keys())),
+        changed=tuple(sorted(tool for tool in new.keys() & old.keys() if new[tool] != old[tool])),
+        gone=tuple(sorted(old.keys() - new.keys())),
+    )

@@ -1,0 +1,136 @@
+"""The tools that a server lists: read page by page, bounded, and taken whole as they were told."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final, NamedTuple, TypeAlias, cast
+
+from toolplan.path import Json
+from toolplan.sources.mcp.notices import ToolRefused
+from toolplan.sources.pins import digest_of
+
+MAX_TOOLS: Final = 2_000
+MAX_PAGES: Final = 1_000
+MAX_TOOL_BYTES: Final = 256_000
+
+_NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}")
+_LONGEST_SHOWN: Final = 60
+
+
+class ListingError(Exception):
+    """A server's tools cannot be listed; the text says why."""
+
+
+class Page(NamedTuple):
+    """One page: the tools as they came, the names that the SDK lets be called, and the cursor."""
+
+    tools: list[object]
+    callable: Collection[str]
+    cursor: str | None
+
+
+Pages: TypeAlias = Callable[[str | None], Awaitable[Page]]
+"""Gives the page behind a cursor; None is the first."""
+
+
+class Listed(NamedTuple):
+    """A tool as its server told it, and the SHA-256 (hex) of that with the server's identity."""
+
+    wire: Mapping[str, Json]
+    digest: str
+
+
+@dataclass(frozen=True)
+class Listing:
+    """What a server lists: tools by the names that it gives them, and what is not offered."""
+
+    tools: Mapping[str, Listed]
+    refused: tuple[ToolRefused, ...] = ()
+
+    @cached_property
+    def digests(self) -> Mapping[str, str]:
+        """The digest of each tool."""
+        return {name: tool.digest for name, tool in self.tools.items()}
+
+
+async def read_listing(server: str, identity: Mapping[str, Json], pages: Pages) -> Listing:
+    """Give all that the server called `server` lists.
+
+    A tool that cannot be used is refused, and the others stay: a name that is not plain, the same
+    name twice, an object that is too large or no JSON.
+
+    Raises:
+        ListingError: there is no end of pages or of tools.
+    """
+    told: list[object] = []
+    callable_names: set[str] = set()
+    seen: set[str] = set()
+    cursor: str | None = None
+    while True:
+        page = await pages(cursor)
+        told.extend(page.tools)
+        callable_names.update(page.callable)
+        cursor = page.cursor
+        if len(told) > MAX_TOOLS:
+            raise ListingError(f"it lists more than {MAX_TOOLS} tools")
+        if cursor is None:
+            return _listing(server, identity, told, callable_names)
+        if cursor in seen or len(seen) >= MAX_PAGES:
+            raise ListingError("its list of tools does not end: a page comes again and again")
+        seen.add(cursor)
+
+
+def _listing(
+    server: str, identity: Mapping[str, Json], told: list[object], callable_names: Collection[str]
+) -> Listing:
+    counts = Counter(_name_of(each) for each in told)
+    tools: dict[str, Listed] = {}
+    refused: dict[str, str] = {}
+    for each in told:
+        name = _name_of(each)
+        fault = _fault(name, counts[name], callable_names)
+        listed = None if fault else _listed(each, identity)
+        if isinstance(listed, Listed):
+            tools[name] = listed
+        else:
+            refused[name] = fault or listed or ""
+    return Listing(
+        tools,
+        tuple(ToolRefused(server, _shown(name), fault) for name, fault in refused.items()),
+    )
+
+
+def _fault(name: str, count: int, callable_names: Collection[str]) -> str | None:
+    if _NAME.fullmatch(name) is None:
+        return "a tool's name takes letters, digits, '_', '-' and '.', at most 128 of them"
+    if count > 1:
+        return f"{count} tools have this name"
+    if name not in callable_names:
+        return "its arguments name headers that cannot be sent"
+    return None
+
+
+def _listed(told: object, identity: Mapping[str, Json]) -> Listed | str:
+    """Give the tool, or why it cannot be taken."""
+    wire = cast("dict[str, Json]", told)
+    try:
+        size = len(json.dumps(wire, allow_nan=False).encode())
+        if size > MAX_TOOL_BYTES:
+            return f"its description takes {size} bytes; {MAX_TOOL_BYTES} is the most"
+        return Listed(wire, digest_of(wire, identity))
+    except (ValueError, RecursionError) as error:  # half a character, too deep …
+        return f"its description cannot be put into one form: {type(error).__name__}"
+
+
+def _name_of(tool: object) -> str:
+    name = cast("dict[str, object]", tool).get("name") if isinstance(tool, dict) else None
+    return name if isinstance(name, str) else ""
+
+
+def _shown(name: str) -> str:
+    return ascii(name[:_LONGEST_SHOWN])[1:-1]

@@ -1,0 +1,326 @@
+"""The owner of one server: the one task that starts it, holds its connection, and ends it.
+
+The SDK wants a connection to be left by the task that entered it. So calls are made by tasks of
+their own, over a connection that the owner holds open, and a server that dies takes nothing with it
+but the calls on it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+import anyio
+from mcp import MCPError
+from mcp.types import CONNECTION_CLOSED, REQUEST_TIMEOUT, InputRequiredResult, RequestParamsMeta
+from pydantic import ValidationError
+
+from toolplan.path import Json
+from toolplan.sources.mcp._link import Called, Link, Progress, Tell, Terms, linked
+from toolplan.sources.mcp._listing import Listing, ListingError
+from toolplan.sources.mcp._results import result_of
+from toolplan.sources.mcp._secrets import Mask
+from toolplan.sources.mcp._stderr import StandardError
+from toolplan.sources.mcp._taps import DELIVERY, Delivery
+from toolplan.sources.mcp._texts import clean, reason_of
+from toolplan.sources.mcp.notices import ServerLost, ServerSaid, ServerStarted, ToolRefused
+from toolplan.sources.mcp.servers import HttpServer, LocalServer, Server, StdioServer
+from toolplan.tools import OutcomeUnknown, ToolError
+
+FIRST_PAUSE_S: Final = 0.1
+LONGEST_PAUSE_S: Final = 5.0
+
+_STDERR_PATIENCE_S: Final = 0.3
+_TRIES_OF_WHAT_WAS_NOT_SENT: Final = 3
+
+
+class Request(NamedTuple):
+    """A call of a tool: the tool as it was listed, and what it is called with.
+
+    Attributes:
+        name: the server's name of the tool.
+        digest: of the tool as it was when the plan was checked.
+        wrapped: results are wrapped in an object.
+        arguments: of the call.
+        progress: told how far the call is; None where nobody wants to know.
+        key: the call's idempotency key, passed on to the server; empty for none.
+    """
+
+    name: str
+    digest: str
+    wrapped: bool
+    arguments: Mapping[str, Json]
+    progress: Progress | None = None
+    key: str = ""
+
+
+class Offer(NamedTuple):
+    """What a server has to offer: who it is, and its tools."""
+
+    identity: Mapping[str, Json]
+    listing: Listing
+
+
+class Unreachable(ToolError):
+    """A server cannot be started or reached; nothing was sent."""
+
+
+@dataclass
+class _Start:
+    """A start that calls wait for: a link, or why there is none."""
+
+    settled: anyio.Event
+    link: Link | None = None
+    fault: str = ""
+
+
+class Owner:
+    """Holds the connection to one server. Everything here runs in one event loop."""
+
+    def __init__(self, name: str, server: Server, terms: Terms, tell: Tell) -> None:
+        self.name = name
+        self._server = server
+        self._terms = terms
+        self._tell = tell
+        self._mask = Mask(() if isinstance(server, LocalServer) else server.secrets)
+        self._timeout_s = terms.timeout_s if server.timeout_s is None else server.timeout_s
+        self._wanted = anyio.Event()
+        self._closing = anyio.Event()
+        self._start = _Start(anyio.Event())
+        self._link: Link | None = None
+        self._scope: anyio.CancelScope | None = None
+        self._starts = 0
+        self._failures = 0
+        self._refused_told: set[ToolRefused] = set()
+
+    async def run(self) -> None:
+        """Start the server whenever it is wanted and not there, until `close`."""
+        while not self._closing.is_set():
+            await self._wanted.wait()
+            if not self._closing.is_set():
+                await self._pause()
+            if not self._closing.is_set():
+                await self._hold()
+        self._settle(fault="the source of its tools is closed")
+
+    def close(self) -> None:
+        """Have the connection ended; `run` comes back when it is, and the process is gone."""
+        self._closing.set()
+        self._wanted.set()
+        if self._link is not None:
+            self._link.over.set()
+        elif self._scope is not None:
+            self._scope.cancel()
+
+    async def offer(self) -> Offer:
+        """Give what the server has to offer now.
+
+        Raises:
+            Unreachable: there is no server, or it does not tell.
+        """
+        link = await self._linked()
+        try:
+            with anyio.fail_after(self._terms.start_timeout_s):
+                listing = await link.listing(self._tell)
+        except (MCPError, ListingError, TimeoutError) as error:
+            raise Unreachable(self._told(reason_of(error))) from error
+        for refused in listing.refused:
+            if refused not in self._refused_told:
+                self._refused_told.add(refused)
+                self._tell(refused)
+        return Offer(link.identity, listing)
+
+    async def call(self, request: Request) -> Json:
+        """Make one call, and give its result as plain JSON.
+
+        A request that may have reached the server is never sent again.
+
+        Raises:
+            OutcomeUnknown: it was sent, and no answer came.
+            ToolError: it failed, or was not made.
+        """
+        delivery = Delivery()
+        DELIVERY.set(delivery)
+        try:
+            async with asyncio.timeout(self._timeout_s):  # half the cost of a scope of anyio
+                called = await self._called(request, delivery)
+        except TimeoutError:
+            raise self._failure(f"no answer came within {self._timeout_s:g} s", delivery) from None
+        if isinstance(called, InputRequiredResult):
+            asked = ", ".join(sorted({r.method for r in (called.input_requests or {}).values()}))
+            raise ToolError(
+                f"The tool asks for more while it runs ({asked or 'nothing named'}), which a plan"
+                " cannot give; pass it as arguments, or use another tool."
+            )
+        try:
+            return result_of(called, wrapped=request.wrapped)
+        except ToolError as error:
+            raise ToolError(self._mask(str(error))) from None
+
+    async def _called(self, request: Request, delivery: Delivery) -> Called:
+        for _ in range(_TRIES_OF_WHAT_WAS_NOT_SENT):
+            link = self._standing() or await self._linked()
+            await self._verify(link, request)
+            delivery.begun = isinstance(self._server, LocalServer)
+            meta: RequestParamsMeta | None = None
+            if request.key:
+                meta = {"toolplan/idempotency-key": request.key}
+            try:
+                return await link.call(request.name, request.arguments, request.progress, meta)
+            except MCPError as error:
+                if not self._is_loss(error, link, delivery):
+                    raise ToolError(self._mask(clean(error.message))) from error
+                if delivery.begun or not link.over.is_set():
+                    raise self._failure(reason_of(error), delivery) from error
+            except ValidationError as error:
+                told = "what it answered is no answer of the protocol"
+                raise self._failure(told, delivery) from error
+            except Exception as error:  # whatever the SDK lets through: nobody knows what was done
+                raise self._failure(reason_of(error), delivery) from error
+        raise self._failure("it ends whenever it is called", delivery)
+
+    async def _verify(self, link: Link, request: Request) -> None:
+        """See that the tool is still the one that the plan was checked with.
+
+        Raises:
+            ToolError: it is not; nothing was sent.
+        """
+        try:
+            listing = link.known or await link.listing(self._tell)
+        except (MCPError, ListingError) as error:
+            raise Unreachable(self._told(reason_of(error))) from error
+        now = listing.digests.get(request.name)
+        if now == request.digest:
+            return
+        what = "is not there any more" if now is None else "is not as it was"
+        raise ToolError(
+            f"The tool {request.name!r} of the server {self.name!r} was not called: it {what} since"
+            " the plan was checked; look at the tools, and plan again."
+        )
+
+    def _standing(self) -> Link | None:
+        link = self._link
+        return None if link is None or link.over.is_set() else link
+
+    async def _linked(self) -> Link:
+        """Give a connection that stands, started where there is none.
+
+        Raises:
+            Unreachable: the server could not be started.
+        """
+        while True:
+            link = self._standing()
+            if link is not None:
+                return link
+            start = self._start
+            self._wanted.set()
+            await start.settled.wait()
+            if start.link is None:
+                raise Unreachable(self._told(start.fault))
+            if not start.link.over.is_set():
+                return start.link
+
+    async def _pause(self) -> None:
+        pause_s = self._pause_s() if self._starts or self._failures else 0.0
+        with anyio.move_on_after(pause_s):
+            await self._closing.wait()
+
+    def _pause_s(self) -> float:
+        return min(FIRST_PAUSE_S * 2.0 ** min(self._failures, 10), LONGEST_PAUSE_S)
+
+    async def _hold(self) -> None:
+        """Start the server and hold the connection until it is over."""
+        stderr = StandardError(self._said) if isinstance(self._server, StdioServer) else None
+        fault, starts = "", self._starts
+        try:
+            fault = await self._held(stderr)
+        except Exception as error:  # a start may fail in any way; the calls that wait are told
+            fault = reason_of(error)
+        finally:
+            if stderr is not None:
+                stderr.close()
+            self._link, self._scope = None, None
+        if self._closing.is_set():
+            return
+        if stderr is not None:
+            last = await anyio.to_thread.run_sync(stderr.ending, _STDERR_PATIENCE_S)
+            fault = f"{fault}; it wrote: {clean(last, 500)}" if last else fault
+        fault = self._mask(fault)
+        has_stood = self._starts > starts
+        self._failures = 0 if has_stood else self._failures + 1
+        self._tell(ServerLost(self.name, fault, self._pause_s()))
+        if not has_stood:  # calls that have come since one stood wait for the next start
+            self._settle(fault=fault)
+
+    async def _held(self, stderr: StandardError | None) -> str:
+        """Hold a connection; give why it was over."""
+        began = anyio.current_time()
+        with anyio.CancelScope(deadline=began + self._terms.start_timeout_s) as self._scope:
+            scope = self._scope
+            async with linked(
+                self.name, self._server, stderr, self._mask, self._terms, self._tell
+            ) as link:
+                scope.deadline = math.inf
+                self._link = link
+                self._starts += 1
+                self._tell(
+                    ServerStarted(
+                        self.name, link.told_name, link.told_version, link.protocol, self._starts
+                    )
+                )
+                self._settle(link=link)
+                if self._closing.is_set():
+                    link.over.set()
+                await link.over.wait()
+                self._link = None
+            return self._ending()
+        return f"it did not start within {self._terms.start_timeout_s:g} s"
+
+    def _ending(self) -> str:
+        match self._server:
+            case StdioServer():
+                return "its process ended, or closed its output"
+            case HttpServer():
+                return "the session ended"
+            case LocalServer():
+                return "it ended"
+
+    def _settle(self, link: Link | None = None, fault: str = "") -> None:
+        start = self._start
+        self._wanted = anyio.Event()
+        start.link, start.fault = link, fault
+        start.settled.set()
+        self._start = _Start(anyio.Event())
+
+    def _is_loss(self, error: MCPError, link: Link, delivery: Delivery) -> bool:
+        """Say whether `error` means that no answer came, rather than being the answer.
+
+        The code of a lost connection is one that servers use for errors of their own, too. Of a
+        process it is known whether it is there; over HTTP it counts as a loss.
+        """
+        if error.code == REQUEST_TIMEOUT:
+            return True
+        if error.code != CONNECTION_CLOSED:
+            return False
+        if isinstance(self._server, HttpServer):
+            link.stale()  # it may be another server by now
+            return True
+        if not delivery.begun:
+            link.lose()
+        return link.over.is_set()
+
+    def _failure(self, why: str, delivery: Delivery) -> ToolError:
+        if delivery.begun:
+            return OutcomeUnknown(
+                self._told(f"{why}; the call had been sent, and nobody knows what became of it")
+            )
+        return Unreachable(self._told(f"{why}; the call was not sent"))
+
+    def _told(self, why: str) -> str:
+        return f"The server {self.name!r} failed: {self._mask(why).rstrip('.')}."
+
+    def _said(self, line: str) -> None:
+        self._tell(ServerSaid(self.name, "stderr", clean(self._mask(line), 500)))

@@ -1,0 +1,151 @@
+"""What a call of a tool gives, as plain JSON."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import json
+from typing import Final, NoReturn, cast
+
+from mcp.types import (
+    AudioContent,
+    BlobResourceContents,
+    CallToolResult,
+    ContentBlock,
+    EmbeddedResource,
+    ImageContent,
+    ResourceLink,
+    TextContent,
+    TextResourceContents,
+)
+
+from toolplan.path import Json
+from toolplan.sources.mcp._texts import clean
+from toolplan.tools import ToolError
+
+WRAPPED: Final = "result"
+"""The one property under which servers put a list or a scalar: an output is an object in MCP."""
+
+_WRAPPER_KEYS: Final = frozenset({"$defs", "$schema", "additionalProperties", "title"})
+
+
+def unwrapped_schema(schema: Json) -> Json | None:
+    """Give the schema of what is in the wrapper, or None where `schema` is none.
+
+    A wrapper is an object with the one property `result`, which it requires and which is no object
+    itself.
+    """
+    match schema:
+        case {
+            "type": "object",
+            "properties": {"result": dict(inner), **others},
+            "required": ["result"],
+            **rest,
+        }:
+            pass
+        case _:
+            return None
+    is_bare = all(key in _WRAPPER_KEYS or key.startswith("x-") for key in rest)
+    if others or not is_bare or inner.get("type") == "object" or _points_inside(inner):
+        return None
+    definitions = rest.get("$defs")
+    return inner if definitions is None else {**inner, "$defs": definitions}
+
+
+def result_of(result: CallToolResult, *, wrapped: bool) -> Json:
+    """Give what a call gave: its structured content, or else its texts.
+
+    One text is given as it is, or as what it says where it is a JSON object or list; several
+    contents are a list. Pictures, sound and files are described, not carried along: their kind,
+    size and SHA-256.
+
+    Args:
+        result: what came over the wire.
+        wrapped: the tool's output schema is a wrapper (`unwrapped_schema`).
+
+    Raises:
+        ToolError: the tool says that it failed, with its text.
+    """
+    if result.is_error:
+        _fail(result)
+    if result.structured_content is not None or "structured_content" in result.model_fields_set:
+        structured = cast("Json", result.structured_content)
+        if wrapped and isinstance(structured, dict) and set(structured) == {WRAPPED}:
+            return structured[WRAPPED]
+        return structured
+    values = [_value(content) for content in result.content]
+    match values:
+        case []:
+            return None
+        case [value]:
+            return value
+        case _:
+            return values
+
+
+def _fail(result: CallToolResult) -> NoReturn:
+    texts = [clean(each.text) for each in result.content if isinstance(each, TextContent)]
+    told = "\n".join(text.strip() for text in texts if text.strip())
+    if not told and result.structured_content is not None:
+        told = json.dumps(result.structured_content, ensure_ascii=False)
+    raise ToolError(clean(told) or "The tool says that it failed, and not why.")
+
+
+def _value(content: ContentBlock) -> Json:
+    match content:
+        case TextContent(text=text):
+            return _read(text)
+        case ImageContent(data=data, mime_type=kind):
+            return _described("image", kind, data)
+        case AudioContent(data=data, mime_type=kind):
+            return _described("audio", kind, data)
+        case ResourceLink(uri=uri, name=name, mime_type=kind):
+            return {"type": "resource_link", "uri": str(uri), "name": name, "mime_type": kind}
+        case EmbeddedResource(resource=resource):
+            return _resource(resource)
+
+
+def _resource(resource: TextResourceContents | BlobResourceContents) -> Json:
+    uri, kind = str(resource.uri), resource.mime_type
+    match resource:
+        case BlobResourceContents(blob=blob):
+            return {**_described("resource", kind, blob), "uri": uri}
+        case TextResourceContents(text=text):
+            return {"type": "resource", "mime_type": kind, "uri": uri, "text": text}
+
+
+def _read(text: str) -> Json:
+    """Give what `text` says as JSON, where it is an object or a list; any other text as it is."""
+    if not text.lstrip(" \t\r\n").startswith(("{", "[")):
+        return text
+    try:
+        return json.loads(text, parse_constant=_refuse_constant)
+    except (ValueError, RecursionError):
+        return text
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _described(what: str, kind: str | None, data: str) -> dict[str, Json]:
+    try:
+        content = base64.b64decode(data, validate=True)
+    except (binascii.Error, ValueError):
+        content = data.encode(errors="replace")
+    digest = hashlib.sha256(content).hexdigest()
+    return {"type": what, "mime_type": kind, "bytes": len(content), "sha256": digest}
+
+
+def _points_inside(schema: Json) -> bool:
+    """Say whether a reference leads to a place that moves when the wrapper is taken off."""
+    match schema:
+        case dict():
+            target = schema.get("$ref")
+            moves = isinstance(target, str) and not target.startswith("#/$defs/")
+            return moves or any(_points_inside(each) for each in schema.values())
+        case list():
+            return any(_points_inside(each) for each in schema)
+        case _:
+            return False

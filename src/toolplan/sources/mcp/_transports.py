@@ -1,0 +1,81 @@
+"""How a server is reached: its process started, or its address spoken to, behind a tap."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
+from typing import Final, TypeAlias
+
+from mcp import StdioServerParameters
+from mcp.client.sse import sse_client
+from mcp.client.stdio import stdio_client
+from mcp.client.streamable_http import streamable_http_client
+
+from toolplan.sources.mcp._http import http_client
+from toolplan.sources.mcp._stderr import StandardError
+from toolplan.sources.mcp._taps import Tap, TappedReceiving, TappedSending
+from toolplan.sources.mcp.servers import HttpServer, StdioServer
+
+MAX_EVENT_BYTES: Final = 200_000_000
+
+Streams: TypeAlias = tuple[TappedReceiving, TappedSending]
+Transport: TypeAlias = AbstractAsyncContextManager[Streams]
+
+
+@asynccontextmanager
+async def over_stdio(
+    server: StdioServer, tap: Tap, stderr: StandardError
+) -> AsyncGenerator[Streams, None]:
+    """Start the server's process, and end it for sure, with all that it has started."""
+    started = StdioServerParameters(
+        command=_found(server.command),
+        args=list(server.args),
+        env=dict(server.env),
+        cwd=server.cwd,
+        encoding_error_handler="replace",
+    )
+    try:
+        async with stdio_client(started, errlog=stderr.file) as (read, write):
+            stderr.close()
+            yield TappedReceiving(read, tap), TappedSending(write, tap)
+    finally:
+        stderr.close()
+
+
+@asynccontextmanager
+async def over_http(
+    server: HttpServer, tap: Tap, on_session_lost: Callable[[], None]
+) -> AsyncGenerator[Streams, None]:
+    """Speak to the server's address; requests that fail fail alone."""
+    client = http_client(dict(server.headers), on_session_lost)
+    if server.transport == "sse":
+        # the transport opens a client of its own, and closes it
+        async with sse_client(
+            server.url,
+            httpx_client_factory=lambda headers=None, timeout=None, auth=None: client,
+            sse_read_timeout=86_400.0,
+        ) as (read, write):
+            yield TappedReceiving(read, tap), TappedSending(write, tap)
+        return
+    async with (
+        client,
+        streamable_http_client(
+            server.url, http_client=client, max_sse_event_size=MAX_EVENT_BYTES
+        ) as (read, write),
+    ):
+        yield TappedReceiving(read, tap), TappedSending(write, tap)
+
+
+def _found(command: str) -> str:
+    """Give the path of `command`; one that is not on the PATH may stand beside this Python.
+
+    So `toolplan` is found in an environment that nobody has activated.
+    """
+    if shutil.which(command) is None and Path(command).name == command:
+        beside = Path(sys.executable).parent / command
+        if beside.is_file():
+            return str(beside)
+    return command

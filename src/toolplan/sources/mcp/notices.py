@@ -1,0 +1,63 @@
+"""What is told of servers while they are used, as values.
+
+Texts come from servers: control characters and secrets are out of them, and they are cut.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, TypeAlias
+
+
+class ServerStarted(NamedTuple):
+    """A server answers. `starts` counts: 1 for the first time, more after each death."""
+
+    server: str
+    name: str
+    version: str
+    protocol: str
+    starts: int
+
+
+class ServerLost(NamedTuple):
+    """A server is gone, or could not be started; it is started again when it is next needed."""
+
+    server: str
+    reason: str
+    retry_after_s: float
+
+
+class ServerSaid(NamedTuple):
+    """A server logs something. `level` is MCP's, or `stderr`."""
+
+    server: str
+    level: str
+    text: str
+
+
+class ToolsChanged(NamedTuple):
+    """A server lists other tools than before; what has changed is not called any more."""
+
+    server: str
+    new: tuple[str, ...]
+    changed: tuple[str, ...]
+    gone: tuple[str, ...]
+
+
+class ToolRefused(NamedTuple):
+    """A tool that a server lists is not offered."""
+
+    server: str
+    tool: str
+    reason: str
+
+
+class RequestRefused(NamedTuple):
+    """A server asked for something that a plan does not give: a model's or a person's answer."""
+
+    server: str
+    method: str
+
+
+Notice: TypeAlias = (
+    ServerStarted | ServerLost | ServerSaid | ToolsChanged | ToolRefused | RequestRefused
+)

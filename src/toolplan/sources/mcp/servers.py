@@ -1,0 +1,383 @@
+"""MCP servers as the usual configuration names them: `{"mcpServers": {name: {…}}}`."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final, Literal, NamedTuple, TypeAlias, cast
+from urllib.parse import SplitResult, urlsplit, urlunsplit
+
+from toolplan.diagnostics import did_you_mean, near
+from toolplan.path import Json
+from toolplan.sources.mcp._secrets import (
+    MASK,
+    names_a_variable,
+    resolved,
+    sounds_secret,
+)
+from toolplan.tools import ToolObjectError
+
+MAX_CONFIG_BYTES: Final = 1_000_000
+MAX_SERVERS: Final = 100
+
+HttpTransport: TypeAlias = Literal["streamable-http", "sse"]
+
+SERVER_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
+"""What a server may be called: `server.tool` is then a tool's name in every dialect."""
+
+_STDIO_FIELDS: Final = ("command", "args", "env", "cwd")
+_HTTP_FIELDS: Final = ("url", "headers")
+_OWN_FIELDS: Final = ("transport", "type", "timeout_s", "disabled")
+_KNOWN: Final = (*_STDIO_FIELDS, *_HTTP_FIELDS, *_OWN_FIELDS)
+_IGNORED: Final = frozenset(  # what other clients keep there; none of it gives leave for anything
+    {"alwaysAllow", "autoApprove", "description", "disabledTools", "icon", "name", "timeout"}
+)
+_TRANSPORTS: Final[Mapping[str, str]] = {
+    "stdio": "stdio",
+    "http": "streamable-http",
+    "streamable-http": "streamable-http",
+    "streamable_http": "streamable-http",
+    "streamableHttp": "streamable-http",
+    "sse": "sse",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class StdioServer:
+    """A server that is started as a process of its own, and spoken to over its input and output.
+
+    Attributes:
+        command: what is started: a name on the PATH, or a path.
+        args: its arguments.
+        env: variables that it gets besides the harmless ones (PATH, HOME …); nothing else of the
+            environment reaches it.
+        cwd: the folder that it is started in; None is the current one.
+        written_env: `env` as the file says it, with `${NAME}` for what came from the environment.
+        secrets: what may never be shown.
+        timeout_s: seconds for each call; None is the source's.
+    """
+
+    command: str
+    args: tuple[str, ...] = ()
+    env: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    cwd: str | None = None
+    written_env: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    secrets: tuple[str, ...] = field(default=(), repr=False)
+    timeout_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class HttpServer:
+    """A server that is spoken to over HTTP.
+
+    Attributes:
+        url: where it is.
+        headers: what is sent with each request.
+        transport: streamable HTTP, or the older SSE.
+        secrets: what may never be shown.
+        timeout_s: seconds for each call; None is the source's.
+    """
+
+    url: str = field(repr=False)
+    headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    transport: HttpTransport = "streamable-http"
+    secrets: tuple[str, ...] = field(default=(), repr=False)
+    timeout_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LocalServer:
+    """A server object of the SDK that lives in this process: for tests, and for one's own.
+
+    Attributes:
+        server: an `mcp.server.Server` or `MCPServer`.
+        timeout_s: seconds for each call; None is the source's.
+    """
+
+    server: object
+    timeout_s: float | None = None
+
+
+Server: TypeAlias = StdioServer | HttpServer | LocalServer
+
+
+class Command(NamedTuple):
+    """What would be started for a server. `digest` (SHA-256, hex) changes when the command does."""
+
+    server: str
+    line: str
+    digest: str
+
+
+def read_servers(document: str | Path, environment: Mapping[str, str]) -> dict[str, Server]:
+    """Give the servers that a configuration names, without those that are `disabled`.
+
+    Values of `env` and `headers` may name variables of `environment`: `${NAME}`.
+
+    Args:
+        document: a path, or the JSON text itself.
+        environment: where `${NAME}` is looked up; nothing else is.
+
+    Raises:
+        ToolObjectError: it cannot be read; the text says where, and never tells a value that came
+            from the environment.
+    """
+    source = repr(str(document)) if isinstance(document, Path) else "The MCP configuration"
+    text = _text(document) if isinstance(document, Path) else document
+    try:
+        root = cast("object", json.loads(text))
+    except json.JSONDecodeError as error:
+        place = f"line {error.lineno}, column {error.colno}"
+        raise ToolObjectError(f"{source} is not JSON: {error.msg} at {place}.") from None
+    except (ValueError, RecursionError):
+        raise ToolObjectError(f"{source} is not JSON that can be read.") from None
+    named = _fields(root).get("mcpServers")
+    if not isinstance(named, dict):
+        raise ToolObjectError(f'{source} has no object "mcpServers".')
+    entries = cast("dict[str, object]", named)
+    if len(entries) > MAX_SERVERS:
+        raise ToolObjectError(f"{source} names {len(entries)} servers; {MAX_SERVERS} is the most.")
+    return {
+        name: _read_server(name, entry, environment)
+        for name, entry in entries.items()
+        if _fields(entry).get("disabled") is not True
+    }
+
+
+def commands(servers: Mapping[str, Server]) -> list[Command]:
+    """Give the commands that would be started, in the order of `servers`, to be shown beforehand.
+
+    A line tells everything that decides what runs: variables as the file names them, with stars
+    for a secret that stands in the file itself.
+    """
+    return [
+        Command(name, _line(server), _command_digest(server))
+        for name, server in servers.items()
+        if isinstance(server, StdioServer)
+    ]
+
+
+def place_of(server: Server) -> dict[str, Json]:
+    """Say what `server` is, without secrets: a part of the identity that pins hold."""
+    match server:
+        case StdioServer():
+            return {
+                "transport": "stdio",
+                "command": server.command,
+                "args": list(server.args),
+                "env": {name: _shown_value(name, v) for name, v in server.written_env.items()},
+            }
+        case HttpServer():
+            return {"transport": server.transport, "url": shown_url(server.url)}
+        case LocalServer():
+            return {"transport": "local"}
+
+
+def shown_url(url: str) -> str:
+    """Give `url` without user, password and the values of its query."""
+    try:
+        parts = urlsplit(url)
+        host = parts.netloc.rpartition("@")[2]
+    except ValueError:
+        return MASK
+    query = "&".join(f"{each.partition('=')[0]}={MASK}" for each in parts.query.split("&") if each)
+    return urlunsplit(SplitResult(parts.scheme, host, parts.path, query, ""))
+
+
+def _fields(value: object) -> Mapping[str, object]:
+    return cast("dict[str, object]", value) if isinstance(value, dict) else {}
+
+
+def _text(path: Path) -> str:
+    try:
+        if path.stat().st_size > MAX_CONFIG_BYTES:
+            raise ToolObjectError(f"{str(path)!r} is larger than {MAX_CONFIG_BYTES} bytes.")
+        return path.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise ToolObjectError(f"{str(path)!r} cannot be read: {reason}.") from None
+    except UnicodeDecodeError as error:
+        raise ToolObjectError(f"{str(path)!r} is not UTF-8 (byte {error.start}).") from None
+
+
+def _read_server(name: str, entry: object, environment: Mapping[str, str]) -> Server:
+    place = f"mcpServers.{name}"
+    if SERVER_NAME.fullmatch(name) is None:
+        raise ToolObjectError(
+            f"A server cannot be called {name!r}: its tools are called SERVER.TOOL, so it takes a"
+            " letter first, then at most 63 letters, digits, '_' and '-'."
+        )
+    if not isinstance(entry, dict):
+        raise ToolObjectError(f"{place} must be an object.")
+    fields = cast("dict[str, object]", entry)
+    for key in fields:
+        if key not in _KNOWN and key not in _IGNORED:
+            hint = did_you_mean(near(key, _KNOWN))
+            known = hint or f"Known are {', '.join(_KNOWN)}."
+            raise ToolObjectError(f"{place}: the field {key!r} is not known. {known}")
+    timeout_s = _timeout(fields.get("timeout_s"), place)
+    if _transport(fields, place) == "stdio":
+        return _stdio(fields, environment, place, timeout_s)
+    return _http(fields, environment, place, timeout_s)
+
+
+def _transport(fields: Mapping[str, object], place: str) -> str:
+    """Give `stdio`, `streamable-http` or `sse`: what is stated, or what the fields show."""
+    stated = fields.get("transport", fields.get("type"))
+    command, url = fields.get("command"), fields.get("url")
+    if stated is None:
+        if (command is None) == (url is None):
+            raise ToolObjectError(f"{place} takes either 'command' (stdio) or 'url' (HTTP).")
+        return "streamable-http" if command is None else "stdio"
+    found = _TRANSPORTS.get(stated) if isinstance(stated, str) else None
+    if found is None:
+        raise ToolObjectError(
+            f"{place}: the transport {stated!r} is not known; there are stdio, http and sse."
+        )
+    needed, other = ("command", "url") if found == "stdio" else ("url", "command")
+    if fields.get(needed) is None or fields.get(other) is not None:
+        raise ToolObjectError(f"{place}: the transport {stated!r} takes {needed!r}, not {other!r}.")
+    return found
+
+
+def _stdio(
+    fields: Mapping[str, object],
+    environment: Mapping[str, str],
+    place: str,
+    timeout_s: float | None,
+) -> StdioServer:
+    _refuse(fields, _HTTP_FIELDS, place, "stdio")
+    command, cwd = fields.get("command"), fields.get("cwd")
+    if not isinstance(command, str) or not command.strip():
+        raise ToolObjectError(f"{place}.command must be a text that is not empty.")
+    listed = _list_of_texts(fields.get("args"), f"{place}.args")
+    if cwd is not None and not isinstance(cwd, str):
+        raise ToolObjectError(f"{place}.cwd must be a text.")
+    for where, text in (("command", command), ("cwd", cwd or ""), *(("args", a) for a in listed)):
+        _refuse_variable(text, f"{place}.{where}")
+        _refuse_nul(text, f"{place}.{where}")
+    written = _texts(fields.get("env"), f"{place}.env")
+    values, secrets = _resolved(written, environment, f"{place}.env")
+    return StdioServer(command, tuple(listed), values, cwd, written, secrets, timeout_s)
+
+
+def _http(
+    fields: Mapping[str, object],
+    environment: Mapping[str, str],
+    place: str,
+    timeout_s: float | None,
+) -> HttpServer:
+    _refuse(fields, _STDIO_FIELDS, place, "HTTP")
+    url = fields.get("url")
+    if not isinstance(url, str):
+        raise ToolObjectError(f"{place}.url must be a text.")
+    _refuse_variable(url, f"{place}.url")
+    try:
+        parts = urlsplit(url)
+        is_address = parts.scheme in ("http", "https") and bool(parts.hostname)
+    except ValueError:
+        is_address = False
+    if not is_address:
+        raise ToolObjectError(f"{place}.url must be an http or https address.")
+    headers, secrets = _resolved(
+        _texts(fields.get("headers"), f"{place}.headers"), environment, f"{place}.headers"
+    )
+    for name, value in headers.items():
+        if not _is_header(name, value):
+            raise ToolObjectError(f"{place}.headers.{name} is not a header that can be sent.")
+    transport: HttpTransport = "sse" if _transport(fields, place) == "sse" else "streamable-http"
+    words = (word for value in headers.values() for word in (value, *value.split()))
+    return HttpServer(url, headers, transport, (*secrets, *words), timeout_s)
+
+
+def _resolved(
+    written: Mapping[str, str], environment: Mapping[str, str], place: str
+) -> tuple[dict[str, str], tuple[str, ...]]:
+    values: dict[str, str] = {}
+    secrets: list[str] = []
+    for name, text in written.items():
+        values[name], found = resolved(text, environment, f"{place}.{name}")
+        _refuse_nul(values[name], f"{place}.{name}")
+        secrets.extend(found)
+        if found or sounds_secret(name):
+            secrets.append(values[name])
+    return values, tuple(secrets)
+
+
+def _list_of_texts(value: object, place: str) -> list[str]:
+    if value is None:
+        return []
+    listed = cast("list[object]", value) if isinstance(value, list) else [None]
+    texts = [each for each in listed if isinstance(each, str)]
+    if len(texts) != len(listed):
+        raise ToolObjectError(f"{place} must be a list of texts.")
+    return texts
+
+
+def _texts(value: object, place: str) -> dict[str, str]:
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise ToolObjectError(f"{place} must be an object of texts.")
+    entries = cast("dict[str, object]", value)
+    texts = {name: text for name, text in entries.items() if isinstance(text, str)}
+    if wrong := [name for name in entries if name not in texts]:
+        raise ToolObjectError(f"{place}.{wrong[0]} must be a text, in quotes.")
+    if bad := [name for name in texts if not name or "=" in name or "\0" in name]:
+        raise ToolObjectError(f"{place}: {bad[0]!r} cannot be a name.")
+    return texts
+
+
+def _timeout(value: object, place: str) -> float | None:
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= 86_400:
+        raise ToolObjectError(f"{place}.timeout_s must be seconds, more than 0.")
+    return float(value)
+
+
+def _refuse(fields: Mapping[str, object], names: tuple[str, ...], place: str, way: str) -> None:
+    for name in names:
+        if fields.get(name) is not None:
+            raise ToolObjectError(f"{place}: {name!r} says nothing to a server over {way}.")
+
+
+def _refuse_variable(text: str, place: str) -> None:
+    if names_a_variable(text):
+        raise ToolObjectError(
+            f"{place}: variables are read only in 'env' and 'headers', where nobody sees them;"
+            " what stands here is shown to everyone on the machine."
+        )
+
+
+def _refuse_nul(text: str, place: str) -> None:
+    if "\0" in text:
+        raise ToolObjectError(f"{place} holds a NUL character.")
+
+
+def _is_header(name: str, value: str) -> bool:
+    return (
+        re.fullmatch(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", name) is not None
+        and value.isascii()
+        and not any(letter < " " or letter == "\x7f" for letter in value)
+    )
+
+
+def _line(server: StdioServer) -> str:
+    variables = [f"{name}={_shown_value(name, v)}" for name, v in server.written_env.items()]
+    words = " ".join([*variables, shlex.join([server.command, *server.args])])
+    return words if server.cwd is None else f"cd {shlex.quote(server.cwd)} && {words}"
+
+
+def _shown_value(name: str, written: str) -> str:
+    return MASK if sounds_secret(name) and not names_a_variable(written) else written
+
+
+def _command_digest(server: StdioServer) -> str:
+    told = [server.command, [*server.args], dict(server.written_env), server.cwd]
+    return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()

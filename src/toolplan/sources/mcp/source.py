@@ -1,0 +1,229 @@
+"""Tools of MCP servers: opened by any code, called from any event loop.
+
+All connections live in one event loop of a thread of its own. A tool's call crosses into it, and a
+cancellation crosses with it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import logging
+import time
+from collections.abc import AsyncGenerator, Callable, Generator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from functools import partial
+from typing import Final, TypeAlias
+
+import anyio
+from anyio.from_thread import start_blocking_portal
+
+from toolplan.path import Json
+from toolplan.sources.mcp._crossing import Closed, Crossing
+from toolplan.sources.mcp._link import Terms
+from toolplan.sources.mcp._offers import Target, tools_of
+from toolplan.sources.mcp._owner import Offer, Owner, Request, Unreachable
+from toolplan.sources.mcp.notices import Notice, ToolRefused
+from toolplan.sources.mcp.servers import Server
+from toolplan.tools import (
+    Arguments,
+    Call,
+    OutcomeUnknown,
+    Toolbox,
+    ToolObjectError,
+    current_call,
+    tell_progress,
+)
+
+DEFAULT_TIMEOUT_S: Final = 30.0
+DEFAULT_START_TIMEOUT_S: Final = 30.0
+DEFAULT_RECHECK_S: Final = 60.0
+
+_CLOSED: Final = "The source of these tools is closed."
+_CLOSING_S: Final = 15.0
+_LOGGERS: Final = ("mcp", "client")  # where the SDK tells of bad lines, with their text
+
+_LOG: Final = logging.getLogger(__name__)
+
+OnEvent: TypeAlias = Callable[[Notice], None]
+"""Told of servers while they are used; called from threads of the source, and should be quick."""
+
+
+class McpSource:
+    """The tools of connected servers, for as long as `connected` lasts."""
+
+    def __init__(self, crossing: Crossing, owners: Mapping[str, Owner]) -> None:
+        self._crossing = crossing
+        self._owners = owners
+        self._faults: dict[str, str] = {}
+        self._refused: tuple[ToolRefused, ...] = ()
+
+    @property
+    def faults(self) -> Mapping[str, str]:
+        """Why servers gave no tools when `toolbox` last asked them, by their names."""
+        return dict(self._faults)
+
+    @property
+    def refused(self) -> tuple[ToolRefused, ...]:
+        """The tools that servers listed and that are not offered."""
+        return self._refused
+
+    def toolbox(self) -> Toolbox:
+        """Start the servers that have not been, all at once, and give the tools of all of them.
+
+        A server that cannot be started or asked is left out: `faults` says why. The tools hold
+        what they were listed as: one that its server changes later is not called any more.
+
+        Raises:
+            ToolObjectError: none of the servers can be used, or the source is closed.
+        """
+        try:
+            return self._toolbox(self._crossing.wait_for(self._offers))
+        except Closed:
+            raise ToolObjectError(_CLOSED) from None
+
+    async def tools(self) -> Toolbox:
+        """Give what `toolbox` gives, to a coroutine, in whatever event loop.
+
+        Raises:
+            ToolObjectError: none of the servers can be used, or the source is closed.
+        """
+        try:
+            return self._toolbox(await self._crossing.run(self._offers))
+        except Closed:
+            raise ToolObjectError(_CLOSED) from None
+
+    def _toolbox(self, offers: Mapping[str, Offer]) -> Toolbox:
+        if self._faults and not offers:
+            raise ToolObjectError(" ".join(self._faults.values()))
+        self._refused = tuple(each for o in offers.values() for each in o.listing.refused)
+        return Toolbox(tools_of(offers, self._call_to))
+
+    async def _offers(self) -> dict[str, Offer]:
+        offers: dict[str, Offer] = {}
+        faults: dict[str, str] = {}
+
+        async def ask(name: str, owner: Owner) -> None:
+            try:
+                offers[name] = await owner.offer()
+            except Unreachable as error:
+                faults[name] = str(error)
+
+        async with anyio.create_task_group() as tasks:
+            for name, owner in self._owners.items():
+                tasks.start_soon(ask, name, owner)
+        self._faults = faults
+        return {name: offers[name] for name in self._owners if name in offers}
+
+    def _call_to(self, target: Target) -> Call:
+        owner = self._owners[target.server]
+
+        async def call(arguments: Arguments) -> Json:
+            identity = current_call()
+            progress = None
+            if identity is not None:
+                # the connection's thread knows nothing of the run; the caller's context does
+                progress = partial(contextvars.copy_context().run, tell_progress)
+            key = "" if identity is None else identity.key
+            request = Request(target.name, target.digest, target.wrapped, arguments, progress, key)
+            try:
+                return await self._crossing.run(partial(owner.call, request))
+            except Closed:
+                raise OutcomeUnknown(
+                    f"The call on the server {target.server!r} was given up: the source of its"
+                    " tools is closed."
+                ) from None
+
+        return call
+
+
+@contextmanager
+def connected(
+    servers: Mapping[str, Server],
+    *,
+    on_event: OnEvent | None = None,
+    timeout_s: float = DEFAULT_TIMEOUT_S,
+    start_timeout_s: float = DEFAULT_START_TIMEOUT_S,
+    recheck_s: float | None = DEFAULT_RECHECK_S,
+    clock: Callable[[], float] = time.monotonic,
+) -> Generator[McpSource, None, None]:
+    """Give a source of the tools of `servers`, and end them all for sure behind it.
+
+    Nothing is started before `toolbox` is asked for. The connections live in a thread of their
+    own, so that their tools can be called from any event loop, and from one after the other.
+
+    Args:
+        servers: by the names that their tools get.
+        on_event: told of servers while they are used.
+        timeout_s: seconds for each call, where the server's entry says nothing.
+        start_timeout_s: seconds for a server to start and list its tools.
+        recheck_s: seconds after which a server's tools are listed anew before a call, so that one
+            that does not tell of changes is found out; None is never.
+        clock: a monotonic clock, in seconds.
+    """
+    terms = Terms(timeout_s, start_timeout_s, recheck_s, clock)
+    with (
+        start_blocking_portal(name="toolplan-mcp") as portal,
+        portal.wrap_async_context_manager(_running(servers, terms, on_event)) as owners,
+    ):
+        loop, variables = portal.call(_surroundings)
+        yield McpSource(Crossing(loop, variables), owners)
+
+
+@asynccontextmanager
+async def connected_here(
+    servers: Mapping[str, Server],
+    *,
+    on_event: OnEvent | None = None,
+    timeout_s: float = DEFAULT_TIMEOUT_S,
+    start_timeout_s: float = DEFAULT_START_TIMEOUT_S,
+    recheck_s: float | None = DEFAULT_RECHECK_S,
+    clock: Callable[[], float] = time.monotonic,
+) -> AsyncGenerator[McpSource, None]:
+    """Give a source whose connections live in the event loop that runs; as `connected` otherwise.
+
+    Calls from this loop need no way into another thread. It is left by the task that entered it,
+    and a loop that is blocked blocks the connections.
+    """
+    terms = Terms(timeout_s, start_timeout_s, recheck_s, clock)
+    loop = asyncio.get_running_loop()
+    async with _running(servers, terms, on_event) as owners:
+        yield McpSource(Crossing(loop, contextvars.Context()), owners)
+
+
+async def _surroundings() -> tuple[asyncio.AbstractEventLoop, contextvars.Context]:
+    return asyncio.get_running_loop(), contextvars.copy_context()
+
+
+@asynccontextmanager
+async def _running(
+    servers: Mapping[str, Server], terms: Terms, on_event: OnEvent | None
+) -> AsyncGenerator[dict[str, Owner], None]:
+    tell = partial(_told, on_event)
+    for name in _LOGGERS:
+        logger = logging.getLogger(name)
+        if not logger.handlers:
+            logger.addHandler(logging.NullHandler())
+    owners = {name: Owner(name, server, terms, tell) for name, server in servers.items()}
+    raised: BaseException | None = None
+    async with anyio.create_task_group() as tasks:
+        for owner in owners.values():
+            tasks.start_soon(owner.run)
+        try:
+            yield owners
+        except BaseException as error:  # kept out of the group, which would wrap it
+            raised = error
+        for owner in owners.values():
+            owner.close()
+        tasks.cancel_scope.deadline = anyio.current_time() + _CLOSING_S
+    if raised is not None:
+        raise raised
+
+
+def _told(on_event: OnEvent | None, notice: Notice) -> None:
+    if on_event is None:
+        return
+    try:
+        on_event(notice)
+    except Exception:  # whoever watches may not end a connection
+        _LOG.exception("A watcher of MCP servers failed.")

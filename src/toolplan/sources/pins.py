@@ -1,0 +1,360 @@
+"""Pins: the tools as they were when a person accepted them, kept in `toolplan.lock.json`.
+
+A pin is the SHA-256 over RFC 8785 JSON of all that a source told of a tool, and of who that source
+is. A tool that has changed since, in any field, cannot be called until it is accepted again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from types import MappingProxyType
+from typing import Final, NamedTuple, TypeAlias, cast
+
+import rfc8785
+
+from toolplan.diagnostics import did_you_mean, near
+from toolplan.path import Json
+from toolplan.tools import Arguments, Call, Tool, Toolbox, ToolError, ToolObjectError
+
+FILE_NAME: Final = "toolplan.lock.json"
+VERSION: Final = 1
+MAX_LOCK_BYTES: Final = 200_000_000
+
+_SAFE_INTEGER: Final = 2**53
+_MOST_FIELDS_TOLD: Final = 12
+_LONGEST_TOLD: Final = 120
+_NOTHING: Final[Mapping[str, Json]] = MappingProxyType({})
+
+
+class Absent(NamedTuple):
+    """What stands where there was, or is, nothing: null is something else."""
+
+
+ABSENT: Final = Absent()
+Told: TypeAlias = "Json | Absent"
+
+
+@dataclass(frozen=True)
+class SourcedTool(Tool):
+    """A tool, and all that its source told of it.
+
+    Attributes:
+        wire: the tool's object as it came, with the fields that nothing here reads.
+        identity: who the source is: the command or the address, its name and version; no secrets.
+    """
+
+    wire: Mapping[str, Json] = field(default_factory=dict[str, Json])
+    identity: Mapping[str, Json] = field(default_factory=dict[str, Json])
+
+    @cached_property
+    def pin(self) -> str:
+        """The digest of what was told."""
+        return digest_of(self.wire, self.identity)
+
+    def to_json(self) -> dict[str, Json]:
+        """Give the tool object; an approval covers the pin, and so every field and the source."""
+        return {**super().to_json(), "pin": self.pin}
+
+
+@dataclass(frozen=True)
+class RefusedTool(SourcedTool):
+    """A tool that may not be called, and why: plans over it are not valid."""
+
+    reason: str = ""
+
+    @cached_property
+    def unusable(self) -> str | None:
+        """Why it may not be called."""
+        return self.reason
+
+
+class Difference(NamedTuple):
+    """One place that is not as it was: a JSON pointer into `{"tool": …, "server": …}`."""
+
+    pointer: str
+    before: Told
+    after: Told
+
+    def __str__(self) -> str:
+        place = self.pointer.lstrip("/").removeprefix("tool/")
+        return f"{place}: was {_shown(self.before)}, is {_shown(self.after)}"
+
+
+class Change(NamedTuple):
+    """A tool that is not the one that was accepted."""
+
+    tool: str
+    differences: tuple[Difference, ...]
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """What has changed, a line each, for a person to read."""
+        told = [str(each) for each in self.differences[:_MOST_FIELDS_TOLD]]
+        rest = len(self.differences) - len(told)
+        return (*told, f"and {rest} more") if rest else tuple(told)
+
+
+class Comparison(NamedTuple):
+    """How tools stand to the pins, names sorted.
+
+    `gone` are pins without a tool; the tool's server may just not be there.
+    """
+
+    new: tuple[str, ...] = ()
+    changed: tuple[Change, ...] = ()
+    gone: tuple[str, ...] = ()
+
+
+class Pin(NamedTuple):
+    """What was accepted of one tool: its object as told, and the identity of its source."""
+
+    tool: Mapping[str, Json]
+    server: Mapping[str, Json]
+    digest: str
+
+
+@dataclass(frozen=True)
+class Pins:
+    """The pins of a lock file. Values: what is accepted gives new pins, and `save` keeps them."""
+
+    path: Path
+    pins: Mapping[str, Pin] = field(default_factory=dict[str, Pin])
+
+    @classmethod
+    def load(cls, path: Path) -> Pins:
+        """Give the pins in the file; none where there is no file.
+
+        Raises:
+            ToolObjectError: it is no lock file, or was changed by hand.
+        """
+        try:
+            if path.stat().st_size > MAX_LOCK_BYTES:
+                raise ToolObjectError(f"{str(path)!r} is larger than {MAX_LOCK_BYTES} bytes.")
+            told = cast("object", json.loads(path.read_text(encoding="utf-8")))
+        except FileNotFoundError:
+            return cls(path)
+        except OSError as error:
+            reason = error.strerror or str(error)
+            raise ToolObjectError(f"{str(path)!r} cannot be read: {reason}.") from None
+        except (ValueError, RecursionError):
+            raise ToolObjectError(f"{str(path)!r} is not JSON; restore it or delete it.") from None
+        return cls(path, dict(_read_pins(told, str(path))))
+
+    def save(self) -> None:
+        """Write the file, whole or not at all: sorted, so that changes of it can be read.
+
+        Raises:
+            OSError: it cannot be written.
+        """
+        tools: dict[str, Json] = {
+            name: {"sha256": pin.digest, "server": dict(pin.server), "tool": dict(pin.tool)}
+            for name, pin in sorted(self.pins.items())
+        }
+        document: dict[str, Json] = {"lock": VERSION, "tools": tools}
+        text = json.dumps(document, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
+        _replace(self.path, text)
+
+    def compare(self, tools: Mapping[str, Tool]) -> Comparison:
+        """Say what is new, changed and gone."""
+        return Comparison(
+            new=tuple(sorted(name for name in tools if name not in self.pins)),
+            changed=tuple(
+                change
+                for name in sorted(tools)
+                if (change := self._change(tools[name])) is not None
+            ),
+            gone=tuple(sorted(name for name in self.pins if name not in tools)),
+        )
+
+    def accept(self, tools: Mapping[str, Tool], names: Collection[str] | None = None) -> Pins:
+        """Give pins that hold `tools` as they are now, or only those of `names`.
+
+        Of all tools, pins of tools that are not there stay: their server may be away.
+
+        Raises:
+            ToolObjectError: there is no tool of one of the names.
+        """
+        for name in names or ():
+            if name not in tools:
+                hint = did_you_mean(near(name, tools))
+                told = f"There is no tool {name!r} to accept."
+                raise ToolObjectError(f"{told} {hint}" if hint else told)
+        accepted = tools if names is None else dict.fromkeys(names)
+        return Pins(self.path, {**self.pins, **{name: _pin(tools[name]) for name in accepted}})
+
+    def guarded(self, tools: Toolbox) -> Toolbox:
+        """Give `tools`, with those that have changed refused; new ones are as they come.
+
+        This toolbox itself comes back where nothing has changed.
+        """
+        changes = {change.tool: change for change in self.compare(tools).changed}
+        if not changes:
+            return tools
+        return Toolbox(
+            _refused(tool, changes[name]) if name in changes else tool
+            for name, tool in tools.items()
+        )
+
+    def _change(self, tool: Tool) -> Change | None:
+        pin = self.pins.get(tool.name)
+        if pin is None:
+            return None
+        now = _pin(tool)
+        if now.digest == pin.digest:
+            return None
+        before: Json = {"tool": dict(pin.tool), "server": dict(pin.server)}
+        after: Json = {"tool": dict(now.tool), "server": dict(now.server)}
+        return Change(tool.name, tuple(differences(before, after)))
+
+
+def digest_of(tool: Mapping[str, Json], server: Mapping[str, Json]) -> str:
+    """Give the SHA-256 (hex) over RFC 8785 JSON of a tool's object and its source's identity.
+
+    RFC 8785 has no whole numbers beyond 2^53, and schemas do; those are listed apart, by pointer.
+
+    Raises:
+        ValueError: it holds what JSON cannot say, such as half a character.
+    """
+    large: dict[str, Json] = {}
+    tamed = _tamed({"tool": dict(tool), "server": dict(server)}, "", large)
+    return hashlib.sha256(rfc8785.dumps({"told": tamed, "large": large})).hexdigest()
+
+
+def differences(before: Told, after: Told, pointer: str = "") -> Iterator[Difference]:
+    """Yield the smallest places in which two values differ, in order of their pointers."""
+    match before, after:
+        case dict(), dict():
+            for key in sorted({*before, *after}):
+                place = f"{pointer}/{_escaped(key)}"
+                yield from differences(before.get(key, ABSENT), after.get(key, ABSENT), place)
+        case list(), list() if len(before) == len(after):
+            for at, (one, other) in enumerate(zip(before, after, strict=True)):
+                yield from differences(one, other, f"{pointer}/{at}")
+        case _ if _same(before, after):
+            return
+        case _:
+            yield Difference(pointer, before, after)
+
+
+def _same(before: Told, after: Told) -> bool:
+    # true is not 1, and 1 is 1.0, in JSON
+    return isinstance(before, bool) == isinstance(after, bool) and before == after
+
+
+def _tamed(part: Json, pointer: str, large: dict[str, Json]) -> Json:
+    match part:
+        case bool():
+            return part
+        case int() if abs(part) >= _SAFE_INTEGER:
+            large[pointer] = str(part)
+            return None
+        case dict():
+            return {
+                key: _tamed(inner, f"{pointer}/{_escaped(key)}", large)
+                for key, inner in part.items()
+            }
+        case list():
+            return [_tamed(inner, f"{pointer}/{at}", large) for at, inner in enumerate(part)]
+        case _:
+            return part
+
+
+def _escaped(key: str) -> str:
+    return key.replace("~", "~0").replace("/", "~1")
+
+
+def _pin(tool: Tool) -> Pin:
+    if isinstance(tool, SourcedTool) and tool.wire:
+        return Pin(tool.wire, tool.identity, tool.pin)
+    told, source = tool.to_json(), cast("dict[str, Json]", {"source": tool.source})
+    return Pin(told, source, digest_of(told, source))
+
+
+def _refused(tool: Tool, change: Change) -> Tool:
+    """Give `tool` as one that says why it may not be called, and keeps what its source told."""
+    what = "; ".join(change.lines[:3])
+    reason = (
+        f"it is not the tool that was accepted ({what}); look at it, and accept it with"
+        f" `toolplan tools --accept {tool.name}`"
+    )
+    now = _pin(tool)
+    return RefusedTool(
+        name=tool.name,
+        description=tool.description,
+        raw_input=tool.raw_input,
+        raw_output=tool.raw_output,
+        effects=tool.effects,
+        idempotent=tool.idempotent,
+        annotations=tool.annotations,
+        call=_refusing(tool.name, reason),
+        source=tool.source,
+        wire=now.tool,
+        identity=now.server,
+        reason=reason,
+    )
+
+
+def _refusing(name: str, reason: str) -> Call:
+    async def refuse(_arguments: Arguments) -> Json:
+        raise ToolError(f"The tool {name!r} was not called: {reason}.")
+
+    return refuse
+
+
+def _read_pins(told: object, place: str) -> Iterator[tuple[str, Pin]]:
+    document = _object(told)
+    version, entries = document.get("lock"), document.get("tools")
+    if isinstance(version, int) and version > VERSION:
+        raise ToolObjectError(f"{place!r} was written by a newer toolplan (form {version}).")
+    if version != VERSION or not isinstance(entries, dict):
+        raise ToolObjectError(f"{place!r} is not a lock file; restore it or delete it.")
+    for name, entry in _object(cast("object", entries)).items():
+        parts = _object(entry)
+        digest = parts.get("sha256")
+        pin = Pin(_object(parts.get("tool")), _object(parts.get("server")), str(digest))
+        if not _is_true(pin):
+            raise ToolObjectError(
+                f"{place!r}: the pin of {name!r} was changed by hand; take it out, and accept the"
+                " tool again."
+            )
+        yield name, pin
+
+
+def _object(value: object) -> Mapping[str, Json]:
+    return cast("dict[str, Json]", value) if isinstance(value, dict) else _NOTHING
+
+
+def _is_true(pin: Pin) -> bool:
+    try:
+        return digest_of(pin.tool, pin.server) == pin.digest
+    except (ValueError, RecursionError):
+        return False
+
+
+def _shown(told: Told) -> str:
+    if isinstance(told, Absent):
+        return "nothing"
+    text = json.dumps(told, ensure_ascii=True)
+    return text if len(text) <= _LONGEST_TOLD else text[: _LONGEST_TOLD - 3] + "..."
+
+
+def _replace(path: Path, text: str) -> None:
+    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(name, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(name)
+        raise

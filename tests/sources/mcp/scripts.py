@@ -1,0 +1,117 @@
+"""Servers for the tests: scripted ones over stdio, and SDK servers in this process."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import mcp.types as wire
+from mcp.server import Server, ServerRequestContext
+from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ToolsListChanged
+
+from toolplan.path import Json
+from toolplan.sources.mcp import LocalServer, StdioServer
+from toolplan.tools import Arguments, Tool, Toolbox
+
+WIRE_SERVER: Final = Path(__file__).with_name("wire_server.py")
+ANYTHING: Final[dict[str, Any]] = {"type": "object", "properties": {}}
+READ: Final = {"readOnlyHint": True}
+
+
+class Scripted:
+    """A script in a folder, and the server that follows it."""
+
+    def __init__(self, folder: Path, **script: Any) -> None:
+        self.path = folder / "script.json"
+        self.script = script
+        self.write()
+
+    def write(self, **changes: Any) -> None:
+        self.script.update(changes)
+        self.path.write_text(json.dumps(self.script), "utf-8")
+
+    def server(self, **fields: Any) -> StdioServer:
+        arguments = ("-S", str(WIRE_SERVER), str(self.path))
+        return StdioServer(sys.executable, arguments, **fields)
+
+    def sent(self, method: str) -> list[dict[str, Any]]:
+        """What the server was asked."""
+        log = self.path.with_suffix(".log")
+        asked = [json.loads(line) for line in log.read_text("utf-8").splitlines()]
+        return [each for each in asked if each.get("method") == method]
+
+
+def one_page(*tools: object) -> dict[str, Any]:
+    return {"": {"tools": list(tools)}}
+
+
+def told(name: str, **fields: Any) -> dict[str, Any]:
+    """A tool as a server tells it; it only reads, if nothing else is said."""
+    return {
+        "name": name,
+        "description": f"Does {name}.",
+        "inputSchema": ANYTHING,
+        "annotations": READ,
+        **fields,
+    }
+
+
+def text(*texts: str, **fields: Any) -> dict[str, Any]:
+    return {"content": [{"type": "text", "text": each} for each in texts], **fields}
+
+
+class Changeable:
+    """A server in this process, whose tools change while it is used. It counts calls."""
+
+    def __init__(self, *tools: dict[str, Any], version: str = "1") -> None:
+        self.tools = {tool["name"]: tool for tool in tools}
+        self.calls: list[str] = []
+        self._bus = InMemorySubscriptionBus()
+        self._server: Server[dict[str, Any]] = Server(
+            "changeable",
+            version=version,
+            on_list_tools=self._list,
+            on_call_tool=self._call,
+            on_subscriptions_listen=ListenHandler(self._bus),
+        )
+
+    def server(self) -> LocalServer:
+        return LocalServer(self._server)
+
+    async def announce(self) -> None:
+        """Tell that the tools have changed, and let it come through."""
+        await self._bus.publish(ToolsListChanged())
+        for _ in range(50):
+            await asyncio.sleep(0)
+
+    async def _list(
+        self, _request: ServerRequestContext[dict[str, Any]], _params: object
+    ) -> wire.ListToolsResult:
+        return wire.ListToolsResult(
+            tools=[wire.Tool.model_validate(tool) for tool in self.tools.values()]
+        )
+
+    async def _call(
+        self, _request: ServerRequestContext[dict[str, Any]], params: wire.CallToolRequestParams
+    ) -> wire.CallToolResult:
+        self.calls.append(params.name)
+        return wire.CallToolResult(content=[wire.TextContent(text=f"{params.name} was called")])
+
+
+def call(tools: Mapping[str, Tool], name: str, /, **arguments: Json) -> Json:
+    """Call a tool from an event loop of its own."""
+    return asyncio.run(called(tools, name, arguments))
+
+
+async def called(tools: Mapping[str, Tool], name: str, arguments: Arguments) -> Json:
+    function = tools[name].call
+    assert function is not None
+    return await function(arguments)
+
+
+def names(tools: Toolbox) -> list[str]:
+    return list(tools)

@@ -1,0 +1,339 @@
+"""Calls: results, failures, progress, time limits, cancellation, and what servers ask for."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.sources.mcp.scripts import ANYTHING, Scripted, call, called, one_page, text, told
+from toolplan.compiler import compile_plan
+from toolplan.engines import run
+from toolplan.events import Event, StepProgressed
+from toolplan.path import Json
+from toolplan.sources.mcp import (
+    Notice,
+    RequestRefused,
+    ServerSaid,
+    connected,
+    connected_here,
+)
+from toolplan.tools import OutcomeUnknown, ToolError
+
+SECRET = "s3cret-of-the-environment"
+ASKED: dict[str, dict[str, Any]] = {
+    "sampling/createMessage": {"messages": [], "maxTokens": 5},
+    "elicitation/create": {"message": "Your password?", "requestedSchema": ANYTHING},
+    "roots/list": {},
+}
+
+
+def give(folder: Path, result: dict[str, Any], **options: Any) -> Json:
+    """Call a tool that gives `result`."""
+    tool = told("look", **options)
+    script = Scripted(folder, pages=one_page(tool), results={"look": result})
+    with connected({"it": script.server()}) as source:
+        return call(source.toolbox(), "it.look")
+
+
+def until_called(script: Scripted) -> None:
+    """Wait until the server was asked to call a tool."""
+    while not script.sent("tools/call"):
+        time.sleep(0.01)
+
+
+@pytest.mark.parametrize(
+    ("result", "value"),
+    [
+        (text("plain"), "plain"),
+        (text('{"a": [1, 2.5, null]}'), {"a": [1, 2.5, None]}),
+        (text(" [1]\n"), [1]),
+        (text("{not json"), "{not json"),
+        (text("[NaN]"), "[NaN]"),
+        (text("12"), "12"),
+        (text("a", '{"b": 1}'), ["a", {"b": 1}]),
+        ({"content": []}, None),
+        (text("ignored", structuredContent={"a": 1}), {"a": 1}),
+        (text('{"a": 2}', structuredContent={}), {}),
+        (text(str(2**70), structuredContent={"n": 2**70}), {"n": 2**70}),
+    ],
+)
+def test_a_result_is_plain_json(result: dict[str, Any], value: Json, tmp_path: Path) -> None:
+    assert give(tmp_path, result) == value
+
+
+def test_pictures_and_files_are_described_and_not_carried_along(tmp_path: Path) -> None:
+    """R11: binary results."""
+    data = base64.b64encode(b"picture" * 1000).decode()
+    content = [
+        {"type": "image", "data": data, "mimeType": "image/png"},
+        {"type": "audio", "data": "!", "mimeType": "audio/wav"},
+        {"type": "resource_link", "uri": "file:///a", "name": "a", "mimeType": "text/plain"},
+        {"type": "resource", "resource": {"uri": "file:///b", "text": "b"}},
+        {"type": "resource", "resource": {"uri": "file:///c", "blob": "Yw=="}},
+    ]
+    image, audio, link, inner, blob = _list(give(tmp_path, {"content": content}))
+    assert (image["bytes"], image["mime_type"]) == (7000, "image/png")
+    assert audio["type"] == "audio"
+    assert link == {
+        "type": "resource_link",
+        "uri": "file:///a",
+        "name": "a",
+        "mime_type": "text/plain",
+    }
+    assert inner["text"] == "b"
+    assert blob["bytes"] == 1
+    assert "cGljdHVyZX" not in json.dumps([image, audio, link, inner, blob])
+
+
+def _list(value: Json) -> list[dict[str, Any]]:
+    assert isinstance(value, list)
+    return [each for each in value if isinstance(each, dict)]
+
+
+def test_an_error_of_a_tool_is_its_text_bounded_and_clean(tmp_path: Path) -> None:
+    """R02: isError."""
+    with pytest.raises(ToolError, match="No such") as raised:
+        give(tmp_path, text("No such\x1b[2J row" + "!" * 10_000, isError=True))
+    assert "\x1b" not in str(raised.value)
+    assert len(str(raised.value)) <= 2_000
+    with pytest.raises(ToolError, match="and not why"):
+        give(tmp_path, {"content": [], "isError": True})
+
+
+def test_an_error_of_the_protocol_is_a_failure_of_the_call(tmp_path: Path) -> None:
+    for code in (-32602, -32603, -32000):
+        with pytest.raises(ToolError, match="out of order") as raised:
+            give(tmp_path, {"error": {"code": code, "message": "out of order"}})
+        assert not isinstance(raised.value, OutcomeUnknown)
+
+
+def test_an_answer_that_is_none_leaves_the_outcome_open(tmp_path: Path) -> None:
+    with pytest.raises(OutcomeUnknown, match="no answer of the protocol"):
+        give(tmp_path, {"content": "not a list"})
+
+
+def test_a_result_is_not_held_to_the_servers_schema_by_the_sdk(tmp_path: Path) -> None:
+    """S11: a pattern of a server that would take for ever; engines check with a linear one."""
+    schema = {
+        "type": "object",
+        "properties": {"a": {"type": "string", "pattern": "^(a+)+$"}},
+        "required": ["a"],
+    }
+    value = {"a": "a" * 40 + "!"}
+    assert give(tmp_path, text("", structuredContent=value), outputSchema=schema) == value
+
+
+def test_a_call_has_a_time_limit_of_its_own(tmp_path: Path) -> None:
+    script = Scripted(
+        tmp_path, pages=one_page(told("slow")), results={"slow": {**text("x"), "sleep": 0.5}}
+    )
+    with connected({"it": script.server(timeout_s=0.2)}) as source:
+        tools = source.toolbox()
+        with pytest.raises(OutcomeUnknown, match=r"within 0\.2 s"):
+            call(tools, "it.slow")
+    assert script.sent("notifications/cancelled")
+
+
+def test_a_cancelled_call_is_cancelled_at_the_server(tmp_path: Path) -> None:
+    script = Scripted(
+        tmp_path, pages=one_page(told("slow")), results={"slow": {**text("x"), "sleep": 0.5}}
+    )
+
+    async def cancel() -> None:
+        task = asyncio.create_task(called(tools, "it.slow", {}))
+        await asyncio.to_thread(until_called, script)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    with connected({"it": script.server()}) as source:
+        tools = source.toolbox()
+        asyncio.run(cancel())
+    [told_so] = script.sent("notifications/cancelled")
+    assert told_so["params"]["requestId"] == script.sent("tools/call")[0]["id"]
+
+
+def test_progress_of_a_server_is_progress_of_the_step(tmp_path: Path) -> None:
+    progress = {
+        "jsonrpc": "2.0",
+        "method": "notifications/progress",
+        "params": {"progressToken": "TOKEN", "progress": 3, "total": 10, "message": "a\x1bb"},
+    }
+    script = Scripted(
+        tmp_path,
+        pages=one_page(told("slow")),
+        results={"slow": {**text("x"), "tell": [progress], "sleep": 0.2}},
+    )
+    events: list[Event] = []
+    with connected({"it": script.server()}) as source:
+        tools = source.toolbox()
+        plan = compile_plan(
+            '{"toolplan": 1, "steps": [{"id": "a", "tool": "slow", "args": {}}]}', tools=tools
+        ).plan
+        assert plan is not None
+        asyncio.run(run(plan, tools, on_event=events.append))
+    [told_so] = [each for each in events if isinstance(each, StepProgressed)]
+    assert (told_so.step, told_so.done, told_so.total, told_so.message) == ("a", 3, 10, "ab")
+
+
+def test_an_idempotency_key_goes_with_the_call(tmp_path: Path) -> None:
+    script = Scripted(tmp_path, pages=one_page(told("look")), results={"look": text("x")})
+    with connected({"it": script.server()}) as source:
+        tools = source.toolbox()
+        plan = compile_plan(
+            '{"toolplan": 1, "steps": [{"id": "a", "tool": "look", "args": {}}]}', tools=tools
+        ).plan
+        assert plan is not None
+        asyncio.run(run(plan, tools))
+        call(tools, "it.look")
+    in_a_run, by_hand = script.sent("tools/call")
+    assert len(in_a_run["params"]["_meta"]["toolplan/idempotency-key"]) == 64
+    assert "toolplan/idempotency-key" not in by_hand["params"].get("_meta", {})
+
+
+def test_a_secret_reaches_the_process_and_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Behaviours 3.4, 5: no secret in arguments, errors, events or tools."""
+    monkeypatch.setenv("UNNAMED", "not inherited")
+    notices: list[Notice] = []
+    script = Scripted(
+        tmp_path,
+        pages=one_page(told("look", description=f"Uses {SECRET}."), told("fail")),
+        results={"look": {"echo": True}, "fail": text(f"{SECRET} is wrong", isError=True)},
+        stderr=f"key {SECRET}",
+    )
+    server = script.server(env={"TOKEN": SECRET}, secrets=(SECRET,))
+    with connected({"it": server}, on_event=notices.append) as source:
+        tools = source.toolbox()
+        seen = call(tools, "it.look", city="Berlin")
+        with pytest.raises(ToolError, match=r"\*\*\* is wrong"):
+            call(tools, "it.fail")
+    assert isinstance(seen, dict)
+    assert seen["arguments"] == {"city": "Berlin"}
+    assert isinstance(seen["env"], dict)
+    assert seen["env"]["TOKEN"] == SECRET
+    assert "UNNAMED" not in seen["env"]
+    assert SECRET not in repr(notices) + repr(dict(tools)) + repr(server)
+    assert SECRET not in json.dumps([tool.to_json() for tool in tools.values()])
+
+
+def test_logs_of_a_server_are_told(tmp_path: Path) -> None:
+    log = {
+        "jsonrpc": "2.0",
+        "method": "notifications/message",
+        "params": {"level": "warning", "data": "disk\x07 full"},
+    }
+    notices: list[Notice] = []
+    script = Scripted(
+        tmp_path,
+        pages=one_page(told("look")),
+        results={"look": {**text("x"), "tell": [log], "sleep": 0.1}},
+        hello=["this is no message"],
+        stderr="on stderr",
+    )
+    with connected({"it": script.server()}, on_event=notices.append) as source:
+        call(source.toolbox(), "it.look")
+    assert ServerSaid("it", "warning", "disk full") in notices
+    assert ServerSaid("it", "stderr", "on stderr") in notices
+    assert any(
+        isinstance(n, ServerSaid) and "no message of the protocol" in n.text for n in notices
+    )
+
+
+@pytest.mark.parametrize("method", ASKED)
+def test_what_a_server_asks_for_is_refused_and_told(method: str, tmp_path: Path) -> None:
+    ask: dict[str, Any] = {"jsonrpc": "2.0", "id": "q", "method": method, "params": ASKED[method]}
+    notices: list[Notice] = []
+    script = Scripted(
+        tmp_path,
+        pages=one_page(told("look")),
+        results={"look": {**text("x"), "tell": [ask], "sleep": 0.2}},
+    )
+    with connected({"it": script.server()}, on_event=notices.append) as source:
+        assert call(source.toolbox(), "it.look") == "x"
+    assert RequestRefused("it", method) in notices
+    log = [json.loads(line) for line in script.path.with_suffix(".log").read_text().splitlines()]
+    [answer] = [each for each in log if each.get("id") == "q"]
+    assert "not supported" in answer["error"]["message"]
+
+
+def test_a_watcher_that_fails_ends_nothing(tmp_path: Path) -> None:
+    def fail(_notice: Notice) -> None:
+        raise RuntimeError("no")
+
+    script = Scripted(tmp_path, pages=one_page(told("look")), results={"look": text("x")})
+    with connected({"it": script.server()}, on_event=fail) as source:
+        assert call(source.toolbox(), "it.look") == "x"
+
+
+def test_tools_are_called_from_many_loops_at_once(tmp_path: Path) -> None:
+    script = Scripted(tmp_path, pages=one_page(told("look")), results={"look": text("x")})
+    results: list[Json] = []
+
+    def work() -> None:
+        results.extend(call(tools, "it.look") for _ in range(5))
+
+    with connected({"it": script.server()}) as source:
+        tools = source.toolbox()
+        threads = [threading.Thread(target=work) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert results == ["x"] * 20
+
+
+def test_connections_may_live_in_the_loop_that_calls(tmp_path: Path) -> None:
+    script = Scripted(tmp_path, pages=one_page(told("look")), results={"look": text("x")})
+
+    async def use() -> Json:
+        async with connected_here({"it": script.server()}) as source:
+            tools = await source.tools()
+            with pytest.raises(RuntimeError, match="await `tools\\(\\)`"):
+                source.toolbox()
+            return await called(tools, "it.look", {})
+
+    assert asyncio.run(use()) == "x"
+
+
+def test_what_the_block_raises_comes_out_as_it_is(tmp_path: Path) -> None:
+    script = Scripted(tmp_path, pages=one_page(told("look")))
+
+    def use() -> None:
+        with connected({"it": script.server()}) as source:
+            source.toolbox()
+            raise KeyError("mine")
+
+    with pytest.raises(KeyError, match="mine"):
+        use()
+
+
+def test_a_call_that_goes_on_while_the_source_is_closed_ends(tmp_path: Path) -> None:
+    script = Scripted(
+        tmp_path, pages=one_page(told("slow")), results={"slow": {**text("x"), "sleep": 1}}
+    )
+    failures: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            call(tools, "it.slow")
+        except ToolError as error:
+            failures.append(error)
+
+    with connected({"it": script.server()}) as source:
+        tools = source.toolbox()
+        thread = threading.Thread(target=work)
+        thread.start()
+        until_called(script)
+    thread.join(timeout=10)
+    assert isinstance(failures[0], OutcomeUnknown)
+    with pytest.raises(ToolError, match="closed"):
+        call(tools, "it.slow")

@@ -1,0 +1,199 @@
+"""Tools that change: what was checked is what is called, or nothing is."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.sources.mcp.mutations import MUTATIONS, TOOLS, tools
+from tests.sources.mcp.scripts import Changeable, Scripted, call, called, one_page, text, told
+from toolplan.compiler import compile_plan
+from toolplan.engines import run
+from toolplan.events import StepState
+from toolplan.sources.mcp import Notice, ToolsChanged, connected, connected_here
+from toolplan.sources.pins import Pins
+from toolplan.tools import Toolbox, ToolError, ToolObjectError
+
+POKE = {"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}
+
+
+@pytest.mark.parametrize("field", MUTATIONS)
+def test_a_change_in_the_middle_of_a_session_stops_the_next_call(field: str) -> None:
+    """S24: with the others of this test 12 fields of 30 tools: 360 of 360 stopped."""
+
+    async def change_each() -> int:
+        server = Changeable(*tools())
+        stopped = 0
+        async with connected_here({"it": server.server()}) as source:
+            box = await source.tools()
+            for name, wire in list(server.tools.items()):
+                server.tools[name] = MUTATIONS[field](wire)
+                await server.announce()
+                with pytest.raises(ToolError, match="is not as it was"):
+                    await called(box, f"it.{name}", {})
+                stopped += 1
+        assert server.calls == []
+        return stopped
+
+    assert asyncio.run(change_each()) == TOOLS == 30
+
+
+@pytest.mark.parametrize("field", MUTATIONS)
+def test_a_change_between_sessions_stops_plans_until_it_is_accepted(
+    field: str, tmp_path: Path
+) -> None:
+    """S24: 12 fields of 30 tools against the lock file: 360 of 360 stopped."""
+    path = tmp_path / "toolplan.lock.json"
+    with connected({"it": Changeable(*tools()).server()}) as source:
+        Pins(path).accept(source.toolbox()).save()
+    changed = Changeable(*map(MUTATIONS[field], tools()))
+    pins = Pins.load(path)
+    with connected({"it": changed.server()}) as source:
+        box = source.toolbox()
+        assert len(pins.compare(box).changed) == TOOLS
+        guarded = pins.guarded(box)
+        for name in guarded:
+            assert _codes(guarded, name) == ["tool-schema"]
+            with pytest.raises(ToolError, match="not the tool that was accepted"):
+                call(guarded, name)
+        assert changed.calls == []
+        again = pins.accept(box, ["it.tool_0"]).guarded(box)
+        assert _codes(again, "it.tool_0") == []
+        assert call(again, "it.tool_0") == "tool_0 was called"
+
+
+def _codes(box: Toolbox, name: str) -> list[str]:
+    steps = '{"toolplan": 1, "steps": [{"id": "a", "tool": "' + name + '", "args": {}}]}'
+    return [each.code for each in compile_plan(steps, tools=box).diagnostics]
+
+
+def test_another_version_of_the_server_is_another_identity(tmp_path: Path) -> None:
+    with connected({"it": Changeable(*tools()).server()}) as source:
+        pins = Pins(tmp_path / "lock").accept(source.toolbox())
+    with connected({"it": Changeable(*tools(), version="2").server()}) as source:
+        changes = pins.compare(source.toolbox()).changed
+    assert len(changes) == TOOLS
+    assert changes[0].lines == ('server/version: was "1", is "2"',)
+
+
+def test_a_change_back_is_no_change() -> None:
+    async def there_and_back() -> object:
+        server = Changeable(*tools())
+        async with connected_here({"it": server.server()}) as source:
+            box = await source.tools()
+            wire = server.tools["tool_0"]
+            server.tools["tool_0"] = MUTATIONS["title"](wire)
+            await server.announce()
+            with pytest.raises(ToolError):
+                await called(box, "it.tool_0", {})
+            server.tools["tool_0"] = wire
+            await server.announce()
+            return await called(box, "it.tool_0", {})
+
+    assert asyncio.run(there_and_back()) == "tool_0 was called"
+
+
+def test_the_change_of_one_tool_does_not_stop_the_others() -> None:
+    async def change() -> object:
+        server = Changeable(*tools())
+        notices: list[Notice] = []
+        async with connected_here({"it": server.server()}, on_event=notices.append) as source:
+            box = await source.tools()
+            server.tools["tool_0"] = MUTATIONS["description"](server.tools["tool_0"])
+            del server.tools["tool_1"]
+            await server.announce()
+            with pytest.raises(ToolError, match="is not there any more"):
+                await called(box, "it.tool_1", {})
+            assert ToolsChanged("it", (), ("tool_0",), ("tool_1",)) in notices
+            return await called(box, "it.tool_2", {})
+
+    assert asyncio.run(change()) == "tool_2 was called"
+
+
+def test_over_stdio_a_server_that_tells_of_a_change_is_looked_at_again(tmp_path: Path) -> None:
+    """The older protocol: a notification on the wire."""
+    script = Scripted(
+        tmp_path,
+        pages=one_page(told("poke"), told("look")),
+        results={"poke": {**text("x"), "tell": [POKE], "sleep": 0.1}, "look": text("x")},
+    )
+    with connected({"it": script.server()}) as source:
+        box = source.toolbox()
+        assert call(box, "it.look") == "x"
+        script.write(pages=one_page(told("poke"), told("look", title="Look out")))
+        assert call(box, "it.poke") == "x"
+        with pytest.raises(ToolError, match="is not as it was"):
+            call(box, "it.look")
+    assert len(script.sent("tools/list")) == 2
+
+
+def test_a_server_that_does_not_tell_is_found_out_by_looking_again(tmp_path: Path) -> None:
+    script = Scripted(tmp_path, pages=one_page(told("look")), results={"look": text("x")})
+    now = [0.0]
+    with connected({"it": script.server()}, recheck_s=60, clock=lambda: now[0]) as source:
+        box = source.toolbox()
+        script.write(pages=one_page(told("look", future_field=1)))
+        now[0] = 59
+        assert call(box, "it.look") == "x"
+        now[0] = 61
+        with pytest.raises(ToolError, match="is not as it was"):
+            call(box, "it.look")
+
+
+def test_a_server_that_is_started_again_with_other_tools_is_not_called(tmp_path: Path) -> None:
+    """A restart with changed tools, or as another version."""
+    changes: list[dict[str, Any]] = [
+        {"pages": one_page(told("look", title="Look out"))},
+        {"info": {"name": "wire", "version": "2"}},
+    ]
+    for at, change in enumerate(changes):
+        folder = tmp_path / str(at)
+        folder.mkdir()
+        script = Scripted(folder, pages=one_page(told("look")), results={"look": text("x")})
+        with connected({"it": script.server()}) as source:
+            box = source.toolbox()
+            script.write(**change, results={"look": {"error": {"code": 1, "message": "x"}}})
+            script.write(results={"look": {"die": 1}})
+            with pytest.raises(ToolError):
+                call(box, "it.look")
+            with pytest.raises(ToolError, match="is not as it was"):
+                call(box, "it.look")
+        assert len(script.sent("tools/call")) == 1
+
+
+def test_a_plan_that_was_compiled_before_a_change_does_not_call_what_has_changed() -> None:
+    async def run_after_a_change() -> object:
+        server = Changeable(*tools())
+        async with connected_here({"it": server.server()}) as source:
+            box = await source.tools()
+            steps = '{"toolplan": 1, "steps": [{"id": "a", "tool": "tool_3", "args": {}}]}'
+            plan = compile_plan(steps, tools=box).plan
+            assert plan is not None
+            server.tools["tool_3"] = MUTATIONS["icons"](server.tools["tool_3"])
+            await server.announce()
+            found = await run(plan, box)
+            assert server.calls == []
+            return found.steps["a"].state
+
+    assert asyncio.run(run_after_a_change()) is StepState.FAILED
+
+
+def test_an_approval_covers_what_only_the_pin_sees() -> None:
+    digests: set[str] = set()
+    for wires in (tools(), [MUTATIONS["_meta"](each) for each in tools()]):
+        with connected({"it": Changeable(*wires).server()}) as source:
+            steps = '{"toolplan": 1, "steps": [{"id": "a", "tool": "tool_3", "args": {}}]}'
+            plan = compile_plan(steps, tools=source.toolbox()).plan
+            assert plan is not None
+            digests.add(plan.digest)
+    assert len(digests) == 2
+
+
+def test_a_name_to_accept_must_be_one_of_a_tool(tmp_path: Path) -> None:
+    with connected({"it": Changeable(*tools()).server()}) as source:
+        box = source.toolbox()
+    with pytest.raises(ToolObjectError, match="There is no tool 'it.tool_O' to accept"):
+        Pins(tmp_path / "lock").accept(box, ["it.tool_O"])

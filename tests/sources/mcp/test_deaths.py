@@ -1,0 +1,250 @@
+"""Servers that die: noticed at once, nothing sent twice, the others left alone."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Generator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import pytest
+
+from benchmarks import mcp_ledger
+from tests.sources.mcp.scripts import Scripted, call, called, one_page, text, told
+from toolplan.approval import approve
+from toolplan.compiler import compile_plan
+from toolplan.engines import run
+from toolplan.events import Run, StepState
+from toolplan.path import Json
+from toolplan.sources.mcp import (
+    HttpServer,
+    Notice,
+    ServerLost,
+    ServerStarted,
+    StdioServer,
+    connected,
+)
+from toolplan.tools import OutcomeUnknown, Toolbox
+
+SOON_S = 5.0  # far more than it takes, for a machine that is busy
+
+
+def ledger_server(ledger: Path) -> StdioServer:
+    return StdioServer(sys.executable, ("-S", str(Path(mcp_ledger.__file__)), str(ledger)))
+
+
+@contextmanager
+def killing(ledger: Path, kills: int = 1) -> Generator[None, None, None]:
+    """Kill the process of each call that comes into the ledger, as soon as it stands there."""
+    before = len(mcp_ledger.lines(ledger))
+    done = threading.Event()
+
+    def kill() -> None:
+        seen = before
+        while seen < before + kills and not done.is_set():
+            written = mcp_ledger.lines(ledger)
+            for line in written[seen:]:
+                os.kill(line["pid"], signal.SIGKILL)
+            seen = len(written)
+            time.sleep(0.002)
+
+    thread = threading.Thread(target=kill)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()
+
+
+def ran(tools: Toolbox, steps: str) -> Run:
+    plan = compile_plan('{"toolplan": 1, "steps": [' + steps + "]}", tools=tools).plan
+    assert plan is not None
+    return asyncio.run(run(plan, tools, approval=approve(plan) if plan.effects else None))
+
+
+def alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def until(is_so: Callable[[], bool]) -> bool:
+    """Wait until it is so, at most SOON_S; say whether it is."""
+    end = time.monotonic() + SOON_S
+    while not is_so() and time.monotonic() < end:
+        time.sleep(0.01)
+    return is_so()
+
+
+def test_a_call_with_effects_on_a_server_that_dies_is_in_doubt_and_never_sent_again(
+    tmp_path: Path,
+) -> None:
+    ledger = tmp_path / "ledger"
+    with connected({"a": ledger_server(ledger)}) as source:
+        tools = source.toolbox()
+        for n in range(3):
+            with killing(ledger):
+                found = ran(tools, f'{{"id": "pay", "tool": "charge", "args": {{"n": {n}}}}}')
+            assert found.steps["pay"].state is StepState.IN_DOUBT
+            error = found.steps["pay"].error
+            assert error is not None
+            assert "nobody knows what became of it" in error.message
+    assert [line["n"] for line in mcp_ledger.lines(ledger)] == [0, 1, 2]
+    assert len({line["pid"] for line in mcp_ledger.lines(ledger)}) == 3
+
+
+def test_a_call_that_only_reads_is_tried_again_as_the_plan_says(tmp_path: Path) -> None:
+    ledger = tmp_path / "ledger"
+    steps = '{"id": "see", "tool": "look", "args": {"n": 1}, "retries": 2}'
+    with connected({"a": ledger_server(ledger)}) as source, killing(ledger, kills=3):
+        found = ran(source.toolbox(), steps)
+    assert found.steps["see"].state is StepState.FAILED
+    assert found.steps["see"].attempts == 3
+    assert len(mcp_ledger.lines(ledger)) == 3
+
+
+def test_the_calls_on_other_servers_go_on(tmp_path: Path) -> None:
+    """A death fails the calls on that server, and no others."""
+    ledger = tmp_path / "ledger"
+    servers = {"a": ledger_server(ledger), "b": ledger_server(tmp_path / "other")}
+    steps = ", ".join(
+        [
+            '{"id": "die", "tool": "a.look", "args": {"n": 1}}',
+            '{"id": "same", "tool": "a.wait", "args": {"n": 1}}',
+            *(f'{{"id": "w{n}", "tool": "b.wait", "args": {{"n": {n}}}}}' for n in range(2)),
+        ]
+    )
+    began = time.monotonic()
+    with connected(servers) as source, killing(ledger):
+        found = ran(source.toolbox(), steps)
+    assert time.monotonic() - began < SOON_S
+    states = {name: step.state for name, step in found.steps.items()}
+    assert states["die"] is StepState.FAILED
+    assert states["w0"] is StepState.SUCCEEDED
+    assert states["w1"] is StepState.SUCCEEDED
+
+
+def test_a_server_that_died_is_started_again_for_the_next_call(tmp_path: Path) -> None:
+    ledger = tmp_path / "ledger"
+    notices: list[Notice] = []
+    with connected({"a": ledger_server(ledger)}, on_event=notices.append) as source:
+        tools = source.toolbox()
+        with killing(ledger), pytest.raises(OutcomeUnknown):
+            call(tools, "a.look", n=1)
+        assert call(tools, "a.add", n=1) == {"n": 2}
+    kinds = [type(each) for each in notices]
+    assert kinds == [ServerStarted, ServerLost, ServerStarted]
+
+
+def test_a_death_between_calls_costs_no_call(tmp_path: Path) -> None:
+    """A call that was not sent is made on the server that is started anew, effects or not."""
+    ledger = tmp_path / "ledger"
+    notices: list[Notice] = []
+    with connected({"a": ledger_server(ledger)}, on_event=notices.append) as source:
+        tools = source.toolbox()
+        assert call(tools, "a.add", n=1) == {"n": 2}
+        with killing(ledger), pytest.raises(OutcomeUnknown):
+            call(tools, "a.look", n=1)
+        assert until(lambda: any(isinstance(each, ServerLost) for each in notices))
+        with killing(ledger), pytest.raises(OutcomeUnknown):
+            call(tools, "a.charge", n=7)
+    assert [line["n"] for line in mcp_ledger.lines(ledger)] == [1, 7]
+
+
+def test_no_process_is_left_behind(tmp_path: Path) -> None:
+    ledger = tmp_path / "ledger"
+    with connected({"a": ledger_server(ledger)}, timeout_s=0.3) as source:
+        with pytest.raises(OutcomeUnknown):
+            call(source.toolbox(), "a.look", n=1)
+        [line] = mcp_ledger.lines(ledger)
+        assert alive(line["pid"])
+    assert not alive(line["pid"])
+
+
+def test_a_server_that_does_not_want_to_end_is_ended(tmp_path: Path) -> None:
+    """A server that ignores the end of its input, with a child of its own: both are gone."""
+    stubborn = tmp_path / "stubborn.py"
+    stubborn.write_text(
+        "import json, signal, subprocess, sys, time\n"
+        "signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+        "child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)'])\n"
+        f"open({str(tmp_path / 'pid')!r}, 'w').write(str(child.pid))\n"
+        "sys.path.insert(0, sys.argv[1])\n"
+        "import mcp_ledger, pathlib\n"
+        "mcp_ledger.serve_stdio(pathlib.Path(sys.argv[2]))\n"
+        "time.sleep(60)\n",
+        "utf-8",
+    )
+    arguments = (str(stubborn), str(Path(mcp_ledger.__file__).parent), str(tmp_path / "ledger"))
+    with connected({"a": StdioServer(sys.executable, arguments)}) as source:
+        assert call(source.toolbox(), "a.add", n=1) == {"n": 2}
+        child = int((tmp_path / "pid").read_text())
+        assert alive(child)
+    assert until(lambda: not alive(child) or _is_zombie(child))
+
+
+def _is_zombie(pid: int) -> bool:
+    status = Path(f"/proc/{pid}/status")
+    return status.exists() and "State:\tZ" in status.read_text()
+
+
+def test_a_connection_that_is_reset_fails_its_own_call_alone(tmp_path: Path) -> None:
+    """HTTP: in the SDK one reset ends every call on the connection."""
+    ledger = tmp_path / "ledger"
+
+    async def both(tools: Toolbox) -> tuple[Json | BaseException, Json | BaseException]:
+        waiting = asyncio.create_task(called(tools, "h.wait", {"n": 5}))
+        await asyncio.sleep(0.1)
+        reset = asyncio.create_task(called(tools, "h.charge", {"n": 1}))
+        return await asyncio.gather(reset, waiting, return_exceptions=True)
+
+    with (
+        mcp_ledger.serve_resets(ledger) as address,
+        connected({"h": HttpServer(address)}) as source,
+    ):
+        tools = source.toolbox()
+        reset, waited = asyncio.run(both(tools))
+        assert isinstance(reset, OutcomeUnknown)
+        assert waited == {"n": 5}
+        assert call(tools, "h.add", n=1) == {"n": 2}
+        for n in range(5):
+            found = ran(tools, f'{{"id": "pay", "tool": "h.charge", "args": {{"n": {n}}}}}')
+            assert found.steps["pay"].state is StepState.IN_DOUBT
+    assert [line["n"] for line in mcp_ledger.lines(ledger)] == [1, 0, 1, 2, 3, 4]
+
+
+def test_a_call_that_never_reached_its_server_is_not_in_doubt(tmp_path: Path) -> None:
+    with ExitStack() as serving:
+        address = serving.enter_context(mcp_ledger.serve_resets(tmp_path / "ledger"))
+        with connected({"h": HttpServer(address)}, recheck_s=None) as source:
+            tools = source.toolbox()
+            assert call(tools, "h.add", n=1) == {"n": 2}
+            serving.close()  # nobody listens any more
+            found = ran(tools, '{"id": "pay", "tool": "h.charge", "args": {"n": 1}}')
+    step = found.steps["pay"]
+    assert step.state is StepState.FAILED
+    assert step.error is not None
+    assert "was not sent" in step.error.message
+    assert mcp_ledger.lines(tmp_path / "ledger") == []
+
+
+def test_the_end_of_what_a_process_wrote_is_told(tmp_path: Path) -> None:
+    script = Scripted(tmp_path, pages=one_page(told("look")), results={"look": text("x")})
+    script.write(stderr="ModuleNotFoundError: No module named 'x'", exit=1)
+    notices: list[Notice] = []
+    with connected({"it": script.server()}, on_event=notices.append) as source:
+        with pytest.raises(ValueError, match="No module named 'x'"):
+            source.toolbox()
+        with pytest.raises(ValueError, match="No module named 'x'"):
+            source.toolbox()
+    pauses = [each.retry_after_s for each in notices if isinstance(each, ServerLost)]
+    assert pauses == sorted(pauses)
+    assert pauses[0] < pauses[1]

@@ -1,0 +1,167 @@
+"""The configuration: what it says, what it may not say, and that secrets stay in it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from toolplan.sources.mcp import HttpServer, StdioServer, commands, read_servers
+from toolplan.tools import ToolObjectError
+
+SECRET = "s3cret-of-the-environment"
+ENVIRONMENT = {"TOKEN": SECRET, "PLAIN": "plain"}
+
+
+def read(**servers: Any) -> dict[str, Any]:
+    return dict(read_servers(json.dumps({"mcpServers": servers}), ENVIRONMENT))
+
+
+def test_a_command_is_a_server_over_stdio() -> None:
+    entry = {"command": "uvx", "args": ["mcp-server-git"], "env": {"A": "b"}, "cwd": "/tmp"}
+    server = read(git=entry)["git"]
+    assert isinstance(server, StdioServer)
+    assert (server.command, server.args, server.env, server.cwd) == (
+        "uvx",
+        ("mcp-server-git",),
+        {"A": "b"},
+        "/tmp",
+    )
+
+
+def test_an_address_is_a_server_over_streamable_http() -> None:
+    server = read(far={"url": "https://example.org/mcp"})["far"]
+    assert isinstance(server, HttpServer)
+    assert server.transport == "streamable-http"
+
+
+@pytest.mark.parametrize(
+    ("stated", "transport"),
+    [("http", "streamable-http"), ("streamable-http", "streamable-http"), ("sse", "sse")],
+)
+def test_a_transport_may_be_stated(stated: str, transport: str) -> None:
+    for field in ("type", "transport"):
+        server = read(far={"url": "http://localhost/mcp", field: stated})["far"]
+        assert server.transport == transport
+
+
+def test_variables_are_read_from_what_the_caller_gives(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ELSEWHERE", "not this")
+    near = read(a={"command": "x", "env": {"KEY": "${TOKEN}", "B": "${PLAIN}-${PLAIN}"}})["a"]
+    assert near.env == {"KEY": SECRET, "B": "plain-plain"}
+    far = read(b={"url": "http://h/", "headers": {"Authorization": "Bearer ${TOKEN}"}})["b"]
+    assert far.headers == {"Authorization": f"Bearer {SECRET}"}
+    with pytest.raises(ToolObjectError, match="'ELSEWHERE' is not set"):
+        read(a={"command": "x", "env": {"KEY": "${ELSEWHERE}"}})
+
+
+def test_what_a_variable_holds_is_not_looked_into_again() -> None:
+    document = json.dumps({"mcpServers": {"a": {"command": "x", "env": {"KEY": "${ONE}"}}}})
+    server = read_servers(document, {"ONE": "${TWO}", "TWO": "no"})["a"]
+    assert isinstance(server, StdioServer)
+    assert server.env == {"KEY": "${TWO}"}
+
+
+def test_secrets_are_in_no_text_of_a_server() -> None:
+    """Behaviours 3.4, 5: secrets stay out of texts, tools and commands."""
+    servers = read(
+        a={"command": "x", "env": {"API_KEY": "${TOKEN}", "PASSWORD": "written-in-the-file"}},
+        b={"url": f"http://u:{SECRET}@h/?k={SECRET}", "headers": {"X": "${TOKEN}"}},
+    )
+    shown = repr(servers) + repr(commands(servers))
+    assert SECRET not in shown
+    assert "written-in-the-file" not in shown
+
+
+@pytest.mark.parametrize(
+    ("entry", "message"),
+    [
+        ({}, "takes either 'command'"),
+        ({"command": "x", "url": "http://h"}, "takes either 'command'"),
+        ({"command": ""}, "command must be a text"),
+        ({"command": "x", "args": "y"}, "args must be a list of texts"),
+        ({"command": "x", "args": [1]}, "args must be a list of texts"),
+        ({"command": "x", "args": ["${TOKEN}"]}, "read only in 'env' and 'headers'"),
+        ({"command": "x", "env": {"A": 1}}, "env.A must be a text"),
+        ({"command": "x", "env": {"A": "${a b}"}}, "is not a variable"),
+        ({"command": "x", "env": {"A": "${"}}, "is not a variable"),
+        ({"command": "x", "headers": {"A": "b"}}, "'headers' says nothing"),
+        ({"url": "http://h", "env": {"A": "b"}}, "'env' says nothing"),
+        ({"url": "ftp://h"}, "http or https address"),
+        ({"url": "http://"}, "http or https address"),
+        ({"url": "http://h", "headers": {"A": "b\r\nC: d"}}, "not a header"),
+        ({"url": "http://h", "transport": "carrier-pigeon"}, "'carrier-pigeon' is not known"),
+        ({"command": "x", "type": "http"}, "takes 'url', not 'command'"),
+        ({"command": "x", "comand": "y"}, "'comand' is not known. Did you mean 'command'"),
+        ({"command": "x", "timeout_s": 0}, "timeout_s must be seconds"),
+        ("x", "must be an object"),
+    ],
+)
+def test_what_is_wrong_is_said_with_its_place(entry: object, message: str) -> None:
+    """C02, C03: a clear error for unknown fields, transports and absent secrets."""
+    with pytest.raises(ToolObjectError, match=r"mcpServers\.it") as raised:
+        read(it=entry)
+    assert message in str(raised.value)
+    assert SECRET not in str(raised.value)
+
+
+@pytest.mark.parametrize("name", ["", "1st", "a.b", "a b", "é", "x" * 65, "../x"])
+def test_a_servers_name_makes_a_tools_name_that_every_dialect_can_say(name: str) -> None:
+    with pytest.raises(ToolObjectError, match="cannot be called"):
+        read(**{name: {"command": "x"}})
+
+
+@pytest.mark.parametrize(
+    ("document", "message"),
+    [
+        ("{", "is not JSON"),
+        ("[]", 'no object "mcpServers"'),
+        ('{"servers": {}}', 'no object "mcpServers"'),
+        ("[" * 100_000, "not JSON that can be read"),
+    ],
+)
+def test_what_is_no_configuration_is_said(document: str, message: str) -> None:
+    with pytest.raises(ToolObjectError, match=message):
+        read_servers(document, {})
+
+
+def test_a_file_is_read_and_a_missing_one_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "mcp.json"
+    with pytest.raises(ToolObjectError, match=r"mcp\.json' cannot be read"):
+        read_servers(path, {})
+    path.write_text('{"mcpServers": {"a": {"command": "x", "disabled": true}}}', "utf-8")
+    assert read_servers(path, {}) == {}
+
+
+def test_the_example_starts_the_demo() -> None:
+    example = Path(__file__).parents[3] / "examples" / "mcp.json"
+    [command] = commands(read_servers(example, {}))
+    assert command.line == "toolplan demo --mcp"
+
+
+def test_a_command_shows_all_that_decides_what_runs() -> None:
+    entry = {
+        "command": "run me",
+        "args": ["a b", "c"],
+        "env": {"TOKEN": "${TOKEN}", "LD_PRELOAD": "/x.so", "SECRET": "hidden"},
+        "cwd": "/a b",
+    }
+    [command] = commands(read(it=entry, far={"url": "http://h"}))
+    assert command.line == (
+        "cd '/a b' && TOKEN=${TOKEN} LD_PRELOAD=/x.so SECRET=*** 'run me' 'a b' c"
+    )
+
+
+def test_the_digest_of_a_command_changes_with_all_that_decides_what_runs() -> None:
+    entry = {"command": "x", "args": ["a"], "env": {"A": "b"}, "cwd": "/"}
+    changed: list[dict[str, Any]] = [
+        {**entry, "command": "y"},
+        {**entry, "args": ["a", ""]},
+        {**entry, "env": {"A": "c"}},
+        {**entry, "cwd": "/tmp"},
+    ]
+    digests = {commands(read(it=each))[0].digest for each in [entry, *changed]}
+    assert len(digests) == 5
+    assert commands(read(it=dict(entry)))[0].digest in digests
