@@ -1,0 +1,268 @@
+"""The demo domain as a REST API with its own OpenAPI document at `/openapi.json`.
+
+Answers are `{"success": true, "data": …, "count": …}` or `{"success": false, "error": {"message":
+…}}`. A filter that is not known, or a value that is not what it should be, is refused: it would
+else silently widen the answer (C-36).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+from urllib.parse import unquote_plus, urlsplit
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse
+from starlette.routing import Route as PathRoute
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from toolplan.demo.rest_document import openapi_document
+from toolplan.demo.rest_routes import PREFIX, Route, routes_of
+from toolplan.demo.tools import demo_tools
+from toolplan.path import Json
+from toolplan.schema import Violation
+from toolplan.tools import Tool, Toolbox, ToolError
+
+DOCUMENT_PATH: Final = "/openapi.json"
+LOOPBACK: Final = "127.0.0.1"
+MAX_BODY: Final = 1_000_000
+MAX_HEAD: Final = 1_000_000
+"""Bytes of a request without its body: lists of ids stand in the query."""
+
+_THIS_MACHINE: Final = frozenset({"localhost", "127.0.0.1", "::1"})
+_BOOLEANS: Final[Mapping[str, Json]] = {"true": True, "false": False}
+_NUMBER: Final = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]{1,3})?")
+_INTEGER: Final = re.compile(r"-?(?:0|[1-9][0-9]{0,17})")
+
+Endpoint: TypeAlias = Callable[[Request], Awaitable[JSONResponse]]
+
+
+class _Refused(Exception):
+    """A request that is refused, with its status."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+        self.message = message
+
+
+def application(tools: Toolbox, *, allow_hosts: Collection[str] = ()) -> ASGIApp:
+    """Give the API over `tools` as an ASGI application.
+
+    It answers requests that name this machine as their host, or one of `allow_hosts`.
+    """
+    by_path: dict[str, list[Route]] = {}
+    for route in routes_of(tools):
+        by_path.setdefault(route.path, []).append(route)
+    document = openapi_document(tools)
+
+    async def give_document(_request: Request) -> JSONResponse:
+        return JSONResponse(document)
+
+    routes = [PathRoute(DOCUMENT_PATH, give_document, methods=["GET"])]
+    for path, listed in by_path.items():
+        endpoints = {each.method: _endpoint(each, tools[each.tool]) for each in listed}
+        routes.append(PathRoute(PREFIX + path, _by_method(endpoints), methods=list(endpoints)))
+    served = Starlette(routes=routes, exception_handlers={HTTPException: _not_served})
+    return _SameHost(served, _THIS_MACHINE | {host.lower() for host in allow_hosts})
+
+
+def server(
+    tools: Toolbox, port: int, host: str = LOOPBACK, *, allow_hosts: Collection[str] = ()
+) -> uvicorn.Server:
+    """Give the server of the API over `tools`; its `run` serves until it is stopped."""
+    settings = uvicorn.Config(
+        application(tools, allow_hosts=allow_hosts),
+        host=host,
+        port=port,
+        log_level="warning",
+        h11_max_incomplete_event_size=MAX_HEAD,
+        server_header=False,
+    )
+    return uvicorn.Server(settings)
+
+
+def serve(
+    port: int,
+    host: str = LOOPBACK,
+    *,
+    tools: Toolbox | None = None,
+    allow_hosts: Collection[str] = (),
+) -> None:
+    """Serve the API until interrupted, on this machine only unless `host` says otherwise.
+
+    `tools` are the demo's up to today by default; `allow_hosts` are names by which it may be called
+    besides those of this machine.
+    """
+    server(tools or demo_tools(), port, host, allow_hosts=allow_hosts).run()
+
+
+@dataclass(frozen=True, slots=True)
+class _SameHost:
+    """Refuses requests in the name of another host, and those that a foreign page sends."""
+
+    inner: ASGIApp
+    hosts: frozenset[str]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.inner(scope, receive, send)
+            return
+        refusal = self._refusal(Request(scope))
+        if refusal is None:
+            await self.inner(scope, receive, send)
+        else:
+            await refusal(scope, receive, send)
+
+    def _refusal(self, request: Request) -> JSONResponse | None:
+        if _hostname(f"//{request.headers.get('host', '')}") not in self.hosts:
+            return _failure(421, "The request names another host.")
+        origin = request.headers.get("origin")
+        if origin is not None and _hostname(origin) not in self.hosts:
+            return _failure(403, "The request comes from another site.")
+        return None
+
+
+def _hostname(url: str) -> str:
+    try:
+        return (urlsplit(url).hostname or "").rstrip(".")
+    except ValueError:
+        return ""
+
+
+def _by_method(endpoints: Mapping[str, Endpoint]) -> Endpoint:
+    async def answer(request: Request) -> JSONResponse:
+        # HEAD is served as GET, whose content the server leaves out
+        return await endpoints["GET" if request.method == "HEAD" else request.method](request)
+
+    return answer
+
+
+def _endpoint(route: Route, tool: Tool) -> Endpoint:
+    schemas = route.schemas(tool)
+
+    async def answer(request: Request) -> JSONResponse:
+        try:
+            given = await _body(request) if route.has_body else _query(request, schemas)
+            return await _answer(route, tool, given, request.path_params)
+        except _Refused as refused:
+            return _failure(refused.status, refused.message)
+
+    return answer
+
+
+async def _answer(
+    route: Route, tool: Tool, given: dict[str, Json], in_path: Mapping[str, str]
+) -> JSONResponse:
+    if taken := given.keys() & in_path.keys():
+        raise _Refused(400, f"{min(taken)!r} stands in the path; it cannot be given twice.")
+    if route.method == "PUT" and not given:
+        raise _Refused(400, "There is nothing to change.")
+    arguments: dict[str, Json] = {**in_path, **given}
+    if wrong := tool.input.violations(arguments):
+        raise _Refused(400, " ".join(map(_told, wrong)))
+    if tool.call is None:
+        raise _Refused(501, f"The tool {tool.name!r} cannot be called.")
+    try:
+        output = await tool.call(arguments)
+    except ToolError as error:
+        raise _Refused(_status(route, in_path, str(error)), str(error)) from None
+    content: dict[str, Json] = {"success": True}
+    content |= output if isinstance(output, dict) else {"data": output}
+    return JSONResponse(content, 201 if route.method == "POST" else 200)
+
+
+def _status(route: Route, in_path: Mapping[str, str], message: str) -> int:
+    """Give 404 where what the path names is not there; other writes conflict with the data."""
+    missing = any(message.endswith(f"{value!r} not found.") for value in in_path.values())
+    return 404 if missing else 409 if route.has_body else 400
+
+
+async def _body(request: Request) -> dict[str, Json]:
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind != "application/json":
+        raise _Refused(415, "The body must be JSON (application/json).")
+    if request.headers.get("content-encoding"):
+        raise _Refused(415, "A compressed body is not read.")
+    text = bytearray()
+    try:
+        async for part in request.stream():
+            text += part
+            if len(text) > MAX_BODY:
+                raise _Refused(413, f"The body is larger than {MAX_BODY} bytes.")
+    except ClientDisconnect:
+        raise _Refused(400, "The body is not complete.") from None
+    try:
+        value: Json = json.loads(text, parse_constant=_refuse_constant)
+    except (ValueError, RecursionError):
+        raise _Refused(400, "The body is not JSON that can be read.") from None
+    if not isinstance(value, dict):
+        raise _Refused(400, "The body must be an object.")
+    return value
+
+
+def _refuse_constant(name: str) -> Json:
+    raise ValueError(f"{name} is no JSON")
+
+
+def _query(request: Request, schemas: Mapping[str, Json]) -> dict[str, Json]:
+    """Read the query as the schemas have it; split before it is decoded, as it was written."""
+    given: dict[str, Json] = {}
+    raw = bytes(request.scope["query_string"]).decode("ascii", errors="replace")
+    for pair in raw.split("&") if raw else ():
+        coded, _, text = pair.partition("=")
+        name = _decoded(coded)
+        if name not in schemas:
+            known = ", ".join(schemas) or "none"
+            raise _Refused(400, f"There is no parameter {name!r}. There are: {known}.")
+        if name in given:
+            raise _Refused(400, f"The parameter {name!r} is given twice.")
+        given[name] = _read(schemas[name], text)
+    return given
+
+
+def _read(schema: Json, text: str) -> Json:
+    """Give what `text` means where `schema` is wanted; what does not fit stays text."""
+    node = schema if isinstance(schema, dict) else {}
+    options = node.get("anyOf")
+    kinds = [node, *(each for each in (options if isinstance(options, list) else []))]
+    types = [each.get("type") for each in kinds if isinstance(each, dict)]
+    if "array" in types:
+        return [_decoded(each) for each in text.split(",")] if text else []
+    plain = _decoded(text)
+    if "boolean" in types:
+        return _BOOLEANS.get(plain, plain)
+    if "integer" in types and _INTEGER.fullmatch(plain):
+        return int(plain)
+    if "number" in types and _NUMBER.fullmatch(plain):
+        return json.loads(plain)
+    return plain
+
+
+def _decoded(text: str) -> str:
+    try:
+        return unquote_plus(text, errors="strict")
+    except UnicodeDecodeError:
+        raise _Refused(400, "The query is not UTF-8 text.") from None
+
+
+def _told(violation: Violation) -> str:
+    place = violation.pointer.lstrip("/")
+    return f"{place}: {violation.message}" if place else violation.message
+
+
+async def _not_served(_request: Request, error: Exception) -> JSONResponse:
+    status = error.status_code if isinstance(error, HTTPException) else 500
+    messages = {404: "There is nothing at this path.", 405: "The method is not allowed here."}
+    headers = error.headers if isinstance(error, HTTPException) else None
+    return _failure(status, messages.get(status, "The request cannot be served."), headers)
+
+
+def _failure(status: int, message: str, headers: Mapping[str, str] | None = None) -> JSONResponse:
+    return JSONResponse({"success": False, "error": {"message": message}}, status, headers)

@@ -1,0 +1,34 @@
+"""Tools from an OpenAPI document, 3.0 or 3.1: each operation is one tool.
+
+`openapi_toolbox` gives the tools, `read_openapi` only what the document says of them, and
+`read_document` reads the text of a document. Nothing but the calls themselves opens a connection.
+"""
+
+from toolplan.sources.openapi._addresses import Guard, HostBlocked, Origin, Resolve
+from toolplan.sources.openapi._answers import Response
+from toolplan.sources.openapi._document import Fault, RemoteReference
+from toolplan.sources.openapi._operations import Operation, Operations, read_openapi
+from toolplan.sources.openapi._request import Request
+from toolplan.sources.openapi._text import read_document
+from toolplan.sources.openapi._toolbox import OpenApiToolbox, openapi_toolbox
+from toolplan.sources.openapi._transport import HttpLimits, HttpTransport, Transport
+
+__all__ = [
+    "Fault",
+    "Guard",
+    "HostBlocked",
+    "HttpLimits",
+    "HttpTransport",
+    "OpenApiToolbox",
+    "Operation",
+    "Operations",
+    "Origin",
+    "RemoteReference",
+    "Request",
+    "Resolve",
+    "Response",
+    "Transport",
+    "openapi_toolbox",
+    "read_document",
+    "read_openapi",
+]

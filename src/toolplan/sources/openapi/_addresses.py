@@ -1,0 +1,185 @@
+"""Which hosts a document may lead to: none on this machine or in its network, unless allowed.
+
+A document is text from anywhere. What a host name resolves to is looked at before each connection,
+and the connection goes to the address that was looked at.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import socket
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+from urllib.parse import SplitResult, urlsplit
+
+from toolplan.tools import ToolError, ToolObjectError
+
+Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
+Resolve: TypeAlias = Callable[[str, int], Awaitable[Sequence[str]]]
+"""Given a host name and a port, the addresses that it resolves to, as text."""
+
+DEFAULT_PORTS: Final = {"http": 80, "https": 443}
+_NAT64: Final = ipaddress.ip_network("64:ff9b::/96")
+_METADATA: Final = frozenset(map(ipaddress.ip_address, ("168.63.129.16", "169.254.169.254")))
+"""Addresses from which machines in a cloud read their own keys; not all are link-local."""
+
+
+class HostBlocked(ToolError):
+    """A host that a document or a redirect leads to may not be asked (OPENAPI_HOST_BLOCKED)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Scheme, host and port: what credentials and redirects are bound to."""
+
+    scheme: str
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        return f"{self.scheme}://{self.authority}"
+
+    @property
+    def authority(self) -> str:
+        """Host and port as the `Host` header has them, the usual port left out."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return host if self.port == DEFAULT_PORTS[self.scheme] else f"{host}:{self.port}"
+
+
+def origin_of(url: str) -> tuple[Origin, SplitResult]:
+    """Give the origin of an absolute URL, and its parts.
+
+    Raises:
+        ValueError: it is no `http` or `https` URL with a host, or it has a user name in it.
+    """
+    if not url.isascii() or any(character <= " " for character in url):
+        raise ValueError("it has characters that a URL cannot have")
+    parts = urlsplit(url)
+    if parts.scheme not in DEFAULT_PORTS:
+        raise ValueError("it does not begin with http:// or https://")
+    if parts.username is not None or parts.password is not None:
+        raise ValueError("it has a user name in it")
+    host = (parts.hostname or "").rstrip(".")
+    if not host or "%" in host:
+        raise ValueError("it has no host")
+    return Origin(parts.scheme, host, parts.port or DEFAULT_PORTS[parts.scheme]), parts
+
+
+async def resolve(host: str, port: int) -> Sequence[str]:
+    """Ask the system for the addresses of `host`.
+
+    Raises:
+        OSError: it has none.
+    """
+    loop = asyncio.get_running_loop()
+    found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(address[4][0]) for address in found))
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """Which addresses may be connected to.
+
+    `literal` are addresses that the user wrote out: they are open whatever they are. `names` are
+    hosts whose name the user allowed: these may resolve into this machine and its network, though
+    not to link-local addresses. All else must be public.
+    """
+
+    literal: frozenset[Address] = frozenset()
+    names: frozenset[str] = frozenset()
+
+    @classmethod
+    def made(cls, allow_hosts: Iterable[str], base: Origin | None) -> Guard:
+        """Allow the hosts listed, and that of the user's base URL if it is written as an address.
+
+        Raises:
+            ToolObjectError: a host is given as something else, a URL for instance.
+        """
+        literal: set[Address] = set()
+        names: set[str] = set()
+        for host in allow_hosts:
+            plain = host.strip("[]").rstrip(".").lower()
+            address = _address(plain)
+            if address is not None:
+                literal.add(address)
+            elif not plain or any(character in plain for character in "/:*@ "):
+                raise ToolObjectError(f"{host!r} is no host; allow a name or an IP address.")
+            else:
+                names.add(plain)
+        if base is not None:
+            address = _address(base.host)
+            if address is not None:
+                literal.add(address)
+            elif _is_this_machine(base.host):
+                names.add(base.host)
+        return cls(frozenset(literal), frozenset(names))
+
+    def admit(self, host: str, addresses: Sequence[str]) -> tuple[str, ...]:
+        """Give `addresses`, to which `host` resolved, if all of them may be connected to.
+
+        Raises:
+            HostBlocked: one may not; the text says which, and the way out.
+        """
+        named = host.rstrip(".").lower() in self.names
+        for text in addresses:
+            address = _address(text)
+            if address is None:
+                raise HostBlocked(f"The host {host!r} resolves to {text!r}, which is no address.")
+            kind = self._objection(address, named)
+            if kind is not None:
+                where = "" if text == host else f" resolves to {address}, which"
+                raise HostBlocked(
+                    f"The host {host!r}{where} is {kind}. If you mean it, allow it: "
+                    f"allow_hosts=[{(str(address) if named else host)!r}]."
+                )
+        if not addresses:
+            raise HostBlocked(f"The host {host!r} has no address.")
+        return tuple(addresses)
+
+    def trusts(self, origin: Origin) -> bool:
+        """Say whether the user named the host, so that credentials may go to it over `http`."""
+        address = _address(origin.host)
+        return origin.host in self.names or (address is not None and address in self.literal)
+
+    def _objection(self, address: Address, named: bool) -> str | None:
+        for each in _meant(address):
+            if each in self.literal:
+                continue
+            if each in _METADATA or each.is_link_local:
+                return "a link-local address, where clouds keep keys"
+            if each.is_global and not each.is_multicast:
+                continue
+            if named and (each.is_loopback or each.is_private):
+                continue
+            if each.is_loopback:
+                return "on this machine"
+            return "not a public address"
+        return None
+
+
+def _address(text: str) -> Address | None:
+    try:
+        return ipaddress.ip_address(text.partition("%")[0])
+    except ValueError:
+        return None
+
+
+def _is_this_machine(host: str) -> bool:
+    return host == "localhost" or host.endswith(".localhost")
+
+
+def _meant(address: Address) -> tuple[Address, ...]:
+    """Give `address`, or the IPv4 addresses that it stands for."""
+    if isinstance(address, ipaddress.IPv4Address):
+        return (address,)
+    if address.ipv4_mapped is not None:
+        return (address.ipv4_mapped,)
+    if address.sixtofour is not None:
+        return (address.sixtofour,)
+    if address.teredo is not None:
+        return address.teredo
+    if address in _NAT64:
+        return (ipaddress.IPv4Address(int(address) & 0xFFFF_FFFF),)
+    return (address,)

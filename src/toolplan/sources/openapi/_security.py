@@ -1,0 +1,187 @@
+"""Credentials: taken from the environment by name, and sent where the document wants them.
+
+They are no arguments, no part of any tool object, and are struck from all that comes back.
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Final, Literal, TypeAlias
+from urllib.parse import quote
+
+from toolplan.diagnostics import did_you_mean, near
+from toolplan.path import Json
+from toolplan.sources.openapi._document import Document, Place, Unusable
+from toolplan.tools import ToolObjectError
+
+STRUCK: Final = "***"
+_SENDABLE: Final = re.compile(r"[\x20-\x7e]+")
+_IN_A_COOKIE: Final = re.compile(r"[!#-+\--:<-\[\]-~]+")
+_SHORTEST_STRUCK: Final = 4
+
+Requirement: TypeAlias = tuple[str, ...]
+"""The names of the schemes that are needed together; alternatives are a tuple of these."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scheme:
+    """How a credential is sent: under the name `field`, or as `Authorization`."""
+
+    name: str
+    kind: Literal["header", "query", "cookie", "bearer", "basic"]
+    field: str = "Authorization"
+
+
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """What is added to a request; `secrets` are the texts that may be seen nowhere."""
+
+    headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    query: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    cookies: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    secrets: frozenset[str] = field(default=frozenset(), repr=False)
+
+    def __bool__(self) -> bool:
+        return bool(self.headers or self.query or self.cookies)
+
+    def struck(self, text: str) -> str:
+        """Give `text` without the secrets."""
+        for secret in sorted(self.secrets, key=len, reverse=True):
+            text = text.replace(secret, STRUCK)
+        return text
+
+    def struck_value(self, value: Json) -> Json:
+        """Give `value` with no secret in any of its texts."""
+        match value:
+            case str():
+                return self.struck(value)
+            case list():
+                return [self.struck_value(each) for each in value]
+            case dict():
+                return {self.struck(k): self.struck_value(each) for k, each in value.items()}
+            case _:
+                return value
+
+
+def read_schemes(document: Document) -> dict[str, Scheme]:
+    """Read the security schemes of the document; those that cannot be used are left out."""
+    declared = document.root.at("components", "securitySchemes")
+    found: dict[str, Scheme] = {}
+    for name in declared.node:
+        try:
+            scheme = _scheme(name, document.follow(declared.at(name)))
+        except Unusable:
+            continue
+        if scheme is not None:
+            found[name] = scheme
+    return found
+
+
+def secret_parameters(schemes: Mapping[str, Scheme]) -> frozenset[tuple[str, str]]:
+    """Give spot and name (in lower case) of what schemes fill, for those that are parameters."""
+    return frozenset((each.kind, each.field.lower()) for each in schemes.values())
+
+
+def read_requirements(place: Place) -> tuple[Requirement, ...]:
+    """Read `security`: the alternatives in their order; an empty one means that none is needed."""
+    return tuple(tuple(each) for each in place.items if isinstance(each, dict))
+
+
+def read_credentials(
+    schemes: Mapping[str, Scheme], auth: Mapping[str, str], environment: Mapping[str, str]
+) -> dict[str, Credentials]:
+    """Give the credentials of each scheme that `auth` names a variable of `environment` for.
+
+    Raises:
+        ToolObjectError: there is no such scheme, or its variable is not set, or cannot be sent.
+    """
+    found: dict[str, Credentials] = {}
+    for name, variable in auth.items():
+        scheme = schemes.get(name)
+        if scheme is None:
+            hint = did_you_mean(near(name, schemes)) or f"It has: {', '.join(schemes) or 'none'}."
+            raise ToolObjectError(f"The document has no security scheme {name!r}. {hint}")
+        value = environment.get(variable, "").strip()
+        if not value:
+            raise ToolObjectError(
+                f"The environment variable {variable!r} for the security scheme {name!r} is not "
+                "set."
+            )
+        found[name] = _credentials(scheme, variable, value)
+    return found
+
+
+def chosen(
+    requirements: tuple[Requirement, ...], known: Mapping[str, Credentials]
+) -> Credentials | None:
+    """Give what fulfils the first alternative for which all is known; None where none does."""
+    if not requirements:
+        return Credentials()
+    for needed in sorted(requirements, key=lambda each: not each):  # none, only if nothing else
+        if needed and all(name in known for name in needed):
+            return _together(known[name] for name in needed)
+    return Credentials() if () in requirements else None
+
+
+def _scheme(name: str, place: Place) -> Scheme | None:
+    kind, spot, field_name = place.text("type"), place.text("in"), place.text("name")
+    match kind, spot, place.text("scheme").lower():
+        case "apiKey", "header", _ if field_name:
+            return Scheme(name, "header", field_name)
+        case "apiKey", "query", _ if field_name:
+            return Scheme(name, "query", field_name)
+        case "apiKey", "cookie", _ if field_name:
+            return Scheme(name, "cookie", field_name)
+        case "http", _, "basic":
+            return Scheme(name, "basic")
+        case ("http", _, "bearer") | ("oauth2" | "openIdConnect", _, _):
+            return Scheme(name, "bearer")
+        case _:
+            return None
+
+
+def _credentials(scheme: Scheme, variable: str, value: str) -> Credentials:
+    if not _SENDABLE.fullmatch(value):
+        raise ToolObjectError(
+            f"The value of {variable!r} has characters that cannot be sent; printable ASCII can."
+        )
+    secrets = {value, quote(value, safe="")}
+    match scheme.kind:
+        case "bearer":
+            token = value.removeprefix("Bearer ")
+            headers, secrets = ((scheme.field, f"Bearer {token}"),), {token}
+            return Credentials(headers=headers, secrets=_struck(secrets))
+        case "basic":
+            name, colon, password = value.partition(":")
+            if not colon:
+                raise ToolObjectError(f"The value of {variable!r} must read NAME:PASSWORD.")
+            coded = base64.b64encode(f"{name}:{password}".encode()).decode()
+            headers = ((scheme.field, f"Basic {coded}"),)
+            return Credentials(headers=headers, secrets=_struck({value, password, coded}))
+        case "header":
+            return Credentials(headers=((scheme.field, value),), secrets=_struck(secrets))
+        case "query":
+            pair = (quote(scheme.field, safe=""), quote(value, safe=""))
+            return Credentials(query=(pair,), secrets=_struck(secrets))
+        case "cookie":
+            if not _IN_A_COOKIE.fullmatch(value):
+                raise ToolObjectError(f"The value of {variable!r} cannot stand in a cookie.")
+            return Credentials(cookies=((scheme.field, value),), secrets=_struck(secrets))
+
+
+def _struck(secrets: set[str]) -> frozenset[str]:
+    # a shorter one would be struck from words that have nothing to do with it
+    return frozenset(each for each in secrets if len(each) >= _SHORTEST_STRUCK)
+
+
+def _together(credentials: Iterable[Credentials]) -> Credentials:
+    listed = tuple(credentials)
+    return Credentials(
+        tuple(pair for each in listed for pair in each.headers),
+        tuple(pair for each in listed for pair in each.query),
+        tuple(pair for each in listed for pair in each.cookies),
+        frozenset(secret for each in listed for secret in each.secrets),
+    )

@@ -1,0 +1,205 @@
+"""A toolbox made of an OpenAPI document."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final
+from urllib.parse import urlsplit
+
+from toolplan.path import Json
+from toolplan.sources.openapi._addresses import Guard, Origin, origin_of
+from toolplan.sources.openapi._answers import answer_of
+from toolplan.sources.openapi._document import Fault
+from toolplan.sources.openapi._operations import Operation, Operations, read_openapi
+from toolplan.sources.openapi._request import request_of
+from toolplan.sources.openapi._security import Credentials, chosen, read_credentials
+from toolplan.sources.openapi._transport import HttpLimits, HttpTransport, Transport
+from toolplan.tools import Arguments, Call, Tool, Toolbox, ToolError, ToolObjectError, current_call
+
+_NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
+_FROM_A_FILE: Final = "Give base_url: the document does not say on which host the service is."
+
+
+class OpenApiToolbox(Toolbox):
+    """The tools of a document; `faults` are the parts of it that could not be used.
+
+    `async with` keeps connections open from one call to the next.
+    """
+
+    def __init__(
+        self, tools: Iterable[Tool], faults: Iterable[Fault], transport: Transport
+    ) -> None:
+        """Hold `tools`, which send through `transport`."""
+        super().__init__(tools)
+        self.faults = tuple(faults)
+        self._transport = transport
+
+    async def __aenter__(self) -> OpenApiToolbox:
+        """Keep connections open from now on."""
+        await self._transport.__aenter__()
+        return self
+
+    async def __aexit__(self, *raised: object) -> None:
+        """Close them."""
+        await self._transport.__aexit__(*raised)
+
+
+@dataclass(frozen=True, slots=True)
+class _Server:
+    """Where an operation is: the origin, and what comes before its path."""
+
+    origin: Origin
+    prefix: str
+
+
+def openapi_toolbox(
+    document: Json,
+    *,
+    base_url: str | None = None,
+    auth: Mapping[str, str] = _NOTHING,
+    environment: Mapping[str, str] = _NOTHING,
+    allow_hosts: Iterable[str] = (),
+    limits: HttpLimits | None = None,
+    transport: Transport | None = None,
+) -> OpenApiToolbox:
+    """Give the operations of an OpenAPI document (3.0 or 3.1) as tools.
+
+    Args:
+        document: the document, as JSON.
+        base_url: the URL of the service, in place of the one that the document gives. Written with
+            `localhost` or an address, it allows that host.
+        auth: by security scheme of the document, the name of the environment variable that holds
+            its token, key, or `NAME:PASSWORD`. It is sent to the service's own origin only.
+        environment: the variables and their values.
+        allow_hosts: names or addresses of hosts on this machine or in its network that may be
+            asked. Others that resolve there are blocked.
+        limits: bounds on one call; None is the usual ones.
+        transport: what sends requests; by default HTTP, guarded as said above.
+
+    Raises:
+        RemoteReference: a part of the document is outside of it. Nothing was fetched.
+        ToolObjectError: it is no such document, has no operation that can be used, a credential is
+            missing, or an argument is not what it should be.
+    """
+    read = read_openapi(document)
+    if not read.operations:
+        reason = str(read.faults[0]) if read.faults else "It has no paths."
+        raise ToolObjectError(f"The document has no operation that can be used. {reason}")
+    base = _base(base_url)
+    known = read_credentials(read.schemes, auth, environment)
+    guard = Guard.made(allow_hosts, None if base is None else base.origin)
+    bounds = HttpLimits() if limits is None else limits
+    sender = HttpTransport(guard, bounds) if transport is None else transport
+    servers = _Servers(read, base)
+    faults = list(read.faults)
+    tools: list[Tool] = []
+    for operation in read.operations:
+        server = servers.of(operation)
+        if isinstance(server, Fault):
+            if server.message not in {each.message for each in faults}:
+                faults.append(server)
+            tools.append(_tool(operation, read.title, None, None))
+            continue
+        credentials = chosen(operation.security, known)
+        if server.origin != servers.home:
+            credentials = Credentials() if not operation.security else None
+        call = _call(operation, server, credentials, sender)
+        tools.append(_tool(operation, read.title, server, call))
+    return OpenApiToolbox(tools, faults, sender)
+
+
+class _Servers:
+    """Where operations are. `home` is the origin that credentials are for, None if not known."""
+
+    def __init__(self, read: Operations, base: _Server | None) -> None:
+        self._base = base
+        # a base URL that ends as all paths begin would say that part twice (C-35)
+        twice = base is not None and all(
+            each.path.startswith(f"{base.prefix}/") for each in read.operations
+        )
+        self._base_prefix = "" if base is None or twice else base.prefix
+        first = self.of(read.operations[0])
+        self.home = base.origin if base is not None else None
+        if base is None and isinstance(first, _Server):
+            self.home = first.origin
+
+    def of(self, operation: Operation) -> _Server | Fault:
+        """Give where `operation` is, or why that is not known."""
+        stated = operation.servers[0]
+        absolute = "://" in stated
+        if self._base is not None:
+            prefix = self._base_prefix
+            if not self._base.prefix and not absolute:
+                prefix = _prefix(urlsplit(stated).path)
+            return _Server(self._base.origin, prefix)
+        if not absolute:
+            return Fault("/servers", _FROM_A_FILE)
+        try:
+            return _server(stated)
+        except ValueError as error:
+            return Fault("/servers", f"The server {stated[:200]!r} cannot be used: {error}.")
+
+
+def _base(base_url: str | None) -> _Server | None:
+    if base_url is None:
+        return None
+    try:
+        return _server(base_url)
+    except ValueError as error:
+        raise ToolObjectError(f"The base URL cannot be used: {error}.") from None
+
+
+def _server(url: str) -> _Server:
+    origin, parts = origin_of(url)
+    if parts.query or parts.fragment:
+        raise ValueError("it has a query or a fragment")
+    return _Server(origin, _prefix(parts.path))
+
+
+def _prefix(path: str) -> str:
+    stripped = path.strip("/")
+    if any(segment in (".", "..") for segment in stripped.split("/")):
+        raise ValueError("its path has '.' or '..' in it")
+    return f"/{stripped}" if stripped else ""
+
+
+def _tool(operation: Operation, title: str, server: _Server | None, call: Call | None) -> Tool:
+    where: dict[str, Json] = {"method": operation.method, "path": operation.path}
+    if server is not None:
+        # part of what an approval covers: the same tool on another host is another tool
+        where["server"] = f"{server.origin}{server.prefix}"
+    return Tool(
+        name=operation.name,
+        description=operation.description,
+        raw_input=operation.raw_input,
+        raw_output=operation.raw_output,
+        effects=operation.effects,
+        idempotent=operation.idempotent,
+        annotations={"openapi": where},
+        call=call,
+        source=title if server is None else server.origin.authority,
+    )
+
+
+def _call(
+    operation: Operation, server: _Server, credentials: Credentials | None, transport: Transport
+) -> Call:
+    needed = " or ".join("+".join(each) for each in operation.security)
+
+    async def call(arguments: Arguments) -> Json:
+        if credentials is None:
+            raise ToolError(
+                f"{operation.method} {operation.path} needs credentials for {needed}, and none are "
+                f"given for {server.origin}. Name an environment variable in auth."
+            )
+        attended = current_call()
+        key = None if attended is None else attended.key
+        request = request_of(operation, server.origin, server.prefix, credentials, arguments, key)
+        answer = answer_of(request, await transport.send(request))
+        if operation.omitted and isinstance(answer, dict):
+            return {k: each for k, each in answer.items() if k not in operation.omitted}
+        return answer
+
+    return call

@@ -1,0 +1,434 @@
+"""The demo's REST API over real HTTP on loopback, by hand and as tools."""
+
+from __future__ import annotations
+
+import asyncio
+import http.client
+import json
+import socket
+import threading
+import time
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from typing import NamedTuple
+from urllib.parse import urlencode
+
+import pytest
+
+from tests.demo.conftest import TODAY
+from tests.demo.test_demo_filters import CASES
+from toolplan.approval import ApprovalRequired, approve
+from toolplan.compiler import compile_plan
+from toolplan.demo import FACTS, demo_tools
+from toolplan.demo.rest import DOCUMENT_PATH, MAX_BODY, server
+from toolplan.demo.rest_document import openapi_document
+from toolplan.demo.rest_routes import ROUTES
+from toolplan.engines import run
+from toolplan.path import Json
+from toolplan.planners import GroundedPlanner
+from toolplan.session import Asked, Session
+from toolplan.sources.openapi import openapi_toolbox
+from toolplan.tools import Toolbox, ToolError
+
+ROWS = 731
+
+
+class Said(NamedTuple):
+    """A response: its status, its JSON, and its headers."""
+
+    status: int
+    value: Json
+    headers: http.client.HTTPMessage
+
+    @property
+    def data(self) -> Json:
+        assert isinstance(self.value, dict)
+        assert self.value["success"] is True
+        return self.value["data"]
+
+    @property
+    def message(self) -> str:
+        assert isinstance(self.value, dict)
+        assert self.value.keys() == {"success", "error"}
+        assert self.value["success"] is False
+        error = self.value["error"]
+        assert isinstance(error, dict)
+        return str(error["message"])
+
+
+class Api(NamedTuple):
+    """The API on a port of this machine."""
+
+    port: int
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def get(self, path: str, **headers: str) -> Said:
+        return self.ask("GET", path, None, headers)
+
+    def send(self, method: str, path: str, body: Json) -> Said:
+        return self.ask(method, path, json.dumps(body), {"Content-Type": "application/json"})
+
+    def ask(
+        self, method: str, path: str, body: str | None = None, headers: dict[str, str] | None = None
+    ) -> Said:
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        try:
+            connection.request(method, path, None if body is None else body.encode(), headers or {})
+            response = connection.getresponse()
+            text = response.read()
+        finally:
+            connection.close()
+        return Said(response.status, json.loads(text) if text else None, response.headers)
+
+    def tools(self) -> Toolbox:
+        return openapi_toolbox(self.get(DOCUMENT_PATH).value, base_url=self.url)
+
+
+@contextmanager
+def serving(tools: Toolbox) -> Generator[Api]:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port: int = listener.getsockname()[1]
+        served = server(tools, port)
+        thread = threading.Thread(target=served.run, kwargs={"sockets": [listener]})
+        thread.start()
+        try:
+            while not served.started:
+                time.sleep(0.01)
+            yield Api(port)
+        finally:
+            served.should_exit = True
+            thread.join()
+
+
+@pytest.fixture(scope="module")
+def same_tools() -> Toolbox:
+    return demo_tools(TODAY, rows=ROWS)
+
+
+@pytest.fixture(scope="module")
+def api(same_tools: Toolbox) -> Iterator[Api]:
+    """The API over `same_tools`, for the tests that only read."""
+    with serving(same_tools) as served:
+        yield served
+
+
+@pytest.fixture
+def own_api(writable: Toolbox) -> Iterator[Api]:
+    """An API of its own, for a test that writes."""
+    with serving(writable) as served:
+        yield served
+
+
+def call(tools: Toolbox, name: str, arguments: dict[str, Json]) -> Json:
+    function = tools[name].call
+    assert function is not None
+
+    async def called() -> Json:
+        return await function(arguments)
+
+    return asyncio.run(called())
+
+
+def ask(tools: Toolbox, question: str) -> Asked:
+    session = Session(tools, GroundedPlanner(), facts=FACTS, approve=approve)
+    return asyncio.run(session.ask(question, today=TODAY))
+
+
+# The document
+
+
+def test_the_document_makes_the_same_tools(api: Api, same_tools: Toolbox) -> None:
+    over_http = api.tools()
+    assert list(over_http) == [route.tool for route in ROUTES]
+    assert set(over_http) == {name for name in same_tools if name != "sql"}
+    for name, tool in over_http.items():
+        same = same_tools[name]
+        assert tool.raw_input == same.raw_input
+        assert tool.description == same.description
+        assert (tool.effects, tool.may_repeat) == (same.effects, same.may_repeat)
+        assert tool.aliases == same.aliases
+        assert tool.unusable is None
+        assert tool.output is not None
+        assert same.output is not None
+        assert tool.output.is_valid(same.output.example())
+
+
+def test_the_document_shares_the_schemas_of_things(same_tools: Toolbox) -> None:
+    components = openapi_document(same_tools)["components"]
+    assert isinstance(components, dict)
+    schemas = components["schemas"]
+    assert isinstance(schemas, dict)
+    assert {"Error", "Shipment", "Facility", "Contaminant", "Inspection"} <= schemas.keys()
+
+
+# Reading
+
+
+@pytest.mark.parametrize(("name", "arguments"), [(case[0], case[1]) for case in CASES])
+def test_every_filter_gives_what_the_tool_gives(
+    api: Api, same_tools: Toolbox, name: str, arguments: dict[str, Json]
+) -> None:
+    """F003-7, C-07, C-36."""
+    assert call(api.tools(), name, arguments) == call(same_tools, name, arguments)
+
+
+def test_a_list_is_rows_with_their_number(api: Api) -> None:
+    said = api.get("/api/shipments?date_from=2025-10-05&date_to=2025-10-12&limit=3")
+    assert said.status == 200
+    assert isinstance(said.value, dict)
+    assert said.value["count"] == 3
+    assert isinstance(said.data, list)
+    assert len(said.data) == 3
+
+
+@pytest.mark.parametrize(
+    "path", ["shipments", "facilities", "contaminants-detected", "inspections"]
+)
+def test_every_list_honours_its_limit(api: Api, path: str) -> None:
+    """C-36."""
+    said = api.get(f"/api/{path}?limit=2")
+    assert isinstance(said.data, list)
+    assert len(said.data) == 2
+    assert api.get(f"/api/{path}?limit=0").status == 400
+
+
+def test_the_last_day_counts_to_its_end(api: Api) -> None:
+    """C-07."""
+    said = api.get("/api/contaminants-detected?date_from=2025-10-12&date_to=2025-10-12")
+    assert isinstance(said.data, list)
+    assert said.data
+    days = {str(each["detected_at"])[:10] for each in said.data if isinstance(each, dict)}
+    assert days == {"2025-10-12"}
+
+
+def test_an_empty_list_of_ids_means_none_of_them(api: Api, same_tools: Toolbox) -> None:
+    none: dict[str, Json] = {"facility_id": []}
+    assert call(api.tools(), "shipments_list", none) == {"data": [], "count": 0}
+    assert call(same_tools, "shipments_list", none) == {"data": [], "count": 0}
+
+
+def test_many_ids_fit_into_a_request(api: Api, same_tools: Toolbox) -> None:
+    ids: list[Json] = [f"S20251012-{number:06d}" for number in range(5_000)]
+    assert call(api.tools(), "shipments_list", {"ids": ids}) == {"data": [], "count": 0}
+
+
+@pytest.mark.parametrize("text", [".*", "Berl.n", "(", "'; DROP TABLE facilities; --", "%", "["])
+def test_text_is_compared_as_text(api: Api, text: str) -> None:
+    said = api.get("/api/facilities?" + urlencode({"location": text}))
+    assert said.data == []
+
+
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        ("/api/shipments?colour=red", "There is no parameter 'colour'. There are: date_from, "),
+        ("/api/shipments?status=lost", "status: "),
+        ("/api/shipments?date_from=yesterday", "date_from: "),
+        ("/api/shipments?date_from=2025-02-30", "date_from: "),
+        ("/api/shipments?limit=ten", "limit: It is a string, not an integer."),
+        ("/api/shipments?limit=1.5", "limit: "),
+        (
+            "/api/shipments?has_contaminants=maybe",
+            "has_contaminants: It is a string, not a boolean.",
+        ),
+        ("/api/shipments?limit=1&limit=2", "The parameter 'limit' is given twice."),
+        ("/api/shipments?waste_type=%ff", "The query is not UTF-8 text."),
+        ("/api/facilities/F1?x=1", "There is no parameter 'x'. There are: none."),
+        ("/api/facilities/F1/activity?days=0", "days: "),
+        ("/api/analytics/risk-trends?days=3&date_from=2025-01-01", "'days' and 'date_from' both"),
+        ("/api/analytics/risk-trends?date_from=2025-03-01&date_to=2025-02-01", "The period begins"),
+    ],
+)
+def test_what_is_not_known_is_refused_and_never_ignored(api: Api, path: str, message: str) -> None:
+    """C-36."""
+    said = api.get(path)
+    assert said.status == 400
+    assert said.message.startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        ("/api/shipments/S1", "Shipment 'S1' not found."),
+        ("/api/facilities/F999", "Facility 'F999' not found."),
+        ("/api/facilities/F999/activity", "Facility 'F999' not found."),
+        ("/api/shipments/it's/contaminants", 'Shipment "it\'s" not found.'),
+        ("/api/contaminants-detected/C1", "Contaminant 'C1' not found."),
+        ("/api/nothing", "There is nothing at this path."),
+        ("/", "There is nothing at this path."),
+        ("/api/shipments/../facilities", "There is nothing at this path."),
+    ],
+)
+def test_what_is_not_there_is_404(api: Api, path: str, message: str) -> None:
+    said = api.get(path)
+    assert (said.status, said.message) == (404, message)
+
+
+def test_other_methods_are_refused(api: Api) -> None:
+    said = api.ask("DELETE", "/api/shipments")
+    assert (said.status, said.message) == (405, "The method is not allowed here.")
+    assert set(str(said.headers["Allow"]).split(", ")) == {"GET", "HEAD", "POST"}
+    assert api.ask("HEAD", "/api/shipments?limit=1").status == 200
+
+
+# Who may ask
+
+
+@pytest.mark.parametrize(
+    ("host", "status"),
+    [
+        ("localhost", 200),
+        ("127.0.0.1:9999", 200),
+        ("[::1]:80", 200),
+        ("LOCALHOST", 200),
+        ("evil.example", 421),
+        ("127.0.0.1.evil.example", 421),
+        ("localhost@evil.example", 421),
+        ("", 421),
+        ("[", 421),
+    ],
+)
+def test_the_host_is_checked(api: Api, host: str, status: int) -> None:
+    assert api.get("/api/facilities", Host=host).status == status
+
+
+@pytest.mark.parametrize(
+    ("origin", "status"),
+    [("http://localhost:3000", 200), ("https://evil.example", 403), ("null", 403)],
+)
+def test_pages_of_other_sites_are_refused(api: Api, origin: str, status: int) -> None:
+    assert api.get("/api/facilities", Origin=origin).status == status
+
+
+def test_names_that_the_user_allows_are_answered(same_tools: Toolbox) -> None:
+    settings = server(same_tools, 0, "127.0.0.1", allow_hosts=["demo.example"]).config
+    assert settings.host == "127.0.0.1"
+    assert "demo.example" in repr(settings.app)
+
+
+# Writing
+
+
+def test_a_shipment_is_made_read_and_changed(own_api: Api) -> None:
+    made = own_api.send(
+        "POST", "/api/shipments", {"facility_id": "F1", "weight_kg": 1200, "carrier": "EcoTrans"}
+    )
+    assert made.status == 201
+    assert isinstance(made.data, dict)
+    identity = made.data["id"]
+    assert own_api.get(f"/api/shipments/{identity}").data == made.data
+    changed = own_api.send("PUT", f"/api/shipments/{identity}", {"status": "delivered"})
+    assert changed.status == 200
+    assert changed.data == {**made.data, "status": "delivered"}
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "status", "message"),
+    [
+        ("POST", "/api/shipments", {"weight_kg": 1}, 400, "The required 'facility_id' is missing."),
+        ("POST", "/api/shipments", {"facility_id": "F1", "weight_kg": 0}, 400, "weight_kg: "),
+        ("POST", "/api/shipments", {"facility_id": "F1", "weight_kg": 1, "id": "S1"}, 400, ""),
+        (
+            "POST",
+            "/api/shipments",
+            {"facility_id": "F999", "weight_kg": 1},
+            409,
+            "Facility 'F999' not found.",
+        ),
+        ("PUT", "/api/shipments/S1", {"status": "delivered"}, 404, "Shipment 'S1' not found."),
+        ("PUT", "/api/facilities/F1", {}, 400, "There is nothing to change."),
+        ("PUT", "/api/facilities/F1", {"id": "F2"}, 400, "'id' stands in the path"),
+        ("PUT", "/api/facilities/F1", {"type": "zoo"}, 400, "type: "),
+        ("POST", "/api/shipments", [], 400, "The body must be an object."),
+    ],
+)
+def test_what_cannot_be_written_is_refused(
+    api: Api, method: str, path: str, body: Json, status: int, message: str
+) -> None:
+    said = api.send(method, path, body)
+    assert said.status == status
+    assert said.message.startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("body", "kind", "status"),
+    [
+        ("{}", "text/plain", 415),
+        ("a=1", "application/x-www-form-urlencoded", 415),
+        ("{", "application/json", 400),
+        ("NaN", "application/json", 400),
+        ("[" * 100_000, "application/json", 400),
+        ('"' + "x" * MAX_BODY + '"', "application/json", 413),
+    ],
+)
+def test_bodies_that_cannot_be_read_are_refused(
+    api: Api, body: str, kind: str, status: int
+) -> None:
+    assert api.ask("POST", "/api/shipments", body, {"Content-Type": kind}).status == status
+
+
+# As tools
+
+
+QUESTIONS = (
+    "Get contaminated shipments from last week",
+    "Show facilities in Berlin",
+    "Get shipments to facilities in Hannover",
+    "Contamination rate in the last 30 days",
+    "Get inspections of contaminated shipments from this week",
+)
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_a_question_has_the_same_plan_and_the_same_answer_as_in_process(
+    api: Api, same_tools: Toolbox, question: str
+) -> None:
+    """Issue 6: the demo's REST API driven end to end."""
+    over_http, in_process = ask(api.tools(), question), ask(same_tools, question)
+    assert over_http.succeeded
+    assert over_http.plan is not None
+    assert in_process.plan is not None
+    assert over_http.plan.plan.steps == in_process.plan.plan.steps
+    assert over_http.run is not None
+    assert in_process.run is not None
+    outputs = {name: step.output for name, step in over_http.run.steps.items()}
+    assert outputs == {name: step.output for name, step in in_process.run.steps.items()}
+    assert over_http.answer == in_process.answer
+
+
+def test_a_plan_with_effects_needs_an_approval_and_writes_once(own_api: Api) -> None:
+    tools = own_api.tools()
+    plan = {
+        "toolplan": 1,
+        "steps": [
+            {"id": "made", "tool": "facilities_create", "args": FACILITY},
+            {"id": "got", "tool": "facilities_get", "args": {"id": "${made.data.id}"}},
+        ],
+    }
+    compiled = compile_plan(json.dumps(plan), tools=tools)
+    assert compiled.plan is not None, compiled.diagnostics
+    with pytest.raises(ApprovalRequired):
+        asyncio.run(run(compiled.plan, tools))
+    assert own_api.get("/api/facilities?location=Emden").data == []
+    ended = asyncio.run(run(compiled.plan, tools, approval=approve(compiled.plan)))
+    assert ended.succeeded
+    found = own_api.get("/api/facilities?location=Emden").data
+    assert isinstance(found, list)
+    assert len(found) == 1
+
+
+FACILITY: dict[str, Json] = {
+    "name": "Emden Hafen",
+    "location": "Emden",
+    "type": "sorting",
+    "capacity_tons": 100,
+}
+
+
+def test_a_refusal_of_the_service_is_the_reason_of_the_step(api: Api) -> None:
+    with pytest.raises(ToolError) as raised:
+        call(api.tools(), "facilities_get", {"id": "F999"})
+    assert str(raised.value) == "The service answered 404: Facility 'F999' not found."
