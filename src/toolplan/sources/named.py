@@ -20,6 +20,7 @@ from toolplan.diagnostics import did_you_mean, near
 from toolplan.tools import Tool, Toolbox, ToolObjectError
 
 MAX_FILE_BYTES: Final = 20_000_000
+_KINDS: Final = {"mcpServers": "mcp", "openapi": "openapi", "swagger": "openapi"}
 _ATTRIBUTE: Final = re.compile(
     r"(?P<module>[^\W\d]\w*(\.[^\W\d]\w*)*):(?P<name>[^\W\d]\w*(\.\w+)*)"
 )
@@ -51,6 +52,27 @@ def load_tools(spec: str, folder: Path | None = None) -> Toolbox:
     )
 
 
+def document_kind(spec: str, folder: Path | None = None) -> str:
+    """Say what `spec` is: `mcp`, an MCP configuration; `openapi`, an OpenAPI document; else ``.
+
+    A file that cannot be read is told by whoever reads it.
+    """
+    path = (Path.cwd() if folder is None else folder) / Path(spec).expanduser()
+    if not path.is_file():
+        return ""
+    if path.suffix.lower() in (".yaml", ".yml"):
+        return "openapi"
+    try:
+        if path.stat().st_size > MAX_FILE_BYTES:
+            return ""
+        document: object = json.loads(path.read_text(encoding="utf-8-sig"))
+    except (OSError, ValueError, RecursionError):
+        return ""
+    if isinstance(document, dict):
+        return next((kind for key, kind in _KINDS.items() if key in document), "")
+    return ""
+
+
 def _from_file(path: Path, spec: str) -> Toolbox:
     try:
         if path.stat().st_size > MAX_FILE_BYTES:
@@ -65,24 +87,33 @@ def _from_file(path: Path, spec: str) -> Toolbox:
         raise ToolObjectError(f"{spec!r} is not JSON: {error.msg} at {place}.") from error
     except (ValueError, RecursionError) as error:
         raise ToolObjectError(f"{spec!r} is not JSON that can be read: {error}.") from error
-    _refuse_other_documents(items, spec)
     try:
         return Toolbox.from_json(items)
     except ToolObjectError as error:
         raise ToolObjectError(f"{spec!r}: {error}") from error
 
 
-def _refuse_other_documents(document: object, spec: str) -> None:
-    kinds = {"mcpServers": "an MCP configuration", "openapi": "an OpenAPI document"}
-    for key, kind in kinds.items():
-        if isinstance(document, dict) and key in document:
-            raise ToolObjectError(
-                f"{spec!r} is {kind}, which is not read yet; give a JSON file of tool objects."
-            )
+def load_attribute(spec: str, folder: Path | None = None) -> object:
+    """Give what `module:attribute` names; modules are also looked for in `folder`.
+
+    Raises:
+        ToolObjectError: there is no such thing.
+    """
+    named = _ATTRIBUTE.fullmatch(spec)
+    if named is None:
+        raise ToolObjectError(f"{spec!r} is not 'module:attribute'.")
+    return _attribute(named["module"], named["name"], Path.cwd() if folder is None else folder)
 
 
 def _from_module(module_name: str, attribute: str, folder: Path) -> Toolbox:
     spec = f"{module_name}:{attribute}"
+    found = _attribute(module_name, attribute, folder)
+    if callable(found) and not isinstance(found, Tool | Toolbox):
+        found = _made_by(found, spec)
+    return _toolbox(found, spec)
+
+
+def _attribute(module_name: str, attribute: str, folder: Path) -> object:
     found: object = _import(module_name, folder)
     for part in attribute.split("."):
         try:
@@ -91,9 +122,7 @@ def _from_module(module_name: str, attribute: str, folder: Path) -> Toolbox:
             hint = did_you_mean(near(part, (n for n in dir(found) if not n.startswith("_"))))
             message = f"The module {module_name!r} has no {attribute!r}."
             raise ToolObjectError(f"{message} {hint}" if hint else message) from None
-    if callable(found) and not isinstance(found, Tool | Toolbox):
-        found = _made_by(found, spec)
-    return _toolbox(found, spec)
+    return found
 
 
 def _import(name: str, folder: Path) -> ModuleType:

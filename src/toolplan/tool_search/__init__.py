@@ -2,6 +2,7 @@
 
 from toolplan.tool_search._index import Found, ToolIndex, index_of, search_tools
 from toolplan.tool_search._relevant import FEW, relevant
+from toolplan.tool_search._terms import stem, terms
 
 __all__ = [
     "FEW",
@@ -10,4 +11,6 @@ __all__ = [
     "index_of",
     "relevant",
     "search_tools",
+    "stem",
+    "terms",
 ]

@@ -1,0 +1,477 @@
+"""Schemas learned from results: the laws of folding, drift, and the file."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sqlite3
+import threading
+from collections.abc import Iterator, Sequence
+from functools import reduce
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from toolplan.compiler import compile_plan
+from toolplan.demo import TOOLS
+from toolplan.engines import run
+from toolplan.path import Json
+from toolplan.schema import Absent, Schema, at
+from toolplan.sources import _shapes
+from toolplan.sources._shapes import Learned, TooLarge, learned_from, places_of, schema_of
+from toolplan.sources.learned import (
+    MOST_SCHEMA,
+    Drift,
+    LearnedError,
+    LearnedSchemas,
+    learn,
+    tool_digest,
+)
+from toolplan.testing import Computes, Gives, ScriptedTools
+from toolplan.tools import Effects, Tool, Toolbox, ToolError
+
+NAMES = st.sampled_from(["a", "b", "c", "d", "e", "f", "id"])
+TEXTS = st.sampled_from(
+    ["", "x", "2025-02-29", "2024-02-29", "2024-02-29T12:00:00Z", "ann@example.org"]
+) | st.uuids().map(str)
+SCALARS = (
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | TEXTS
+)
+VALUES: st.SearchStrategy[Json] = st.recursive(
+    SCALARS,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(NAMES, inner, max_size=5),
+    max_leaves=20,
+)
+RESULTS = st.lists(VALUES, min_size=1, max_size=6)
+
+ROWS: Json = {
+    "data": [
+        {"id": "S1", "date": "2025-10-12", "weight": 12, "note": None, "tags": ["a"]},
+        {"id": "S2", "date": "2025-10-13", "weight": 1.5, "note": "wet", "tags": []},
+    ],
+    "total": 2,
+}
+
+
+@pytest.fixture(params=["usual bounds", "narrow bounds"])
+def bounds(request: pytest.FixtureRequest) -> Iterator[None]:
+    """The laws hold where nothing is cut off, and where nearly everything is."""
+    with pytest.MonkeyPatch.context() as patch:
+        if request.param == "narrow bounds":
+            patch.setattr(_shapes, "MOST_NAMES", 3)
+            patch.setattr(_shapes, "MOST_PLACES", 12)
+            patch.setattr(_shapes, "MOST_NESTED", 2)
+            patch.setattr(_shapes, "MOST_DEPTH", 3)
+        yield
+
+
+def folded(shapes: Sequence[Learned]) -> Learned:
+    def take(into: Learned, each: Learned) -> Learned:
+        into.take(each)
+        return into
+
+    return reduce(take, shapes, Learned())
+
+
+def learned(*values: Json) -> Learned:
+    return folded([learned_from(value) for value in values])
+
+
+def schema(*values: Json) -> Any:
+    return schema_of(learned(*values).shape)
+
+
+@pytest.mark.usefixtures("bounds")
+@given(results=RESULTS)
+def test_every_result_that_was_seen_is_valid(results: list[Json]) -> None:
+    found = Schema.load(schema(*results))
+    for result in results:
+        assert found.violations(result) == []
+
+
+@pytest.mark.usefixtures("bounds")
+@given(results=RESULTS, chance=st.randoms(use_true_random=False))
+def test_the_order_of_results_does_not_matter(results: list[Json], chance: Any) -> None:
+    other = list(results)
+    chance.shuffle(other)
+    assert learned(*results) == learned(*other)
+
+
+@pytest.mark.usefixtures("bounds")
+@given(results=RESULTS, more=RESULTS, most=RESULTS)
+def test_the_grouping_of_results_does_not_matter(
+    results: list[Json], more: list[Json], most: list[Json]
+) -> None:
+    """Two processes that learned apart may be put together."""
+    left = folded([folded([learned(*results), learned(*more)]), learned(*most)])
+    right = folded([learned(*results), folded([learned(*more), learned(*most)])])
+    assert left == right == learned(*results, *more, *most)
+
+
+@given(results=RESULTS)
+def test_folding_changes_nothing_but_what_is_folded_into(results: list[Json]) -> None:
+    apart = [learned_from(result) for result in results]
+    folded(apart)
+    assert apart == [learned_from(result) for result in results]
+
+
+@settings(max_examples=15)
+@given(results=RESULTS)
+def test_what_is_kept_is_read_again_as_it_was(
+    results: list[Json], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    path = tmp_path_factory.mktemp("learned") / "learned.sqlite"
+    for result in results:
+        with LearnedSchemas(path) as kept:
+            assert kept.observe("t", result)
+    with LearnedSchemas(path) as kept:
+        assert kept.schema("t") == (schema(*results), len(results))
+
+
+@given(results=RESULTS)
+def test_what_was_seen_is_no_drift(results: list[Json]) -> None:
+    with LearnedSchemas(":memory:") as kept:
+        for result in results:
+            kept.observe("t", result)
+        for result in results:
+            assert kept.drift("t", result) == ()
+
+
+def test_rows_become_a_schema_that_plans_are_checked_with() -> None:
+    assert schema(ROWS) == {
+        "type": "object",
+        "properties": {
+            "data": {
+                "type": "array",
+                "items": {
+                    "type": "object",
+                    "properties": {
+                        "date": {"type": "string", "format": "date"},
+                        "id": {"type": "string"},
+                        "note": {"type": ["null", "string"]},
+                        "tags": {"type": "array", "items": {"type": "string"}},
+                        "weight": {"type": "number"},
+                    },
+                    "required": ["date", "id", "note", "tags", "weight"],
+                },
+            },
+            "total": {"type": "integer"},
+        },
+        "required": ["data", "total"],
+    }
+    assert isinstance(at(Schema.load(schema(ROWS)), ("items",)), Absent)
+
+
+def test_few_texts_do_not_become_an_enumeration() -> None:
+    rows: list[Json] = [{"state": state} for state in ("open", "closed") * 500]
+    assert schema(rows)["items"]["properties"]["state"] == {"type": "string"}
+
+
+def test_a_format_is_told_only_where_all_texts_have_it() -> None:
+    assert schema("2025-01-01", "2024-02-29") == {"type": "string", "format": "date"}
+    assert schema("2025-01-01", "soon") == {"type": "string"}
+    assert schema("2025-01-01", None) == {"type": ["null", "string"], "format": "date"}
+    assert schema("2025-01-01", "2025-01-01T10:00:00Z") == {"type": "string"}
+
+
+def test_a_field_that_was_not_always_there_is_not_required() -> None:
+    assert schema({"a": 1, "b": 2}, {"a": 1})["required"] == ["a"]
+
+
+def test_integers_stay_integers_until_a_fraction_is_seen() -> None:
+    assert schema(1, 2)["type"] == "integer"
+    assert schema(1, 2.5)["type"] == "number"
+    assert schema(True)["type"] == "boolean"
+
+
+def test_of_empty_lists_and_nothing_at_all_nothing_more_is_said() -> None:
+    assert schema([]) == {"type": "array"}
+    assert schema({}) == {"type": "object", "properties": {}}
+    assert schema_of(Learned().shape) == {}
+
+
+def test_objects_with_very_many_names_are_maps_and_their_names_are_not_kept() -> None:
+    by_id: Json = {f"F{number}": {"tons": number} for number in range(101)}
+    found = learned(by_id)
+    assert schema_of(found.shape) == {
+        "type": "object",
+        "additionalProperties": {
+            "type": "object",
+            "properties": {"tons": {"type": "integer"}},
+            "required": ["tons"],
+        },
+    }
+    assert "F7" not in repr(found)
+
+
+def test_a_learned_schema_is_bounded_whatever_is_seen() -> None:
+    def wide(depth: int, start: int) -> Json:
+        if depth == 0:
+            return 1
+        return {f"n{start}_{depth}_{n}": wide(depth - 1, start) for n in range(6)}
+
+    found = Learned()
+    for start in range(12):
+        found.take(learned_from([wide(4, start)]))
+    assert places_of(found.shape) <= _shapes.MOST_PLACES
+    with LearnedSchemas(":memory:") as kept:
+        for start in range(12):
+            kept.observe("t", [wide(4, start)])
+        told = kept.schema("t")
+    assert told is not None
+    assert json.dumps(told.schema).count("type") <= 2 * MOST_SCHEMA
+    Schema.load(told.schema)
+
+
+def test_what_is_nested_without_end_is_not_looked_into() -> None:
+    deep: Json = "x"
+    for _ in range(400):
+        deep = {"a": [deep]}
+    assert Schema.load(schema(deep)).violations(deep) == []
+
+
+def test_a_result_that_is_too_large_is_not_learned_from(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_shapes, "MOST_VALUES", 10)
+    long: Json = ["x" for _ in range(20)]
+    with pytest.raises(TooLarge):
+        learned_from({"data": long})
+    with LearnedSchemas(":memory:") as kept:
+        assert not kept.observe("t", long)
+        assert kept.schema("t") is None
+        assert kept.observe("t", [1])
+        assert kept.drift("t", long) == ()
+
+
+def changed(**fields: Json) -> Json:
+    row: dict[str, Json] = {
+        "id": "S3",
+        "date": "2025-10-14",
+        "weight": 3,
+        "note": None,
+        "tags": ["b"],
+    }
+    return {"data": [{**row, **fields}], "total": 1}
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        (changed(), ()),
+        (changed(weight="12 kg"), ("data[*].weight is a string; it was a number before.",)),
+        (changed(note=3), ("data[*].note is a number; it was null or a string before.",)),
+        (changed(date="soon"), ("data[*].date is not always a date, as it was before.",)),
+        (changed(carrier="X"), ("data[*].carrier is new.",)),
+        (changed(tags=[1]), ("data[*].tags[*] is a number; it was a string before.",)),
+        ({"data": []}, ("total is missing; it was always there before.",)),
+        ([], ("the result is a list; it was an object before.",)),
+        (None, ("the result is null; it was an object before.",)),
+    ],
+)
+def test_drift_is_told_by_its_place(value: Json, said: tuple[str, ...]) -> None:
+    with LearnedSchemas(":memory:") as kept:
+        kept.observe("t", ROWS)
+        assert kept.drift("t", value) == said
+
+
+def test_drift_is_told_in_a_few_sentences() -> None:
+    with LearnedSchemas(":memory:") as kept:
+        kept.observe("t", {"a": 1})
+        assert len(kept.drift("t", {f"new{n}": n for n in range(50)})) == 8
+
+
+def test_before_anything_was_seen_nothing_is_said() -> None:
+    with LearnedSchemas(":memory:") as kept:
+        assert kept.schema("t") is None
+        assert kept.drift("t", ROWS) == ()
+
+
+def test_a_tool_with_another_digest_begins_anew() -> None:
+    with LearnedSchemas(":memory:") as kept:
+        kept.observe("one", ROWS)
+        assert kept.schema("other") is None
+
+
+def test_what_is_known_can_be_forgotten() -> None:
+    with LearnedSchemas(":memory:") as kept:
+        for tool in ("a", "b", "c"):
+            kept.observe(tool, ROWS)
+        kept.forget("a")
+        assert kept.schema("a") is None
+        assert kept.schema("b") is not None
+        kept.forget()
+        assert kept.schema("b") is None
+
+
+def test_the_tools_that_gave_something_long_ago_are_forgotten(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("toolplan.sources.learned.MOST_TOOLS", 3)
+    times = iter(range(100))
+    with LearnedSchemas(":memory:", clock=lambda: float(next(times))) as kept:
+        for tool in ("a", "b", "c", "a", "d"):
+            kept.observe(tool, 1)
+        assert [tool for tool in "abcd" if kept.schema(tool)] == ["a", "c", "d"]
+
+
+def test_threads_and_files_learn_together(tmp_path: Path) -> None:
+    path = tmp_path / "learned.sqlite"
+
+    def learn(start: int) -> None:
+        with LearnedSchemas(path) as kept:
+            for number in range(10):
+                kept.observe("t", {f"n{start + number}": 1})
+
+    threads = [threading.Thread(target=learn, args=(10 * n,)) for n in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    with LearnedSchemas(path) as kept:
+        told = kept.schema("t")
+    assert told is not None
+    assert told.samples == 40
+    assert isinstance(told.schema, dict)
+    properties = told.schema["properties"]
+    assert isinstance(properties, dict)
+    assert len(properties) == 40
+
+
+def test_a_file_of_a_newer_version_is_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "learned.sqlite"
+    with LearnedSchemas(path) as kept:
+        kept.observe("t", ROWS)
+    connection = sqlite3.connect(path)
+    connection.execute("PRAGMA user_version = 99")
+    connection.commit()
+    connection.close()
+    before = path.read_bytes()
+    with pytest.raises(LearnedError, match="newer version") as caught:
+        LearnedSchemas(path)
+    assert caught.value.help
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    "content", [b"this is no database" * 100, b"SQLite format 3\x00" + b"x" * 900]
+)
+def test_a_file_that_is_something_else_is_told(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "learned.sqlite"
+    path.write_bytes(content)
+    with pytest.raises(LearnedError, match=r"learned\.sqlite") as caught:
+        LearnedSchemas(path)
+    assert "anew" in caught.value.help
+
+
+def test_a_folder_that_is_not_there_is_told(tmp_path: Path) -> None:
+    with pytest.raises(LearnedError):
+        LearnedSchemas(tmp_path / "none" / "learned.sqlite")
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [
+        "nonsense",
+        "[]",
+        "{}",
+        '{"samples": "many", "names": [], "nested": [], "shape": {}}',
+        '{"samples": 1, "names": [], "nested": [], "shape": {"text": -1}}',
+        '{"samples": 1, "names": [], "nested": [], "shape": {"text": 1}}',
+        '{"samples": 1, "names": 3, "nested": [], "shape": {}}',
+        '{"samples": 1, "names": [], "nested": [], "shape": {"fields": []}}',
+    ],
+)
+def test_what_cannot_be_read_is_learned_again(tmp_path: Path, shape: str) -> None:
+    path = tmp_path / "learned.sqlite"
+    with LearnedSchemas(path) as kept:
+        kept.observe("t", ROWS)
+    connection = sqlite3.connect(path)
+    connection.execute("UPDATE learned SET shape = ?", (shape,))
+    connection.commit()
+    connection.close()
+    with LearnedSchemas(path) as kept:
+        assert kept.schema("t") is None
+        kept.observe("t", ROWS)
+        assert kept.schema("t") == (schema(ROWS), 1)
+
+
+def test_what_is_learned_of_the_demo_agrees_with_what_it_declares() -> None:
+    """What a tool declares, its results show: every path that was learned is declared."""
+    tool = TOOLS["facilities_list"]
+    assert tool.output is not None
+    example = tool.output.example()
+    found = schema(example)
+    assert Schema.load(found).violations(example) == []
+    for name in found["properties"]:
+        assert isinstance(at(tool.output, (name,)), Schema)
+
+
+def ran(kept: LearnedSchemas, tools: Toolbox, *steps: dict[str, Json]) -> list[Drift]:
+    """Run a plan, and learn from it."""
+    compiled = compile_plan(json.dumps({"toolplan": 1, "steps": steps}), tools=tools)
+    assert compiled.plan is not None
+    return learn(kept, compiled.plan.plan, asyncio.run(run(compiled.plan, tools)), tools)
+
+
+def picky(arguments: dict[str, Json]) -> Json:
+    if arguments["n"] == 2:
+        raise ToolError("not that one")
+    return {"n": arguments["n"]}
+
+
+def test_a_run_is_learned_from_and_what_is_new_is_told() -> None:
+    tools = ScriptedTools()
+    tools.add("a", Gives({"tons": 1}), Gives({"tons": 2}), Gives({"tons": "3 t"}))
+    step: dict[str, Json] = {"id": "s", "tool": "a"}
+    with LearnedSchemas(":memory:") as kept:
+        assert ran(kept, tools.toolbox, step) == []
+        assert ran(kept, tools.toolbox, step) == []
+        assert ran(kept, tools.toolbox, step) == [
+            Drift("s", "a", ("tons is a string; it was a number before.",))
+        ]
+        known = kept.schema(tool_digest(tools.toolbox["a"]))
+    assert known is not None
+    assert known.samples == 3
+
+
+def test_every_item_is_learned_from_and_no_call_that_failed() -> None:
+    tools = ScriptedTools()
+    tools.add("a", Computes(picky))
+    many: dict[str, Json] = {
+        "id": "s",
+        "tool": "a",
+        "for_each": [1, 2, 3],
+        "args": {"n": "${item}"},
+        "on_error": "continue",
+    }
+    one: dict[str, Json] = {"id": "t", "tool": "a", "args": {"n": 2}, "on_error": "continue"}
+    fails: dict[str, Json] = {"id": "u", "tool": "a", "args": {"n": 2}}
+    with LearnedSchemas(":memory:") as kept:
+        ran(kept, tools.toolbox, many, one, fails)
+        known = kept.schema(tool_digest(tools.toolbox["a"]))
+    assert known == (schema({"n": 1}, {"n": 3}), 2)
+
+
+def test_a_tool_that_says_what_it_gives_is_not_learned_about() -> None:
+    tools = ScriptedTools()
+    tools.add("a", Gives({}), output_schema={"type": "object"})
+    with LearnedSchemas(":memory:") as kept:
+        ran(kept, tools.toolbox, {"id": "s", "tool": "a"})
+        assert kept.schema(tool_digest(tools.toolbox["a"])) is None
+
+
+def test_the_digest_of_a_tool_is_of_what_its_source_says() -> None:
+    base = Tool("a", "One.", {"type": "object"}, source="x")
+    assert tool_digest(base) == tool_digest(Toolbox([base]).labelled({"a": Effects.READ})["a"])
+    others = [
+        Tool("a", "Two.", {"type": "object"}, source="x"),
+        Tool("a", "One.", {}, source="x"),
+        Tool("a", "One.", {"type": "object"}, source="y"),
+    ]
+    assert len({tool_digest(each) for each in (base, *others)}) == 4
