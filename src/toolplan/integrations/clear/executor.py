@@ -113,6 +113,8 @@ class Executor:
             clock: seconds since the epoch.
         """
         self.config = ExecutorConfig.of(config)
+        if not isinstance(tools, MCPServer | Toolbox):
+            tools = Toolbox(map(as_tool, tools))
         self._tools = tools
         self._approve = approve
         self._clock = clock
@@ -171,11 +173,7 @@ class Executor:
     @property
     def toolbox(self) -> Toolbox:
         """What plans may call at the moment."""
-        if isinstance(self._tools, MCPServer):
-            return self._tools.toolbox
-        if isinstance(self._tools, Toolbox):
-            return self._tools
-        return Toolbox(map(as_tool, self._tools))
+        return self._tools.toolbox if isinstance(self._tools, MCPServer) else self._tools
 
     async def _run(
         self,

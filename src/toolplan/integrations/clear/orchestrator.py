@@ -150,6 +150,7 @@ class Orchestrator:
         self._clock = clock
         self._today = today
         self._new_id = new_id
+        self._offline = GroundedPlanner()
         self._open: dict[str, _Request] = {}
 
     async def handle_query(
@@ -261,7 +262,7 @@ class Orchestrator:
     async def _grounded(self, query: str, cause: Exception) -> Plan:
         session = Session(
             self._executor.toolbox,
-            GroundedPlanner(),
+            self._offline,
             attempts=1,
             metadata={"query": query},
             clock=self._clock,
@@ -325,7 +326,7 @@ class Orchestrator:
             episode_of(
                 Question(query, self._today().isoformat()),
                 proposal,
-                self._executor.toolbox,
+                self._offline.catalogue(self._executor.toolbox),
                 timestamp=iso(self._clock()),
                 plan=said.plan.typed if is_answer and said.plan is not None else None,
                 text="" if said.analysis is None else said.analysis.summary,

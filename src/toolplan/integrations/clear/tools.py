@@ -158,20 +158,18 @@ class MCPServer:
         self.name = name
         self.version = version
         self._tools: dict[str, Tool] = {}
+        self.toolbox = Toolbox(())
+        """The tools as they are now; the same object until another one is registered."""
 
     def register_tool(self, tool: AnyTool) -> None:
         """Let plans call `tool` from now on; one of the same name gives way."""
         known = as_tool(tool)
         self._tools[known.name] = known
+        self.toolbox = Toolbox(self._tools.values())
 
     def get_tools(self) -> tuple[str, ...]:
         """Give the names of the tools, in the order in which they were registered."""
         return tuple(self._tools)
-
-    @property
-    def toolbox(self) -> Toolbox:
-        """The tools as they are now."""
-        return Toolbox(self._tools.values())
 
 
 def register_all_tools(server: MCPServer, tools: Iterable[AnyTool] | None = None) -> None:
