@@ -30,6 +30,25 @@ def test_the_snippets_of_the_readme_run(code: str) -> None:
     assert done.returncode == 0, done.stderr
 
 
+GUIDES = {
+    f"{path.stem}-{at}": code
+    for path in sorted((ROOT / "docs").glob("*.md"))
+    for at, code in enumerate(blocks(path.read_text("utf-8"), "python"))
+}
+
+
+@pytest.mark.parametrize("name", GUIDES)
+def test_the_snippets_of_the_guides_run(name: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", GUIDES[name]],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=ROOT,
+    )
+    assert done.returncode == 0, done.stderr
+
+
 def test_the_readme_names_every_command() -> None:
     commands = {p.stem for p in (ROOT / "src/toolplan/cli").glob("[!_]*.py")}
     assert commands
@@ -46,6 +65,16 @@ def test_every_link_of_a_document_leads_somewhere() -> None:
 def test_the_pages_of_the_rules_are_current() -> None:
     done = subprocess.run(
         [sys.executable, str(ROOT / "tools/generate.py"), "--check"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout
+
+
+def test_every_behaviour_of_the_seeds_has_a_test_or_what_took_its_place() -> None:
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "tools/behaviours.py"), "--check"],
         capture_output=True,
         text=True,
         check=False,

@@ -22,6 +22,8 @@ _COMMANDS: Final = {
     "show": "Show a plan, or a run, as a tree.",
     "tools": "List the tools.",
     "explain": "Say what a code means, and the way out.",
+    "mcp": "Offer planning and running to MCP clients.",
+    "demo": "Serve the demo domain: MCP, or a REST API.",
 }
 
 

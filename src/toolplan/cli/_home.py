@@ -102,24 +102,34 @@ def settings_labels() -> dict[str, Effects]:
     Raises:
         CommandError: the settings cannot be read.
     """
-    path = home() / SETTINGS
-    try:
-        settings = tomllib.loads(path.read_text("utf-8"))
-    except (FileNotFoundError, NotADirectoryError):
-        return {}
-    except OSError as error:
-        raise _bad_settings(path, error.strerror or type(error).__name__) from None
-    except ValueError as error:  # no TOML, or no UTF-8
-        raise _bad_settings(path, str(error)) from None
-    table: object = settings.get("effects", {})
-    if not isinstance(table, dict):
-        raise _bad_settings(path, "'effects' is no table")
+    path, table = settings_table("effects")
     found: dict[str, Effects] = {}
-    for tool, label in cast("dict[str, object]", table).items():
+    for tool, label in table.items():
         if not isinstance(label, str) or label not in _LABELS:
             raise _bad_settings(path, f"the label of {tool!r} is none of {', '.join(_LABELS)}")
         found[tool] = Effects(label)
     return found
+
+
+def settings_table(name: str) -> tuple[Path, dict[str, object]]:
+    """Give a table of the user's settings, empty where there is none, and where it stands.
+
+    Raises:
+        CommandError: the settings cannot be read.
+    """
+    path = home() / SETTINGS
+    try:
+        settings = tomllib.loads(path.read_text("utf-8"))
+    except (FileNotFoundError, NotADirectoryError):
+        return path, {}
+    except OSError as error:
+        raise _bad_settings(path, error.strerror or type(error).__name__) from None
+    except ValueError as error:  # no TOML, or no UTF-8
+        raise _bad_settings(path, str(error)) from None
+    table: object = settings.get(name, {})
+    if not isinstance(table, dict):
+        raise _bad_settings(path, f"{name!r} is no table")
+    return path, cast("dict[str, object]", table)
 
 
 def _bad_settings(path: Path, reason: str) -> CommandError:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from datetime import date
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Final, Literal, TypeAlias
 
 from cyclopts import Parameter
 
 from toolplan.cli._terminal import CommandError
 from toolplan.dialects import DIALECTS
+
+TOOLS_HELP: Final = (
+    "A JSON file of tool objects, an MCP configuration, an OpenAPI document, or MODULE:ATTRIBUTE."
+)
 
 PlanFileArgument: TypeAlias = Annotated[
     str, Parameter(allow_leading_hyphen=True, help="The file of the plan; - is standard input.")
@@ -18,7 +22,7 @@ JsonFlag: TypeAlias = Annotated[
 ]
 ToolsOption: TypeAlias = Annotated[
     str | None,
-    Parameter(name="--tools", help="A JSON file of tool objects, or MODULE:ATTRIBUTE."),
+    Parameter(name="--tools", help=TOOLS_HELP),
 ]
 DialectOption: TypeAlias = Annotated[
     str, Parameter(name="--dialect", help=f"How the plan is written: {', '.join(DIALECTS)}.")
@@ -31,7 +35,31 @@ WeeksOption: TypeAlias = Annotated[
     Parameter(name="--weeks", help="Whether 'last week' is the last 7 days, or Monday to Sunday."),
 ]
 PlannerOption: TypeAlias = Annotated[
-    Literal["grounded"], Parameter(name="--planner", help="What proposes the plan.")
+    Literal["auto", "grounded", "llm"],
+    Parameter(
+        name="--planner",
+        help="What proposes the plan: a rung, or auto: the cheapest that can, up to a model.",
+    ),
+]
+LlmOption: TypeAlias = Annotated[
+    tuple[str, ...],
+    Parameter(
+        name="--llm",
+        negative="",
+        help="A model: openai:MODEL, anthropic:MODEL, ollama:MODEL, URL#MODEL (repeatable: the "
+        "next one is asked where one fails).",
+    ),
+]
+SessionOption: TypeAlias = Annotated[
+    str | None,
+    Parameter(
+        name="--session",
+        help="A conversation: what was said in it before is known, as in 'the same for Munich'.",
+    ),
+]
+BaseUrlOption: TypeAlias = Annotated[
+    str | None,
+    Parameter(name="--base-url", help="Where the service of an OpenAPI document is."),
 ]
 RowsOption: TypeAlias = Annotated[
     int | None, Parameter(name="--rows", help="How many rows the demo's data shall have, about.")

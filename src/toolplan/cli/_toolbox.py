@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
+import importlib
+import json
 import sys
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from datetime import date
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import Final, NamedTuple, TypeAlias, cast
 
 from toolplan.answer import FactFunction
 from toolplan.cli._home import labels_of, settings_labels
 from toolplan.cli._terminal import CommandError, note
 from toolplan.path import Json
-from toolplan.sources.named import load_tools
+from toolplan.sources.named import document_kind, load_attribute, load_tools
 from toolplan.tools import Effects, Tool, Toolbox, ToolObjectError
 
 DEMO: Final = "toolplan.demo:TOOLS"
 SQL: Final = "toolplan.sources.sql:sql_tool"
 
+# modules by name: what a kind of document needs is imported when there is one
+_OPENERS: Final = {"mcp": "toolplan.cli._mcp_tools", "openapi": "toolplan.cli._openapi_tools"}
+
 Facts: TypeAlias = Sequence[FactFunction]
+_Opener: TypeAlias = Callable[[Path, "str | None"], AbstractContextManager[Toolbox]]
 
 
 ADVICE: Final = "run_with"
@@ -36,16 +43,19 @@ class Toolset(NamedTuple):
     advice: Mapping[str, Json]
 
 
+@contextmanager
 def open_tools(
     spec: str | None,
     today: date,
     rows: int | None = None,
     effects: Sequence[str] = (),
-) -> Toolset:
+    base_url: str | None = None,
+) -> Generator[Toolset]:
     """Give the tools that `--tools` names; the demo's, and a word about it, where it names none.
 
-    The built-in tool `sql` is there besides, where its extra is installed. `effects` are labels of
-    `--effects`; they come before those of the user's settings, and these before the source's.
+    They can be called until they are closed. The built-in tool `sql` is there besides, where its
+    extra is installed. `effects` are labels of `--effects`; they come before those of the user's
+    settings, and these before the source's. `base_url` is where an OpenAPI document's service is.
 
     Raises:
         CommandError: there are no such tools.
@@ -54,10 +64,26 @@ def open_tools(
         note("Tools: the demo (waste management, made-up data). Your own: --tools.")
     asked = labels_of(effects)
     labels = {**settings_labels(), **asked}
-    return _opened(DEMO if spec is None else spec, today, rows, labels, asked)
+    with _source(DEMO if spec is None else spec, today, rows, base_url) as source:
+        yield source.labelled(labels, asked)
 
 
-def reopen_tools(plan: Json, spec: str | None, effects: Sequence[str]) -> Toolset:
+@contextmanager
+def open_given(spec: str | None, effects: Sequence[str] = ()) -> Generator[Toolset | None]:
+    """Give the tools that `--tools` names, None where it names none.
+
+    Raises:
+        CommandError: there are no such tools.
+    """
+    if spec is None:
+        yield None
+    else:
+        with open_tools(spec, date.today(), None, effects) as opened:
+            yield opened
+
+
+@contextmanager
+def reopen_tools(plan: Json, spec: str | None, effects: Sequence[str]) -> Generator[Toolset]:
     """Give the tools that the journal's `plan` has run with; what is given says otherwise.
 
     Raises:
@@ -70,9 +96,13 @@ def reopen_tools(plan: Json, spec: str | None, effects: Sequence[str]) -> Toolse
             kept = more.get("effects")
             texts = [f"{tool}={label}" for tool, label in _items(kept)]
             labels = {**labels_of(texts), **labels_of(effects)}
-            return _opened(spec or name, date.fromisoformat(today), rows, labels, ())
+            url = more.get("base_url")
+            base_url = url if isinstance(url, str) else None
+            with _source(spec or name, date.fromisoformat(today), rows, base_url) as source:
+                yield source.labelled(labels, ())
         case _ if spec is not None:
-            return open_tools(spec, date.today(), None, effects)
+            with open_tools(spec, date.today(), None, effects) as opened:
+                yield opened
         case _:
             raise CommandError(
                 "usage", "--tools is missing: the run does not tell where its tools came from."
@@ -83,43 +113,108 @@ def _items(labels: Json) -> list[tuple[str, Json]]:
     return list(labels.items()) if isinstance(labels, dict) else []
 
 
-def _opened(
-    name: str,
-    today: date,
-    rows: int | None,
-    labels: Mapping[str, Effects],
-    asked: Collection[str],
-) -> Toolset:
-    try:
-        tools = load_tools(name).on_day(today, rows)
-    except ToolObjectError as error:
-        raise CommandError("bad-tools", str(error), _way_out(name)) from None
-    more = _sql()
-    if more is not None and more.name not in tools:
-        tools = tools.with_tools(more)
-    if absent := [tool for tool in asked if tool not in tools]:
+def accept_tools(tools: Toolbox, spec: str | None, name: str | None) -> None:
+    """Take the tools that `spec` names as they are now, all of them or the one called `name`.
+
+    Raises:
+        CommandError: they are none that may change by themselves, or that cannot be kept.
+    """
+    if spec is None or document_kind(spec) != "mcp":
         raise CommandError(
-            "bad-effects",
-            f"--effects: there is no tool {absent[0]!r}.",
-            "`toolplan tools` lists the tools that there are.",
+            "usage",
+            "--accept is for the tools of MCP servers, which may change by themselves.",
+            "Name their configuration: --tools FILE.",
         )
-    known = {tool: label for tool, label in labels.items() if tool in tools}
+    importlib.import_module(_OPENERS["mcp"]).accept(tools, Path(spec).expanduser(), name)
+
+
+class _Source(NamedTuple):
+    """Tools as they come from where they were named."""
+
+    tools: Toolbox
+    facts: Facts
+    advice: Mapping[str, Json]
+
+    def labelled(self, labels: Mapping[str, Effects], asked: Collection[str]) -> Toolset:
+        """Give the tools with `labels`, of which `asked` must be there, and with `sql` besides."""
+        tools, advice = self.tools, dict(self.advice)
+        more = _sql()
+        if more is not None and more.name not in tools:
+            tools = tools.with_tools(more)
+        if absent := [tool for tool in asked if tool not in tools]:
+            raise CommandError(
+                "bad-effects",
+                f"--effects: there is no tool {absent[0]!r}.",
+                "`toolplan tools` lists the tools that there are.",
+            )
+        known = {tool: label for tool, label in labels.items() if tool in tools}
+        if known:
+            tools = tools.labelled(known)
+            advice["effects"] = {tool: label.value for tool, label in known.items()}
+        return Toolset(tools, self.facts, {ADVICE: advice})
+
+
+@contextmanager
+def _source(name: str, today: date, rows: int | None, base_url: str | None) -> Generator[_Source]:
     advice: dict[str, Json] = {"tools": name, "today": today.isoformat(), "rows": rows}
-    if known:
-        tools = tools.labelled(known)
-        advice["effects"] = {tool: label.value for tool, label in known.items()}
-    return Toolset(tools, _facts(name), {ADVICE: advice})
+    kind = document_kind(name)
+    if base_url is not None:
+        if kind != "openapi":
+            raise CommandError(
+                "usage", "--base-url is for tools that come from an OpenAPI document."
+            )
+        advice["base_url"] = base_url
+    try:
+        if kind in _OPENERS:
+            opener = cast("_Opener", importlib.import_module(_OPENERS[kind]).open_document)
+            with opener(Path(name).expanduser(), base_url) as tools:
+                yield _Source(tools.on_day(today, rows), _facts(name, kind), advice)
+        else:
+            tools = load_tools(name).on_day(today, rows)
+            yield _Source(tools, _facts(name, kind), advice)
+    except ToolObjectError as error:
+        raise CommandError("bad-tools", str(error), _way_out(name, kind)) from None
 
 
-def _way_out(spec: str) -> str:
+def _way_out(spec: str, kind: str) -> str:
+    if kind in _OPENERS:
+        return "`toolplan tools --tools FILE` tells whether the tools can be had."
     if spec.endswith(".py") or ".py:" in spec:
         return f"Name the module without its ending: {PurePath(spec).stem}:ATTRIBUTE."
-    return "Give a JSON file of tool objects, or MODULE:ATTRIBUTE, as in toolplan.demo:TOOLS."
+    return (
+        "Give a JSON file of tool objects, an MCP configuration, an OpenAPI document, or"
+        " MODULE:ATTRIBUTE, as in toolplan.demo:TOOLS."
+    )
 
 
-def _facts(spec: str) -> Facts:
-    """Give the `FACTS` that stand in the module of MODULE:ATTRIBUTE, if there are any."""
-    found: object = getattr(sys.modules.get(spec.partition(":")[0]), "FACTS", ())
+def _facts(spec: str, kind: str) -> Facts:
+    """Give the functions that find facts in what these tools give, if there are any.
+
+    They are the `FACTS` of the module of MODULE:ATTRIBUTE, or what an MCP configuration names:
+    `{"mcpServers": …, "toolplan": {"facts": "MODULE:ATTRIBUTE"}}`. It is the user's own file, and
+    names commands that are run; a document that comes from elsewhere names no code.
+
+    Raises:
+        ToolObjectError: what is named cannot be imported.
+    """
+    if kind == "mcp":
+        named = _named_facts(Path(spec).expanduser())
+        return () if named is None else _as_facts(load_attribute(named))
+    if kind:
+        return ()
+    return _as_facts(getattr(sys.modules.get(spec.partition(":")[0]), "FACTS", ()))
+
+
+def _named_facts(path: Path) -> str | None:
+    document: Json = json.loads(path.read_text("utf-8-sig"))
+    match document:
+        case {"toolplan": {"facts": str(named)}}:
+            return named
+        case _:
+            return None
+
+
+def _as_facts(found: object) -> Facts:
     return cast("Facts", found) if isinstance(found, tuple) else ()
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import uuid
 from contextlib import closing
+from datetime import date
 from typing import Annotated
 
 from cyclopts import Parameter
 
+from toolplan.cli._conversation import Conversation
 from toolplan.cli._display import Display
 from toolplan.cli._forecast import tell_comparison, tell_forecast
 from toolplan.cli._going import Going
@@ -16,10 +18,13 @@ from toolplan.cli._home import open_journal, storage
 from toolplan.cli._leave import Leave
 from toolplan.cli._options import (
     ApproveOption,
+    BaseUrlOption,
     EffectsOption,
     JsonFlag,
+    LlmOption,
     PlannerOption,
     RowsOption,
+    SessionOption,
     TodayOption,
     ToolsOption,
     WeeksOption,
@@ -27,19 +32,39 @@ from toolplan.cli._options import (
     day,
 )
 from toolplan.cli._outcome import print_run
+from toolplan.cli._planning import Planning, planning, tell_usage, told_model_errors
 from toolplan.cli._proposal import plan_document, tell_no_plan
-from toolplan.cli._terminal import Exit, err, out
-from toolplan.cli._toolbox import open_tools
+from toolplan.cli._summary import SummaryOption, print_summary
+from toolplan.cli._terminal import Exit, err, note, out
+from toolplan.cli._toolbox import Toolset, open_tools
 from toolplan.compiler import Compiled
+from toolplan.deltas import Delta
 from toolplan.forecast import Forecast
 from toolplan.journal import Journal
-from toolplan.planners import GroundedPlanner
+from toolplan.plan import Step
 from toolplan.render.diagnostics import DiagnosticView, Located
 from toolplan.render.plan_tree import effect_marks, plan_tree
+from toolplan.render.printable import printable
 from toolplan.session import Asked, Session, foreseen
 
 PlanOnly = Annotated[
     bool, Parameter(name="--plan-only", negative="", help="Show the plan, and run nothing.")
+]
+EarlyFlag = Annotated[
+    bool,
+    Parameter(
+        name="--early",
+        negative="",
+        help="Start steps that only read while a model still writes the plan.",
+    ),
+]
+LoopFlag = Annotated[
+    bool,
+    Parameter(
+        name="--loop",
+        negative="",
+        help="After a failed run with effects go on with another plan; what is done stays done.",
+    ),
 ]
 
 
@@ -50,46 +75,114 @@ def ask_command(
     yes: YesFlag = False,
     approve: ApproveOption = None,
     tools: ToolsOption = None,
+    base_url: BaseUrlOption = None,
     effects: EffectsOption = (),
     today: TodayOption = None,
     weeks: WeeksOption = "rolling",
-    planner: PlannerOption = "grounded",
+    planner: PlannerOption = "auto",
+    llm: LlmOption = (),
+    session: SessionOption = None,
+    early: EarlyFlag = False,
+    loop: LoopFlag = False,
+    summary: SummaryOption = None,
     rows: RowsOption = None,
     as_json: JsonFlag = False,
 ) -> int:
     """Answer a question: plan, show the plan, run it, say what was found."""
-    del planner  # there is one so far; the option keeps scripts that name it working
-    opened = open_tools(tools, day(today), rows, effects)
-    if plan_only:
-        session = Session(opened.tools, GroundedPlanner(weeks=weeks))
-        return _plan_only(asyncio.run(session.plan(question, today=day(today))), as_json)
-    with closing(open_journal()) as journal, storage(), closing(Display(silent=as_json)) as display:
-        latest = _Latest(display, journal, as_json=as_json)
-        leave = Leave(yes, approve, opened.tools, display, may_ask=not as_json)
+    how = planning(planner, llm, weeks)
+    with (
+        open_tools(tools, day(today), rows, effects, base_url) as opened,
+        Conversation(session, question, opened.tools) as talk,
+    ):
+        asking = _Asking(question, day(today), how, opened, talk, as_json=as_json)
+        if plan_only:
+            return asking.plan_only()
+        with (
+            closing(open_journal()) as journal,
+            storage(),
+            closing(Display(silent=as_json)) as display,
+        ):
+            latest = _Latest(display, journal, as_json=as_json)
+            leave = Leave(yes, approve, opened.tools, display, may_ask=not as_json)
+            with told_model_errors(), latest.told(leave):
+                asked = asking.ask(latest, leave, early=early, loop=loop)
+            if asked.run is not None and latest.expected is not None:
+                display.close()
+                tell_comparison(latest.expected, asked.run, as_json=as_json)
+        if asked.run is None:
+            return tell_no_plan(asked, as_json=as_json)
+        if summary is not None:
+            return print_summary(asked, how.model, summary, how.ledger, as_json=as_json)
+        tell_usage(None if as_json else how.ledger)
+        return print_run(asked.run, asked.answer, as_json=as_json)
+
+
+class _Asking:
+    """A question, and what it is answered with."""
+
+    def __init__(
+        self,
+        question: str,
+        today: date,
+        how: Planning,
+        opened: Toolset,
+        talk: Conversation,
+        *,
+        as_json: bool,
+    ) -> None:
+        self._question = question
+        self._today = today
+        self._how = how
+        self._opened = opened
+        self._talk = talk
+        self._as_json = as_json
+
+    def plan_only(self) -> int:
+        """Show the plan, and run nothing."""
+        planner = self._talk.planner(self._how.planner)
+        session = Session(self._opened.tools, planner, attempts=self._how.attempts)
+        with told_model_errors():
+            asked = asyncio.run(
+                session.plan(self._question, today=self._today, context=self._talk.context)
+            )
+        self._talk.remember(asked)
+        tell_usage(None if self._as_json else self._how.ledger)
+        if asked.plan is None:
+            return tell_no_plan(asked, as_json=self._as_json)
+        if self._as_json:
+            print(plan_document(asked.plan.plan, "toolplan"), end="")
+        else:
+            out().print(plan_tree(asked.plan.plan, marks=effect_marks(asked.plan)))
+        return Exit.FINE.value
+
+    def ask(self, latest: _Latest, leave: Leave, *, early: bool, loop: bool) -> Asked:
+        """Plan, run, and give what came of it."""
         session = Session(
-            opened.tools,
-            GroundedPlanner(weeks=weeks),
-            facts=opened.facts,
+            self._opened.tools,
+            self._talk.planner(self._how.planner),
+            facts=self._opened.facts,
+            attempts=self._how.attempts,
             approve=leave.approve(),
-            journal=journal,
-            metadata=opened.advice,
+            loop=loop,
+            journal=latest.journal,
+            follow=self._how.follow,
+            metadata=self._opened.advice,
             new_id=latest.new_id,
         )
-        with latest.told(leave):
-            asked = asyncio.run(
-                session.ask(
-                    question,
-                    today=day(today),
-                    on_plan=latest.show_plan,
-                    on_event=display.show_event,
-                )
+        asked = asyncio.run(
+            session.ask(
+                self._question,
+                today=self._today,
+                context=self._talk.context,
+                early=early,
+                on_step=None if self._as_json or self._how.follow is None else latest.show_step,
+                on_plan=latest.show_plan,
+                on_delta=latest.show_delta,
+                on_event=latest.show_event,
             )
-        if asked.run is not None and latest.expected is not None:
-            display.close()
-            tell_comparison(latest.expected, asked.run, as_json=as_json)
-    if asked.run is None:
-        return tell_no_plan(asked, as_json=as_json)
-    return print_run(asked.run, asked.answer, as_json=as_json)
+        )
+        self._talk.remember(asked)
+        return asked
 
 
 class _Latest(Going):
@@ -98,8 +191,9 @@ class _Latest(Going):
     def __init__(self, display: Display, journal: Journal, *, as_json: bool) -> None:
         super().__init__()
         self.expected: Forecast | None = None
+        self.journal = journal
+        self.show_event = display.show_event
         self._display = display
-        self._journal = journal
         self._as_json = as_json
 
     def new_id(self) -> str:
@@ -115,16 +209,20 @@ class _Latest(Going):
         self._display.show_plan(compiled.plan)
         if compiled.diagnostics and not self._as_json:
             err().print(DiagnosticView(tuple(Located(each) for each in compiled.diagnostics)))
-        self.expected = foreseen(compiled.plan, self._journal)
+        self.expected = foreseen(compiled.plan, self.journal)
         tell_forecast(self.expected, as_json=self._as_json)
         self._display.open(compiled.plan)
 
+    def show_step(self, step: Step) -> None:
+        """Show a step that a model has written."""
+        note(f"  {printable(step.id)}: {printable(step.tool)}")
 
-def _plan_only(asked: Asked, as_json: bool) -> int:
-    if asked.plan is None:
-        return tell_no_plan(asked, as_json=as_json)
-    if as_json:
-        print(plan_document(asked.plan.plan, "toolplan"), end="")
-    else:
-        out().print(plan_tree(asked.plan.plan, marks=effect_marks(asked.plan)))
-    return Exit.FINE.value
+    def show_delta(self, change: Delta) -> None:
+        """Show what becomes of a run that goes on with another plan."""
+        if self._as_json:
+            return
+        self._display.close()
+        parts = [("kept", [*change.kept, *change.partly]), ("new", change.added)]
+        parts.append(("dropped", change.dropped))
+        told = "; ".join(f"{word}: {', '.join(names)}" for word, names in parts if names)
+        note(printable(f"Another plan. {told}"))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import date
 from importlib.metadata import version
 from typing import Annotated, Literal
 
@@ -19,7 +18,7 @@ from toolplan.cli._options import (
 from toolplan.cli._plan_file import print_diagnostics, read_plan, write_plan
 from toolplan.cli._proposal import plan_text
 from toolplan.cli._terminal import Exit, err, note, out, print_json
-from toolplan.cli._toolbox import open_tools
+from toolplan.cli._toolbox import open_given
 from toolplan.compiler import examine
 from toolplan.diagnostics import Severity, to_json
 from toolplan.path import Json
@@ -50,32 +49,34 @@ def check_command(
     any that is left.
     """
     plan_file = read_plan(file, known_dialect(dialect))
-    opened = None if tools is None else open_tools(tools, date.today(), None, effects)
-    if opened is None:
-        note("Without --tools only the structure is checked: no tool, argument or output type.")
-    known = None if opened is None else opened.tools
-    plan, diagnostics, unchecked = examine(plan_file.text, dialect, known)
-    mended = any(each.fixed or each.code == "noise" for each in diagnostics)
-    if fix and plan is not None and mended:
-        write_plan(file, plan_text(plan, dialect, known))
-    errors = [each for each in diagnostics if each.severity is Severity.ERROR]
-    valid = not any(each.blocks for each in errors) if fix else not errors
-    if as_json or format == "json":
-        document: dict[str, Json] = {
-            "valid": valid,
-            "diagnostics": [to_json(each) for each in diagnostics],
-            "unchecked_references": unchecked,
-        }
-        print_json(document)
-    elif format == "sarif":
-        located = plan_file.located(diagnostics)
-        pages = {**SYNTAX_PAGES, **{rule.code: rule.page for rule in RULES}}
-        log = sarif(located, plan_file.text, file=file, pages=pages, version=version("toolplan"))
-        print_json(log)
-    else:
-        print_diagnostics(err() if fix and file == "-" else out(), plan_file, diagnostics)
-        if any(each.fixed for each in diagnostics) and not fix:
-            note("What is marked as fixed is mended before a plan runs; --fix writes it down.")
-        if unchecked and opened is not None:
-            note(f"{unchecked} reference(s) could not be checked: no schema speaks for them.")
-    return (Exit.FINE if valid else Exit.FAILED).value
+    with open_given(tools, effects) as opened:
+        if opened is None:
+            note("Without --tools only the structure is checked: no tool, argument or output type.")
+        known = None if opened is None else opened.tools
+        plan, diagnostics, unchecked = examine(plan_file.text, dialect, known)
+        mended = any(each.fixed or each.code == "noise" for each in diagnostics)
+        if fix and plan is not None and mended:
+            write_plan(file, plan_text(plan, dialect, known))
+        errors = [each for each in diagnostics if each.severity is Severity.ERROR]
+        valid = not any(each.blocks for each in errors) if fix else not errors
+        if as_json or format == "json":
+            document: dict[str, Json] = {
+                "valid": valid,
+                "diagnostics": [to_json(each) for each in diagnostics],
+                "unchecked_references": unchecked,
+            }
+            print_json(document)
+        elif format == "sarif":
+            located = plan_file.located(diagnostics)
+            pages = {**SYNTAX_PAGES, **{rule.code: rule.page for rule in RULES}}
+            log = sarif(
+                located, plan_file.text, file=file, pages=pages, version=version("toolplan")
+            )
+            print_json(log)
+        else:
+            print_diagnostics(err() if fix and file == "-" else out(), plan_file, diagnostics)
+            if any(each.fixed for each in diagnostics) and not fix:
+                note("What is marked as fixed is mended before a plan runs; --fix writes it down.")
+            if unchecked and opened is not None:
+                note(f"{unchecked} reference(s) could not be checked: no schema speaks for them.")
+        return (Exit.FINE if valid else Exit.FAILED).value

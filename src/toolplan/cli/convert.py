@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from datetime import date
 from typing import Annotated
 
 from cyclopts import Parameter
@@ -12,7 +11,7 @@ from toolplan.cli._options import JsonFlag, PlanFileArgument, ToolsOption, known
 from toolplan.cli._plan_file import print_diagnostics, read_plan, whole_plan
 from toolplan.cli._proposal import plan_document, plan_text
 from toolplan.cli._terminal import CommandError, Exit, err
-from toolplan.cli._toolbox import open_tools
+from toolplan.cli._toolbox import open_given
 from toolplan.compiler import parse
 from toolplan.dialects import DIALECTS
 
@@ -35,19 +34,20 @@ def convert_command(
     """
     plan_file = read_plan(file, known_dialect(from_))
     known_dialect(to)
-    known = None if tools is None else open_tools(tools, date.today()).tools
-    parsed = parse(plan_file.text, from_, known)
-    if parsed.diagnostics:
-        print_diagnostics(err(), plan_file, parsed.diagnostics)
-    if parsed.plan is None or not whole_plan(parsed.plan, parsed.diagnostics):
-        raise CommandError(
-            "unreadable-plan",
-            f"{file} is no whole plan in the dialect {from_!r}.",
-            "Mend what is told above, or say how it is written: --from.",
-            Exit.FAILED,
-            parsed.diagnostics,
-        )
-    write = plan_document if as_json else plan_text
-    text = write(parsed.plan, to, known)
-    sys.stdout.write(text)
-    return Exit.FINE.value
+    with open_given(tools) as opened:
+        known = None if opened is None else opened.tools
+        parsed = parse(plan_file.text, from_, known)
+        if parsed.diagnostics:
+            print_diagnostics(err(), plan_file, parsed.diagnostics)
+        if parsed.plan is None or not whole_plan(parsed.plan, parsed.diagnostics):
+            raise CommandError(
+                "unreadable-plan",
+                f"{file} is no whole plan in the dialect {from_!r}.",
+                "Mend what is told above, or say how it is written: --from.",
+                Exit.FAILED,
+                parsed.diagnostics,
+            )
+        write = plan_document if as_json else plan_text
+        text = write(parsed.plan, to, known)
+        sys.stdout.write(text)
+        return Exit.FINE.value

@@ -6,24 +6,28 @@ import asyncio
 import json
 import sys
 
+from toolplan.cli._conversation import Conversation
 from toolplan.cli._home import existing_journal, storage
 from toolplan.cli._options import (
+    BaseUrlOption,
     DialectOption,
     EffectsOption,
     JsonFlag,
+    LlmOption,
     PlannerOption,
     RowsOption,
+    SessionOption,
     TodayOption,
     ToolsOption,
     WeeksOption,
     day,
     known_dialect,
 )
+from toolplan.cli._planning import planning, tell_usage, told_model_errors
 from toolplan.cli._proposal import plan_document, tell_no_plan
 from toolplan.cli._terminal import Exit, out
 from toolplan.cli._toolbox import open_tools
 from toolplan.dialects import DIALECTS
-from toolplan.planners import GroundedPlanner
 from toolplan.render.plan_tree import effect_marks, plan_tree
 from toolplan.session import Session
 
@@ -33,10 +37,13 @@ def plan_command(
     *,
     dialect: DialectOption = "toolplan",
     tools: ToolsOption = None,
+    base_url: BaseUrlOption = None,
     effects: EffectsOption = (),
     today: TodayOption = None,
     weeks: WeeksOption = "rolling",
-    planner: PlannerOption = "grounded",
+    planner: PlannerOption = "auto",
+    llm: LlmOption = (),
+    session: SessionOption = None,
     rows: RowsOption = None,
     as_json: JsonFlag = False,
 ) -> int:
@@ -44,12 +51,23 @@ def plan_command(
 
     Without --json and --dialect the plan is shown as a tree.
     """
-    del planner  # there is one so far; the option keeps scripts that name it working
     known_dialect(dialect)
-    opened = open_tools(tools, day(today), rows, effects)
-    with storage():
-        session = Session(opened.tools, GroundedPlanner(weeks=weeks), journal=existing_journal())
-        asked = asyncio.run(session.plan(question, today=day(today)))
+    how = planning(planner, llm, weeks)
+    with (
+        open_tools(tools, day(today), rows, effects, base_url) as opened,
+        Conversation(session, question, opened.tools) as talk,
+    ):
+        with storage(), told_model_errors():
+            session_ = Session(
+                opened.tools,
+                talk.planner(how.planner),
+                attempts=how.attempts,
+                journal=existing_journal(),
+            )
+            asked = asyncio.run(session_.plan(question, today=day(today), context=talk.context))
+        talk.remember(asked)
+    if not as_json:
+        tell_usage(how.ledger)
     if asked.plan is None:
         return tell_no_plan(asked, as_json=as_json)
     document = plan_document(asked.plan.plan, dialect, opened.tools)

@@ -70,26 +70,26 @@ def resume_command(
     decisions = decisions_of(retry, done, abort)
     with closing(open_journal()) as journal, storage(), closing(Display(silent=as_json)) as display:
         name = journal.find(run)
-        opened = reopen_tools(journal.record(name).plan, tools, effects)
-        leave = Leave(yes, approve, opened.tools, display, may_ask=not as_json)
-        try:
-            plan = plan_of(name, opened.tools, journal=journal)
-            display.open(plan)
-            with Going(plan, name).told(leave):
-                ended = asyncio.run(
-                    resume(
-                        name,
-                        opened.tools,
-                        journal=journal,
-                        approve=leave.approve(),
-                        decisions=decisions,
-                        on_event=display.show_event,
+        with reopen_tools(journal.record(name).plan, tools, effects) as opened:
+            leave = Leave(yes, approve, opened.tools, display, may_ask=not as_json)
+            try:
+                plan = plan_of(name, opened.tools, journal=journal)
+                display.open(plan)
+                with Going(plan, name).told(leave):
+                    ended = asyncio.run(
+                        resume(
+                            name,
+                            opened.tools,
+                            journal=journal,
+                            approve=leave.approve(),
+                            decisions=decisions,
+                            on_event=display.show_event,
+                        )
                     )
-                )
-        except CannotRun as error:
-            raise CommandError(
-                "cannot-run", str(error), f"`toolplan show {name[:SHORT]}` tells how it stands."
-            ) from None
+            except CannotRun as error:
+                raise CommandError(
+                    "cannot-run", str(error), f"`toolplan show {name[:SHORT]}` tells how it stands."
+                ) from None
     said = answer(plan, ended, schemas=output_schemas(plan.plan, opened.tools), facts=opened.facts)
     return print_run(ended, said, as_json=as_json)
 

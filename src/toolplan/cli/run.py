@@ -16,7 +16,9 @@ from toolplan.cli._going import Going
 from toolplan.cli._home import existing_journal, open_journal, storage
 from toolplan.cli._leave import Leave
 from toolplan.cli._options import (
+    TOOLS_HELP,
     ApproveOption,
+    BaseUrlOption,
     DialectOption,
     EffectsOption,
     JsonFlag,
@@ -42,9 +44,7 @@ from toolplan.render.dry_report import dry_view
 from toolplan.render.plan_tree import effect_marks, plan_tree
 from toolplan.session import approver, estimate, foreseen, noted
 
-NeededTools = Annotated[
-    str, Parameter(name="--tools", help="A JSON file of tool objects, or MODULE:ATTRIBUTE.")
-]
+NeededTools = Annotated[str, Parameter(name="--tools", help=TOOLS_HELP)]
 
 DryFlag = Annotated[
     bool, Parameter(name="--dry", negative="", help="Call no tool; say what would go wrong.")
@@ -55,6 +55,7 @@ def run_command(
     file: PlanFileArgument,
     *,
     tools: NeededTools,
+    base_url: BaseUrlOption = None,
     dialect: DialectOption = "toolplan",
     yes: YesFlag = False,
     approve: ApproveOption = None,
@@ -72,32 +73,36 @@ def run_command(
     both ways.
     """
     plan_file = read_plan(file, known_dialect(dialect))
-    opened = open_tools(tools, day(today), rows, effects)
-    compiled = compile_plan(plan_file.text, dialect, tools=opened.tools)
-    if compiled.diagnostics and not as_json:
-        print_diagnostics(err(), plan_file, compiled.diagnostics)
-    if compiled.plan is None:
-        raise CommandError(
-            "bad-plan",
-            "The plan does not pass the check; nothing was run.",
-            "`toolplan explain CODE` says more of each problem.",
-            Exit.FAILED,
-            compiled.diagnostics,
-        )
-    if dry:
-        return _dry(compiled.plan, opened, as_json=as_json)
-    with closing(open_journal()) as journal, storage(), closing(Display(silent=as_json)) as display:
-        expected = foreseen(compiled.plan, journal)
-        # where its tools come from is for whoever resumes it
-        plan = noted(compiled.plan, {**opened.advice, **estimate(expected)})
-        display.show_plan(plan)
-        tell_forecast(expected, as_json=as_json)
-        leave = Leave(yes, approve, opened.tools, display, may_ask=not as_json)
-        ended = _run(plan, opened, leave, journal)
-        tell_comparison(expected, ended, as_json=as_json)
-    schemas = output_schemas(plan.plan, opened.tools)
-    said = answer(plan, ended, schemas=schemas, facts=opened.facts)
-    return print_run(ended, said, as_json=as_json)
+    with open_tools(tools, day(today), rows, effects, base_url) as opened:
+        compiled = compile_plan(plan_file.text, dialect, tools=opened.tools)
+        if compiled.diagnostics and not as_json:
+            print_diagnostics(err(), plan_file, compiled.diagnostics)
+        if compiled.plan is None:
+            raise CommandError(
+                "bad-plan",
+                "The plan does not pass the check; nothing was run.",
+                "`toolplan explain CODE` says more of each problem.",
+                Exit.FAILED,
+                compiled.diagnostics,
+            )
+        if dry:
+            return _dry(compiled.plan, opened, as_json=as_json)
+        with (
+            closing(open_journal()) as journal,
+            storage(),
+            closing(Display(silent=as_json)) as display,
+        ):
+            expected = foreseen(compiled.plan, journal)
+            # where its tools come from is for whoever resumes it
+            plan = noted(compiled.plan, {**opened.advice, **estimate(expected)})
+            display.show_plan(plan)
+            tell_forecast(expected, as_json=as_json)
+            leave = Leave(yes, approve, opened.tools, display, may_ask=not as_json)
+            ended = _run(plan, opened, leave, journal)
+            tell_comparison(expected, ended, as_json=as_json)
+        schemas = output_schemas(plan.plan, opened.tools)
+        said = answer(plan, ended, schemas=schemas, facts=opened.facts)
+        return print_run(ended, said, as_json=as_json)
 
 
 def _dry(plan: ExecutionPlan, opened: Toolset, *, as_json: bool) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from contextlib import closing
-from datetime import UTC, date, datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
@@ -22,7 +22,7 @@ from toolplan.cli._options import (
 from toolplan.cli._outcome import print_doubts
 from toolplan.cli._plan_file import print_diagnostics, read_plan, whole_plan
 from toolplan.cli._terminal import CommandError, Exit, err, out, print_json
-from toolplan.cli._toolbox import open_tools
+from toolplan.cli._toolbox import open_given
 from toolplan.compiler import parse
 from toolplan.events import Run, to_json
 from toolplan.path import Json
@@ -69,32 +69,33 @@ def show_command(
     if _RUN_NAME.fullmatch(file) and not Path(file).exists():
         return _show_run(file, as_json=as_json)
     plan_file = read_plan(file, known_dialect(dialect))
-    known = None if tools is None else open_tools(tools, date.today(), None, effects).tools
-    parsed = parse(plan_file.text, dialect, known)
-    if parsed.diagnostics:
-        print_diagnostics(err(), plan_file, parsed.diagnostics)
-    if parsed.plan is None or not whole_plan(parsed.plan, parsed.diagnostics):
-        raise CommandError(
-            "unreadable-plan",
-            f"{file} is no whole plan in the dialect {dialect!r}; nothing is drawn by guess.",
-            "Mend what is told above, or say how it is written: --dialect.",
-            Exit.FAILED,
-            parsed.diagnostics,
-        )
-    marks = {
-        step.id: WRITES
-        for step in parsed.plan.steps
-        if known is not None and step.tool in known and known[step.tool].has_effects
-    }
-    if as_json:
-        print_json(dump(parsed.plan))
-    elif mermaid:
-        sys.stdout.write(as_mermaid(parsed.plan, marks=marks))
-    elif svg:
-        sys.stdout.write(as_svg(parsed.plan, marks=marks))
-    else:
-        out().print(plan_tree(parsed.plan, marks=marks))
-    return Exit.FINE.value
+    with open_given(tools, effects) as opened:
+        known = None if opened is None else opened.tools
+        parsed = parse(plan_file.text, dialect, known)
+        if parsed.diagnostics:
+            print_diagnostics(err(), plan_file, parsed.diagnostics)
+        if parsed.plan is None or not whole_plan(parsed.plan, parsed.diagnostics):
+            raise CommandError(
+                "unreadable-plan",
+                f"{file} is no whole plan in the dialect {dialect!r}; nothing is drawn by guess.",
+                "Mend what is told above, or say how it is written: --dialect.",
+                Exit.FAILED,
+                parsed.diagnostics,
+            )
+        marks = {
+            step.id: WRITES
+            for step in parsed.plan.steps
+            if known is not None and step.tool in known and known[step.tool].has_effects
+        }
+        if as_json:
+            print_json(dump(parsed.plan))
+        elif mermaid:
+            sys.stdout.write(as_mermaid(parsed.plan, marks=marks))
+        elif svg:
+            sys.stdout.write(as_svg(parsed.plan, marks=marks))
+        else:
+            out().print(plan_tree(parsed.plan, marks=marks))
+        return Exit.FINE.value
 
 
 def _show_run(start: str, *, as_json: bool) -> int:

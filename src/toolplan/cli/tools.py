@@ -3,46 +3,94 @@
 from __future__ import annotations
 
 from datetime import date
+from typing import Annotated
 
+from cyclopts import Parameter
 from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from toolplan.cli._options import EffectsOption, JsonFlag, ToolsOption
-from toolplan.cli._terminal import CommandError, Exit, out, print_json
-from toolplan.cli._toolbox import open_tools
+from toolplan.cli._options import BaseUrlOption, EffectsOption, JsonFlag, ToolsOption
+from toolplan.cli._terminal import CommandError, Exit, note, out, print_json
+from toolplan.cli._toolbox import accept_tools, open_tools
 from toolplan.diagnostics import did_you_mean, near
 from toolplan.render.printable import printable
 from toolplan.schema import Schema, at, describe, required
-from toolplan.tools import Tool
+from toolplan.tool_lint import finding_to_json, lint_tools
+from toolplan.tool_search import search_tools
+from toolplan.tools import Tool, Toolbox
+
+AcceptFlag = Annotated[
+    bool,
+    Parameter(
+        name="--accept",
+        negative="",
+        help="Accept the tools as they are now, all of them or the one named.",
+    ),
+]
+LintFlag = Annotated[
+    bool, Parameter(name="--lint", negative="", help="Say what makes the tools hard to plan with.")
+]
 
 
 def tools_command(
-    name: str | None = None,
+    query: str | None = None,
     *,
     tools: ToolsOption = None,
+    base_url: BaseUrlOption = None,
     effects: EffectsOption = (),
+    accept: AcceptFlag = False,
+    lint: LintFlag = False,
     as_json: JsonFlag = False,
 ) -> int:
-    """List the tools, or show one of them with its arguments.
+    """List the tools, show the one named, or those that speak of QUERY.
 
     TOOLS is a JSON file with a list of tool objects ({"name", "description", "input_schema",
-    "output_schema"}), or MODULE:ATTRIBUTE, where the attribute is a Toolbox, a list of tools, a
-    tool, or a function that gives one of these.
+    "output_schema"}), an MCP configuration, an OpenAPI document, or MODULE:ATTRIBUTE, where the
+    attribute is a Toolbox, a list of tools, a tool, or a function that gives one of these.
     """
-    toolbox = open_tools(tools, date.today(), None, effects).tools
-    if name is not None and name not in toolbox:
+    with open_tools(tools, date.today(), None, effects, base_url) as opened:
+        toolbox = opened.tools
+        if accept:
+            accept_tools(toolbox, tools, query)
+            return Exit.FINE.value
+        if lint:
+            return _lint(toolbox, as_json=as_json)
+    if query is None:
+        shown = list(toolbox.values())
+    elif query in toolbox:
+        shown = [toolbox[query]]
+    elif (alias := toolbox.alias(query)) is not None:
+        shown = [toolbox[alias]]
+    else:
+        shown = [found.tool for found in search_tools(toolbox, query)]
+    if not shown:
         raise CommandError(
-            "unknown-tool", f"There is no tool {name!r}.", did_you_mean(near(name, toolbox))
+            "unknown-tool",
+            f"No tool is named {query!r} or speaks of it.",
+            did_you_mean(near(query or "", toolbox)),
         )
-    shown = list(toolbox.values()) if name is None else [toolbox[name]]
     if as_json:
         print_json([tool.to_json() for tool in shown])
-    elif name is None:
-        out().print(_list(shown))
-    else:
+    elif query is not None and len(shown) == 1:
         out().print(_one(shown[0]))
+    else:
+        out().print(_list(shown))
     return Exit.FINE.value
+
+
+def _lint(toolbox: Toolbox, *, as_json: bool) -> int:
+    findings = lint_tools(toolbox)
+    if as_json:
+        print_json([finding_to_json(finding) for finding in findings])
+    else:
+        console = out()
+        for finding in findings:
+            place = f"{finding.tool}{finding.pointer}"
+            console.print(Text(printable(f"{finding.code}  {place}: {finding.message}")))
+            console.print(Text(printable(f"  help: {finding.help}"), style="dim"))
+        note(f"{len(findings)} finding{'' if len(findings) == 1 else 's'}.")
+    return (Exit.FAILED if findings else Exit.FINE).value
 
 
 def _list(tools: list[Tool]) -> Table:

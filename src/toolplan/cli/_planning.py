@@ -1,0 +1,103 @@
+"""What proposes plans, as the options of a command say: the rungs of the ladder."""
+
+from __future__ import annotations
+
+import importlib
+import os
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Final, Literal, Protocol, TypeAlias, cast
+
+from toolplan.cli._home import SETTINGS, home
+from toolplan.cli._terminal import CommandError, Exit, note
+from toolplan.planners import GroundedPlanner, LLMPlanner, Planner
+from toolplan.planners.temporal import Weeks
+from toolplan.providers import Ledger, Model, ModelError
+from toolplan.session import DEFAULT_ATTEMPTS
+
+Choice: TypeAlias = Literal["auto", "grounded", "llm"]
+
+_VARIABLE: Final = "TOOLPLAN_LLM"
+_SETTING: Final = "toolplan_llm"
+_MODELS: Final = "toolplan.cli._models"
+"""What models need is imported where one is named: it takes longer than all else together."""
+
+
+@dataclass(frozen=True, slots=True)
+class Planning:
+    """What proposes plans.
+
+    Attributes:
+        planner: all rungs.
+        attempts: the most drafts for one question.
+        follow: the rung whose plans can be followed while they are written.
+        model: what may put an answer into words.
+        ledger: what the models used.
+    """
+
+    planner: Planner
+    attempts: int = DEFAULT_ATTEMPTS
+    follow: LLMPlanner | None = None
+    model: Model | None = None
+    ledger: Ledger | None = None
+
+
+class OpensPlanning(Protocol):
+    """What `_models` gives."""
+
+    def __call__(self, choice: Choice, specs: Sequence[str], weeks: Weeks) -> Planning: ...
+
+
+def planning(choice: Choice, specs: Sequence[str], weeks: Weeks) -> Planning:
+    """Give what proposes plans. `specs` name models; without any, those of the settings.
+
+    Raises:
+        CommandError: a model is needed and none is named, or one cannot be used.
+    """
+    if choice == "grounded" or not (specs or _is_set()):
+        if choice == "llm":
+            raise CommandError(
+                "no-model",
+                "--planner llm needs a model, and none is named.",
+                "Name one: --llm ollama:mistral, --llm openai:MODEL, or --llm URL#MODEL.",
+            )
+        if specs:
+            raise CommandError("usage", "--planner grounded asks no model; leave --llm away.")
+        return Planning(GroundedPlanner(weeks=weeks))
+    with_models = cast("OpensPlanning", importlib.import_module(_MODELS).with_models)
+    return with_models(choice, specs, weeks)
+
+
+def _is_set() -> bool:
+    """Whether the settings may name models; whoever reads them says what they are."""
+    if os.environ.get(_VARIABLE):
+        return True
+    try:
+        return _SETTING in (home() / SETTINGS).read_text("utf-8").lower()
+    except (OSError, ValueError):
+        return False
+
+
+@contextmanager
+def told_model_errors() -> Generator[None]:
+    """Tell of a model that gave no plan as a command does.
+
+    Raises:
+        CommandError: it gave none.
+    """
+    try:
+        yield
+    except ModelError as error:
+        raise CommandError(error.code, str(error), error.help or None, Exit.FAILED) from None
+
+
+def tell_usage(ledger: Ledger | None) -> None:
+    """Tell what models have used, where any was asked."""
+    usage = None if ledger is None else ledger.usage
+    if usage is None or not usage.calls:
+        return
+    calls = f"{usage.calls} call{'s' if usage.calls > 1 else ''} of models"
+    cost = "" if usage.cost_usd is None else f", ${usage.cost_usd:.4f}"
+    tokens = f"{usage.input_tokens:,} tokens in, {usage.output_tokens:,} out"
+    note(f"{calls}: {tokens}{cost}.")

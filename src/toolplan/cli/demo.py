@@ -1,0 +1,63 @@
+"""`toolplan demo`."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Annotated, Final
+
+from cyclopts import Parameter
+
+from toolplan.cli._options import RowsOption, TodayOption, day
+from toolplan.cli._terminal import CommandError, Exit, note
+from toolplan.demo.rest import DOCUMENT_PATH
+from toolplan.demo.rest import server as rest_server
+from toolplan.demo.rows import DEFAULT_ROWS
+from toolplan.demo.server import HTTP_PATH, LOOPBACK, serve_http, serve_stdio
+from toolplan.demo.tools import demo_tools
+from toolplan.tools import ToolObjectError
+
+DEFAULT_PORT: Final = 8765
+
+McpFlag = Annotated[
+    bool, Parameter(name="--mcp", negative="", help="An MCP server over stdio; the default.")
+]
+McpHttpFlag = Annotated[
+    bool, Parameter(name="--mcp-http", negative="", help="An MCP server over streamable HTTP.")
+]
+HttpFlag = Annotated[
+    bool, Parameter(name="--http", negative="", help="A REST API with its OpenAPI document.")
+]
+PortOption = Annotated[int, Parameter(name="--port", help="The port of HTTP, on this machine.")]
+
+
+def demo_command(
+    *,
+    mcp: McpFlag = False,
+    mcp_http: McpHttpFlag = False,
+    http: HttpFlag = False,
+    port: PortOption = DEFAULT_PORT,
+    today: TodayOption = None,
+    rows: RowsOption = None,
+) -> int:
+    """Serve the demo domain: an MCP server over stdio, or what an option says.
+
+    Use it from another terminal, or let `--tools FILE` start it: FILE is
+    an MCP configuration, {"mcpServers": {"demo": {"command": "toolplan",
+    "args": ["demo"]}}}.
+    """
+    if mcp + mcp_http + http > 1:
+        raise CommandError("usage", "--mcp, --mcp-http and --http exclude each other.")
+    try:
+        ends = None if today is None else day(today)
+        tools = demo_tools(ends, DEFAULT_ROWS if rows is None else rows)
+    except ToolObjectError as error:
+        raise CommandError("bad-tools", str(error)) from None
+    if http:
+        note(f"The demo's REST API: http://{LOOPBACK}:{port}{DOCUMENT_PATH}")
+        rest_server(tools, port).run()
+    elif mcp_http:
+        note(f"The demo's MCP server: http://{LOOPBACK}:{port}{HTTP_PATH}")
+        asyncio.run(serve_http(tools, port))
+    else:
+        asyncio.run(serve_stdio(tools))
+    return Exit.FINE.value

@@ -1,0 +1,80 @@
+"""`toolplan mcp`."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from contextlib import closing
+from datetime import date
+from typing import Annotated, Final
+
+from cyclopts import Parameter
+
+from toolplan.cli._home import open_journal, storage
+from toolplan.cli._options import (
+    BaseUrlOption,
+    EffectsOption,
+    LlmOption,
+    PlannerOption,
+    ToolsOption,
+    WeeksOption,
+)
+from toolplan.cli._planning import planning
+from toolplan.cli._terminal import CommandError, Exit, note
+from toolplan.cli._toolbox import open_tools
+from toolplan.mcp_server import DEFAULT_PORT, CannotServe, serve
+
+BEARER: Final = "TOOLPLAN_MCP_TOKEN"
+
+HttpFlag = Annotated[
+    bool, Parameter(name="--http", negative="", help="Streamable HTTP instead of stdio.")
+]
+HostOption = Annotated[
+    str, Parameter(name="--host", help=f"Where to listen; any but loopback needs {BEARER}.")
+]
+PortOption = Annotated[int, Parameter(name="--port", help="The port; 0 takes a free one.")]
+
+
+def mcp_command(
+    *,
+    tools: ToolsOption = None,
+    base_url: BaseUrlOption = None,
+    effects: EffectsOption = (),
+    planner: PlannerOption = "auto",
+    llm: LlmOption = (),
+    weeks: WeeksOption = "rolling",
+    http: HttpFlag = False,
+    host: HostOption = "127.0.0.1",
+    port: PortOption = DEFAULT_PORT,
+) -> int:
+    """Offer planning, checking and running to MCP clients.
+
+    A client can plan, check, run, and look at runs. A plan that changes
+    something waits for a person: the client is told its digest, and
+    `toolplan resume RUN` asks for leave. With --http clients send the
+    token of the variable TOOLPLAN_MCP_TOKEN, if it is set.
+    """
+    how = planning(planner, llm, weeks)
+    with (
+        open_tools(tools, date.today(), None, effects, base_url) as opened,
+        closing(open_journal()) as journal,
+        storage(),
+    ):
+        try:
+            asyncio.run(
+                serve(
+                    opened.tools,
+                    journal=journal,
+                    planner=how.planner,
+                    facts=opened.facts,
+                    metadata=opened.advice,
+                    transport="http" if http else "stdio",
+                    host=host,
+                    port=port,
+                    token=os.environ.get(BEARER) or None,
+                    on_ready=lambda url: note(f"Listening: {url}"),
+                )
+            )
+        except CannotServe as error:
+            raise CommandError(error.code, str(error), error.help or None) from None
+    return Exit.FINE.value

@@ -1,0 +1,150 @@
+"""Commands that ask a model: a scripted one, over real HTTP on this machine."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.calls import Call
+from toolplan.testing.model_replies import Fails, Says
+from toolplan.testing.model_server import ScriptedModelServer
+
+PLAN = json.dumps(
+    {
+        "toolplan": 1,
+        "steps": [{"id": "f", "tool": "facilities_list", "args": {"location": "Berlin"}}],
+    }
+)
+QUESTION = "Get frobnicated facilities"  # no word of the demo's tools
+KEY = "sk-canary-0123456789"
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("TOOLPLAN_HOME", str(tmp_path))
+    for name in ("TOOLPLAN_LLM", "OPENAI_API_KEY", "PLANNER_MAX_RETRIES"):
+        monkeypatch.delenv(name, raising=False)
+    return tmp_path
+
+
+def test_a_question_beyond_the_tools_words_goes_one_rung_up(call: Call) -> None:
+    with ScriptedModelServer(PLAN) as server:
+        said = call("ask", QUESTION, "--llm", server.spec, "--today", "2025-10-12")
+    assert said.code == 0, said.err
+    assert "facilities_list" in said.out
+    assert "One rung up from grounded: nothing accounts for 'frobnicated'" in said.err
+    assert "1 call of models: 10 tokens in, 5 out" in said.err
+    assert server.calls == 1
+    assert server.requests[0].streamed
+
+
+def test_what_the_tools_words_say_costs_no_call(call: Call) -> None:
+    with ScriptedModelServer(PLAN) as server:
+        said = call("ask", "Get facilities in Berlin", "--llm", server.spec)
+        forced = call("plan", "Get facilities in Berlin", "--planner", "llm", "--llm", server.spec)
+    assert said.code == forced.code == 0
+    assert server.calls == 1
+
+
+def test_a_plan_that_worked_is_remembered(call: Call) -> None:
+    with ScriptedModelServer(PLAN) as server:
+        first = call("ask", QUESTION, "--llm", server.spec, "--json")
+        said = call("ask", QUESTION, "--llm", server.spec, "--json")
+    assert first.code == said.code == 0, said.err
+    assert server.calls == 1
+    assert json.loads(said.out)["status"] == "succeeded"
+
+
+def test_what_is_wrong_goes_back_and_nothing_faulty_runs(call: Call) -> None:
+    with ScriptedModelServer([PLAN.replace("facilities_list", "zebra"), PLAN]) as server:
+        said = call("ask", QUESTION, "--llm", server.spec)
+    assert said.code == 0, said.err
+    assert server.calls == 2
+    assert "`unknown-tool` at /steps/0/tool" in server.requests[1].prompt
+
+
+def test_the_next_model_is_asked_where_one_fails(call: Call) -> None:
+    with ScriptedModelServer([Fails(401)]) as first, ScriptedModelServer(PLAN) as second:
+        said = call("ask", QUESTION, "--llm", first.spec, "--llm", second.spec)
+    assert said.code == 0, said.err
+    assert (first.calls, second.calls) == (1, 1)
+
+
+def test_a_model_that_fails_has_a_name_for_it_and_no_traceback(call: Call) -> None:
+    with ScriptedModelServer([Fails(401, "no such key " + KEY)]) as server:
+        said = call("plan", QUESTION, "--planner", "llm", "--llm", server.spec, "--json")
+    assert said.code == 1
+    assert json.loads(said.err.splitlines()[-1])["error"]["code"] == "llm-auth"
+    assert KEY not in said.err + said.out
+
+
+def test_where_the_model_fails_the_question_back_stands(call: Call) -> None:
+    with ScriptedModelServer([Fails(401)]) as server:
+        said = call("plan", QUESTION, "--llm", server.spec, "--json")
+    assert said.code == 1
+    assert json.loads(said.out)["clarification"]["unexplained"] == ["frobnicated"]
+
+
+def test_models_may_be_set_in_the_environment_or_the_file(
+    call: Call, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with ScriptedModelServer(PLAN) as server:
+        monkeypatch.setenv("TOOLPLAN_LLM", server.spec)
+        assert call("plan", QUESTION).code == 0
+        monkeypatch.delenv("TOOLPLAN_LLM")
+        (home / "toolplan.toml").write_text(f'toolplan_llm = ["{server.spec}"]', "utf-8")
+        (home / "plans.sqlite").unlink(missing_ok=True)
+        assert call("plan", "Get frobnicated sites").code == 0
+        (home / "toolplan.toml").write_text("planner_temperature = 9", "utf-8")
+        monkeypatch.setenv("TOOLPLAN_LLM", server.spec)
+        said = call("plan", QUESTION)
+    assert server.calls == 2
+    assert said.code == 2
+    assert "PLANNER_TEMPERATURE" in said.err
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (("--planner", "llm"), "no-model"),
+        (("--llm", "nonsense"), "llm-spec"),
+        (("--planner", "grounded", "--llm", "ollama:mistral"), "usage"),
+    ],
+)
+def test_a_model_that_cannot_be_named_so(call: Call, words: tuple[str, ...], code: str) -> None:
+    said = call("plan", QUESTION, *words)
+    assert said.code == 2
+    assert f"error[{code}]" in said.err
+
+
+def test_an_answer_in_a_models_words_is_checked(call: Call) -> None:
+    wrong = "There are 987,654 facilities, most of them run by Zanzibar Holdings."
+    with ScriptedModelServer([Says(PLAN), Says(wrong)]) as server:
+        said = call("ask", QUESTION, "--llm", server.spec, "--summary", "json", "--json")
+    assert said.code == 0, said.err
+    summary = json.loads(said.out)["summary"]
+    assert "987,654" in summary["unsupported"]
+    assert any("Zanzibar" in each for each in summary["unsupported"])
+
+
+def test_a_conversation_knows_what_was_said(call: Call) -> None:
+    """F000-40, from one command to the next."""
+    words = ("--session", "mine", "--today", "2025-10-12", "--json")
+    assert call("plan", "Get facilities in Berlin", *words).code == 0
+    said = call("plan", "Show me the same for Munich", *words)
+    assert said.code == 0, said.err
+    (step,) = json.loads(said.out)["steps"]
+    assert step["args"] == {"location": "Munich"}
+    other = call("plan", "Show me the same for Munich", "--session", "yours", "--json")
+    assert other.code == 1
+
+
+def test_steps_that_read_may_start_while_the_plan_is_written(call: Call) -> None:
+    with ScriptedModelServer(PLAN) as server:
+        said = call("ask", QUESTION, "--llm", server.spec, "--early")
+        runs = call("runs", "--json")
+    assert said.code == 0, said.err
+    assert "  f: facilities_list" in said.err
+    assert '"succeeded"' in runs.out
