@@ -107,6 +107,16 @@ class ComputedOutput:
     problems: tuple[tuple[str, str], ...] = ()
 
 
+class LearnedOutput(NamedTuple):
+    """What the results of a tool have looked like: a JSON Schema, and how many there were.
+
+    It says what was seen, not what may come, so it is good for warnings only.
+    """
+
+    raw: Json
+    samples: int
+
+
 ComputeOutput: TypeAlias = Callable[
     [Mapping[str, Json], Mapping[str, Schema | None]], ComputedOutput
 ]
@@ -118,7 +128,8 @@ class Tool:
     """A named function with schemas.
 
     `call` is None where only the description is known: enough to plan and check. `raw_output` None
-    means that the tool does not say what it gives. `unusable` says why the tool cannot be called.
+    means that the tool does not say what it gives; `learned` then tells what it has given, where
+    that is known. `unusable` says why the tool cannot be called.
     """
 
     name: str
@@ -131,6 +142,7 @@ class Tool:
     call: Call | None = None
     compute_output: ComputeOutput | None = None
     source: str = ""
+    learned: LearnedOutput | None = None
 
     @cached_property
     def has_effects(self) -> bool:
@@ -168,6 +180,16 @@ class Tool:
         except SchemaError as error:
             return str(error)
         return None
+
+    @cached_property
+    def learned_schema(self) -> Schema | None:
+        """The schema of what the tool has given so far; None where it is not known."""
+        if self.learned is None:
+            return None
+        try:
+            return Schema.load(self.learned.raw)
+        except SchemaError:
+            return None
 
     @cached_property
     def unusable(self) -> str | None:

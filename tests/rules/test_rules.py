@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from toolplan.diagnostics import Severity
 from toolplan.plan_json import load
 from toolplan.rules import RULES, SYNTAX_PAGES, Facts, check_facts
 from toolplan.rules import _all as all_rules
-from toolplan.tools import Toolbox
+from toolplan.tools import LearnedOutput, Toolbox
 
 HERE = Path(__file__).parent
 TOOLS = Toolbox.from_json(json.loads((HERE / "tools.json").read_text("utf-8")))
@@ -30,7 +31,9 @@ def said(case: Path) -> str:
     assert parsed.plan is not None
     assert not [each for each in parsed.diagnostics if each.severity is Severity.ERROR]
     allow = document.get("allow")
-    facts = Facts(parsed.plan, TOOLS, None if allow is None else frozenset(allow))
+    learned = {name: LearnedOutput(*each) for name, each in document.get("learned", {}).items()}
+    tools = Toolbox(replace(tool, learned=learned.get(tool.name)) for tool in TOOLS.values())
+    facts = Facts(parsed.plan, tools, None if allow is None else frozenset(allow))
     lines: list[str] = []
     for each in check_facts(facts):
         lines.append(f"{each.severity.value}[{each.code}] {each.step} {each.pointer}")

@@ -13,6 +13,7 @@ from typing import Final, NamedTuple, TypeAlias, cast
 
 from toolplan.answer import FactFunction
 from toolplan.cli._home import labels_of, settings_labels
+from toolplan.cli._learning import with_learned
 from toolplan.cli._terminal import CommandError, note
 from toolplan.path import Json
 from toolplan.sources.named import document_kind, load_attribute, load_tools
@@ -151,7 +152,7 @@ class _Source(NamedTuple):
         if known:
             tools = tools.labelled(known)
             advice["effects"] = {tool: label.value for tool, label in known.items()}
-        return Toolset(tools, self.facts, {ADVICE: advice})
+        return Toolset(with_learned(tools), self.facts, {ADVICE: advice})
 
 
 @contextmanager

@@ -15,6 +15,7 @@ from toolplan.cli._display import Display
 from toolplan.cli._forecast import tell_comparison, tell_forecast
 from toolplan.cli._going import Going
 from toolplan.cli._home import open_journal, storage
+from toolplan.cli._learning import learn_from
 from toolplan.cli._leave import Leave
 from toolplan.cli._options import (
     ApproveOption,
@@ -111,6 +112,8 @@ def ask_command(
                 tell_comparison(latest.expected, asked.run, as_json=as_json)
         if asked.run is None:
             return tell_no_plan(asked, as_json=as_json)
+        if asked.plan is not None:
+            learn_from(asked.plan.plan, asked.run, opened.tools)
         if summary is not None:
             return print_summary(asked, how.model, summary, how.ledger, as_json=as_json)
         tell_usage(None if as_json else how.ledger)

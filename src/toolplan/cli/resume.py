@@ -14,6 +14,7 @@ from toolplan.answer import answer
 from toolplan.cli._display import Display
 from toolplan.cli._going import Going
 from toolplan.cli._home import open_journal, storage
+from toolplan.cli._learning import learn_from
 from toolplan.cli._leave import Leave
 from toolplan.cli._options import (
     ApproveOption,
@@ -90,6 +91,7 @@ def resume_command(
                 raise CommandError(
                     "cannot-run", str(error), f"`toolplan show {name[:SHORT]}` tells how it stands."
                 ) from None
+    learn_from(plan.plan, ended, opened.tools)
     said = answer(plan, ended, schemas=output_schemas(plan.plan, opened.tools), facts=opened.facts)
     return print_run(ended, said, as_json=as_json)
 

@@ -14,6 +14,7 @@ from toolplan.cli._display import Display
 from toolplan.cli._forecast import tell_comparison, tell_forecast
 from toolplan.cli._going import Going
 from toolplan.cli._home import existing_journal, open_journal, storage
+from toolplan.cli._learning import learn_from
 from toolplan.cli._leave import Leave
 from toolplan.cli._options import (
     TOOLS_HELP,
@@ -100,6 +101,7 @@ def run_command(
             leave = Leave(yes, approve, opened.tools, display, may_ask=not as_json)
             ended = _run(plan, opened, leave, journal)
             tell_comparison(expected, ended, as_json=as_json)
+        learn_from(plan.plan, ended, opened.tools)
         schemas = output_schemas(plan.plan, opened.tools)
         said = answer(plan, ended, schemas=schemas, facts=opened.facts)
         return print_run(ended, said, as_json=as_json)

@@ -120,4 +120,3 @@ def _with_draft(question: Question, proposal: Clarification) -> Question:
     known = question.context if isinstance(question.context, dict) else {}
     draft: Json = {"plan": proposal.partial_plan, "unexplained": list(proposal.unexplained)}
     return replace(question, context={**known, "draft": draft})
-

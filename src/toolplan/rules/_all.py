@@ -14,6 +14,7 @@ from toolplan.rules.cycle import cycle
 from toolplan.rules.duplicate_call import duplicate_call
 from toolplan.rules.fan_out_large import fan_out_large
 from toolplan.rules.item_outside_for_each import item_outside_for_each
+from toolplan.rules.learned_output import learned_output
 from toolplan.rules.list_into_scalar import list_into_scalar
 from toolplan.rules.maybe_skipped import maybe_skipped
 from toolplan.rules.missing_argument import missing_argument
@@ -57,6 +58,7 @@ RULES: Final[tuple[Rule, ...]] = (
     not_a_list,
     list_into_scalar,
     reference_type,
+    learned_output,
     when_schema,
     maybe_skipped,
     unused_step,

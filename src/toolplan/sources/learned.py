@@ -268,10 +268,10 @@ def tool_digest(tool: Tool) -> str:
 def _results(step: Step, run: Run) -> list[Json]:
     """Give what the calls of a step gave, as far as they succeeded."""
     ended = run.steps.get(step.id)
-    if ended is None or ended.state is not StepState.SUCCEEDED or ended.error is not None:
+    if ended is None or ended.state is not StepState.SUCCEEDED:
         return []
     if step.for_each is None:
-        return [ended.output]
+        return [ended.output] if ended.error is None else []
     items = ended.output if isinstance(ended.output, list) else []
     # with on_error: continue the place of a call that failed is null
     return [item for item in items if item is not None or step.on_error == "fail"]

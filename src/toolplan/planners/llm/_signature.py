@@ -33,8 +33,10 @@ def signature_text(tool: Tool) -> str:
         given = _fields(tool.input, _DEPTH, frozenset())
     except SchemaError:
         given = "…"
-    output = tool.output
+    output = tool.output or tool.learned_schema
     gives = "any" if output is None else _type(output, output.node, _DEPTH, frozenset())
+    if tool.output is None and output is not None:
+        gives += "  (as seen so far)"
     return f"{tool.name}({_cut(given)}) -> {_cut(gives)}"
 
 

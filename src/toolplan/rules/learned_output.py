@@ -1,0 +1,88 @@
+"""The rule `learned-output`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from toolplan.diagnostics import Severity, did_you_mean, near
+from toolplan.plan import Ref, Step, located_refs
+from toolplan.rules._facts import Facts, Use
+from toolplan.rules._rule import Problem, rule
+from toolplan.schema import Absent, Schema, Verdict, assignable, at, describe
+
+
+@rule(Severity.WARNING)
+def learned_output(facts: Facts) -> Iterator[Problem]:
+    """A reference selects what the step's tool has not given so far.
+
+    The tool does not declare what it gives. What it has given in earlier runs was folded into a
+    schema, and in all of these results there was no such part, or it was of a type that the
+    argument does not take. What was seen is not all that may be: this is a warning, and nothing is
+    mended by it.
+
+        "${search.items[*].id}"     in 12 results there was no field 'items'
+
+    Way out: look at what the tool gives (`toolplan show RUN`), or let it declare an output schema.
+    """
+    if not any(tool is not None and tool.learned is not None for tool in facts.called.values()):
+        return
+    for use in facts.uses:
+        source = facts.steps.get(use.ref.step)
+        found = None if source is None else _seen(facts, source, use.ref)
+        if found is None:
+            continue
+        given, samples = found
+        if isinstance(given, Absent):
+            yield _absent(use.text, given, samples, use.pointer, use.step.id)
+        elif isinstance(given, Schema) and _cannot_fit(use, given):
+            yield Problem(
+                f"In {_results(samples)} {use.text} was {describe(given)}, which the argument does"
+                " not take.",
+                use.pointer,
+                use.step.id,
+                "Refer to a part that has the right type.",
+            )
+    if facts.plan.output is not None:
+        for pointer, ref in located_refs(facts.plan.output, "/output"):
+            source = facts.steps.get(ref.step)
+            found = None if source is None else _seen(facts, source, ref)
+            if found is not None and isinstance(found[0], Absent):
+                yield _absent("The plan's output", found[0], found[1], pointer, None)
+
+
+def _seen(facts: Facts, source: Step, ref: Ref) -> tuple[Schema | Absent | None, int] | None:
+    """Give what `ref` selected from the results of `source`'s tool, and how many there were."""
+    tool = facts.called.get(source.tool)
+    if tool is None or tool.learned is None or facts.output(source.id) is not None:
+        return None
+    schema = tool.learned_schema
+    if schema is None:
+        return None
+    if source.for_each is not None:
+        schema = schema.part({"type": "array", "items": schema.node})
+    return at(schema, ref.path), tool.learned.samples
+
+
+def _cannot_fit(use: Use, given: Schema) -> bool:
+    taken = use.taken
+    return use.whole and isinstance(taken, Schema) and assignable(given, taken) is Verdict.NO
+
+
+def _absent(text: str, absent: Absent, samples: int, pointer: str, step: str | None) -> Problem:
+    last = pointer.rpartition("/")[2]
+    return Problem(
+        f"{text} led nowhere in {_results(samples)}: {absent.message}.",
+        pointer,
+        step,
+        did_you_mean(near(last, absent.names)) or _there_were(absent),
+    )
+
+
+def _there_were(absent: Absent) -> str | None:
+    if not absent.names:
+        return None
+    return f"There were {', '.join(map(repr, absent.names[:12]))}."
+
+
+def _results(samples: int) -> str:
+    return f"{samples} result{'' if samples == 1 else 's'} seen"
