@@ -225,7 +225,13 @@ def test_tools_lists_and_shows_one(call: Call) -> None:
     assert "shipments_list" in call("tools").out
     one = call("tools", "shipments_list")
     assert "has_contaminants" in one.out
-    assert call("tools", "shipments_lst").code == 2
+    spoken_of = call("tools", "risk of contaminants", "--json")
+    assert "contaminants_list" in [each["name"] for each in spoken_of.json][:3]
+    missed = call("tools", "shipments_lst")
+    assert "Did you mean 'shipments_list'?" in missed.err
+    assert call("tools", "zebra").code == 2
+    assert call("tools", "--lint").out == ""
+    assert call("tools", "--accept").code == 2
     names = {each["name"] for each in call("tools", "--json").json}
     assert {"shipments_list", "sql", "facilities_create"} <= names
 

@@ -64,6 +64,9 @@ def tools_command(
         shown = [toolbox[alias]]
     else:
         shown = [found.tool for found in search_tools(toolbox, query)]
+        meant = did_you_mean(near(query, toolbox))
+        if shown and meant is not None:
+            note(f"There is no tool {query!r}. {meant}")
     if not shown:
         raise CommandError(
             "unknown-tool",
