@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from toolplan.plan import Limits, Plan, Step
     from toolplan.plan_json import Parsed
     from toolplan.session import Asked, Session, resume
+    from toolplan.sources.members import toolbox_of
     from toolplan.sources.python import tool
     from toolplan.tools import (
         Effects,
@@ -81,6 +82,7 @@ _HOMES: Final = {
     "tell_progress": "toolplan.tools",
     "to_text": "toolplan.compiler",
     "tool": "toolplan.sources.python",
+    "toolbox_of": "toolplan.sources.members",
 }
 
 __all__ = [
@@ -125,6 +127,7 @@ __all__ = [
     "tell_progress",
     "to_text",
     "tool",
+    "toolbox_of",
 ]
 
 

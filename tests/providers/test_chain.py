@@ -6,6 +6,8 @@ import asyncio
 from contextlib import aclosing
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tests.providers.asking import (
     ASKED,
@@ -17,6 +19,8 @@ from tests.providers.asking import (
     says,
 )
 from toolplan.providers import Ledger, ModelRequest, Text
+from toolplan.providers._endpoint import Part
+from toolplan.providers._failures import Failure
 from toolplan.providers._patience import Patience
 from toolplan.testing.model_replies import Fails
 
@@ -69,7 +73,7 @@ def test_no_other_model_is_asked_what_was_refused_or_is_wrong_in_itself(code: st
 
 def test_a_cut_reply_of_the_last_model_is_asked_for_again() -> None:
     """C-08: a transport error is retried."""
-    cut = [Text("Hel"), *fails("llm-stream-cut", "It broke off.")]
+    cut = [Text("He"), *fails("llm-stream-cut", "It broke off.")]
     chain = Chained([ScriptedEndpoint("a", cut, says("Hello"))])
     outcome = chain.ask()
     assert (outcome.text, outcome.restarts) == ("Hello", ["It broke off."])
@@ -77,7 +81,7 @@ def test_a_cut_reply_of_the_last_model_is_asked_for_again() -> None:
 
 
 def test_a_cut_reply_goes_on_with_the_next_model() -> None:
-    cut = [Text("Hel"), *fails("llm-stream-cut", "It broke off.")]
+    cut = [Text("He"), *fails("llm-stream-cut", "It broke off.")]
     chain = Chained([ScriptedEndpoint("a", cut), ScriptedEndpoint("b", says("Hello"))])
     outcome = chain.ask()
     assert (outcome.text, outcome.restarts) == ("Hello", ["It broke off."])
@@ -181,6 +185,63 @@ def test_a_model_that_answers_again_is_asked_as_before() -> None:
     assert [chain.ask().text for _ in range(3)] == ["one"] * 3
 
 
+CODES = sorted(
+    {
+        "llm-auth",
+        "llm-bad-response",
+        "llm-context",
+        "llm-degenerate",
+        "llm-empty",
+        "llm-rate-limit",
+        "llm-refused",
+        "llm-request",
+        "llm-stream-cut",
+        "llm-timeout",
+        "llm-truncated",
+        "llm-unavailable",
+    }
+)
+
+
+def failed(begun: list[str], code: str, lasts: bool, schema: bool) -> list[Part | Failure]:
+    return [*map(Text, begun), *fails(code, lasts=lasts, schema=schema)]
+
+
+FAILED = st.builds(
+    failed,
+    st.lists(st.sampled_from(["ab", "c"]), max_size=2),
+    st.sampled_from(CODES),
+    st.booleans(),
+    st.booleans(),
+)
+CALLS = st.lists(FAILED | st.sampled_from(["one", "two"]).map(says), min_size=1, max_size=4)
+
+
+@settings(max_examples=100)
+@given(st.lists(CALLS, min_size=1, max_size=4), st.integers(1, 6), st.integers(1, 4))
+def test_whatever_happens_calls_are_bounded_and_no_half_reply_is_whole(
+    calls: list[list[list[Part | Failure]]], max_calls: int, tries: int
+) -> None:
+    """L06, L25: a reply is the whole text of one call, all calls are counted, or there is none."""
+    chain = Chained(
+        [ScriptedEndpoint(str(at), *each) for at, each in enumerate(calls)],
+        Patience(max_calls=max_calls, tries=tries),
+        ledger := Ledger(),
+    )
+    outcome = chain.ask({"type": "object"})
+    made = sum(chain.calls)
+    assert made <= max_calls
+    assert max(chain.calls) <= tries + 1, "once more where a schema was not taken"
+    assert ledger.usage.calls == made
+    if outcome.ended is None:
+        assert outcome.error is not None
+        assert outcome.error.usage.calls == made
+    else:
+        assert outcome.error is None
+        assert outcome.text in ("one", "two")
+        assert outcome.ended.usage.calls == made
+
+
 def test_a_lone_model_that_is_left_alone_is_told_without_a_call() -> None:
     chain = Chained([ScriptedEndpoint("a", fails("llm-timeout"))])
     for _ in range(5):
@@ -215,7 +276,7 @@ def test_a_schema_is_tried_again_where_it_was_not_the_reason() -> None:
 
 
 def test_what_all_calls_used_is_summed_up() -> None:
-    cut = [Text("Hel"), *fails("llm-stream-cut")]
+    cut = [Text("He"), *fails("llm-stream-cut")]
     ledger = Ledger()
     chain = Chained(
         [ScriptedEndpoint("a", cut), ScriptedEndpoint("b", says("x", tokens=(7, 3)))],

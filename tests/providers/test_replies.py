@@ -18,6 +18,7 @@ from toolplan.testing.model_replies import (
     Sent,
     Served,
     WithoutSchema,
+    written,
 )
 
 SCHEMA: Json = {
@@ -44,6 +45,49 @@ def test_a_reply_that_is_not_streamed_comes_as_one() -> None:
     assert outcome.text == "Hello there, my friend."
     assert len(outcome.pieces) == 2
     assert outcome.requests[0][0].streamed is False
+
+
+@pytest.mark.parametrize(("path", "spec"), [("", None), ("messages", "anthropic:claude-sonnet-5")])
+def test_an_endpoint_that_does_not_stream_though_it_was_asked_to_is_read_all_the_same(
+    path: str, spec: str | None
+) -> None:
+    request = Received("POST", f"/v1/{path}", {}, {"stream": False})
+    whole = b"".join(written(Says("Hello"), request).parts)
+    outcome = ask(Raw(whole), spec=spec, key=KEY)
+    assert outcome.text == "Hello", outcome.error
+    assert outcome.requests[0][0].streamed
+    assert outcome.ended is not None
+    assert outcome.ended.usage[:3] == (1, 10, 5)
+
+
+def test_events_under_a_wrong_name_are_read_as_events() -> None:
+    request = Received("POST", "/v1/", {}, {"stream": True})
+    body = b"".join(written(Says("Hello"), request).parts)
+    assert ask(Raw(body, "application/json")).text == "Hello"
+    assert ask(Raw(body[:-30], "application/json")).code == "llm-bad-response"
+
+
+def test_an_end_without_a_blank_line_is_an_end_where_http_says_so() -> None:
+    request = Received("POST", "/v1/", {}, {"stream": True})
+    body = b"".join(written(Says("Hello"), request).parts).rstrip()
+    assert body.endswith(b"[DONE]")
+    events = Raw(body, "text/event-stream")
+    assert ask(events).text == "Hello"
+    assert ask(Sent(events, framing="close"), tries=1).code == "llm-stream-cut"
+
+
+@pytest.mark.parametrize(
+    ("reply", "code"),
+    [(Says("{", finish="length"), "llm-truncated"), (Refuses(), "llm-refused")],
+)
+def test_what_an_endpoint_that_does_not_stream_says_is_judged_as_any_reply(
+    reply: Says | Refuses, code: str
+) -> None:
+    """L02, L05, L06."""
+    request = Received("POST", "/v1/", {}, {"stream": False})
+    whole = b"".join(written(reply, request).parts)
+    assert ask(Raw(whole)).code == code
+    assert ask(Raw(whole[:-9])).code == "llm-stream-cut"
 
 
 def test_one_byte_at_a_time_is_as_good_as_all_at_once() -> None:
@@ -100,8 +144,8 @@ FAULTS: dict[str, tuple[Script, str, int]] = {
     "L12 HTML without a type": (Raw(HTML.body, content_type=""), "llm-bad-response", 1),
     "L12 redirect": (
         Raw(b"", "text/html", 302, {"location": "http://127.0.0.1:9/"}),
-        "llm-stream-cut",
-        3,
+        "llm-bad-response",
+        1,
     ),
     "L13 JSON of another kind": (Raw(b'{"a": 1}'), "llm-bad-response", 1),
     "L13 events of another kind": (ENVELOPE, "llm-bad-response", 1),
@@ -168,7 +212,7 @@ ERROR_EVENTS = {
 def test_an_error_in_the_middle_of_a_stream_is_that_error(name: str) -> None:
     """L08, L09, L11 after status 200: what came before it does not count."""
     error, code, calls = ERROR_EVENTS[name]
-    begun = b'data: {"choices": [{"index": 0, "delta": {"content": "Hel"}}]}\n\n'
+    begun = b'data: {"choices": [{"index": 0, "delta": {"content": "He"}}]}\n\n'
     broken = Raw(begun + f'data: {{"error": {error}}}\n\n'.encode(), "text/event-stream")
     outcome = ask(broken)
     assert (outcome.code, outcome.calls, outcome.text) == (code, calls, None), outcome.error

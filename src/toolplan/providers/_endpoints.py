@@ -77,6 +77,8 @@ _NO_KEY: Final = "none"
 """What the library is given where no key is sent; it never leaves."""
 _NO_TAGS: Final = ("\0", "\0")
 """Tags of thoughts that no text has: a planner's `<think>` is a part of its text."""
+_FINE: Final = 200
+_FIRST_REDIRECT: Final = 300
 _FIRST_ERROR: Final = 400
 _CONNECT_S: Final = 10.0
 _BYTES_PER_TOKEN: Final = 2_000
@@ -121,7 +123,9 @@ class LibraryEndpoint:
             caught = error
         # Raised outside of the clause above: what was caught holds the request and with it the key.
         failure = call.failure(caught)
-        if failure is not None:
+        if failure is not None and (text := call.unstreamed()) is not None:
+            yield Text(text)
+        elif failure is not None:
             del caught
             raise CallFailed(failure, call.spent)
         yield Answered(call.spent)
@@ -190,6 +194,8 @@ class _Call:
         """Say why there is no whole reply; None where there is one."""
         if self._wire.too_much and self._status >= _FIRST_ERROR:
             return _faults.not_available(self._spec, "", self._status, None)
+        if _FIRST_REDIRECT <= self._status < _FIRST_ERROR:
+            return _faults.sent_elsewhere(self._spec, self._status)
         if error is None or self._wire.too_much:
             return self._wire.fault(self._spec.name)
         said_so = _faults.quoted(without(_words(error), [self._manner.key]))
@@ -198,6 +204,18 @@ class _Call:
         if isinstance(error, UserError):
             return _faults.not_taken(self._spec, "", constrained=self._schema is not None)
         return self._wire.fault(self._spec.name) or _faults.no_reply(self._spec, said_so)
+
+    def unstreamed(self) -> str | None:
+        """Give the whole reply of an endpoint that does not stream, though it was asked to.
+
+        The library finds nothing in such an answer.
+        """
+        fault = self._wire.fault(self._spec.name)
+        told = self._wire.told
+        if not self._manner.streamed or self._status != _FINE or fault is not None or told is None:
+            return None
+        self.spent = Usage(0, told.input_tokens, told.output_tokens)
+        return told.text
 
     def _told(self, error: ModelAPIError, said_so: str) -> Failure:
         spec = self._spec

@@ -131,6 +131,12 @@ def not_taken(spec: Spec, said: str, *, constrained: bool) -> Failure:
     return Failure("llm-request", reason, _CHANGE, schema=constrained)
 
 
+def sent_elsewhere(spec: Spec, status: int) -> Failure:
+    """L12: a redirect. It is not followed, because a key goes where it was meant to go."""
+    reason = f"{spec.name} answered with a redirect (HTTP {status}), which is not followed."
+    return Failure("llm-bad-response", reason, "Name the address where the model is.")
+
+
 def no_reply(spec: Spec, said: str) -> Failure:
     """L12, L13: what came is no reply of a model."""
     reason = f"{spec.name} answered with something that is no reply of a model{said}."

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import Final, cast
+from typing import Final, NamedTuple, cast
 
 from toolplan.path import Json
 from toolplan.providers._events import Events
@@ -22,9 +22,10 @@ _TRUNCATED: Final = frozenset(("length", "max_tokens", "model_context_window_exc
 _REFUSED: Final = frozenset(("content_filter", "refusal", "safety"))
 _CALLED: Final = frozenset(("tool_calls", "function_call", "tool_use"))
 _EVENTS: Final = "text/event-stream"
+_JSON: Final = "application/json"
 _KINDS: Final = {
     _EVENTS: "events",
-    "application/json": "JSON",
+    _JSON: "JSON",
     "text/html": "a page of HTML",
     "text/plain": "a text",
 }
@@ -34,6 +35,14 @@ _ADDRESS: Final = "Look whether the address is that of a model's interface, with
 
 class TooMuch(Exception):
     """The answer has more bytes than it may have."""
+
+
+class Told(NamedTuple):
+    """What an answer says that came as one: its text, tokens in and out."""
+
+    text: str
+    input_tokens: int
+    output_tokens: int
 
 
 class Wire:
@@ -58,7 +67,7 @@ class Wire:
         """Whether it was stopped because there was too much of it."""
 
     def begin(self, content_type: str, *, framed: bool, encoded: bool) -> None:
-        """Take the headers: `framed` says that the body's end is marked, so that HTTP sees a cut."""
+        """Take the headers: `framed` says that HTTP marks the body's end, and so sees a cut."""
         self.begun = True
         self._content_type = content_type.partition(";")[0].strip().lower()
         self._framed = framed
@@ -76,8 +85,9 @@ class Wire:
             raise TooMuch
         if self._encoded:
             return
-        if not self._streamed:
+        if not self._streamed or self._content_type == _JSON:
             self._body += part
+        if not self._streamed:
             return
         for text in self._events.feed(part):
             self._take_event(text)
@@ -85,15 +95,30 @@ class Wire:
     def end(self) -> None:
         """Note that the body ended by itself."""
         self._ended = True
+        if self._framed and not self._encoded:
+            # The last event may lack its end, where HTTP says that this is all.
+            for text in self._events.feed(b"\n\n"):
+                self._take_event(text)
 
     def fault(self, name: str) -> Failure | None:
         """Say what is wrong with what came of the answer of the model `name`; None: nothing."""
         if self.too_much:
             return Failure("llm-too-long", f"The reply of {name} did not end.", _ANOTHER)
-        whole = self._is_whole() if self._streamed else self._read_body()
+        whole = self._is_whole() if self._is_stream else self._read_body()
         if not whole:
             return Failure("llm-stream-cut", f"The reply of {name} broke off.", _ANOTHER)
         return self._odd(name) or _unwanted(self._seen, name)
+
+    @property
+    def told(self) -> Told | None:
+        """What an answer says that is no stream; None where it is one, or no reply."""
+        return None if self._is_stream else self._seen.told
+
+    @property
+    def _is_stream(self) -> bool:
+        # Some that are asked for events answer with one piece of JSON; others call their events so.
+        events = self._seen.known > 0 and self._seen.told is None
+        return self._streamed and (self._content_type != _JSON or events)
 
     def _is_whole(self) -> bool:
         """Whether all that belongs to the stream has come, be it a reply or not."""
@@ -107,7 +132,7 @@ class Wire:
         return seen.finish is not None and closed
 
     def _read_body(self) -> bool:
-        """Read an answer that is no stream; say whether all of it has come, be it a reply or not."""
+        """Read an answer that is no stream; say whether all of it has come, a reply or not."""
         if self._encoded:
             return True
         try:
@@ -116,6 +141,7 @@ class Wire:
             return bool(self._bytes) and not self._body.lstrip().startswith(b"{")
         self._seen = _Seen()
         self._seen.take(answer)
+        self._seen.told = _told(answer)
         return True
 
     def _take_event(self, text: bytes) -> None:
@@ -156,6 +182,7 @@ class _Seen:
         late: whether text came after the end, or another end.
         refused: whether there was a refusal.
         called: whether a tool was called.
+        told: what an answer says that came as one.
     """
 
     known: int = 0
@@ -164,6 +191,7 @@ class _Seen:
     late: bool = False
     refused: bool = False
     called: bool = False
+    told: Told | None = None
 
     def take(self, event: Json) -> None:
         """Take one more."""
@@ -226,3 +254,22 @@ def _unwanted(seen: _Seen, name: str) -> Failure | None:
     if finish in _ENDED:
         return None
     return Failure("llm-bad-response", f"{name} ended for a reason unknown here.", _ANOTHER)
+
+
+def _told(answer: Json) -> Told | None:
+    match answer:
+        case {"choices": [{"message": {"content": str(text)}}, *_]}:
+            return Told(text, *_tokens(answer, "prompt_tokens", "completion_tokens"))
+        case {"type": "message", "content": list(blocks)}:
+            texts = [block.get("text") for block in blocks if isinstance(block, dict)]
+            text = "".join(each for each in texts if isinstance(each, str))
+            return Told(text, *_tokens(answer, "input_tokens", "output_tokens"))
+        case _:
+            return None
+
+
+def _tokens(answer: dict[str, Json], *names: str) -> tuple[int, int]:
+    usage = answer.get("usage")
+    found = [usage.get(name) if isinstance(usage, dict) else None for name in names]
+    taken, given = (each if isinstance(each, int) else 0 for each in found)
+    return taken, given

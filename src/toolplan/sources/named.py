@@ -17,13 +17,15 @@ from types import ModuleType
 from typing import Final, cast
 
 from toolplan.diagnostics import did_you_mean, near
+from toolplan.sources.members import toolbox_of
 from toolplan.tools import Tool, Toolbox, ToolObjectError
 
 MAX_FILE_BYTES: Final = 20_000_000
 _KINDS: Final = {"mcpServers": "mcp", "openapi": "openapi", "swagger": "openapi"}
 _ATTRIBUTE: Final = re.compile(
-    r"(?P<module>[^\W\d]\w*(\.[^\W\d]\w*)*):(?P<name>[^\W\d]\w*(\.\w+)*)"
+    r"(?P<module>[^\W\d]\w*(\.[^\W\d]\w*)*):(?P<name>[^\W\d]\w*(\.\w+)*(\.\*)?|\*)"
 )
+_ALL: Final = "*"
 
 
 def load_tools(spec: str, folder: Path | None = None) -> Toolbox:
@@ -31,8 +33,9 @@ def load_tools(spec: str, folder: Path | None = None) -> Toolbox:
 
     `spec` is the path of a JSON file of tool objects (a list, or what MCP's `tools/list` answers),
     or `module:attribute`, where the attribute is a `Toolbox`, a `Tool`, an iterable of tools, or a
-    function without arguments that gives one of these. Paths and modules are also looked for in
-    `folder`, by default the current one, which becomes importable by that.
+    function without arguments that gives one of these. `module:*` is a whole module, and
+    `module:attribute.*` an object with its methods (`toolplan.toolbox_of`). Paths and modules are
+    also looked for in `folder`, by default the current one, which becomes importable by that.
 
     Raises:
         ToolObjectError: there are no such tools; the text says where it looked and the way out.
@@ -87,6 +90,7 @@ def _from_file(path: Path, spec: str) -> Toolbox:
         raise ToolObjectError(f"{spec!r} is not JSON: {error.msg} at {place}.") from error
     except (ValueError, RecursionError) as error:
         raise ToolObjectError(f"{spec!r} is not JSON that can be read: {error}.") from error
+    _refuse_other_documents(items, spec)
     try:
         return Toolbox.from_json(items)
     except ToolObjectError as error:
@@ -100,13 +104,29 @@ def load_attribute(spec: str, folder: Path | None = None) -> object:
         ToolObjectError: there is no such thing.
     """
     named = _ATTRIBUTE.fullmatch(spec)
-    if named is None:
+    if named is None or named["name"].endswith(_ALL):
         raise ToolObjectError(f"{spec!r} is not 'module:attribute'.")
     return _attribute(named["module"], named["name"], Path.cwd() if folder is None else folder)
 
 
+def _refuse_other_documents(document: object, spec: str) -> None:
+    """Refuse what has to be opened before its tools can be called."""
+    ways = {
+        "mcp": "an MCP configuration; toolplan.sources.mcp.connected opens it",
+        "openapi": "an OpenAPI document; toolplan.sources.openapi.openapi_toolbox reads it",
+    }
+    for key, kind in _KINDS.items():
+        if isinstance(document, dict) and key in document:
+            raise ToolObjectError(f"{spec!r} is {ways[kind]}.")
+
+
 def _from_module(module_name: str, attribute: str, folder: Path) -> Toolbox:
     spec = f"{module_name}:{attribute}"
+    if attribute == _ALL:
+        return toolbox_of(_import(module_name, folder))
+    if attribute.endswith(_ALL):
+        found = _attribute(module_name, attribute.removesuffix(f".{_ALL}"), folder)
+        return toolbox_of(_made_by(found, spec) if inspect.isclass(found) else found)
     found = _attribute(module_name, attribute, folder)
     if callable(found) and not isinstance(found, Tool | Toolbox):
         found = _made_by(found, spec)

@@ -245,8 +245,11 @@ def differences(before: Told, after: Told, pointer: str = "") -> Iterator[Differ
 
 
 def _same(before: Told, after: Told) -> bool:
-    # true is not 1, and 1 is 1.0, in JSON
-    return isinstance(before, bool) == isinstance(after, bool) and before == after
+    """Say whether the digest takes the two for the same: true is not 1, and 1 is 1.0."""
+    if isinstance(before, bool) != isinstance(after, bool) or before != after:
+        return False
+    is_large = isinstance(before, int | float) and abs(before) >= _SAFE_INTEGER
+    return not is_large or type(before) is type(after)
 
 
 def _tamed(part: Json, pointer: str, large: dict[str, Json]) -> Json:

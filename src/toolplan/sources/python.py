@@ -7,8 +7,10 @@ import typing
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
+from types import MappingProxyType
 from typing import Annotated, Any, Final, Literal, TypeAlias, cast, overload
 
+import docstring_parser
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, create_model
 from pydantic.errors import PydanticUserError
 from pydantic.fields import FieldInfo
@@ -20,6 +22,10 @@ from toolplan.sources._threads import run_in_thread
 from toolplan.tools import Arguments, Call, Effects, Tool, ToolError, ToolObjectError
 
 Function: TypeAlias = Callable[..., object]
+Provider: TypeAlias = Callable[[], object]
+"""Gives a resource to a function that is called as a tool: a connection, a client, a user."""
+
+NOTHING: Final[Mapping[str, Provider]] = MappingProxyType({})
 StatedEffects: TypeAlias = Literal["read", "write", "destructive"]
 
 _REFUSED_KINDS: Final[Mapping[object, str]] = {
@@ -79,6 +85,7 @@ def tool(
     input_schema: Json = None,
     output_schema: Json = None,
     hints: Mapping[str, Json] | None = None,
+    inject: Mapping[str, Provider] = NOTHING,
 ) -> Callable[[Function], Tool]: ...
 
 
@@ -93,6 +100,7 @@ def tool(
     input_schema: Json = None,
     output_schema: Json = None,
     hints: Mapping[str, Json] | None = None,
+    inject: Mapping[str, Provider] = NOTHING,
 ) -> Tool | Callable[[Function], Tool]:
     """Make a `Tool` of a function: `@tool`, or `@tool(effects="read")`.
 
@@ -101,7 +109,8 @@ def tool(
     declared. Arguments reach the function as its hints say, a date as a `datetime.date`; what it
     returns is held to its return hint and given as plain JSON. A function without a return hint
     declares no output. A coroutine function is awaited; any other runs in a thread, with the
-    context variables of its caller.
+    context variables of its caller. What the docstring says of a parameter (in Google's, numpy's,
+    reST's or Epydoc's form) is the description of the argument, where its hint states none.
 
     Args:
         function: what the tool calls.
@@ -113,6 +122,8 @@ def tool(
         input_schema: instead of the schema that is read from the type hints.
         output_schema: instead of the schema that is read from the return hint.
         hints: keywords for the root of the input schema, such as `x-entity` (`docs/hints.md`).
+        inject: parameters that are no arguments, by name: a function that gives the value, called
+            anew for each call. No plan sees them or can set them.
 
     Raises:
         ToolObjectError: the function cannot be called by named arguments alone, or lacks hints.
@@ -121,7 +132,7 @@ def tool(
     def make(function: Function) -> Tool:
         called = name or _name_of(function)
         signature = _signature(called, function)
-        parameters = _parameters(called, signature)
+        parameters = _parameters(called, signature, inject, _told_of_parameters(function))
         returned = _returned(called, signature)
         read_input = _schema(called, TypeAdapter(parameters.model), "validation")
         base = read_input if input_schema is None else input_schema
@@ -133,7 +144,7 @@ def tool(
             raw_output=read_output if output_schema is None else output_schema,
             effects=Effects.UNKNOWN if effects is None else Effects(effects),
             idempotent=idempotent,
-            call=_call(function, parameters, returned),
+            call=_call(function, parameters, returned, dict(inject)),
             source="python",
         )
 
@@ -141,14 +152,18 @@ def tool(
 
 
 def _call(
-    function: Function, parameters: _Parameters, returned: TypeAdapter[object] | None
+    function: Function,
+    parameters: _Parameters,
+    returned: TypeAdapter[object] | None,
+    inject: Mapping[str, Provider],
 ) -> Call:
     is_async = any(
         inspect.iscoroutinefunction(each) for each in (function, type(function).__call__)
     )
 
     async def call(arguments: Arguments) -> Json:
-        made = partial(function, **parameters.read(arguments))
+        given = {name: provide() for name, provide in inject.items()}
+        made = partial(function, **parameters.read(arguments), **given)
         result = made() if is_async else await run_in_thread(made)
         if inspect.isawaitable(result):
             result = await cast("Awaitable[object]", result)
@@ -191,10 +206,19 @@ def _signature(name: str, function: Function) -> inspect.Signature:
     return signature.replace(parameters=parameters, return_annotation=returned)
 
 
-def _parameters(name: str, signature: inspect.Signature) -> _Parameters:
+def _parameters(
+    name: str,
+    signature: inspect.Signature,
+    inject: Mapping[str, Provider],
+    told: Mapping[str, str],
+) -> _Parameters:
+    if unknown := inject.keys() - signature.parameters.keys():
+        raise ToolObjectError(f"Tool {name!r}: there is no parameter {min(unknown)!r} to inject.")
     fields: dict[str, Any] = {}
     names: list[tuple[str, str]] = []
     for at, parameter in enumerate(signature.parameters.values()):
+        if parameter.name in inject:
+            continue
         if reason := _REFUSED_KINDS.get(parameter.kind):
             raise ToolObjectError(
                 f"Tool {name!r}: the parameter {parameter.name!r} {reason}, so no schema can"
@@ -205,7 +229,7 @@ def _parameters(name: str, signature: inspect.Signature) -> _Parameters:
                 f"Tool {name!r}: the parameter {parameter.name!r} has no type hint."
             )
         field = f"p{at}"
-        fields[field] = _field(parameter)
+        fields[field] = _field(parameter, told.get(parameter.name))
         names.append((field, parameter.name))
     try:
         model = create_model(
@@ -216,7 +240,7 @@ def _parameters(name: str, signature: inspect.Signature) -> _Parameters:
     return _Parameters(model, tuple(names))
 
 
-def _field(parameter: inspect.Parameter) -> tuple[object, object]:
+def _field(parameter: inspect.Parameter, told: str | None) -> tuple[object, object]:
     annotation: object = parameter.annotation
     default: object = parameter.default
     if isinstance(default, FieldInfo):  # `limit: int = Field(10, le=100)`
@@ -224,14 +248,12 @@ def _field(parameter: inspect.Parameter) -> tuple[object, object]:
         default = default.get_default(call_default_factory=True, validated_data={})
     elif default is inspect.Parameter.empty:
         default = PydanticUndefined
-    alias = _own_alias(annotation) or parameter.name
-    return annotation, Field(default=cast("Any", default), alias=alias)
-
-
-def _own_alias(annotation: object) -> str | None:
-    """Give the alias that a hint states: `from_: Annotated[str, Field(alias="from")]`."""
-    stated = (each.alias for each in typing.get_args(annotation) if isinstance(each, FieldInfo))
-    return next((alias for alias in stated if alias is not None), None)
+    stated = [each for each in typing.get_args(annotation) if isinstance(each, FieldInfo)]
+    # `from_: Annotated[str, Field(alias="from")]`
+    alias = next((each.alias for each in stated if each.alias is not None), parameter.name)
+    if told is None or any(each.description for each in stated):
+        return annotation, Field(default=cast("Any", default), alias=alias)
+    return annotation, Field(default=cast("Any", default), alias=alias, description=told)
 
 
 def _returned(name: str, signature: inspect.Signature) -> TypeAdapter[object] | None:
@@ -266,6 +288,22 @@ def _name_of(function: Function) -> str:
 def _description(function: Function) -> str:
     paragraph = (inspect.getdoc(function) or "").strip().partition("\n\n")[0]
     return " ".join(paragraph.split())
+
+
+def _told_of_parameters(function: Function) -> dict[str, str]:
+    """Give what the docstring says of each parameter, on one line."""
+    text = inspect.getdoc(function)
+    if not text:
+        return {}
+    try:
+        read = docstring_parser.parse(text)
+    except docstring_parser.ParseError:
+        return {}  # prose that looks like a form and is none
+    return {
+        each.arg_name: " ".join(each.description.split())
+        for each in read.params
+        if each.description
+    }
 
 
 def _told(error: ValidationError) -> str:

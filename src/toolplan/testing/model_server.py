@@ -46,7 +46,7 @@ class ScriptedModelServer:
         if not self._replies:
             raise ValueError("A scripted server needs at least one reply.")
         self._model = model
-        self._loop = asyncio.new_event_loop()
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._thread = Thread(target=self._run, name="scripted-model-server", daemon=True)
         self._ready = Event()
         self._end = asyncio.Event()
@@ -70,9 +70,15 @@ class ScriptedModelServer:
         return len(self.requests)
 
     def __enter__(self) -> Self:
-        """Start it; it listens when this returns."""
+        """Start it; it listens when this returns.
+
+        Raises:
+            OSError: no port could be had.
+        """
         self._thread.start()
         self._ready.wait()
+        if not self._port:
+            raise OSError("The scripted model server could not listen on loopback.")
         return self
 
     def __exit__(
@@ -82,17 +88,18 @@ class ScriptedModelServer:
         trace: TracebackType | None,
     ) -> None:
         """Stop it: connections are closed, and its thread has ended."""
-        self._loop.call_soon_threadsafe(self._end.set)
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(self._end.set)
         self._thread.join()
 
     def _run(self) -> None:
         try:
-            self._loop.run_until_complete(self._serve())
+            asyncio.run(self._serve())
         finally:
             self._ready.set()
-            self._loop.close()
 
     async def _serve(self) -> None:
+        self._loop = asyncio.get_running_loop()
         server = await asyncio.start_server(self._converse, _HOST, 0, limit=_HEADER_BYTES)
         async with server:
             self._port = server.sockets[0].getsockname()[1]

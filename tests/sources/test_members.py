@@ -1,0 +1,210 @@
+"""Whole modules and objects as toolboxes; descriptions from docstrings; injected resources."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from pydantic import BaseModel
+
+from toolplan import Tool, Toolbox, ToolObjectError, compile_plan, tool, toolbox_of
+from toolplan.path import Json
+from toolplan.sources.named import load_tools
+from toolplan.tools import Effects
+
+TEXT = '''
+from dataclasses import dataclass
+from pathlib import Path
+
+import toolplan
+
+
+@dataclass
+class Book:
+    title: str
+    pages: int
+
+
+def find(title: str, limit: int = 3) -> list[Book]:
+    """Finds books.
+
+    Args:
+        title: words of the title,
+            in any order.
+        limit: the most that are wanted.
+    """
+    return [Book(title, n) for n in range(limit)]
+
+
+@toolplan.tool(effects="write", name="shelve")
+def put_away(title: str) -> bool:
+    """Puts a book away."""
+    return True
+
+
+def _hidden(x: int) -> int:
+    return x
+
+
+class Desk:
+    """A desk."""
+
+    def __init__(self) -> None:
+        self.lent = []
+
+    def lend(self, title: str) -> int:
+        """Lends a book.
+
+        :param title: what it is called.
+        """
+        self.lent.append(title)
+        return len(self.lent)
+
+    def _secret(self) -> None: ...
+
+
+desk = Desk()
+'''
+
+
+@pytest.fixture
+def library(tmp_path: Path) -> Iterator[ModuleType]:
+    (tmp_path / "library_of_books.py").write_text(TEXT, "utf-8")
+    load_tools("library_of_books:*", tmp_path)
+    yield sys.modules["library_of_books"]
+    del sys.modules["library_of_books"]
+    sys.path.remove(str(tmp_path))
+
+
+def called(tool: Tool, **arguments: Json) -> Json:
+    async def call() -> Json:
+        assert tool.call is not None
+        return await tool.call(arguments)
+
+    return asyncio.run(call())
+
+
+def described(tool: Tool, argument: str) -> Json:
+    match tool.raw_input:
+        case {"properties": dict() as properties}:
+            found = properties[argument]
+            return found.get("description") if isinstance(found, dict) else None
+        case _:
+            return None
+
+
+def test_a_module_is_a_toolbox(library: ModuleType) -> None:
+    tools = toolbox_of(library, effects={"find": "read"})
+    assert list(tools) == ["find", "shelve"]
+    assert tools["find"].effects is Effects.READ
+    assert tools["shelve"].effects is Effects.WRITE
+    assert called(tools["find"], title="x", limit=1) == [{"title": "x", "pages": 0}]
+
+
+def test_what_a_module_names_as_public_is(library: ModuleType) -> None:
+    vars(library)["__all__"] = ["put_away", "Path"]
+    assert list(toolbox_of(library)) == ["shelve"]
+
+
+def test_an_object_offers_its_methods(library: ModuleType) -> None:
+    tools = toolbox_of(library.desk, prefix="desk_", effects="write")
+    assert list(tools) == ["desk_lend"]
+    assert called(tools["desk_lend"], title="a") == 1
+    assert called(tools["desk_lend"], title="b") == 2
+    assert described(tools["desk_lend"], "title") == "what it is called."
+    with pytest.raises(ToolObjectError, match="give one of it"):
+        toolbox_of(library.Desk)
+
+
+def test_names_that_are_not_there_are_told(library: ModuleType) -> None:
+    with pytest.raises(ToolObjectError, match="'zebra'"):
+        toolbox_of(library, effects={"zebra": "read"})
+    with pytest.raises(ToolObjectError, match="'_hidden'"):
+        toolbox_of(library, only=["_hidden"])
+    with pytest.raises(ToolObjectError, match="no public function"):
+        toolbox_of(ModuleType("empty"))
+    assert list(toolbox_of(library, only=["find"])) == ["find"]
+
+
+def test_the_command_line_names_modules_and_objects(library: ModuleType, tmp_path: Path) -> None:
+    assert list(load_tools("library_of_books:*", tmp_path)) == ["find", "shelve"]
+    assert list(load_tools("library_of_books:desk.*", tmp_path)) == ["lend"]
+    assert list(load_tools("library_of_books:Desk.*", tmp_path)) == ["lend"]
+    with pytest.raises(ToolObjectError, match="no 'dest'"):
+        load_tools("library_of_books:dest.*", tmp_path)
+
+
+def test_docstrings_describe_arguments(library: ModuleType) -> None:
+    find = toolbox_of(library)["find"]
+    assert described(find, "title") == "words of the title, in any order."
+    assert described(find, "limit") == "the most that are wanted."
+    assert find.description == "Finds books."
+
+
+class Place(BaseModel):
+    name: str
+
+
+@dataclass
+class Trip:
+    to: Place
+    km: float
+
+
+def test_models_and_dataclasses_are_results() -> None:
+    @tool(effects="read")
+    def trip(km: float) -> Trip:
+        return Trip(Place(name="Kiel"), km)
+
+    assert called(trip, km=3) == {"to": {"name": "Kiel"}, "km": 3.0}
+    plan = {"id": "t", "tool": "trip", "args": {"km": 1}}
+    text = json.dumps({"toolplan": 1, "steps": [plan], "output": "${t.to.nam}"})
+    (told,) = compile_plan(text, tools=[trip]).diagnostics
+    assert told.code == "unknown-output"
+
+
+def test_injected_resources_are_no_arguments() -> None:
+    given: list[str] = []
+
+    def connection() -> str:
+        given.append("opened")
+        return "connection"
+
+    @tool(effects="read", inject={"db": connection})
+    def count(table: str, db: object) -> str:
+        """Counts."""
+        return f"{table} by {db}"
+
+    assert isinstance(count.raw_input, dict)
+    assert count.raw_input["properties"] == {"table": {"type": "string"}}
+    assert given == []
+    assert called(count, table="t") == "t by connection"
+    assert given == ["opened"]
+    refused = compile_plan(
+        '{"toolplan": 1, "steps": [{"id": "c", "tool": "count",'
+        ' "args": {"table": "t", "db": "mine"}}]}',
+        tools=[count],
+    )
+    assert [each.code for each in refused.diagnostics] == ["unknown-argument"]
+    with pytest.raises(ToolObjectError, match="no parameter 'other' to inject"):
+        tool(name="other", inject={"other": connection})(lambda: None)
+
+
+def test_toolboxes_grow_at_run_time() -> None:
+    """F000-11: a tool that is added is there to be planned with."""
+
+    @tool(effects="read")
+    def custom_analytics() -> int:
+        return 1
+
+    before = Toolbox([])
+    after = before.with_tools(custom_analytics)
+    text = '{"toolplan": 1, "steps": [{"id": "c", "tool": "custom_analytics"}]}'
+    assert compile_plan(text, tools=before).plan is None
+    assert compile_plan(text, tools=after).plan is not None
