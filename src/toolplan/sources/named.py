@@ -17,7 +17,6 @@ from types import ModuleType
 from typing import Final, cast
 
 from toolplan.diagnostics import did_you_mean, near
-from toolplan.sources.members import toolbox_of
 from toolplan.tools import Tool, Toolbox, ToolObjectError
 
 MAX_FILE_BYTES: Final = 20_000_000
@@ -26,6 +25,7 @@ _ATTRIBUTE: Final = re.compile(
     r"(?P<module>[^\W\d]\w*(\.[^\W\d]\w*)*):(?P<name>[^\W\d]\w*(\.\w+)*(\.\*)?|\*)"
 )
 _ALL: Final = "*"
+_MEMBERS: Final = "toolplan.sources.members"
 
 
 def load_tools(spec: str, folder: Path | None = None) -> Toolbox:
@@ -123,14 +123,19 @@ def _refuse_other_documents(document: object, spec: str) -> None:
 def _from_module(module_name: str, attribute: str, folder: Path) -> Toolbox:
     spec = f"{module_name}:{attribute}"
     if attribute == _ALL:
-        return toolbox_of(_import(module_name, folder))
+        return _members(_import(module_name, folder))
     if attribute.endswith(_ALL):
         found = _attribute(module_name, attribute.removesuffix(f".{_ALL}"), folder)
-        return toolbox_of(_made_by(found, spec) if inspect.isclass(found) else found)
+        return _members(_made_by(found, spec) if inspect.isclass(found) else found)
     found = _attribute(module_name, attribute, folder)
     if callable(found) and not isinstance(found, Tool | Toolbox):
         found = _made_by(found, spec)
     return _toolbox(found, spec)
+
+
+def _members(source: object) -> Toolbox:
+    # reading type hints takes longer to import than all else here, and few name tools so
+    return cast("Toolbox", importlib.import_module(_MEMBERS).toolbox_of(source))
 
 
 def _attribute(module_name: str, attribute: str, folder: Path) -> object:
