@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import errno
 import sqlite3
 from typing import Final
+
+from toolplan.database_file import fault_of
 
 
 class JournalError(Exception):
@@ -39,23 +40,6 @@ _HELP: Final = {
     "journal-damaged": "Set the file aside and restore it from a copy.",
 }
 
-_SQLITE_CODES: Final = {
-    sqlite3.SQLITE_BUSY: "journal-locked",
-    sqlite3.SQLITE_LOCKED: "journal-locked",
-    sqlite3.SQLITE_FULL: "journal-full",
-    sqlite3.SQLITE_READONLY: "journal-read-only",
-    sqlite3.SQLITE_PERM: "journal-read-only",
-    sqlite3.SQLITE_CORRUPT: "journal-damaged",
-    sqlite3.SQLITE_NOTADB: "journal-damaged",
-}
-_ERRNO_CODES: Final = {
-    errno.ENOSPC: "journal-full",
-    errno.EDQUOT: "journal-full",
-    errno.EROFS: "journal-read-only",
-    errno.EACCES: "journal-read-only",
-    errno.EPERM: "journal-read-only",
-}
-
 MAY_PASS: Final = frozenset(
     ("journal-locked", "journal-full", "journal-read-only", "journal-unavailable")
 )
@@ -64,12 +48,6 @@ MAY_PASS: Final = frozenset(
 
 def journal_error(error: sqlite3.Error | OSError, path: str) -> JournalError:
     """Give `error`, which came up with the journal at `path`, by its name."""
-    if isinstance(error, OSError):
-        code = _ERRNO_CODES.get(error.errno or 0, "journal-unavailable")
-        reason = error.strerror or type(error).__name__
-    else:
-        number = getattr(error, "sqlite_errorcode", None)
-        primary = number & 0xFF if isinstance(number, int) else -1
-        code = _SQLITE_CODES.get(primary, "journal-unavailable")
-        reason = str(error)
+    kind, reason = fault_of(error)
+    code = f"journal-{kind}"
     return JournalError(code, f"The journal {path} cannot be used: {reason}.", _HELP[code])

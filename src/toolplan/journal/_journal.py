@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NamedTuple, cast
 
+from toolplan.database_file import transaction
 from toolplan.events import (
     Event,
     Run,
@@ -20,7 +21,7 @@ from toolplan.events import (
     fold,
 )
 from toolplan.journal._blobs import BadBlob, Blobs
-from toolplan.journal._database import connect, transaction
+from toolplan.journal._database import connect
 from toolplan.journal._errors import JournalError, LeaseLost, journal_error
 from toolplan.journal._processes import is_gone, this_process
 from toolplan.journal._records import BadRecord, from_record, to_record

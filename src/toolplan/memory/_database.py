@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Generator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
+from toolplan.database_file import DatabaseFile, ForeignFile, NewerFile
 from toolplan.memory._faults import MemoryFault, damaged
 
 APPLICATION_ID: Final = 0x7470_6D65  # "tpme": whose file it is, as SQLite's header keeps it
@@ -46,6 +45,9 @@ MIGRATIONS: Final = (
 BUSY_S: Final = 1.0
 """How long SQLite waits for another program's lock before the call fails."""
 
+# what people asked is for nobody else to read, and what is forgotten is overwritten
+_FILE: Final = DatabaseFile(APPLICATION_ID, MIGRATIONS, BUSY_S, erases=True)
+
 
 def connect(path: Path | None) -> sqlite3.Connection:
     """Open the memory at `path`, made if it is not there; None opens one that no file keeps.
@@ -54,68 +56,19 @@ def connect(path: Path | None) -> sqlite3.Connection:
         sqlite3.Error, OSError: it cannot be opened.
         MemoryFault: a newer program, or another one, has written it.
     """
-    if path is not None and not path.exists():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.touch(mode=0o600)  # what people asked is for nobody else to read
-    connection = sqlite3.connect(
-        ":memory:" if path is None else path,
-        timeout=BUSY_S,
-        isolation_level=None,
-        check_same_thread=False,
-    )
     try:
-        connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute("PRAGMA synchronous = NORMAL")
-        connection.execute("PRAGMA secure_delete = ON")  # what is forgotten is overwritten
-        _migrate(connection, file_name(path))
-    except BaseException:
-        connection.close()
-        raise
-    return connection
+        return _FILE.connect(path)
+    except NewerFile as newer:
+        raise MemoryFault(
+            "memory-newer",
+            f"The memory {file_name(path)} has version {newer.version}; this program knows"
+            f" {newer.known}.",
+            "Use the newer toolplan that wrote it.",
+        ) from None
+    except ForeignFile:
+        raise damaged(file_name(path), "it is a database of something else") from None
 
 
 def file_name(path: Path | None) -> str:
     """Give the name by which messages speak of the memory at `path`."""
     return "(in memory)" if path is None else path.name
-
-
-def _migrate(connection: sqlite3.Connection, name: str) -> None:
-    version = _pragma(connection, "user_version")
-    if version == len(MIGRATIONS) and _pragma(connection, "application_id") == APPLICATION_ID:
-        return
-    if version > len(MIGRATIONS) and _pragma(connection, "application_id") == APPLICATION_ID:
-        raise MemoryFault(
-            "memory-newer",
-            f"The memory {name} has version {version}; this program knows {len(MIGRATIONS)}.",
-            "Use the newer toolplan that wrote it.",
-        )
-    with transaction(connection):
-        # another process may have made it meanwhile: the version is asked again under the lock
-        version = _pragma(connection, "user_version")
-        if version == 0 and _pragma(connection, "schema_version"):
-            raise damaged(name, "it is a database of something else")
-        if version and _pragma(connection, "application_id") != APPLICATION_ID:
-            raise damaged(name, "it is a database of something else")
-        for number in range(version, len(MIGRATIONS)):
-            for statement in MIGRATIONS[number].split(";"):
-                connection.execute(statement)
-            connection.execute(f"PRAGMA user_version = {number + 1}")
-        connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-
-
-def _pragma(connection: sqlite3.Connection, name: str) -> int:
-    row = connection.execute(f"PRAGMA {name}").fetchone()
-    return int(row[0])
-
-
-@contextmanager
-def transaction(connection: sqlite3.Connection) -> Generator[None]:
-    """Do all of what is inside, or nothing; the write lock is held from the start."""
-    connection.execute("BEGIN IMMEDIATE")
-    try:
-        yield
-        connection.execute("COMMIT")
-    except BaseException:
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
-        raise

@@ -13,8 +13,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from toolplan.database_file import transaction
 from toolplan.memory._base import Episode, Recollection
-from toolplan.memory._database import connect, file_name, transaction
+from toolplan.memory._database import connect, file_name
 from toolplan.memory._faults import damaged, memory_fault
 from toolplan.path import Json
 

@@ -10,8 +10,9 @@ from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 from typing import Final, TypeVar
 
+from toolplan.database_file import transaction
 from toolplan.path import Json
-from toolplan.plan_cache._database import Unusable, connect, fault, transaction
+from toolplan.plan_cache._database import Unusable, connect, fault
 
 DEFAULT_SIZE: Final = 100
 DEFAULT_TTL_S: Final = 3600.0
