@@ -15,7 +15,7 @@ import json
 import sqlite3
 import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import date
@@ -70,10 +70,16 @@ class Checked:
 def check(which: str = LISTS[0], rows: int = DEFAULT_ROWS) -> tuple[Checked, ...]:
     """Ask the questions of one of `LISTS` over about `rows` shipments, and compare the answers."""
     document = json.loads(QUESTIONS.read_text(encoding="utf-8"))
-    today = date.fromisoformat(document["today"])
+    return check_all(document[which], date.fromisoformat(document["today"]), rows)
+
+
+def check_all(
+    questions: Sequence[Mapping[str, Any]], today: date, rows: int = DEFAULT_ROWS
+) -> tuple[Checked, ...]:
+    """Ask `questions`, each with its `sql`, and compare; `ordered` ones in their order as well."""
     session = Session(_tools(today, rows), GroundedPlanner())
     with closing(open_database(today, rows)) as database:
-        return asyncio.run(_checked(session, database, document[which], today))
+        return asyncio.run(_checked(session, database, questions, today))
 
 
 @cache
@@ -84,7 +90,7 @@ def _tools(today: date, rows: int) -> Toolbox:
 async def _checked(
     session: Session,
     database: sqlite3.Connection,
-    questions: Iterable[dict[str, Any]],
+    questions: Sequence[Mapping[str, Any]],
     today: date,
 ) -> tuple[Checked, ...]:
     found: list[Checked] = []

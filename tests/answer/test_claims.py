@@ -91,6 +91,8 @@ def claimed(text: str) -> list[tuple[str, bool]]:
         ("two hundred and five", 205, False),
         ("three thousand", 3000, False),
         ("a dozen", 12, False),
+        ("a hundred", 100, False),
+        ("37％", 37, True),
         ("ten percent", 10, True),
         ("a third of it", 100 / 3, True),
         ("three quarters of it", 75, True),
@@ -106,7 +108,9 @@ def test_numbers_are_read_in_their_usual_spellings(text: str, value: float, shar
     assert found.share is share
 
 
-@pytest.mark.parametrize("text", ["one of them", "CO2", "the second half of it", "zero doubts"])
+@pytest.mark.parametrize(
+    "text", ["one of them", "CO2", "the second half of it", "zero doubts", "several hundred"]
+)
 def test_words_that_only_look_like_numbers_are_none(text: str) -> None:
     assert figures(text) == ()
 
@@ -235,6 +239,14 @@ def test_a_claim_says_where_it_was_found() -> None:
 def test_words_of_the_domain_open_sentences_in_any_form() -> None:
     assert unsupported("Contaminated loads fell. Carriers differ. Shipments rose.") == []
     assert unsupported("Contamex fell. Carrion differ.") == ["Contamex", "Carrion"]
+
+
+def test_ordinary_words_at_the_head_of_a_sentence_are_no_names() -> None:
+    text = (
+        "Non-contaminated loads are light. It's fine. Don't worry, I'm sure. There’s more. "
+        "Consider this. NOT so. The KPIs hold. However, customers wait. Year to date it fell."
+    )
+    assert unsupported(text) == ["KPIs"]
 
 
 def test_headings_and_tables_are_read_word_by_word() -> None:

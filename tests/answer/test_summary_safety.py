@@ -14,7 +14,7 @@ from rich.console import Console
 
 from tests.answer.test_summary import HONEST, QUESTION, ROWS, ran, summarised
 from toolplan.answer.summary_prompt import ROWS_BYTES, Style, summary_request
-from toolplan.answer.summary_text import cleaned, without_links
+from toolplan.answer.summary_text import cleaned, pieces_of, without_links
 from toolplan.path import Json
 from toolplan.render.summary_view import summary_view
 from toolplan.testing.model import ScriptedModel
@@ -131,6 +131,17 @@ def test_what_a_model_is_asked_is_bounded_however_large_the_results() -> None:
     said, run, _ = ran(rows)
     request = summary_request(said, run, "q" * 100_000, Style())
     assert sum(len(message.text.encode()) for message in request.messages) < 64_000
+
+
+@pytest.mark.parametrize("line", ["a-" * 20_000, "[" * 20_000, "**a" * 9_000, "<!--" * 9_000])
+def test_a_line_without_end_is_looked_at_in_pieces(line: str) -> None:
+    """L18."""
+    pieces, rest = pieces_of(f"One. {line}\nTwo.")
+    assert "".join(pieces) + rest == f"One. {line}\nTwo."
+    assert max(map(len, pieces)) <= 4_000
+    summary = summarised(f"NordWaste leads.\n{line}\n{line}", length=100)
+    assert summary.said.startswith("NordWaste leads.")
+    assert len(summary.said) < 10_000
 
 
 @settings(max_examples=150, deadline=None)

@@ -41,7 +41,7 @@ _UNITS_OF_TIME = re.compile(r"[ -]?(minute|hour|day|week|month|quarter|year)s?\b
 _LIST_MARK = re.compile(r"^[ \t>*_]*\d{1,3}[.)](?=[ \t])", re.MULTILINE)
 _WORD_BEFORE = re.compile(r"([A-Za-z]+)[ ]?$")
 _ENDINGS: Final = word_set(
-    "s es d ed ded ted ing ting ion ions tion tions n ns nt nts ment ments al ly y ies er ers or"
+    "s es d ed ted ing ting ion ions tion tions n ns nt nts ment ments al ly y ies er ers or"
     " ors e able ance ation"
 ) | {""}
 _LEAST_STEM: Final = 4

@@ -135,7 +135,7 @@ def _naming(words: list[re.Match[str]], *, opening: int) -> Naming:
 
 def _is_shouted(word: str) -> bool:
     """Whether an ordinary word is only written in capitals: NOT."""
-    return word == "I" or (word.isupper() and is_ordinary(word))
+    return word.startswith("I'") or word == "I" or (word.isupper() and is_ordinary(word))
 
 
 def _opens(text: str, at: int) -> bool:

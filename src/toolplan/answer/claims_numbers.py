@@ -30,7 +30,7 @@ _NUMBER = re.compile(
     )
     (?P<power>[eE][+-]?\d+)?
     (?P<scale>[kKMB](?!\w)|(?<=\d)m(?!\w)|[ ]?(?:thousand|million|billion|trillion|mn|bn)\b)?
-    (?P<share>[ {_GAP}]?%|[ ](?:percent|per[ ]cent|pct|percentage[ ]points?)\b)?
+    (?P<share>[ {_GAP}]?[%％]|[ ](?:percent|per[ ]cent|pct|percentage[ ]points?)\b)?
     (?P<nth>(?:st|nd|rd|th)\b)?
     """,
     re.VERBOSE,
@@ -61,6 +61,7 @@ _NTHS: Final = {
 }  # fmt: skip
 _WORD = "|".join(sorted((*_ONES, *_TENS, *_LARGE), key=len, reverse=True))
 _WORDS = re.compile(rf"\b(?:{_WORD})(?:(?:[- ]|[ ]and[ ])(?:{_WORD}))*\b", re.IGNORECASE)
+_ARTICLE = re.compile(r"\ba[ ]$", re.IGNORECASE)
 _SHARE_BEHIND = re.compile(r"[ ](?:percent|per cent|pct)\b", re.IGNORECASE)
 _FRACTION = re.compile(
     r"\b(?:(?P<count>a|an|one|two|three|four)[- ](?P<part>third|quarter|fifth|tenth)s?"
@@ -172,14 +173,17 @@ def _loose(plain: str, value: float, unit: float) -> float:
 def _in_words(text: str) -> Iterator[Figure]:
     for match in _WORDS.finditer(text):
         words = [word for word in re.split(r"[- ]+", match[0].casefold()) if word != "and"]
-        if words == ["one"] or words[0] in _LARGE or words == ["zero"]:
-            if words[0] != "dozen" or not text[: match.start()].casefold().endswith(("a ", "one ")):
-                continue
+        if words in (["one"], ["zero"]):
+            continue
+        loosely = words[0] in _LARGE
+        if loosely:
+            if not _ARTICLE.search(text[: match.start()]):
+                continue  # "several hundred" says no number
             words = ["one", *words]
         value = _value(words)
         behind = _SHARE_BEHIND.match(text, match.end())
         end = match.end() if behind is None else behind.end()
-        loose = 0.5 if value < 20 or "dozen" not in words else _HEDGED * value
+        loose = _HEDGED * value if loosely else 0.5
         yield Figure(match.start(), end, float(value), loose, share=behind is not None)
     for word, value in _NTHS.items():
         # "a second", "second-largest" and "one third" are not all places in an order

@@ -72,11 +72,17 @@ _OPENING: Final = """
     replace require reserve resolve retrain revisit run say schedule seek send separate set shift
     speak start stop study support take talk target tell test tighten train treat try turn update
     work write
+
+    capacity cost costs customer customers demand half management month months non operator
+    operators plans pre process processes quality quarter quarters safety staff supplier suppliers
+    team teams time today tomorrow training volume volumes week weeks weight weights year years
+    yesterday kpi kpis na tbd ytd
 """
 
 ORDINARY: Final = word_set(_OPENING)
 """Words that may open a sentence, or stand in a heading, without being the name of anything."""
 
+_SHORTENED: Final = ("n't", "'re", "'ve", "'ll", "'d", "'m")
 _ENDINGS: Final = ("ly", "tion", "tions", "ment", "ments", "ness", "ance", "ence", "ising", "izing")
 _SHORTEST: Final = 7
 
@@ -87,7 +93,7 @@ def is_ordinary(word: str) -> bool:
     >>> is_ordinary("Notably"), is_ordinary("Acme")
     (True, False)
     """
-    folded = word.casefold().removesuffix("'s").removesuffix("’s")
-    if folded in ORDINARY:
+    folded = word.casefold().replace("’", "'").removesuffix("'s")
+    if folded in ORDINARY or folded.endswith(_SHORTENED):
         return True
     return len(folded) >= _SHORTEST and word[1:].islower() and folded.endswith(_ENDINGS)

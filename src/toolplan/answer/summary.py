@@ -42,8 +42,9 @@ from toolplan.render.printable import printable
 LENGTH: Final = 500
 """The most words of a summary (C-37)."""
 
-OnText: TypeAlias = Callable[[str], None]
+Tell: TypeAlias = Callable[[str], None]
 
+_CHARS_A_WORD: Final = 32
 _NO_MODEL: Final = "no model was given"
 _NO_RESULTS: Final = "the run gave nothing to summarise"
 
@@ -129,7 +130,7 @@ class Summariser:
         answer: Answer,
         run: Run,
         question: str,
-        on_text: OnText | None = None,
+        on_text: Tell | None = None,
         *,
         plan: Plan | None = None,
     ) -> Summary:
@@ -162,7 +163,7 @@ class Summariser:
         return self._written(answer, run, head, writing, tell)
 
     def _template(
-        self, answer: Answer, run: Run, head: tuple[str, ...], reason: str, tell: OnText
+        self, answer: Answer, run: Run, head: tuple[str, ...], reason: str, tell: Tell
     ) -> Summary:
         # a word on it is needed only where somebody expected a model's words
         told = self._model is not None and reason != _NO_RESULTS
@@ -184,7 +185,7 @@ class Summariser:
         return Summary(body, (), self._format, head=head, notes=notes, reason=reason)
 
     def _written(
-        self, answer: Answer, run: Run, head: tuple[str, ...], writing: _Writing, tell: OnText
+        self, answer: Answer, run: Run, head: tuple[str, ...], writing: _Writing, tell: Tell
     ) -> Summary:
         claims = tuple(writing.claims)
         cut_at = self._style.length if writing.is_cut else None
@@ -218,9 +219,7 @@ class Summariser:
 class _Writing:
     """What a model is writing: each sentence is made safe and checked before it is shown."""
 
-    def __init__(
-        self, evidence: Evidence, form: Format, most: int, tell: OnText, head: str
-    ) -> None:
+    def __init__(self, evidence: Evidence, form: Format, most: int, tell: Tell, head: str) -> None:
         self.said = ""
         self.shown = ""
         self.claims: list[Claim] = []
@@ -283,6 +282,9 @@ class _Writing:
         if self._words + len(words) > self._most:
             text = first_words(text, self._most - self._words)
             self.is_cut = True
+        if len(self.said) > self._most * _CHARS_A_WORD:  # of words that never end
+            self.is_cut = True
+            return
         self._words += len(words)
         body = text.strip()
         if not body:

@@ -38,7 +38,7 @@ _TONES: Final[dict[Tone, str]] = {
 }
 _RULES: Final = """\
 You write the summary of an analysis that has been computed already. You answer the user's \
-question from it, in the language of the question.
+question from it, in English.
 
 Rules:
 1. Use only what stands in the block <results>. Copy numbers, dates, names and identities from \

@@ -27,7 +27,7 @@ _INLINE = re.compile(r"(!?)\[([^\[\]]*)\]\(\s*([^()\s]*(?:\([^()\s]*\)[^()\s]*)*
 _REFERRED = re.compile(r"(!?)\[([^\[\]]+)\]\[[^\[\]]*\]")
 _DEFINED = re.compile(r"^[ \t>]*\[[^\[\]]+\]:[ \t]*(\S+).*$", re.MULTILINE)
 _ADDRESS = re.compile(
-    r"(?<![\w.])(?:[a-z][a-z0-9+.-]*://|(?:javascript|vbscript|data|mailto):|www\.|//(?=[\w-]+\.))"
+    r"(?<![\w.])(?:[a-z][a-z0-9+.-]{0,30}://|(?:javascript|vbscript|data|mailto):|www\.|//(?=[\w-]+\.))"
     r"[^\s<>\"'`()\[\]]+"
     r"|(?<![\w.@/-])(?:[a-z0-9-]+\.)+[a-z]{2,}(?::\d+)?/[^\s<>\"'`()\[\]]*",
     re.IGNORECASE,
@@ -112,12 +112,11 @@ def pieces_of(text: str) -> tuple[list[str], str]:
     """
     found: list[str] = []
     at = 0
-    while (match := _PIECE.match(text, at)) is not None:
-        found.append(match[0])
-        at = match.end()
-    if len(text) - at > _LONGEST_PIECE:  # what never ends is shown as it is
-        found.append(text[at:])
-        at = len(text)
+    while (match := _PIECE.match(text, at)) is not None or len(text) - at > _LONGEST_PIECE:
+        # what does not end is cut: whatever looks at a piece may take a square of its length
+        end = min(at + _LONGEST_PIECE, len(text) if match is None else match.end())
+        found.append(text[at:end])
+        at = end
     return found, text[at:]
 
 

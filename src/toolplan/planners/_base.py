@@ -58,7 +58,7 @@ class Question:
     """What was asked, and when. `today` is an ISO 8601 date; nobody asks the system's clock.
 
     `context` is what was said before, as F000-39 has it: `{"semantic": [{"text", "score"}],
-    "episodic": [{"query", "timestamp", "plan"}], "entities": ["location:Berlin", ...]}`, the latest
+    "episodic": [{"query", "timestamp", "plan"}], "entities": ["location:Oslo", ...]}`, the latest
     episode first, its `plan` in canonical JSON where there was one; any part may be missing.
     """
 

@@ -48,7 +48,10 @@ class Ranks(Measures):
         while (said := self._at(behind)) is not None and said.values and not said.columns:
             behind += 1
         if (columns := self._numeric(behind)) and not self.found.groups:
-            self._extreme(at, behind, columns, descending)
+            if self._all[at].text.casefold() == "least":
+                self._most_of(at, behind, columns, descending)
+            else:
+                self._extreme(at, behind, columns, descending)
 
     def _extreme(
         self, at: int, column: int, columns: tuple[ColumnOf, ...], descending: bool

@@ -96,7 +96,7 @@ def _links(tools: Sequence[Tool]) -> Iterator[_Link]:
 
 
 def _thing(argument: str) -> str | None:
-    """Give what an argument such as `facility_ids` names: `facility`."""
+    """Give what an argument such as `book_ids` names: `book`."""
     parts = words(argument)
     return parts[-2] if len(parts) > 1 and parts[-1] in ("id", "ids") else None
 
