@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable, Mapping
+from contextlib import closing
+from pathlib import Path
 from typing import ClassVar
 
 import pytest
 
 from tests.integrations.doubles import TODAY, plan_text
-from toolplan import ApprovalRequired, approve
+from toolplan import ApprovalRequired, Journal, approve, resume
 from toolplan.demo import demo_tools
 from toolplan.integrations.clear import (
     BaseTool,
@@ -27,7 +29,7 @@ from toolplan.integrations.clear import (
 )
 from toolplan.path import Json
 from toolplan.testing import Computes, Gives, Hangs, Raises, ScriptedTools
-from toolplan.tools import Arguments, Effects
+from toolplan.tools import Arguments, Effects, ToolObjectError
 
 ROWS: list[Json] = [{"id": "S1", "n": 1, "facility": {"id": "F1"}}, {"id": "S2", "n": 2}]
 
@@ -344,6 +346,24 @@ def test_a_tool_that_says_nothing_of_its_effects_needs_leave() -> None:
 
     with pytest.raises(ApprovalRequired):
         asyncio.run(Executor([Silent()]).execute(plan_text({"tool": "scale"})))
+
+
+def test_a_base_url_is_no_list_of_tools() -> None:
+    """F000-12: where the original built fixed tools, ours come from the interface's document."""
+    with pytest.raises(ToolObjectError, match="openapi_toolbox"):
+        register_all_tools(MCPServer(), "http://localhost:4000/api")
+
+
+def test_a_run_can_be_kept_and_gone_on_with(tmp_path: Path) -> None:
+    """The original kept nothing (behaviours 2.8)."""
+    tools = echo()
+    with closing(Journal(tmp_path / "runs.db")) as journal:
+        made = Executor(tools.toolbox, journal=journal)
+        execution = asyncio.run(made.carry_out(plan_text({"tool": "rows"})))
+        assert execution.run is not None
+        kept = asyncio.run(resume(execution.run.run, tools.toolbox, journal=journal))
+    assert kept.steps["s0"].output == {"data": ROWS}
+    assert len(tools.calls) == 1
 
 
 def test_results_and_plans_are_plain_json() -> None:

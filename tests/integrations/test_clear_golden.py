@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from datetime import date
+from pathlib import Path
 from typing import NamedTuple
 
 import pytest
@@ -232,3 +233,26 @@ def test_a_planner_asks_any_model_over_http() -> None:
     assert server.calls == 2
     assert "last week" in server.requests[0].prompt
     assert "1234" in json.dumps(server.requests[0].body)
+
+
+RECORDED = Path(__file__).parents[3] / "shared" / "data" / "clearai_recorded_plans.json"
+
+
+def test_the_plans_that_clear_ai_ran_are_mended_or_asked_for_again() -> None:
+    """F000-26, C-08: of 20 recorded plans, 19 with defects, none reaches a tool as it was."""
+    if not RECORDED.exists():
+        pytest.skip("the recorded plans are not here")
+    good = plan_text({"tool": "shipments_list", "params": {"limit": 1}})
+    again = 0
+    for recorded in json.loads(RECORDED.read_text("utf-8")):
+        provider = Provider(json.dumps({"steps": recorded["steps"]}), good)
+        planner = PlannerAgent(provider, SERVERS[SUNDAY], today=lambda: SUNDAY, sleep=Naps())
+        made = asyncio.run(planner.plan(recorded["query"]))
+        again += provider.calls == 2
+        if provider.calls == 2:
+            assert made.steps[0].params == {"limit": 1}
+            assert "steps" in provider.prompt()
+            assert provider.prompt() != provider.prompt(0)
+        results = asyncio.run(Executor(SERVERS[SUNDAY], {"retryDelay": 0}).execute(made))
+        assert all(each.error is None or each.error.code != "PLAN_REFUSED" for each in results)
+    assert 14 <= again <= 20

@@ -5,17 +5,20 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
-import time
-from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
-from tests.integrations.doubles import NOW, TODAY, Naps, Provider, plan_text
-from toolplan.demo import demo_tools
+from tests.integrations.doubles import TODAY, Provider, plan_text
+from tests.integrations.orchestrated import (
+    CONTAMINATED,
+    DEMO,
+    Analyses,
+    Words,
+    ask,
+    orchestrator,
+)
 from toolplan.integrations.clear import (
     Analysis,
-    Execution,
     Executor,
     Orchestrator,
     PlannerAgent,
@@ -24,96 +27,11 @@ from toolplan.integrations.clear import (
     SettingError,
     Summarizer,
     SummarizerConfig,
+    ToolInfo,
 )
-from toolplan.memory import Episode, Memory, Recollection, SqliteMemory
 from toolplan.path import Json
 from toolplan.testing import Gives, Hangs, Raises, ScriptedTools
 from toolplan.tools import Effects, Toolbox
-
-DEMO = demo_tools(TODAY, rows=60)
-CONTAMINATED = plan_text({"tool": "shipments_list", "params": {"has_contaminants": True}})
-
-
-def orchestrator(
-    provider: Provider,
-    tools: Toolbox = DEMO,
-    *,
-    analyzer: Analyses | None = None,
-    summarizer: Words | Summarizer | None = None,
-    memory: Memory | None = None,
-    **settings: object,
-) -> Orchestrator:
-    tools_by_name = {"availableTools": dict(tools)}
-    planner = PlannerAgent(provider, None, tools_by_name, today=lambda: TODAY, sleep=Naps())
-    return Orchestrator(
-        planner,
-        Executor(tools, {"retryDelay": 0}),
-        analyzer=analyzer,
-        summarizer=summarizer,
-        memory=memory,
-        config=settings,
-        clock=lambda: NOW,
-        today=lambda: TODAY,
-        new_id=lambda: "r1",
-    )
-
-
-def ask(
-    made: Orchestrator, query: str = "Get contaminated shipments", session: str = ""
-) -> Response:
-    return asyncio.run(made.handle_query(query, session=session))
-
-
-class Analyses:
-    """An analyser that does what it is told."""
-
-    def __init__(self, does: Callable[[Execution], Analysis]) -> None:
-        self.analyze = does
-
-
-class Words:
-    """A summariser that does what it is told."""
-
-    def __init__(self, does: Callable[[Analysis], str]) -> None:
-        self._does = does
-
-    async def summarize(self, analysis: Analysis, /) -> str:
-        return self._does(analysis)
-
-
-class LostMemory:
-    """A memory that fails in every call, after `delay_s` seconds."""
-
-    def __init__(self, delay_s: float = 0.0) -> None:
-        self._delay_s = delay_s
-
-    def _fail(self) -> None:
-        time.sleep(self._delay_s)
-        raise ConnectionError("no memory")
-
-    def semantic(self, query: str, session: str, limit: int = 3) -> tuple[Recollection, ...]:
-        self._fail()
-        return ()
-
-    def episodic(
-        self, session: str, limit: int = 5, entities: tuple[str, ...] = ()
-    ) -> tuple[Episode, ...]:
-        self._fail()
-        return ()
-
-    def entities(self, session: str) -> tuple[str, ...]:
-        self._fail()
-        return ()
-
-    def remember(self, session: str, episode: Episode) -> None:
-        self._fail()
-
-    def recall(self, session: str, query: str) -> Json:
-        self._fail()
-        return None
-
-    def forget(self, session: str) -> None:
-        self._fail()
 
 
 def failing(*_: object) -> Analysis:
@@ -209,27 +127,6 @@ def test_where_the_offline_planner_does_not_understand_it_asks_back() -> None:
     assert "Could not extract valid JSON" in response.metadata.degraded[0]
 
 
-@pytest.mark.parametrize("delay_s", [0, 0.3])
-def test_without_memory_the_question_stands_for_itself(delay_s: float) -> None:
-    """The original threw from its own error path when memory was down (behaviours 2.10)."""
-    made = orchestrator(Provider(CONTAMINATED), memory=LostMemory(delay_s), memoryTimeout=100)
-    response = ask(made, session="s")
-    assert response.status == "answered"
-    assert len(response.metadata.degraded) == 2
-    what = "TimeoutError" if delay_s else "ConnectionError"
-    assert response.metadata.degraded[0] == f"What was said before is not known: {what}."
-    assert response.metadata.degraded[1] == f"The question is not remembered: {what}."
-
-
-def test_a_failure_is_still_told_when_memory_is_down_as_well() -> None:
-    tools = ScriptedTools()
-    tools.add("broken", Raises(ValueError("no power")))
-    made = orchestrator(Provider(plan_text({"tool": "broken"})), tools.toolbox, memory=LostMemory())
-    response = ask(made, session="s")
-    assert (response.status, response.metadata.error) == ("failed", True)
-    assert "no power" in response.message
-
-
 def test_without_the_analysis_the_results_are_counted() -> None:
     response = ask(orchestrator(Provider(CONTAMINATED), analyzer=Analyses(failing)))
     assert response.status == "answered"
@@ -320,6 +217,31 @@ def test_effects_are_not_had_without_leave() -> None:
     assert "approval" in response.message
 
 
+def test_tools_of_which_only_the_description_is_known_cannot_be_run() -> None:
+    """F003-8: enough to plan with, and the response says that it is no more."""
+    tools = Toolbox([ToolInfo("shipments", "Query shipments", ("status",)).tool()])
+    response = ask(orchestrator(Provider(plan_text({"tool": "shipments"})), tools))
+    assert response.status == "failed"
+    assert response.plan is not None
+
+
+def test_a_planner_of_ones_own_may_give_plans_in_the_form_of_clear_ai() -> None:
+    class Own:
+        async def plan(self, query: str, context: Json = None) -> object:
+            return {"steps": [{"tool": "facilities", "params": {"location": query}}]}
+
+    response = asyncio.run(Orchestrator(Own(), Executor(DEMO)).handle_query("Berlin"))
+    assert (response.status, response.tools_used) == ("answered", ("facilities_list",))
+
+    class Wrong:
+        async def plan(self, query: str, context: Json = None) -> object:
+            return "no plan"
+
+    response = asyncio.run(Orchestrator(Wrong(), Executor(DEMO)).handle_query("All facilities"))
+    assert response.status == "answered"
+    assert "Could not extract valid JSON" in response.metadata.degraded[0]
+
+
 def test_a_question_back_of_the_planner_reaches_the_user() -> None:
     """F000-41."""
     reply = json.dumps({"clarification": {"question": "Which facility?", "options": ["F1", "F2"]}})
@@ -344,6 +266,43 @@ def test_a_query_that_takes_too_long_ends_with_its_calls_cancelled() -> None:
     assert (response.status, response.metadata.error) == ("timed-out", True)
     assert response.message == "The query took longer than 0.06 s."
     assert tools.cancelled == ["hangs"]
+
+
+def test_a_provider_that_blocks_is_given_up_too() -> None:
+    """A function that is no coroutine function runs in a thread, so time goes on."""
+    until = threading.Event()
+
+    class Blocks:
+        def generate(self, request: dict[str, object], /) -> object:
+            until.wait(20)
+            return ""
+
+    made = Orchestrator(PlannerAgent(Blocks()), Executor(DEMO), config={"timeout": 60})
+    response = ask(made)
+    until.set()
+    assert response.status == "timed-out"
+
+
+def test_a_query_is_given_up_with_whoever_waits_for_it() -> None:
+    tools, provider = hanging()
+    made = orchestrator(provider, tools.toolbox)
+
+    async def main() -> None:
+        running = asyncio.Event()
+
+        def listen(progress: Progress) -> None:
+            if progress.stage == "executing":
+                running.set()
+
+        query = asyncio.create_task(made.handle_query("x", on_progress=listen))
+        await running.wait()
+        query.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await query
+
+    asyncio.run(main())
+    assert tools.cancelled in ([], ["hangs"])  # the call may not have begun
+    assert made.cancel_query("r1") is False
 
 
 def test_a_stage_has_a_time_of_its_own() -> None:
@@ -407,29 +366,3 @@ def test_cancelling_one_query_leaves_the_others_alone() -> None:
 
     first, second = asyncio.run(main())
     assert (first.status, second.status) == ("cancelled", "answered")
-
-
-# Remembering
-
-
-def test_what_was_asked_is_remembered_for_its_session_alone(tmp_path: Path) -> None:
-    """F000-39, F000-43: no user's words reach another, and without a session none are kept."""
-    provider = Provider(CONTAMINATED)
-    memory = SqliteMemory(tmp_path / "memory.db")
-    made = orchestrator(provider, memory=memory)
-    ask(made, "Get contaminated shipments", session="anna")
-    assert [each.query for each in memory.episodic("anna")] == ["Get contaminated shipments"]
-    assert memory.episodic("anna")[0].plan is not None
-    ask(made, "What about inspections?", session="anna")
-    assert "Get contaminated" in provider.prompt()
-    ask(made, "What about inspections?", session="bert")
-    assert "Get contaminated" not in provider.prompt()
-    ask(made, "What about facilities?")
-    assert memory.episodic("") == ()
-
-
-def test_memory_can_be_switched_off(tmp_path: Path) -> None:
-    memory = SqliteMemory(tmp_path / "memory.db")
-    made = orchestrator(Provider(CONTAMINATED), memory=memory, enableMemory=False)
-    ask(made, session="anna")
-    assert memory.episodic("anna") == ()

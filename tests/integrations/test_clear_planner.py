@@ -7,6 +7,7 @@ import json
 from collections.abc import Mapping
 from datetime import date
 from typing import ClassVar
+from unittest.mock import AsyncMock, Mock
 
 import pytest
 
@@ -18,14 +19,11 @@ from toolplan.integrations.clear import (
     Plan,
     PlanDependencyError,
     PlannerAgent,
-    PlannerConfig,
     PlannerError,
     PlanValidationError,
-    SettingError,
     ToolInfo,
     ToolNotFoundError,
     ToolResult,
-    register_all_tools,
 )
 from toolplan.integrations.clear.endpoint import as_model
 from toolplan.path import Json
@@ -85,6 +83,16 @@ def test_a_provider_may_give_text_and_need_no_coroutine(reply: object) -> None:
 
     made = asyncio.run(PlannerAgent(Plain(), today=lambda: TODAY).plan("test"))
     assert made.steps[0].tool == "shipments_list"
+
+
+@pytest.mark.parametrize("kind", [Mock, AsyncMock])
+def test_mocks_of_the_seeds_own_tests_will_do(kind: type[Mock]) -> None:
+    """F000-45, F003-1: as in the unit tests that the seeds print."""
+    llm = Mock(generate=kind(return_value={"content": ONE_STEP, "usage": {"total_tokens": 100}}))
+    conversation = Mock(get_messages=Mock(return_value=[]), add_message=Mock())
+    planner = PlannerAgent(llm, conversation, {"enableCaching": False}, today=lambda: TODAY)
+    assert len(asyncio.run(planner.plan("test")).steps) == 1
+    assert llm.generate.call_count == 1
 
 
 def test_the_estimate_of_the_model_is_kept_where_it_is_one() -> None:
@@ -158,82 +166,6 @@ def test_a_list_in_a_scalar_becomes_a_call_for_each_and_the_plan_says_so() -> No
     assert step.more == {"for_each": "${s0.data[*].id}"}
     assert step.params == {"id": "${item}"}
     assert step.to_json()["more"] == step.more
-
-
-# Settings
-
-
-def test_the_defaults_are_those_of_the_seeds() -> None:
-    """F000-25, F003-5."""
-    config = PlannerConfig()
-    assert (config.temperature, config.max_tokens, config.max_retries) == (0.1, 1000, 3)
-    assert config.validate_tool_availability is True
-    assert config.strict_validation is True
-    assert config.enable_caching is True
-    assert (config.cache_max_size, config.cache_ttl) == (100, 3_600_000)
-
-
-def test_settings_are_read_in_both_spellings() -> None:
-    """F000-25, F003-5."""
-    camel = {
-        "temperature": 0.3,
-        "maxTokens": 500,
-        "maxRetries": 5,
-        "validateToolAvailability": False,
-        "strictValidation": False,
-        "enableCaching": False,
-        "cacheMaxSize": 7,
-        "cacheTTL": 60_000,
-    }
-    snake = PlannerConfig(0.3, 500, 5, False, False, False, 7, 60_000)
-    assert PlannerConfig.of(camel) == snake
-    assert PlannerConfig.of({"max_retries": 5}) == PlannerConfig(max_retries=5)
-    assert PlannerConfig.of(snake) is snake
-    assert PlannerConfig.of(None) == PlannerConfig()
-
-
-@pytest.mark.parametrize(
-    ("settings", "said"),
-    [
-        ({"maxRetry": 3}, "'maxRetry'. Did you mean 'max_retries'"),
-        ({"max_retries": 0}, "max_retries is 0"),
-        ({"temperature": "hot"}, "temperature is 'hot'"),
-        ({"temperature": float("nan")}, "temperature is nan"),
-        ({"enable_caching": "yes"}, "enable_caching is 'yes'"),
-    ],
-)
-def test_a_setting_that_does_not_exist_or_fit_is_told(
-    settings: dict[str, object], said: str
-) -> None:
-    with pytest.raises(SettingError) as raised:
-        PlannerConfig.of(settings)
-    assert said in str(raised.value)
-
-
-def test_settings_come_from_the_environment() -> None:
-    """F003-6."""
-    environment = {
-        "PLANNER_TEMPERATURE": "0.2",
-        "PLANNER_MAX_TOKENS": "2000",
-        "PLANNER_MAX_RETRIES": "4",
-        "PLANNER_ENABLE_CACHING": "false",
-        "PLANNER_CACHE_MAX_SIZE": "10",
-        "PLANNER_CACHE_TTL": "1000",
-        "PLANNER_VALIDATE_TOOLS": "False",
-        "PATH": "/bin",
-    }
-    config = PlannerConfig.from_env(environment)
-    assert config == PlannerConfig(0.2, 2000, 4, False, True, False, 10, 1000)
-    assert PlannerConfig.from_env({"PLANNER_TEMPERATURE": ""}) == PlannerConfig()
-
-
-@pytest.mark.parametrize(
-    ("name", "text"), [("PLANNER_MAX_RETRIES", "three"), ("PLANNER_ENABLE_CACHING", "perhaps")]
-)
-def test_a_variable_that_cannot_be_read_is_named(name: str, text: str) -> None:
-    """F003-6."""
-    with pytest.raises(SettingError, match=name):
-        PlannerConfig.from_env({name: text})
 
 
 def test_temperature_and_tokens_reach_the_provider() -> None:
@@ -323,6 +255,11 @@ CIRCLE = plan_text({"tool": "tool1", "depends_on": [1]}, {"tool": "tool2", "depe
         ('{"steps": []}', PlanValidationError, ["Invalid plan structure", "no step"]),
         ('{"steps": [{"params": {}}]}', PlanValidationError, ["Invalid plan structure", "'tool'"]),
         (
+            plan_text({"tool": "tool1", "depends_on": [1.5]}, {"tool": "tool2", "depends_on": [1]}),
+            PlanValidationError,
+            ["Invalid plan structure", "Circular dependency", "Tool not available: tool1"],
+        ),
+        (
             plan_text({"tool": "nonexistent-tool"}),
             ToolNotFoundError,
             ["Tool not available: nonexistent-tool"],
@@ -355,7 +292,7 @@ CIRCLE = plan_text({"tool": "tool1", "depends_on": [1]}, {"tool": "tool2", "depe
         (
             plan_text({"tool": "shipments_list", "params": {"status": "lost"}}),
             PlanValidationError,
-            ["Invalid plan structure", "status"],
+            ["Invalid plan structure", "Step 0: status"],
         ),
     ],
     ids=[
@@ -363,6 +300,7 @@ CIRCLE = plan_text({"tool": "tool1", "depends_on": [1]}, {"tool": "tool2", "depe
         "no-steps",
         "empty",
         "no-tool",
+        "several",
         "unknown-tool",
         "index",
         "negative",
@@ -441,7 +379,7 @@ class CustomAnalytics(BaseTool):
 def test_a_tool_that_is_registered_can_be_planned_with_from_then_on() -> None:
     """F000-11, F000-12."""
     server = MCPServer("my-app", "1.0.0")
-    register_all_tools(server)
+    server.register_all_tools()
     provider = Provider(plan_text({"tool": "custom_analytics", "params": {"metric": "rate"}}))
     planner = PlannerAgent(provider, server, today=lambda: TODAY, sleep=Naps())
     with pytest.raises(ToolNotFoundError, match="Tool not available: custom_analytics"):

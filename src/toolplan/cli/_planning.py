@@ -11,6 +11,7 @@ from typing import Final, Literal, Protocol, TypeAlias, cast
 
 from toolplan.cli._home import SETTINGS, home
 from toolplan.cli._terminal import CommandError, Exit, note
+from toolplan.engines import CannotRun
 from toolplan.planners import GroundedPlanner, LLMPlanner, Planner
 from toolplan.planners.temporal import Weeks
 from toolplan.providers import Ledger, Model, ModelError
@@ -80,16 +81,20 @@ def _is_set() -> bool:
 
 
 @contextmanager
-def told_model_errors() -> Generator[None]:
-    """Tell of a model that gave no plan as a command does.
+def told_planning_errors() -> Generator[None]:
+    """Tell of a model that gave no plan, or tools that cannot be called, as a command does.
 
     Raises:
-        CommandError: it gave none.
+        CommandError: one of these.
     """
     try:
         yield
     except ModelError as error:
         raise CommandError(error.code, str(error), error.help or None, Exit.FAILED) from None
+    except CannotRun as error:
+        raise CommandError(
+            "cannot-run", str(error), "Give tools that can be called; --plan-only needs none."
+        ) from None
 
 
 def tell_usage(ledger: Ledger | None) -> None:

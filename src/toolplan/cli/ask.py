@@ -33,7 +33,7 @@ from toolplan.cli._options import (
     day,
 )
 from toolplan.cli._outcome import print_run
-from toolplan.cli._planning import Planning, planning, tell_usage, told_model_errors
+from toolplan.cli._planning import Planning, planning, tell_usage, told_planning_errors
 from toolplan.cli._proposal import plan_document, tell_no_plan
 from toolplan.cli._summary import SummaryOption, print_summary
 from toolplan.cli._terminal import Exit, err, note, out
@@ -105,7 +105,7 @@ def ask_command(
         ):
             latest = _Latest(display, journal, as_json=as_json)
             leave = Leave(yes, approve, opened.tools, display, may_ask=not as_json)
-            with told_model_errors(), latest.told(leave):
+            with told_planning_errors(), latest.told(leave):
                 asked = asking.ask(latest, leave, early=early, loop=loop)
             if asked.run is not None and latest.expected is not None:
                 display.close()
@@ -144,7 +144,7 @@ class _Asking:
         """Show the plan, and run nothing."""
         planner = self._talk.planner(self._how.planner)
         session = Session(self._opened.tools, planner, attempts=self._how.attempts)
-        with told_model_errors():
+        with told_planning_errors():
             asked = asyncio.run(
                 session.plan(self._question, today=self._today, context=self._talk.context)
             )

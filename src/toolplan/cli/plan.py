@@ -23,7 +23,7 @@ from toolplan.cli._options import (
     day,
     known_dialect,
 )
-from toolplan.cli._planning import planning, tell_usage, told_model_errors
+from toolplan.cli._planning import planning, tell_usage, told_planning_errors
 from toolplan.cli._proposal import plan_document, tell_no_plan
 from toolplan.cli._terminal import Exit, out
 from toolplan.cli._toolbox import open_tools
@@ -57,7 +57,7 @@ def plan_command(
         open_tools(tools, day(today), rows, effects, base_url) as opened,
         Conversation(session, question, opened.tools) as talk,
     ):
-        with storage(), told_model_errors():
+        with storage(), told_planning_errors():
             session_ = Session(
                 opened.tools,
                 talk.planner(how.planner),

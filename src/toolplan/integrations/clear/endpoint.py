@@ -84,10 +84,10 @@ def as_model(provider: object, tries: int, sleep: Sleep) -> Model:
     Raises:
         TypeError: it is neither.
     """
+    if isinstance(provider, Provider):  # first, for a mock has whatever it is asked for
+        return ProviderModel(provider, tries, sleep)
     if _is_model(provider):
         return provider
-    if isinstance(provider, Provider):
-        return ProviderModel(provider, tries, sleep)
     kind = type(provider).__name__
     raise TypeError(f"A planner needs a model, or an object with 'generate', not a {kind}.")
 

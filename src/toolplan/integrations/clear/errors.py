@@ -23,9 +23,15 @@ from toolplan.planners import Clarification
 _NO_JSON: Final = "Could not extract valid JSON from response"
 _CYCLE: Final = "Circular dependency detected in plan"
 _UNREAD: Final = frozenset({"syntax", "too-large", "too-deep", "bad-encoding"})
+_STRUCTURE: Final = frozenset(
+    {"bad-id", "bad-number", "duplicate-id", "duplicate-key", "empty-plan", "field-type"}
+    | {"missing-field", "reference-syntax", "too-many-steps", "unknown-field"}
+)
 _UNKNOWN_TOOL: Final = frozenset({"unknown-tool", "tool-not-allowed"})
 _CIRCLES: Final = frozenset({"cycle", "self-reference"})
 _MISSING_STEP: Final = re.compile(r"'?(?:s(?=[0-9]))?(?P<name>-?\w[\w-]*)'?\.\Z")
+_POSITION: Final = re.compile(r"\As(?=[0-9]+\Z)")
+"""What a position has in front of it where it is the name of a step."""
 
 
 class PlannerError(Exception):
@@ -104,6 +110,8 @@ def plan_error(
     kind = PlanValidationError
     if codes & _UNREAD:
         kind = PlannerError
+    elif codes & _STRUCTURE:
+        kind = PlanValidationError
     elif codes & _CIRCLES:
         kind = PlanDependencyError
     elif "unknown-step" in codes:
@@ -124,8 +132,10 @@ def told(diagnostics: Iterable[Diagnostic], draft: Plan | None) -> Iterator[str]
             yield f"{_CYCLE} ({each.message.rstrip('.')})"
         elif each.code == "unknown-step":
             yield f"Invalid dependency index: {_index(each)}"
-        else:
+        elif each.step is None:
             yield each.message.rstrip(".")
+        else:
+            yield f"Step {_POSITION.sub('', each.step)}: {each.message.rstrip('.')}"
 
 
 def _tool(diagnostic: Diagnostic, draft: Plan | None) -> str:

@@ -47,10 +47,11 @@ from toolplan.integrations.clear.tools import (
     iso,
     unwrapped,
 )
+from toolplan.journal import Journal
 from toolplan.path import Json
 from toolplan.plan import Plan as TypedPlan
 from toolplan.plan import Step
-from toolplan.plan_json import dump
+from toolplan.plan_json import MOST_RETRIES, dump
 from toolplan.session import Approve, approver
 from toolplan.tools import Tool, Toolbox
 
@@ -101,6 +102,7 @@ class Executor:
         config: ExecutorConfig | Mapping[str, object] | None = None,
         *,
         approve: Approve | None = None,
+        journal: Journal | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
         """Hold what plans are run with.
@@ -109,7 +111,10 @@ class Executor:
             tools: what plans may call; of a server, what is registered when a plan is run.
             config: settings; a mapping may use either spelling of their names.
             approve: asked for leave to run a plan that may change something, once, before anything
-                runs; None refuses all of them. `toolplan.approve` allows them all.
+                runs; None refuses all of them. `toolplan.approve` allows them all. The time that
+                it takes counts as time of the plan.
+            journal: where runs are kept, so that `toolplan.resume` can go on with them; None keeps
+                them in memory.
             clock: seconds since the epoch.
         """
         self.config = ExecutorConfig.of(config)
@@ -117,6 +122,7 @@ class Executor:
             tools = Toolbox(map(as_tool, tools))
         self._tools = tools
         self._approve = approve
+        self._journal = journal
         self._clock = clock
 
     async def execute(self, plan: object) -> list[ToolResult]:
@@ -127,6 +133,8 @@ class Executor:
         Raises:
             PlannerError: it is no plan, or its steps wait for each other or for none that there is.
             ApprovalRequired: it may change something, and leave for that was not given.
+            CannotRun: only the description of a tool is known, so it cannot be called.
+            JournalError: the run cannot be kept.
             ExecutionError: a step failed, and `fail_fast` is set.
         """
         return (await self.carry_out(plan)).results
@@ -142,7 +150,8 @@ class Executor:
             within_ms: the time for all of it, where the settings allow more.
 
         Raises:
-            PlannerError, ApprovalRequired, ExecutionError: as for `execute`.
+            PlannerError, ApprovalRequired, CannotRun, JournalError, ExecutionError: as for
+                `execute`.
         """
         asked = Plan.from_json(plan)
         tools = self.toolbox
@@ -204,6 +213,7 @@ class Executor:
                 ended = await run(
                     plan,
                     tools,
+                    journal=self._journal,
                     approval=None if self._approve is None else approver(self._approve),
                     on_event=take,
                     clock=self._clock,
@@ -221,7 +231,7 @@ def _with_retries(plan: TypedPlan, tools: Mapping[str, Tool], tries: int) -> Typ
 
     def tried(step: Step) -> Step:
         says_more = step.retries or not tools[step.tool].may_repeat
-        return step if says_more else replace(step, retries=tries - 1)
+        return step if says_more else replace(step, retries=min(tries - 1, MOST_RETRIES))
 
     return replace(plan, steps=tuple(map(tried, plan.steps)))
 

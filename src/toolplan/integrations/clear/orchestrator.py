@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import Final, NamedTuple, Protocol
 
-from toolplan.approval import ApprovalRequired
+from toolplan.approval import ApprovalRequired, ApprovalUsed
+from toolplan.engines import CannotRun
 from toolplan.integrations._calls import called
 from toolplan.integrations.clear.analysis import Analysis, Analyzer, basic
 from toolplan.integrations.clear.errors import ClarificationNeeded, PlannerError
@@ -31,9 +32,10 @@ from toolplan.integrations.clear.response import (
 )
 from toolplan.integrations.clear.settings import OrchestratorConfig
 from toolplan.integrations.clear.tools import ToolResult, iso
-from toolplan.memory import Memory
+from toolplan.journal import JournalError
+from toolplan.memory import Episode, Memory
 from toolplan.path import Json
-from toolplan.planners import Clarification, GroundedPlanner, Proposal, Question, Refusal
+from toolplan.planners import Clarification, GroundedPlanner, Question, Refusal
 from toolplan.planners.dialogue.turns import episode_of
 from toolplan.session import Session
 
@@ -48,11 +50,15 @@ _PERCENT: Final[Mapping[Stage, int]] = {
 }
 
 
+_NO_RUN: Final = (PlannerError, ExecutionError, CannotRun, ApprovalUsed, JournalError)
+"""What keeps a plan from being run to its end, besides that leave is missing."""
+
+
 class PlanMaker(Protocol):
     """What makes plans; a `PlannerAgent` is one."""
 
-    async def plan(self, query: str, context: Json = None) -> Plan:
-        """Give a plan."""
+    async def plan(self, query: str, context: Json = None) -> object:
+        """Give a plan: a `Plan`, or one in Clear AI's form."""
         ...
 
 
@@ -226,7 +232,7 @@ class Orchestrator:
         except ApprovalRequired as required:
             message = f"{required} Its digest is {required.digest}."
             said = _Said(f"I encountered an error processing your request: {message}", "failed")
-        except (PlannerError, ExecutionError) as error:
+        except _NO_RUN as error:
             said = _Said(f"I encountered an error processing your request: {error}", "failed")
         else:
             said = await self._told(execution, plan, request)
@@ -251,11 +257,11 @@ class Orchestrator:
         """Give the planner's plan, or that of the offline planner where the planner fails."""
         try:
             async with asyncio.timeout(self.config.planning_timeout / 1000):
-                return await self._planner.plan(query, background)
+                return Plan.from_json(await self._planner.plan(query, background))
         except ClarificationNeeded:
             raise
         except Exception as error:  # a planner may raise anything
-            why = str(error) if isinstance(error, PlannerError) else _named(error)
+            why = str(error).rstrip(".") if isinstance(error, PlannerError) else _named(error)
             request.degraded.append(f"The planner failed, and the offline one planned: {why}.")
             return await self._grounded(query, error)
 
@@ -311,26 +317,23 @@ class Orchestrator:
         memory = self._memory
         if memory is None or not session or not self.config.enable_memory:
             return
+        episode = await called(self._episode, query, said)
         try:
             async with asyncio.timeout(self.config.memory_timeout / 1000):
-                await called(self._remember, memory, query, session, said)
+                await called(memory.remember, session, episode)
         except Exception as error:  # memory may be any object, and the answer stands without it
             request.degraded.append(f"The question is not remembered: {_named(error)}.")
 
-    def _remember(self, memory: Memory, query: str, session: str, said: _Said) -> None:
-        """Keep a turn: its plan only where that gave an answer, and what was asked back."""
-        proposal: Proposal = said.asked or Refusal(said.message)
+    def _episode(self, query: str, said: _Said) -> Episode:
+        """Give what is kept of a turn: its plan only where that gave an answer, what was asked."""
         is_answer = said.status == "answered" and said.plan is not None
-        memory.remember(
-            session,
-            episode_of(
-                Question(query, self._today().isoformat()),
-                proposal,
-                self._offline.catalogue(self._executor.toolbox),
-                timestamp=iso(self._clock()),
-                plan=said.plan.typed if is_answer and said.plan is not None else None,
-                text="" if said.analysis is None else said.analysis.summary,
-            ),
+        return episode_of(
+            Question(query, self._today().isoformat()),
+            said.asked or Refusal(said.message),
+            self._offline.catalogue(self._executor.toolbox),
+            timestamp=iso(self._clock()),
+            plan=said.plan.typed if is_answer and said.plan is not None else None,
+            text="" if said.analysis is None else said.analysis.summary,
         )
 
     def _response(self, said: _Said, request: _Request) -> Response:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
 from typing import Final, Protocol, TypeAlias, runtime_checkable
@@ -97,7 +97,9 @@ class PlannerAgent:
         self._conversation = context_manager if isinstance(context_manager, Conversation) else None
         self._clock = clock
         self._today = today
-        self._toolbox = Toolbox(())
+        available = self.config.available_tools.values()
+        self._tools = Toolbox(map(as_tool, available)) if available else TOOLS
+        self._open = _OpenToolbox(self._tools)
         self._planner: Planner = _Insisting(self._llm())
         self._cache = PlanCache(
             max_size=self.config.cache_max_size,
@@ -158,17 +160,12 @@ class PlannerAgent:
     @property
     def toolbox(self) -> Toolbox:
         """What plans may call at the moment."""
-        if self._server is not None:
-            tools: Iterable[Tool] = self._server.toolbox.values()
-        elif self.config.available_tools:
-            tools = map(as_tool, self.config.available_tools.values())
-        else:
-            tools = TOOLS.values()
-        kind = Toolbox if self.config.validate_tool_availability else _OpenToolbox
-        made = kind(tools)
-        if {**made} != {**self._toolbox}:  # planners know a toolbox again by its identity
-            self._toolbox = made
-        return self._toolbox
+        known = self._tools if self._server is None else self._server.toolbox
+        if self.config.validate_tool_availability:
+            return known
+        if self._open.shut is not known:  # planners know a toolbox again by its identity
+            self._open = _OpenToolbox(known)
+        return self._open
 
     def _llm(self) -> LLMPlanner:
         return LLMPlanner(
@@ -294,9 +291,16 @@ def _reads(text: str, dialect: str) -> bool:
 
 
 class _OpenToolbox(Toolbox):
-    """Tools, and a stand-in for every other name: it takes anything, and cannot be called."""
+    """The tools of `shut`, and a stand-in for every other name.
+
+    A stand-in takes anything, and cannot be called.
+    """
+
+    def __init__(self, shut: Toolbox) -> None:
+        super().__init__(shut.values())
+        self.shut = shut
 
     def __getitem__(self, name: str) -> Tool:
-        if name in self._tools or self.alias(name) is not None:
+        if name in self.shut or self.alias(name) is not None:
             return super().__getitem__(name)
         return Tool(name, "", {"type": "object", "additionalProperties": True})

@@ -134,8 +134,8 @@ class ExecutorConfig(Named):
 
     def __post_init__(self) -> None:
         _at_least(1, max_parallel_executions=self.max_parallel_executions)
-        _at_least(1, max_retries=self.max_retries)
-        _at_least(0, tool_timeout=self.tool_timeout, retry_delay=self.retry_delay)
+        _at_least(1, max_retries=self.max_retries, tool_timeout=self.tool_timeout)
+        _at_least(0, retry_delay=self.retry_delay)
         _at_least(0, total_timeout=self.total_timeout)
         _truths(fail_fast=self.fail_fast)
 

@@ -158,26 +158,46 @@ class MCPServer:
         self.name = name
         self.version = version
         self._tools: dict[str, Tool] = {}
-        self.toolbox = Toolbox(())
-        """The tools as they are now; the same object until another one is registered."""
+        self._toolbox = Toolbox(())
 
     def register_tool(self, tool: AnyTool) -> None:
         """Let plans call `tool` from now on; one of the same name gives way."""
         known = as_tool(tool)
         self._tools[known.name] = known
-        self.toolbox = Toolbox(self._tools.values())
+        self._toolbox = Toolbox(self._tools.values())
+
+    def register_all_tools(self, tools: Iterable[AnyTool] | str | None = None) -> None:
+        """Do what the function `register_all_tools` does with this server.
+
+        Raises:
+            ToolObjectError: a base URL was given in place of tools.
+        """
+        register_all_tools(self, tools)
 
     def get_tools(self) -> tuple[str, ...]:
         """Give the names of the tools, in the order in which they were registered."""
         return tuple(self._tools)
 
+    @property
+    def toolbox(self) -> Toolbox:
+        """The tools as they are now; the same object until another one is registered."""
+        return self._toolbox
 
-def register_all_tools(server: MCPServer, tools: Iterable[AnyTool] | None = None) -> None:
+
+def register_all_tools(server: MCPServer, tools: Iterable[AnyTool] | str | None = None) -> None:
     """Register `tools` with `server`: by default those of the waste-management domain.
 
-    Of a toolbox give `toolbox.values()`; of a REST interface what `toolplan.sources.openapi` makes
-    of its document.
+    Of a toolbox give `toolbox.values()`; of a REST interface that of its OpenAPI document:
+    `openapi_toolbox(document, base_url="http://localhost:4000/api").values()`.
+
+    Raises:
+        ToolObjectError: a base URL was given in place of tools.
     """
+    if isinstance(tools, str):
+        raise ToolObjectError(
+            "A base URL does not say what its tools are: give the tools themselves, of a REST"
+            " interface `openapi_toolbox(document, base_url=…).values()`."
+        )
     for tool in TOOLS.values() if tools is None else tools:
         server.register_tool(tool)
 

@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeAlias
 
 from toolplan.compiler import compile_plan
 from toolplan.diagnostics import Diagnostic
 from toolplan.engines import run
-from toolplan.events import Failure, Run, StepRun, StepState
+from toolplan.events import (
+    Event,
+    Failure,
+    Run,
+    StepFailed,
+    StepRun,
+    StepSkipped,
+    StepStarted,
+    StepState,
+    StepSucceeded,
+)
 from toolplan.integrations._ledger import CallLedger
 from toolplan.integrations.kirha.steps import Status
 from toolplan.integrations.kirha.tools import AnyTool, toolbox
@@ -19,6 +29,9 @@ from toolplan.plan import Plan as TypedPlan
 from toolplan.plan import Step as TypedStep
 from toolplan.plan_json import dump
 from toolplan.session import Approve, approver
+
+OnStatus: TypeAlias = Callable[[str, Status], None]
+"""Told the name of a step, and its status."""
 
 UNSATISFIED: Final = "Skipped: dependencies not satisfied"
 _UNRESOLVED: Final = frozenset(
@@ -72,6 +85,7 @@ async def execute(
     *,
     approve: Approve | None = None,
     timeout_s: float = 60.0,
+    on_status: OnStatus | None = None,
 ) -> list[StepResult]:
     """Run `plan` and give a result for each step, in the order of the plan.
 
@@ -84,6 +98,7 @@ async def execute(
         approve: asked for leave to run a plan that may change something, once, before anything
             runs; None refuses all of them. `toolplan.approve` allows them all.
         timeout_s: seconds for each call.
+        on_status: told of each step that is `executing`, and what became of it.
 
     Raises:
         ToolObjectError: one of `tools` is none.
@@ -100,8 +115,26 @@ async def execute(
         ledger.watch(known.values()),
         approval=None if approve is None else approver(approve),
         timeout_s=timeout_s,
+        on_event=None if on_status is None else _teller(on_status),
     )
     return [_result(step, ended, ledger) for step in compiled.plan.plan.steps]
+
+
+def _teller(on_status: OnStatus) -> Callable[[Event], None]:
+    def tell(event: Event) -> None:
+        match event:
+            case StepStarted(step=step):
+                on_status(step, "executing")
+            case StepSucceeded(step=step, failure=None):
+                on_status(step, "done")
+            case StepFailed(step=step, failure=failure):
+                on_status(step, _told(StepState.FAILED, failure)[0])
+            case StepSkipped(step=step):
+                on_status(step, "skipped")
+            case _:
+                pass
+
+    return tell
 
 
 def _refused(step: TypedStep, diagnostics: Sequence[Diagnostic]) -> StepResult:

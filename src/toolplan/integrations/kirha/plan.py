@@ -8,7 +8,7 @@ from functools import cached_property
 
 from toolplan.compiler import parse, to_text
 from toolplan.integrations.kirha.errors import parse_error
-from toolplan.integrations.kirha.execution import StepResult, execute
+from toolplan.integrations.kirha.execution import OnStatus, StepResult, execute
 from toolplan.integrations.kirha.steps import Step
 from toolplan.integrations.kirha.tools import AnyTool
 from toolplan.path import Json
@@ -42,6 +42,7 @@ class Plan:
         tools: Iterable[AnyTool],
         approve: Approve | None = None,
         timeout_s: float = 60.0,
+        on_status: OnStatus | None = None,
     ) -> list[StepResult]:
         """Run the plan and give a result for each step: see `toolplan.integrations.kirha.execute`.
 
@@ -49,7 +50,9 @@ class Plan:
             ApprovalRequired: the plan may change something, and leave for that was not given.
             ToolObjectError, CannotRun: the tools cannot be used.
         """
-        return await execute(self.typed, tools, approve=approve, timeout_s=timeout_s)
+        return await execute(
+            self.typed, tools, approve=approve, timeout_s=timeout_s, on_status=on_status
+        )
 
     def to_json(self) -> list[Json]:
         """Give the wire form: the list of steps."""

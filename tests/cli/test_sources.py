@@ -1,0 +1,140 @@
+"""Commands over tools of MCP servers and OpenAPI documents, each in a process of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from tests.cli.calls import Call
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "mcp.json"
+QUESTION = "Get contaminated shipments from last week"
+DAY = ("--today", "2025-10-12", "--json")
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("TOOLPLAN_HOME", str(tmp_path / "home"))
+    return tmp_path
+
+
+@pytest.fixture
+def example(tmp_path: Path) -> Path:
+    return Path(shutil.copy(EXAMPLE, tmp_path / "mcp.json"))
+
+
+@contextmanager
+def served(*words: str) -> Generator[int]:
+    """Run the demo on a free port, and give the port when it listens."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        port = int(taken.getsockname()[1])
+    process = subprocess.Popen(
+        [sys.executable, "-m", "toolplan", "demo", *words, "--port", str(port)],
+        stdin=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        env=os.environ.copy(),
+    )
+    try:
+        for _ in range(600):
+            with socket.socket() as probe:
+                if probe.connect_ex(("127.0.0.1", port)) == 0:
+                    break
+            time.sleep(0.05)
+        yield port
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def test_the_demo_over_stdio_gives_the_answer_that_it_gives_in_process(
+    call: Call, example: Path
+) -> None:
+    here = call("ask", QUESTION, *DAY)
+    there = call("ask", QUESTION, "--tools", str(example), *DAY)
+    assert there.code == here.code == 0, there.err
+    assert there.json["output"] == here.json["output"]
+    assert there.json["answer"] == here.json["answer"]
+    assert "Starts the MCP server 'demo': toolplan demo --mcp" in there.err
+    pins = json.loads((example.parent / "toolplan.lock.json").read_text("utf-8"))
+    assert "demo.shipments_list" in pins["tools"]
+
+
+def test_the_demo_over_http_gives_the_same_answer(call: Call, home: Path) -> None:
+    here = call("ask", QUESTION, *DAY)
+    with served("--mcp-http") as port:
+        file = home / "mcp.json"
+        document = {
+            "mcpServers": {"demo": {"url": f"http://127.0.0.1:{port}/mcp"}},
+            "toolplan": {"facts": "toolplan.demo:FACTS"},
+        }
+        file.write_text(json.dumps(document), "utf-8")
+        there = call("ask", QUESTION, "--tools", str(file), *DAY)
+    assert there.code == 0, there.err
+    assert there.json["output"] == here.json["output"]
+    assert there.json["answer"] == here.json["answer"]
+
+
+def test_the_demos_rest_api_is_tools_too(call: Call, home: Path) -> None:
+    here = call("ask", QUESTION, *DAY)
+    with served("--http") as port:
+        base = f"http://127.0.0.1:{port}"
+        file = home / "waste.json"
+        file.write_bytes(httpx2.get(f"{base}/openapi.json").content)
+        without = call("ask", QUESTION, "--tools", str(file), *DAY)
+        there = call("ask", QUESTION, "--tools", str(file), "--base-url", base, *DAY)
+        (home / "home" / "toolplan.toml").write_text(
+            f'[openapi.waste]\nbase_url = "{base}"\n', "utf-8"
+        )
+        set_ = call("ask", QUESTION, "--tools", str(file), *DAY)
+    assert without.code == 2
+    assert "cannot-run" in without.err
+    assert there.code == set_.code == 0, there.err
+    assert there.json["output"] == set_.json["output"] == here.json["output"]
+
+
+def test_a_tool_that_changed_is_not_called_until_it_is_accepted(call: Call, example: Path) -> None:
+    assert call("tools", "--tools", str(example)).code == 0
+    document = json.loads(example.read_text("utf-8"))
+    document["mcpServers"]["demo"]["args"] = ["demo"]
+    example.write_text(json.dumps(document), "utf-8")
+    plan = example.parent / "plan.json"
+    steps = [{"id": "f", "tool": "demo.facilities_list"}]
+    plan.write_text(json.dumps({"toolplan": 1, "steps": steps}), "utf-8")
+    refused = call("run", str(plan), "--tools", str(example))
+    assert refused.code == 1
+    assert 'server/args: was ["demo", "--mcp"], is ["demo"]' in refused.err
+    assert "tool-schema" in refused.err
+    assert call("tools", "--tools", str(example), "--accept").code == 0
+    assert call("run", str(plan), "--tools", str(example)).code == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ('{"mcpServers": {"a b": {"command": "x"}}}', "a b"),
+        ('{"mcpServers": {"a": {}}}', "mcpServers.a takes either 'command'"),
+        ('{"mcpServers": {"a": {"command": "no-such-program-anywhere"}}}', "no-such-program"),
+        ('{"openapi": "3.1.0"}', "no operation"),
+        ('{"mcpServers": {"a": {"command": "x", "env": {"T": "${NOT_SET_ANYWHERE}"}}}}', "NOT_SET"),
+    ],
+)
+def test_documents_that_cannot_be_used_say_why(
+    call: Call, home: Path, text: str, told: str
+) -> None:
+    file = home / "document.json"
+    file.write_text(text, "utf-8")
+    said = call("tools", "--tools", str(file))
+    assert said.code == 2
+    assert told in said.err
