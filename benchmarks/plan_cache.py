@@ -1,18 +1,25 @@
 """How often the plan cache serves another wording, and that it never serves another question.
 
-`python -m benchmarks.plan_cache [--json] [--show]` reads the pairs of questions over the demo in
-`tests/planners/cache_pairs.json`. The plan for the first question of a pair is kept, the second is
-asked. A hit is right if its steps are those of the right plan: what the grounded planner plans for
-the second question alone, or what is written beside it; where neither is, no hit is right.
+`python -m benchmarks.plan_cache [--json] [--show] [--edits N] [--seed N]` reads the pairs of
+questions over the demo in `tests/planners/cache_pairs.json`. The plan for the first question of a
+pair is kept, the second is asked. A hit is right if its steps are those of the right plan: what the
+grounded planner plans for the second question alone, or what is written beside it; where neither
+is, no hit is right.
 
-Each set is measured three times: with the plan as the grounded planner gives it; with the bare plan
-that a model might give, without metadata; and with the plans of all pairs in one cache.
+The sets that are called unseen were written after the rules of wording, and nothing was changed
+for them. Each set is measured three times: with the plan as the grounded planner gives it; with the
+bare plan that a model might give, without metadata; and with the plans of all pairs in one cache.
+
+With `--edits` as many questions are made besides by changing a word or two of the first questions,
+sense or nonsense; a hit must be what the grounded planner plans for the changed question, where it
+plans it.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import random
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
@@ -26,12 +33,16 @@ from toolplan.path import Json
 from toolplan.plan_cache import PlanCache
 from toolplan.planners import Draft, GroundedPlanner, Question
 from toolplan.planners.cache import CachedPlanner
+from toolplan.planners.words import word_set
 from toolplan.sources.sql import sql_tool
 from toolplan.tools import Toolbox
 
 TODAY: Final = "2025-10-12"
 PAIRS: Final = Path(__file__).parent.parent / "tests" / "planners" / "cache_pairs.json"
-SETS: Final = ("paraphrases", "near_misses")
+PARAPHRASES: Final = ("paraphrases", "unseen_paraphrases")
+NEAR_MISSES: Final = ("near_misses", "unseen_near_misses")
+SETS: Final = (*PARAPHRASES, *NEAR_MISSES)
+WAYS: Final = ("grounded", "bare", "together")
 
 
 class Pair(NamedTuple):
@@ -160,27 +171,96 @@ def _hits(found: Sequence[tuple[Pair, Draft | None]], spent: float) -> Hits:
     return Hits(len(found), right, tuple(wrong), tuple(missed), 1000 * spent / len(found))
 
 
-def measure() -> dict[str, dict[str, Hits]]:
-    """Give the figures of each set, by the way in which it was measured."""
+def measure(ways: Sequence[str] = WAYS) -> dict[str, dict[str, Hits]]:
+    """Give the figures of each set, by the ways in which it was measured."""
     read = {name: pairs(name) for name in SETS}
     kept = [pair.kept for rows in read.values() for pair in rows]
-    return {
-        name: {
-            "grounded": apart(rows, plain=False),
-            "bare": apart(rows, plain=True),
-            "together": together(rows, kept),
-        }
-        for name, rows in read.items()
-    }
+    return {name: {way: _measured(rows, kept, way) for way in ways} for name, rows in read.items()}
+
+
+def _measured(rows: Sequence[Pair], kept: Sequence[str], way: str) -> Hits:
+    return together(rows, kept) if way == "together" else apart(rows, plain=way == "bare")
+
+
+WORDS: Final = tuple(
+    sorted(
+        word_set("""
+    only not except no without with first last this next before after until since more less fewer
+    most and or each every all some any how many other than never one those them same also again
+    both neither yet but if who when where which what were is are have still per by for from to in
+    on of at highest lowest average total share number latest oldest top today yesterday October
+    week month Monday 2 3 5 50 100 kg tonnes ppm rejected pending delivered accepted clean
+    contaminated plastic paper lead mercury critical high low risk Berlin Munich Hamburg Paris F2 F7
+    S20251011-001 EcoTrans GreenHaul Becker carriers facility facilities shipment shipments
+    deliveries inspections contaminants status type weight delete update create show list please
+    """)
+    )
+)
+"""What `edited` puts into questions."""
+
+
+def edited(question: str, places: Sequence[int], words: Sequence[str]) -> str:
+    """Change `question` at the words that `places` point to, each with one of `words`.
+
+    A place is a number from 0; what is done there, putting in, taking out or replacing, hangs on it
+    too, so that any row of numbers gives an edit.
+    """
+    parts = question.split()
+    for place, word in zip(places, words, strict=True):
+        at, deed = place % len(parts), place // len(parts) % 4
+        if deed == 0 and len(parts) > 1:
+            del parts[at]
+        elif deed == 1:
+            parts.insert(at, word)
+        else:
+            parts[at] = word
+    return " ".join(parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Edits:
+    """What came of changed questions: `unplanned` hits are those that the planner asks back on."""
+
+    questions: int
+    right: int
+    unplanned: int
+    wrong: tuple[str, ...]
+
+
+def measure_edits(count: int, seed: int) -> Edits:
+    """Ask `count` changed questions, each of a cache with the plan of the unchanged one."""
+    chance = random.Random(seed)
+    kept = [row.kept for name in SETS for row in pairs(name)]
+    right = unplanned = 0
+    wrong: list[str] = []
+    planner = keeper(1)
+    for at in range(count):
+        question = chance.choice(kept)
+        changes = chance.choice([1, 1, 2])
+        places = [chance.randrange(200) for _ in range(changes)]
+        asked = edited(question, places, chance.choices(WORDS, k=changes))
+        planner.cache.clear()
+        keep(planner, question, bool(at % 2))
+        draft = planner.recall(Question(asked, TODAY), demo())
+        fresh = planned(asked) if draft is not None else None
+        if draft is None:
+            continue
+        if fresh is None:
+            unplanned += 1
+        elif steps(draft.text) == steps(fresh):
+            right += 1
+        else:
+            wrong.append(f"{question} -> {asked}")
+    return Edits(count, right, unplanned, tuple(wrong))
 
 
 def lines(figures: dict[str, dict[str, Hits]], show: bool) -> list[str]:
     """Give the table; with `show` also the pairs that were missed."""
-    table = [f"{'set':<14}{'plans':<10}{'pairs':>6}{'right hits':>12}{'wrong':>7}{'ms':>7}"]
+    table = [f"{'set':<20}{'plans':<10}{'pairs':>6}{'right hits':>12}{'wrong':>7}{'ms':>7}"]
     for name, ways in figures.items():
         for way, hits in ways.items():
             told = f"{hits.right} ({100 * hits.share:.0f} %)"
-            row = f"{name:<14}{way:<10}{hits.pairs:>6}{told:>12}{len(hits.wrong):>7}"
+            row = f"{name:<20}{way:<10}{hits.pairs:>6}{told:>12}{len(hits.wrong):>7}"
             table.append(f"{row}{hits.lookup_ms:>7.2f}")
             table.extend(f"    WRONG {each}" for each in hits.wrong)
             if show:
@@ -193,15 +273,27 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="benchmarks.plan_cache", description=__doc__)
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument("--show", action="store_true", help="print what was missed")
+    parser.add_argument("--edits", type=int, default=0, help="so many changed questions besides")
+    parser.add_argument("--seed", type=int, default=1, help="of the changes")
     given = parser.parse_args()
     figures = measure()
+    edits = measure_edits(given.edits, given.seed) if given.edits else None
     if given.json:
-        shown = {
-            name: {way: asdict(h) for way, h in ways.items()} for name, ways in figures.items()
+        ways = {
+            name: {way: asdict(hits) for way, hits in each.items()}
+            for name, each in figures.items()
         }
+        shown = {"pairs": ways, "edits": None if edits is None else asdict(edits)}
         print(json.dumps(shown, indent=2))
-    else:
-        print("\n".join(lines(figures, given.show)))
+        return
+    print("\n".join(lines(figures, given.show)))
+    if edits is not None:
+        hits = edits.right + edits.unplanned + len(edits.wrong)
+        print(
+            f"{edits.questions} changed questions: {hits} hits, {edits.right} right,"
+            f" {edits.unplanned} where the grounded planner asks back, {len(edits.wrong)} wrong"
+        )
+        print("\n".join(f"    WRONG {each}" for each in edits.wrong))
 
 
 if __name__ == "__main__":

@@ -300,6 +300,20 @@ def test_a_newer_programs_file_is_left_alone(tmp_path: Path) -> None:
     assert "version 99" in _unusable(PlanCache(path))
 
 
+def test_an_older_programs_file_goes_on(tmp_path: Path) -> None:
+    path = tmp_path / "plans.db"
+    PlanCache(path).put(ENTRY)
+    with sqlite3.connect(path) as connection:
+        connection.execute("ALTER TABLE entries DROP COLUMN planner")
+        connection.execute("PRAGMA user_version = 1")
+    connection.close()
+    cache = PlanCache(path)
+    assert cache.get("k") == ENTRY
+    cache.put(entry("more", planner="llm"))
+    assert cache.get("more") == entry("more", planner="llm")
+    assert cache.note is None
+
+
 def test_a_folder_in_place_of_the_file_is_a_miss_and_a_note(tmp_path: Path) -> None:
     assert "was not used" in _unusable(PlanCache(tmp_path))
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import json
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from tests.planners.cached import Counting, ask, caching, learn, metadata_of, plan_of
 from tests.planners.planned import TODAY, demo
 from toolplan.compiler import compile_plan
 from toolplan.diagnostics import Diagnostic, Severity
@@ -20,74 +19,13 @@ from toolplan.planners import (
     Attempt,
     Clarification,
     Draft,
-    GroundedPlanner,
-    Proposal,
     Question,
     Refusal,
 )
 from toolplan.planners._base import Remembering
 from toolplan.planners.cache import CachedPlanner
 from toolplan.session import Session
-from toolplan.tools import Effects, Toolbox
-
-GROUNDED = GroundedPlanner()
-
-
-@dataclass
-class Counting:
-    """The grounded planner, counting what it is asked, and answering when it is let."""
-
-    asked: list[str] = field(default_factory=list[str])
-    told: list[Sequence[Attempt]] = field(default_factory=list[Sequence[Attempt]])
-    gate: asyncio.Event | None = None
-    error: Exception | None = None
-
-    async def propose(
-        self, question: Question, tools: Toolbox, tried: Sequence[Attempt]
-    ) -> Proposal:
-        self.asked.append(question.text)
-        self.told.append(tried)
-        if self.gate is not None:
-            await self.gate.wait()
-        if self.error is not None:
-            raise self.error
-        return GROUNDED.plan(question, tools)
-
-
-def caching(
-    inner: Counting | None = None,
-    store: PlanCache | None = None,
-    *,
-    name: str = "grounded",
-    version: str = "1",
-) -> CachedPlanner:
-    return CachedPlanner(
-        inner or Counting(), PlanCache() if store is None else store, name=name, version=version
-    )
-
-
-def ask(planner: CachedPlanner, text: str, *, today: str = TODAY, **changes: Json) -> Proposal:
-    question = replace(Question(text, today), **changes)
-    return asyncio.run(planner.propose(question, demo(), ()))
-
-
-def learn(planner: CachedPlanner, text: str, *, today: str = TODAY, context: Json = None) -> Draft:
-    question = Question(text, today, context)
-    proposal = asyncio.run(planner.propose(question, demo(), ()))
-    assert isinstance(proposal, Draft)
-    planner.keep(question, demo(), proposal)
-    return proposal
-
-
-def plan_of(proposal: Proposal) -> tuple[Json, Json]:
-    assert isinstance(proposal, Draft)
-    document = json.loads(proposal.text)
-    return document["steps"], document.get("output")
-
-
-def metadata_of(proposal: Proposal) -> dict[str, Json]:
-    assert isinstance(proposal, Draft)
-    return json.loads(proposal.text)["metadata"]
+from toolplan.tools import Arguments, Effects, Toolbox, ToolError
 
 
 def test_it_is_a_planner_that_remembers() -> None:
@@ -309,6 +247,17 @@ def test_a_plan_with_effects_is_given_for_its_own_question_only() -> None:
     assert len(inner.asked) == 3
 
 
+def test_who_wrote_a_draft_is_told_after_it_was_kept() -> None:
+    planner = caching()
+    kept = learn(planner, "facilities in Berlin")
+    question = Question("facilities in Berlin", TODAY)
+    planner.keep(question, demo(), replace(kept, planner="llm"))
+    for asked in (question, Question("facilities in Munich", TODAY)):
+        found = planner.recall(asked, demo())
+        assert found is not None
+        assert found.planner == "llm"
+
+
 def test_templates_can_be_switched_off() -> None:
     planner = CachedPlanner(Counting(), PlanCache(), name="g", version="1", templates=False)
     learn(planner, "facilities in Berlin")
@@ -346,6 +295,16 @@ def test_a_plan_in_another_dialect_is_given_as_it_is_and_fitted_in_ours() -> Non
     assert fitted.dialect == "toolplan"
     steps, _ = plan_of(fitted)
     assert steps == [{"id": "s0", "tool": "facilities_list", "args": {"location": "Munich"}}]
+
+
+def test_one_text_may_be_the_plan_of_two_questions() -> None:
+    inner = Counting()
+    planner = caching(inner)
+    text = '{"steps": [{"tool": "facilities_list", "params": {}}]}'
+    for question in ("facilities", "which places do we run"):
+        planner.keep(Question(question, TODAY), demo(), Draft(text, "clear"))
+        assert ask(planner, question) == Draft(text, "clear")
+    assert inner.asked == []
 
 
 @pytest.mark.parametrize("text", ["", "no plan", '{"steps": []}', "[1", '{"toolplan": 1}'])
@@ -390,87 +349,35 @@ def test_a_draft_of_a_lower_planner_makes_no_other_context() -> None:
     assert found.planner == "cache"
 
 
-def test_the_same_question_at_once_is_one_call() -> None:
-    """F003-18: concurrent identical questions."""
-
-    async def main() -> tuple[list[Proposal], Counting]:
-        inner = Counting(gate=asyncio.Event())
-        planner = caching(inner)
-        questions = [Question(f"rejected shipments{end}", TODAY) for end in ("", "?", " ", "!")]
-        asked = [asyncio.create_task(planner.propose(q, demo(), ())) for q in questions]
-        other = asyncio.create_task(planner.propose(Question("inspections", TODAY), demo(), ()))
-        await asyncio.sleep(0)
-        assert inner.gate is not None
-        inner.gate.set()
-        await other
-        return list(await asyncio.gather(*asked)), inner
-
-    given, inner = asyncio.run(main())
-    assert inner.asked == ["rejected shipments", "inspections"]
-    assert len({plan_text(each) for each in given}) == 1
-
-
-def plan_text(proposal: Proposal) -> str:
-    assert isinstance(proposal, Draft)
-    return proposal.text
-
-
-@pytest.mark.parametrize("cancelled", [0, 1, 2])
-def test_who_stops_waiting_does_not_stop_the_others(cancelled: int) -> None:
-    async def main() -> Counting:
-        inner = Counting(gate=asyncio.Event())
-        planner = caching(inner)
-        question = Question("rejected shipments", TODAY)
-        asked = [asyncio.create_task(planner.propose(question, demo(), ())) for _ in range(3)]
-        await asyncio.sleep(0.01)
-        asked[cancelled].cancel()
-        await asyncio.sleep(0.01)
-        assert inner.gate is not None
-        inner.gate.set()
-        given = await asyncio.gather(*asked, return_exceptions=True)
-        kinds = [isinstance(each, Draft) for each in given]
-        assert kinds == [at != cancelled for at in range(3)]
-        assert isinstance(given[cancelled], asyncio.CancelledError)
-        return inner
-
-    assert len(asyncio.run(main()).asked) == 1
-
-
-def test_when_all_stop_waiting_the_call_stops_and_the_next_one_is_made_anew() -> None:
-    async def main() -> Counting:
-        inner = Counting(gate=asyncio.Event())
-        planner = caching(inner)
-        question = Question("rejected shipments", TODAY)
-        asked = [asyncio.create_task(planner.propose(question, demo(), ())) for _ in range(2)]
-        await asyncio.sleep(0.01)
-        for each in asked:
-            each.cancel()
-        await asyncio.gather(*asked, return_exceptions=True)
-        assert inner.gate is not None
-        inner.gate.set()
-        assert isinstance(await planner.propose(question, demo(), ()), Draft)
-        assert len(asyncio.all_tasks()) == 1
-        return inner
-
-    assert len(asyncio.run(main()).asked) == 2
-
-
-def test_what_the_call_raises_all_who_wait_get_and_the_next_one_is_made_anew() -> None:
-    async def main() -> Counting:
-        inner = Counting(error=RuntimeError("no connection"))
-        planner = caching(inner)
-        question = Question("rejected shipments", TODAY)
-        asked = [planner.propose(question, demo(), ()) for _ in range(3)]
-        given = await asyncio.gather(*asked, return_exceptions=True)
-        assert [str(each) for each in given] == ["no connection"] * 3
-        inner.error = None
-        assert isinstance(await planner.propose(question, demo(), ()), Draft)
-        return inner
-
-    assert len(asyncio.run(main()).asked) == 2
-
-
-def test_a_planner_serves_one_loop_after_another() -> None:
+def test_a_day_that_is_none_is_no_error_of_the_cache() -> None:
     planner = caching()
-    for _ in range(3):
-        assert isinstance(ask(planner, "inspections"), Draft)
+    question = Question("rejected shipments", "some day")
+    assert planner.recall(question, demo()) is None
+    planner.keep(question, demo(), Draft("{}"))
+    assert planner.recall(question, demo()) is not None
+
+
+async def _failing(arguments: Arguments) -> Json:
+    raise ToolError(f"Nothing is known of {arguments}.")
+
+
+def test_a_session_has_a_plan_forgotten_whose_run_fails() -> None:
+    """C-17: failed results are never kept."""
+    inner = Counting()
+    planner = caching(inner)
+    learn(planner, "facilities in Berlin")
+    broken = Toolbox(replace(tool, call=_failing) for tool in demo().values())
+    asked = asyncio.run(Session(broken, planner).ask("facilities in Berlin", today=TODAY))
+    assert not asked.succeeded
+    assert len(inner.asked) >= 2
+    assert planner.recall(Question("facilities in Berlin", TODAY), demo()) is None
+
+
+def test_a_session_has_a_plan_kept_whose_run_ends_well() -> None:
+    inner = Counting()
+    planner = caching(inner)
+    for question in ("facilities in Berlin", "Facilities in Berlin?", "the facilities in Munich"):
+        asked = asyncio.run(Session(demo(), planner).ask(question, today=TODAY))
+        assert asked.succeeded
+    assert inner.asked == ["facilities in Berlin"]
+    assert planner.cache.stats().size == 2

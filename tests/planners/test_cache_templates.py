@@ -291,6 +291,32 @@ def test_a_date_in_a_statement_or_a_step_id_is_not_overlooked() -> None:
         assert fitted("shipments from last week", text, "shipments from last month") is None
 
 
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"id": "b", "tool": "analytics_risk_trends", "args": {"days": 7}},
+        {"id": "last_week", "tool": "facilities_list"},
+        {"id": "b", "tool": "sql", "args": {"sql": "SELECT date_trunc('week', day) FROM t"}},
+        {"id": "b", "tool": "sql", "args": {"sql": "SELECT 1 WHERE age < 7"}},
+    ],
+    ids=["a number of days", "a step id", "a word in a statement", "a number in a statement"],
+)
+def test_a_time_that_is_said_otherwise_too_is_not_replaced(other: Step) -> None:
+    text = plan(step("shipments_list", LAST_WEEK), other)
+    assert fitted("shipments from last week", text, "shipments of the last week")
+    assert fitted("shipments from last week", text, "shipments from last month") is None
+
+
+def test_an_identity_that_no_word_gives_is_not_taken_along() -> None:
+    """The model knew which facilities are in Berlin; those in Munich are others."""
+    text = plan(
+        step("facilities_list", BERLIN),
+        step("shipments_list", {"facility_id": ["F1", "F4"]}, id="b"),
+    )
+    assert fitted("shipments in Berlin", text, "show shipments in Berlin")
+    assert fitted("shipments in Berlin", text, "shipments in Munich") is None
+
+
 def test_a_plan_of_yesterday_is_read_again_today() -> None:
     """C-17: times are read again, and what does not change with the day stays."""
     text = plan(step("shipments_list", {"status": "rejected", **LAST_WEEK}))

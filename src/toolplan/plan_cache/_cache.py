@@ -35,6 +35,7 @@ class Entry:
         today: the day of asking, ISO 8601.
         text: the draft's.
         dialect: the draft's.
+        planner: who wrote it, where that is known.
     """
 
     key: str
@@ -44,6 +45,7 @@ class Entry:
     today: str
     text: str
     dialect: str
+    planner: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,17 +76,17 @@ class CacheStats:
 
 
 _BY_KEY: Final = """
-SELECT key, scope, shape, question, today, text, dialect FROM entries
+SELECT key, scope, shape, question, today, text, dialect, planner FROM entries
 WHERE key = ? AND created_at > ?
 """
 _BY_SHAPE: Final = """
-SELECT key, scope, shape, question, today, text, dialect FROM entries
+SELECT key, scope, shape, question, today, text, dialect, planner FROM entries
 WHERE scope = ? AND shape = ? AND created_at > ? ORDER BY used DESC LIMIT ?
 """
 _KEEP: Final = """
 INSERT OR REPLACE INTO entries
-(key, scope, shape, question, today, text, dialect, created_at, used)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, (SELECT coalesce(max(used), 0) + 1 FROM entries))
+(key, scope, shape, question, today, text, dialect, planner, created_at, used)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, (SELECT coalesce(max(used), 0) + 1 FROM entries))
 """
 _TOUCH: Final = """
 UPDATE entries SET used = (SELECT coalesce(max(used), 0) + 1 FROM entries) WHERE key = ?

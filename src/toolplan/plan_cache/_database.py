@@ -13,6 +13,7 @@ BUSY_S: Final = 0.25
 """How long a lock is waited for: a plan that is made anew is cheaper than a question that hangs."""
 
 MIGRATIONS: Final = (
+    # 1: drafts, by key and by shape
     """
 CREATE TABLE entries (
     key TEXT PRIMARY KEY,
@@ -28,6 +29,8 @@ CREATE TABLE entries (
 CREATE INDEX entries_by_shape ON entries (scope, shape, used);
 CREATE INDEX entries_by_use ON entries (used);
     """,
+    # 2: who wrote them
+    "ALTER TABLE entries ADD COLUMN planner TEXT NOT NULL DEFAULT ''",
 )
 """Each takes a file from the version before to its own number; a version is never changed."""
 

@@ -32,7 +32,8 @@ class Flights(Generic[_Given]):
         loop = asyncio.get_running_loop()
         place = (key, id(loop))
         flight = self._flights.get(place)
-        if flight is None or flight.task.done():
+        # a loop that is gone may have left its number to this one
+        if flight is None or flight.task.done() or flight.task.get_loop() is not loop:
             flight = _Flight(loop.create_task(_awaited(call)))
             self._flights[place] = flight
         flight.waiting += 1

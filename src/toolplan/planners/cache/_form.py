@@ -8,21 +8,27 @@ or where words such as *and*, *not*, *their* make order matter.
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import date
+from functools import cached_property
 from typing import Final
 
 from toolplan.planners.cache import _wording as wording
 from toolplan.planners.cache._slots import Amount, Slot
 from toolplan.planners.cache._units import Part, Unit, UnitReader, narrowed
 from toolplan.planners.catalogue import Attribute, Catalogue, ColumnOf
+from toolplan.planners.lexicon import compile_catalogue
 from toolplan.planners.reader import Reader
 from toolplan.planners.temporal import Weeks, find_bad_dates
 from toolplan.planners.words import UNITS, keys
+from toolplan.tools import Toolbox
 
 LONGEST: Final = 400
 """Characters; a longer question has no form, so that reading it costs little."""
+
+_REMEMBERED: Final = 256
 
 _AGGREGATING: Final = frozenset(["count", "mean", "sum", "share", "rate"])
 _MEASURING: Final = frozenset(["mean", "sum", "maximum", "minimum", "max", "min", "median"])
@@ -42,14 +48,42 @@ class Form:
     slots: tuple[Slot, ...]
 
 
-def read_form(text: str, today: str, catalogue: Catalogue, weeks: Weeks) -> Form | None:
-    """Give the form of the question `text`, asked on the day `today`; None where it has none.
+class Forms:
+    """Reads the forms of questions over one toolbox, and remembers the latest of them."""
 
-    A question has none that is very long, or names a day that does not exist.
-    """
+    def __init__(self, tools: Toolbox, weeks: Weeks) -> None:
+        """Hold what questions are read against; `weeks` says what *last week* is."""
+        self._tools = tools
+        self._weeks: Weeks = weeks
+        self._read: OrderedDict[tuple[str, str], Form | None] = OrderedDict()
+
+    @cached_property
+    def catalogue(self) -> Catalogue:
+        """What is known of the tools, compiled when the first form is read."""
+        return compile_catalogue(self._tools)
+
+    def of(self, text: str, today: str) -> Form | None:
+        """Give the form of the question `text`, asked on the day `today`; None where it has none.
+
+        A question has none that is very long, or names a day that does not exist, or is asked on
+        one.
+        """
+        if (text, today) not in self._read:
+            self._read[text, today] = read_form(text, today, self.catalogue, self._weeks)
+            while len(self._read) > _REMEMBERED:
+                self._read.popitem(last=False)
+        return self._read[text, today]
+
+
+def read_form(text: str, today: str, catalogue: Catalogue, weeks: Weeks) -> Form | None:
+    """Do what `Forms.of` does, remembering nothing."""
     if len(text) > LONGEST or find_bad_dates(text):
         return None
-    mentions = next(Reader(text, catalogue, date.fromisoformat(today), weeks).readings(), ())
+    try:
+        day = date.fromisoformat(today)
+    except ValueError:
+        return None
+    mentions = next(Reader(text, catalogue, day, weeks).readings(), ())
     reader = UnitReader(catalogue, mentions)
     units = _Rewriting(reader.units(), reader.entity, catalogue).result()
     return _form(units, reader.entity) if units else None
@@ -83,7 +117,7 @@ class _Rewriting:
         return unit is not None and unit.slot is None and unit.text in texts
 
     def _join_columns(self) -> None:
-        """Make one of *status rejected*, *high risk*: a value with the name of its attribute."""
+        """Make one of *status lent*, *high price*: a value with the name of its attribute."""
         for at in range(len(self._units) - 1, -1, -1):
             unit = self._units[at]
             if unit.part is not Part.VALUE:
@@ -135,11 +169,11 @@ class _Rewriting:
         words = tuple(cue.text.split())
         if words in {keys(each) for each in attribute.shape.cues}:
             return True
-        named = self._catalogue.lexicon.get(words[1:], ())  # "with status", "of carrier"
+        named = self._catalogue.lexicon.get(words[1:], ())  # "with status", "of author"
         return words[0] in ("with", "of") and _column(attribute) in named
 
     def _drop_deeds(self) -> None:
-        """Drop verbs that add nothing: contaminants *found*, shipments that a carrier *handled*."""
+        """Drop verbs that add nothing: loans *found*, books that an author *wrote*."""
         if self._entity is None:
             return
         aggregates = _aggregates(self._units)
@@ -154,7 +188,7 @@ class _Rewriting:
             done = unit.text in wording.DOING and agents and _is_thing(before)
             is_now = unit.text in wording.NOW and (stated or (behind is None and _states(before)))
             got = unit.text == "got" and stated
-            each = unit.text == "every" and not aggregates
+            each = unit.text == "every" and not aggregates and before is None
             if happened or done or is_now or got or each:
                 del self._units[at]
 
@@ -199,7 +233,7 @@ class _Rewriting:
         )
 
     def _group(self) -> None:
-        """Say *per* for all words that group, and *weight of shipments* for *shipment weight*."""
+        """Say *per* for all words that group, and *price of books* for *book price*."""
         aggregates = _aggregates(self._units)
         for at in range(len(self._units) - 1):
             following = self._units[at + 1]

@@ -29,8 +29,8 @@ def normalised(question: str) -> str:
     plain ones. Text in quotation marks, words with digits and short words in capitals keep their
     case, for it may tell one identity from another, or a country from a pronoun.
 
-    >>> normalised("  Show ME the  shipment S1?")
-    'show me the shipment S1'
+    >>> normalised("  Show Me the  order S1?")
+    'show me the order S1'
     """
     text = _composed(question).translate(_MARKS).strip(_ENDING)
     shouting = text.upper() == text

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final
 
 from toolplan.execution_plan import Policy
@@ -12,10 +12,9 @@ from toolplan.path import Json
 from toolplan.plan_cache import Entry, PlanCache
 from toolplan.planners._base import Attempt, Draft, Planner, Proposal, Question
 from toolplan.planners.cache._flights import Flights
+from toolplan.planners.cache._form import Forms
 from toolplan.planners.cache._keys import context_digest, key, scope, shape, tools_digest
-from toolplan.planners.cache._recall import Source, recalled, same_again, template_source
-from toolplan.planners.catalogue import Catalogue
-from toolplan.planners.lexicon import compile_catalogue
+from toolplan.planners.cache._recall import recalled, same_again, template_source
 from toolplan.planners.temporal import Weeks
 from toolplan.tools import Toolbox
 
@@ -36,13 +35,7 @@ class _Known:
 
     tools: Toolbox
     digest: str
-    catalogue: list[Catalogue] = field(default_factory=list[Catalogue])
-
-    def read(self) -> Catalogue:
-        """Give the catalogue, compiled when it is first needed."""
-        if not self.catalogue:
-            self.catalogue.append(compile_catalogue(self.tools))
-        return self.catalogue[0]
+    forms: Forms
 
 
 class CachedPlanner:
@@ -113,11 +106,8 @@ class CachedPlanner:
             draft = same_again(entry)
             self._note(draft, _Proposed(entry, by_template=False))
             return draft
-        source = self._source(question, tools) if self._templates else None
-        if source is None:
-            return None
-        for entry in self.cache.alike(within, shape(source.form.skeleton)):
-            draft = recalled(entry, source, tools, self._weeks)
+        for entry in self.cache.alike(within, self._shape(question, tools)):
+            draft = recalled(entry, question, tools, self._of(tools).forms)
             if draft is not None:
                 self.cache.count_template(entry)
                 self._note(draft, _Proposed(entry, by_template=True))
@@ -130,23 +120,23 @@ class CachedPlanner:
         One that came from the cache for this very question is there already. One that was fitted
         is kept for its own question, but is no template for others: the first one is.
         """
-        proposed = self._proposed.get(draft.text)
-        if proposed is not None and not proposed.by_template:
-            return
         within = self._scope(question, tools)
-        source = None
-        if self._templates and proposed is None:
-            source = self._source(question, tools)
-        usable = source is not None and template_source(draft, tools) is not None
+        own = key(within, question.today, question.text)
+        proposed = self._proposed.get(draft.text)
+        fitted = proposed is not None and proposed.by_template
+        if proposed is not None and not fitted and proposed.entry.key == own:
+            return
+        usable = not fitted and template_source(draft, tools) is not None
         self.cache.put(
             Entry(
-                key=key(within, question.today, question.text),
+                key=own,
                 scope=within,
-                shape=shape(source.form.skeleton) if source is not None and usable else "",
+                shape=self._shape(question, tools) if usable else "",
                 question=question.text,
                 today=question.today,
                 text=draft.text,
                 dialect=draft.dialect,
+                planner=draft.planner,
             )
         )
 
@@ -172,8 +162,12 @@ class CachedPlanner:
 
     def _of(self, tools: Toolbox) -> _Known:
         if self._known is None or self._known.tools is not tools:
-            self._known = _Known(tools, tools_digest(tools))
+            self._known = _Known(tools, tools_digest(tools), Forms(tools, self._weeks))
         return self._known
 
-    def _source(self, question: Question, tools: Toolbox) -> Source | None:
-        return Source.read(question, self._of(tools).read(), self._weeks)
+    def _shape(self, question: Question, tools: Toolbox) -> str:
+        """Give what finds plans for like questions; empty where there can be none."""
+        form = None
+        if self._templates:
+            form = self._of(tools).forms.of(question.text, question.today)
+        return "" if form is None else shape(form.skeleton)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from toolplan.dialects import DIALECTS
@@ -13,50 +12,35 @@ from toolplan.plan import Plan
 from toolplan.plan_cache import Entry
 from toolplan.plan_json import dump, load
 from toolplan.planners._base import Draft, Question
-from toolplan.planners.cache._form import Form, read_form
+from toolplan.planners.cache._form import Forms
 from toolplan.planners.cache._leaves import Document, without_thoughts
 from toolplan.planners.cache._slots import Days, Slot, Value
 from toolplan.planners.cache._template import Edit, InDoubt, fitted, lies_ahead
-from toolplan.planners.catalogue import Catalogue
-from toolplan.planners.temporal import Weeks
 from toolplan.tools import Toolbox
 
 NAME: Final = "cache"
-"""Who is said to have written the drafts; their metadata names the first writer."""
+"""Who is said to have written a draft of which nobody knows who did."""
 
 _Metadata: TypeAlias = dict[str, Json]
-
-
-@dataclass(frozen=True, slots=True)
-class Source:
-    """A question with its form, and the catalogue against which it was read."""
-
-    question: Question
-    form: Form
-    catalogue: Catalogue
-
-    @classmethod
-    def read(cls, question: Question, catalogue: Catalogue, weeks: Weeks) -> Source | None:
-        """Read `question`; None where it has no form."""
-        form = read_form(question.text, question.today, catalogue, weeks)
-        return None if form is None else cls(question, form, catalogue)
 
 
 def same_again(entry: Entry) -> Draft:
     """Give the draft of `entry` for its own question, noting in its metadata where it is from."""
     document = _document(entry.text) if entry.dialect == "toolplan" else None
     if document is None:
-        return Draft(entry.text, entry.dialect, NAME)
+        return Draft(entry.text, entry.dialect, entry.planner or NAME)
     document["metadata"] = {**_metadata(document), "cached_from": _origin(entry, "exact")}
-    return Draft(_text(document), entry.dialect, NAME)
+    return Draft(_text(document), entry.dialect, entry.planner or NAME)
 
 
-def recalled(entry: Entry, source: Source, tools: Toolbox, weeks: Weeks) -> Draft | None:
-    """Give the plan of `entry`, made for other words, as the plan for `source`; None in doubt."""
-    asked, question = source.form, source.question
-    made_for = read_form(entry.question, entry.today, source.catalogue, weeks)
+def recalled(entry: Entry, question: Question, tools: Toolbox, forms: Forms) -> Draft | None:
+    """Give the plan of `entry`, made for other words, as the plan for `question`; None in doubt."""
+    asked = forms.of(question.text, question.today)
+    made_for = forms.of(entry.question, entry.today)
     plan = template_source(Draft(entry.text, entry.dialect), tools)
-    if plan is None or made_for is None or made_for.skeleton != asked.skeleton:
+    if plan is None or asked is None or made_for is None:
+        return None
+    if made_for.skeleton != asked.skeleton:
         return None
     if lies_ahead(asked.slots, question.today):
         return None
@@ -67,7 +51,7 @@ def recalled(entry: Entry, source: Source, tools: Toolbox, weeks: Weeks) -> Draf
             made_for.slots,
             asked.slots,
             days=(entry.today, question.today),
-            catalogue=source.catalogue,
+            catalogue=forms.catalogue,
         )
     except InDoubt:
         return None
@@ -83,7 +67,9 @@ def recalled(entry: Entry, source: Source, tools: Toolbox, weeks: Weeks) -> Draf
         "reference_date": question.today,
         "cached_from": _origin(entry, "template"),
     }
-    return Draft(_text(document), planner=NAME) if load(document).plan is not None else None
+    if load(document).plan is None:
+        return None
+    return Draft(_text(document), planner=entry.planner or NAME)
 
 
 def template_source(draft: Draft, tools: Toolbox) -> Plan | None:

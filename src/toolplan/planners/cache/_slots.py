@@ -62,9 +62,10 @@ class Identity:
 
 @dataclass(frozen=True, slots=True)
 class Amount:
-    """A number. With a unit, `base` is it in the base unit of `dimension`."""
+    """A number, as it was said. With a unit, `base` is it in the base unit of `dimension`."""
 
     place: Place
+    said: float
     base: float
     dimension: str | None
 

@@ -6,13 +6,20 @@ arguments that take such a value, and nowhere else. Where anything is in doubt t
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
-from typing import Final, TypeAlias
+from typing import Final
 
 from toolplan.path import Json
+from toolplan.planners.cache._doubts import (
+    InDoubt,
+    refuse_elsewhere,
+    refuse_reordered,
+    refuse_shared,
+    refuse_unknown_dates,
+    refuse_unknown_identities,
+)
 from toolplan.planners.cache._leaves import Document, Leaf, Scalar, leaves, others, put
 from toolplan.planners.cache._slots import Amount, Days, Identity, Slot, Value
 from toolplan.planners.catalogue import Catalogue
@@ -20,14 +27,9 @@ from toolplan.planners.linker import Linker
 from toolplan.planners.schemas import Shape
 from toolplan.planners.words import UNITS, keys
 
-_DATE: Final = re.compile(r"(?<!\d)\d{4}([-_/.]?)\d{2}(?:\1\d{2})?(?!\d)")
 _FROM: Final = frozenset(["from", "since", "after", "start", "begin", "min", "lower"])
 _TO: Final = frozenset(["to", "until", "till", "before", "end", "max", "upper"])
 _COUNTS: Final = frozenset(["limit", "top", "n", "count", "k", "size"])
-
-
-class InDoubt(Exception):
-    """The plan cannot surely be fitted; the text says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +39,6 @@ class Edit:
     leaf: Leaf
     value: Scalar
     slot: Slot
-
-
-_Pair: TypeAlias = tuple[Slot, Slot]
 
 
 def fitted(
@@ -66,15 +65,17 @@ def fitted(
     places = [edit.leaf.way for edit in edits]
     if len(set(places)) < len(places):
         raise InDoubt("Two parts of the question stand at one place.")
-    _refuse_shared(changed, pairs)
-    _refuse_reordered(pairs)
+    refuse_shared(changed, pairs)
+    refuse_reordered(pairs)
     rest = [leaf.value for leaf in all_leaves if leaf.way not in set(places)]
     rest.extend(others(document))
     for one, _ in changed:
-        _refuse_elsewhere(one, rest)
+        refuse_elsewhere(one, rest)
+    known = [one for one, other in pairs if one.content == other.content]
     if days[0] != days[1] or any(isinstance(one, Days) for one, _ in changed):
-        known = [one for one, other in pairs if one.content == other.content]
-        _refuse_unknown_dates(rest, known)
+        refuse_unknown_dates(rest, known)
+    if changed:
+        refuse_unknown_identities(rest, known, Linker(catalogue))
     for edit in edits:
         put(document, edit.leaf.way, edit.value)
     return edits
@@ -223,65 +224,6 @@ def _number(amount: float, shape: Shape) -> int | float:
     if "number" not in shape.types:
         raise InDoubt(f"{near} is no whole number, as {shape.name!r} wants it.")
     return near
-
-
-def _refuse_shared(changed: Sequence[_Pair], pairs: Sequence[_Pair]) -> None:
-    """Refuse where another part says what a changed part says: whose place is it, then, is open."""
-    for one, _ in changed:
-        if sum(_same(one, other) for other, _ in pairs) > 1:
-            raise InDoubt(f"{one.content!r} is said twice.")
-
-
-def _refuse_reordered(pairs: Sequence[_Pair]) -> None:
-    """Refuse where the lesser of two amounts becomes the greater: they may be two ends."""
-    amounts = [
-        (a.base, b.base) for a, b in pairs if isinstance(a, Amount) and isinstance(b, Amount)
-    ]
-    for at, (old, new) in enumerate(amounts):
-        for other_old, other_new in amounts[at + 1 :]:
-            if (old < other_old) != (new < other_new) or (old > other_old) != (new > other_new):
-                raise InDoubt("The order of two amounts is another one.")
-
-
-def _same(one: Slot, other: Slot) -> bool:
-    if isinstance(one, Days) and isinstance(other, Days):
-        mine = {day for day in one.range if day is not None}
-        return bool(mine & {day for day in other.range if day is not None})
-    return type(one) is type(other) and one.content == other.content
-
-
-def _refuse_elsewhere(slot: Slot, rest: Sequence[Scalar]) -> None:
-    """Refuse where what is replaced also stands where it would not be replaced."""
-    match slot:
-        case Days():
-            return  # every date of the plan is looked at
-        case Amount():
-            numbers = {slot.base, float(re.sub(r"[^\d.]", "", slot.place.text) or "nan")}
-            spoken = [re.compile(rf"(?<![\d.]){number:g}(?![\d.])") for number in numbers]
-            for value in rest:
-                if not isinstance(value, str) and float(value) in numbers:
-                    raise InDoubt(f"{value} stands in the plan more than once.")
-                if isinstance(value, str) and any(each.search(value) for each in spoken):
-                    raise InDoubt(f"{slot.place.text!r} stands in other text of the plan.")
-        case Value() | Identity():
-            for text in (slot.content, slot.place.text):
-                if any(isinstance(value, str) and _bare(text) in _bare(value) for value in rest):
-                    raise InDoubt(f"{text!r} stands in other text of the plan.")
-
-
-def _bare(text: str) -> str:
-    return "".join(char for char in text.casefold() if char.isalnum())
-
-
-def _refuse_unknown_dates(rest: Sequence[Scalar], known: Sequence[Slot]) -> None:
-    """Refuse dates, in whatever spelling, of which it is not known which words they came from."""
-    explained = {slot.content for slot in known}
-    explained.update(
-        day.isoformat() for slot in known if isinstance(slot, Days) for day in slot.range if day
-    )
-    for value in rest:
-        if isinstance(value, str) and value not in explained and _DATE.search(value):
-            raise InDoubt(f"{value!r} has a date that no word of the question gives.")
 
 
 def _provenance(document: Document) -> Mapping[str, Json]:

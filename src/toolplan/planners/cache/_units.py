@@ -65,6 +65,10 @@ def is_superlative(mention: Mention) -> bool:
     return mention.does(*_SUPERLATIVES) and not mention.readings
 
 
+def _first_word(mention: Mention) -> str:
+    return next(iter(fold(mention.text).split()), "")  # some marks fold to nothing
+
+
 class UnitReader:
     """Reads mentions as units, for one catalogue."""
 
@@ -77,7 +81,7 @@ class UnitReader:
         only = next(iter(nouns)) if len(nouns) == 1 else ()
         self.entity = only[0] if len(only) == 1 else None
         self._several = len(nouns) > 1
-        # "which carrier has the most" asks for one, "which carriers" for some
+        # "which author has the most" asks for one, "which authors" for some
         self._numbered = any(is_superlative(mention) for mention in self._mentions)
 
     def units(self) -> list[Unit]:
@@ -88,7 +92,7 @@ class UnitReader:
         opened = asked = tied = False
         mentions = self._mentions[: self._closing()]
         for mention, following in zip(mentions, [*mentions[1:], None], strict=False):
-            if not (opened or asked) and fold(mention.text).split()[0] in wording.WHETHER:
+            if not (opened or asked) and _first_word(mention) in wording.WHETHER:
                 opened = True
                 yield Unit(Part.FIXED, "whether")
             asked = asked or wording.said(mention.text) in wording.ASKING
@@ -121,7 +125,7 @@ class UnitReader:
             return False
         phrase = wording.said(mention.text)
         if phrase in wording.WEIGHTLESS and mention.does(Sort.FILLER):
-            # of several things, "the contaminants" are those of what was spoken of before
+            # of several things, "the loans" are those of what was spoken of before
             defined = phrase == "the" and following is not None and following.nouns
             return not (opened and self._several and defined)
         if not opened:
@@ -142,7 +146,7 @@ class UnitReader:
                 return Unit(Part.TIME, f"time:{sides}", days)
             case Number(value, unit):
                 dimension, factor = UNITS.get(unit, (unit, 1.0)) if unit else (None, 1.0)
-                amount = Amount(place, round(value * factor, 9), dimension)
+                amount = Amount(place, value, round(value * factor, 9), dimension)
                 return Unit(Part.AMOUNT, f"amount:{dimension}", amount)
             case Code(text):
                 return self._code(place, text)
@@ -165,7 +169,7 @@ class UnitReader:
         own = [value for value in mention.values if value.entity == self.entity]
         number = "s" if self._numbered and wording.is_plural(mention) else ""
         if mention.nouns and not own:
-            # "load" may be a shipment, and what a facility holds
+            # "stock" may be a book, and what a library holds
             own_word = f" {wording.said(mention.text)}" if self._is_column_too(mention) else ""
             return Unit(Part.NOUN, f"noun:{'|'.join(sorted(mention.nouns))}{number}{own_word}")
         if mention.values:

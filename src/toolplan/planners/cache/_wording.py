@@ -120,5 +120,5 @@ def canonical(phrase: str) -> str:
 
 def is_plural(mention: Mention) -> bool:
     """Whether its last word is in the plural."""
-    last = mention.text.replace("-", " ").split()[-1].casefold()
-    return (last,) != keys(last)
+    last = mention.text.replace("-", " ").split()[-1:]
+    return tuple(word.casefold() for word in last) != keys(" ".join(last))

@@ -1,0 +1,74 @@
+"""How the tests ask a planner that remembers, and the planner below it that counts."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from tests.planners.planned import TODAY, demo
+from toolplan.path import Json
+from toolplan.plan_cache import PlanCache
+from toolplan.planners import Attempt, Draft, GroundedPlanner, Proposal, Question
+from toolplan.planners.cache import CachedPlanner
+from toolplan.tools import Toolbox
+
+GROUNDED = GroundedPlanner()
+
+
+@dataclass
+class Counting:
+    """The grounded planner, counting what it is asked, and answering when it is let."""
+
+    asked: list[str] = field(default_factory=list[str])
+    told: list[Sequence[Attempt]] = field(default_factory=list[Sequence[Attempt]])
+    gate: asyncio.Event | None = None
+    error: Exception | None = None
+
+    async def propose(
+        self, question: Question, tools: Toolbox, tried: Sequence[Attempt]
+    ) -> Proposal:
+        self.asked.append(question.text)
+        self.told.append(tried)
+        if self.gate is not None:
+            await self.gate.wait()
+        if self.error is not None:
+            raise self.error
+        return GROUNDED.plan(question, tools)
+
+
+def caching(
+    inner: Counting | None = None,
+    store: PlanCache | None = None,
+    *,
+    name: str = "grounded",
+    version: str = "1",
+) -> CachedPlanner:
+    return CachedPlanner(
+        inner or Counting(), PlanCache() if store is None else store, name=name, version=version
+    )
+
+
+def ask(planner: CachedPlanner, text: str, *, today: str = TODAY, **changes: Json) -> Proposal:
+    question = replace(Question(text, today), **changes)
+    return asyncio.run(planner.propose(question, demo(), ()))
+
+
+def learn(planner: CachedPlanner, text: str, *, today: str = TODAY, context: Json = None) -> Draft:
+    question = Question(text, today, context)
+    proposal = asyncio.run(planner.propose(question, demo(), ()))
+    assert isinstance(proposal, Draft)
+    planner.keep(question, demo(), proposal)
+    return proposal
+
+
+def plan_of(proposal: Proposal) -> tuple[Json, Json]:
+    assert isinstance(proposal, Draft)
+    document = json.loads(proposal.text)
+    return document["steps"], document.get("output")
+
+
+def metadata_of(proposal: Proposal) -> dict[str, Json]:
+    assert isinstance(proposal, Draft)
+    return json.loads(proposal.text)["metadata"]
