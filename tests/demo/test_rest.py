@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import http.client
 import json
+import re
 import socket
 import threading
 import time
@@ -14,6 +15,8 @@ from typing import NamedTuple
 from urllib.parse import urlencode
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.demo.conftest import TODAY
 from tests.demo.test_demo_filters import CASES
@@ -115,6 +118,11 @@ def api(same_tools: Toolbox) -> Iterator[Api]:
         yield served
 
 
+@pytest.fixture(scope="module")
+def over_http(api: Api) -> Toolbox:
+    return api.tools()
+
+
 @pytest.fixture
 def own_api(writable: Toolbox) -> Iterator[Api]:
     """An API of its own, for a test that writes."""
@@ -140,8 +148,7 @@ def ask(tools: Toolbox, question: str) -> Asked:
 # The document
 
 
-def test_the_document_makes_the_same_tools(api: Api, same_tools: Toolbox) -> None:
-    over_http = api.tools()
+def test_the_document_makes_the_same_tools(over_http: Toolbox, same_tools: Toolbox) -> None:
     assert list(over_http) == [route.tool for route in ROUTES]
     assert set(over_http) == {name for name in same_tools if name != "sql"}
     for name, tool in over_http.items():
@@ -169,10 +176,10 @@ def test_the_document_shares_the_schemas_of_things(same_tools: Toolbox) -> None:
 
 @pytest.mark.parametrize(("name", "arguments"), [(case[0], case[1]) for case in CASES])
 def test_every_filter_gives_what_the_tool_gives(
-    api: Api, same_tools: Toolbox, name: str, arguments: dict[str, Json]
+    over_http: Toolbox, same_tools: Toolbox, name: str, arguments: dict[str, Json]
 ) -> None:
     """F003-7, C-07, C-36."""
-    assert call(api.tools(), name, arguments) == call(same_tools, name, arguments)
+    assert call(over_http, name, arguments) == call(same_tools, name, arguments)
 
 
 def test_a_list_is_rows_with_their_number(api: Api) -> None:
@@ -204,15 +211,15 @@ def test_the_last_day_counts_to_its_end(api: Api) -> None:
     assert days == {"2025-10-12"}
 
 
-def test_an_empty_list_of_ids_means_none_of_them(api: Api, same_tools: Toolbox) -> None:
+def test_an_empty_list_of_ids_means_none_of_them(over_http: Toolbox, same_tools: Toolbox) -> None:
     none: dict[str, Json] = {"facility_id": []}
-    assert call(api.tools(), "shipments_list", none) == {"data": [], "count": 0}
+    assert call(over_http, "shipments_list", none) == {"data": [], "count": 0}
     assert call(same_tools, "shipments_list", none) == {"data": [], "count": 0}
 
 
-def test_many_ids_fit_into_a_request(api: Api, same_tools: Toolbox) -> None:
+def test_many_ids_fit_into_a_request(over_http: Toolbox) -> None:
     ids: list[Json] = [f"S20251012-{number:06d}" for number in range(5_000)]
-    assert call(api.tools(), "shipments_list", {"ids": ids}) == {"data": [], "count": 0}
+    assert call(over_http, "shipments_list", {"ids": ids}) == {"data": [], "count": 0}
 
 
 @pytest.mark.parametrize("text", [".*", "Berl.n", "(", "'; DROP TABLE facilities; --", "%", "["])
@@ -272,6 +279,27 @@ def test_other_methods_are_refused(api: Api) -> None:
     assert (said.status, said.message) == (405, "The method is not allowed here.")
     assert set(str(said.headers["Allow"]).split(", ")) == {"GET", "HEAD", "POST"}
     assert api.ask("HEAD", "/api/shipments?limit=1").status == 200
+
+
+@given(text=st.text(max_size=12))
+def test_any_text_in_a_path_arrives_as_it_is_or_is_not_sent(over_http: Toolbox, text: str) -> None:
+    """S28: what the service reads is what the plan says, after all that lies between."""
+    with pytest.raises(ToolError) as raised:
+        call(over_http, "facilities_get", {"id": text})
+    told = str(raised.value)
+    if told.startswith("The argument"):
+        assert told.startswith("The argument 'id' cannot be sent: ")
+        assert not text or text in (".", "..") or re.search(r"[/\\\x00-\x1f\x7f%]", text)
+    else:
+        said = " ".join(f"Facility {text!r} not found.".split())
+        assert told == f"The service answered 404: {said}"
+
+
+@given(text=st.text(min_size=1, max_size=12))
+def test_any_text_in_a_query_arrives_as_it_is(over_http: Toolbox, text: str) -> None:
+    nothing: Json = {"data": [], "count": 0}
+    assert call(over_http, "facilities_list", {"location": text}) == nothing
+    assert call(over_http, "shipments_list", {"ids": [text, text]}) == nothing
 
 
 # Who may ask
@@ -384,19 +412,45 @@ QUESTIONS = (
 
 @pytest.mark.parametrize("question", QUESTIONS)
 def test_a_question_has_the_same_plan_and_the_same_answer_as_in_process(
-    api: Api, same_tools: Toolbox, question: str
+    over_http: Toolbox, same_tools: Toolbox, question: str
 ) -> None:
     """Issue 6: the demo's REST API driven end to end."""
-    over_http, in_process = ask(api.tools(), question), ask(same_tools, question)
-    assert over_http.succeeded
-    assert over_http.plan is not None
-    assert in_process.plan is not None
-    assert over_http.plan.plan.steps == in_process.plan.plan.steps
-    assert over_http.run is not None
-    assert in_process.run is not None
-    outputs = {name: step.output for name, step in over_http.run.steps.items()}
-    assert outputs == {name: step.output for name, step in in_process.run.steps.items()}
-    assert over_http.answer == in_process.answer
+    outside, inside = ask(over_http, question), ask(same_tools, question)
+    assert outside.succeeded
+    assert outside.plan is not None
+    assert inside.plan is not None
+    assert outside.plan.plan.steps == inside.plan.plan.steps
+    assert outside.run is not None
+    assert inside.run is not None
+    outputs = {name: step.output for name, step in outside.run.steps.items()}
+    assert outputs == {name: step.output for name, step in inside.run.steps.items()}
+    assert outside.answer == inside.answer
+
+
+def test_many_calls_at_once_give_what_they_give_in_process(
+    over_http: Toolbox, same_tools: Toolbox
+) -> None:
+    plan = {
+        "toolplan": 1,
+        "steps": [
+            {"id": "all", "tool": "shipments_list", "args": {"limit": 200}},
+            {
+                "id": "each",
+                "tool": "shipments_get_with_contaminants",
+                "for_each": "${all.data[*].id}",
+                "args": {"id": "${item}"},
+            },
+        ],
+    }
+    outputs: list[Json] = []
+    for tools in (over_http, same_tools):
+        compiled = compile_plan(json.dumps(plan), tools=tools)
+        assert compiled.plan is not None, compiled.diagnostics
+        ended = asyncio.run(run(compiled.plan, tools))
+        outputs.append(ended.steps["each"].output)
+    assert outputs[0] == outputs[1]
+    assert isinstance(outputs[0], list)
+    assert len(outputs[0]) == 200
 
 
 def test_a_plan_with_effects_needs_an_approval_and_writes_once(own_api: Api) -> None:
@@ -428,7 +482,7 @@ FACILITY: dict[str, Json] = {
 }
 
 
-def test_a_refusal_of_the_service_is_the_reason_of_the_step(api: Api) -> None:
+def test_a_refusal_of_the_service_is_the_reason_of_the_step(over_http: Toolbox) -> None:
     with pytest.raises(ToolError) as raised:
-        call(api.tools(), "facilities_get", {"id": "F999"})
+        call(over_http, "facilities_get", {"id": "F999"})
     assert str(raised.value) == "The service answered 404: Facility 'F999' not found."

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import ipaddress
 import sys
 from collections.abc import AsyncIterator, Sequence
 
 import httpx2
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.sources.openapi.documents import one_get
 from toolplan.sources.openapi import (
@@ -72,6 +75,26 @@ def test_hosts_that_resolve_to_no_public_address_are_blocked(address: str) -> No
 @pytest.mark.parametrize("address", PUBLIC)
 def test_public_addresses_are_open(address: str) -> None:
     assert Guard.made([], None).admit("api.example", [address]) == (address,)
+
+
+@given(st.ip_addresses(v=4))
+def test_an_address_in_another_spelling_is_the_same_address(address: ipaddress.IPv4Address) -> None:
+    """S26: mapped, 6to4 and NAT64 forms lead to the address that they hold."""
+    number = int(address)
+    spellings = [
+        str(ipaddress.IPv6Address(0xFFFF_0000_0000 + number)),
+        str(ipaddress.IPv6Address((0x2002 << 112) + (number << 80))),
+        str(ipaddress.IPv6Address((0x64FF9B << 96) + number)),
+    ]
+    guard = Guard.made([], None)
+    try:
+        guard.admit("x", [str(address)])
+    except HostBlocked:
+        for spelling in spellings:
+            with pytest.raises(HostBlocked):
+                guard.admit("x", [spelling])
+    else:
+        assert guard.admit("x", spellings) == tuple(spellings)
 
 
 def test_a_base_url_written_as_an_address_opens_that_address_only() -> None:

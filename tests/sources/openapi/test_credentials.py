@@ -128,7 +128,6 @@ def test_credentials_stay_with_the_origin_of_the_service() -> None:
     document: Node = {
         **with_paths(
             {
-                "/a": {"get": {**get, "operationId": "a"}},
                 "/b": {
                     "get": {
                         **get,
@@ -136,6 +135,7 @@ def test_credentials_stay_with_the_origin_of_the_service() -> None:
                         "servers": [{"url": "https://evil.example"}],
                     }
                 },
+                "/a": {"get": {**get, "operationId": "a"}},
             }
         ),
         "components": {"securitySchemes": {"key": {"type": "apiKey", "in": "header", "name": "K"}}},

@@ -23,7 +23,7 @@ from tests.sources.openapi.documents import (
     with_paths,
 )
 from toolplan.path import Json
-from toolplan.sources.openapi import openapi_toolbox, read_openapi
+from toolplan.sources.openapi import _operations, openapi_toolbox, read_openapi
 from toolplan.tools import Effects, ToolObjectError
 
 
@@ -334,6 +334,14 @@ def test_relative_servers_need_a_base_url_to_be_called_and_none_to_be_planned() 
     assert recorder.requests[0].target == "/v3/shapes"
 
 
+@pytest.mark.parametrize("url", ["//[", "/a/../b", "..", "http://[/x"])
+def test_an_odd_server_is_a_fault_with_and_without_a_base_url(url: str) -> None:
+    document: Node = {**one_get([]), "servers": [{"url": url}]}
+    assert openapi_toolbox(document)["get"].call is None
+    tools = openapi_toolbox(document, base_url="https://a.example")
+    assert (tools["get"].call is None) == (not url.startswith("http"))
+
+
 @pytest.mark.parametrize(
     ("document", "message"),
     [
@@ -352,6 +360,28 @@ def test_what_is_no_document_is_refused_with_the_way_out(document: Json, message
     with pytest.raises(ToolObjectError) as raised:
         openapi_toolbox(document)
     assert message in str(raised.value)
+
+
+def test_a_document_of_too_many_operations_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """S14."""
+    assert _operations.MAX_OPERATIONS == 10_000
+    monkeypatch.setattr(_operations, "MAX_OPERATIONS", 10)
+    paths: Node = {f"/{number}": {"get": {"responses": {}}} for number in range(10)}
+    assert len(read_openapi(with_paths(paths)).operations) == 10
+    with pytest.raises(ToolObjectError, match="more than 10 operations"):
+        read_openapi(with_paths({**paths, "/x": {"get": {"responses": {}}}}))
+
+
+def test_a_long_id_is_cut_and_stays_an_alias() -> None:
+    """S18."""
+    names = ["a" * 100 + "b", "a" * 100 + "c", "x" * 10_000]
+    document = with_paths(
+        {f"/{n}": {"get": {"operationId": name, "responses": {}}} for n, name in enumerate(names)}
+    )
+    tools = openapi_toolbox(document)
+    assert list(tools) == ["a" * 64, "get_1", "x" * 64]
+    assert tools.alias(names[0]) == "a" * 64
+    assert tools.alias(names[2]) is None
 
 
 def test_odd_shapes_are_faults_and_never_errors_of_another_kind() -> None:

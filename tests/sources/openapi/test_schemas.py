@@ -90,6 +90,8 @@ def test_what_only_one_side_writes_is_not_asked_of_the_other() -> None:
         "required": ["pin"],
     }
     assert output(hidden).is_valid({})
+    odd: Node = {**hidden, "required": [[], "pin", 1]}
+    assert response(odd).output_fault is not None
 
 
 def test_a_discriminator_tells_alternatives_apart_that_fit_the_same_value() -> None:

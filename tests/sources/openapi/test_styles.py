@@ -330,3 +330,25 @@ def test_allowed_reserved_characters_stay_but_none_that_ends_the_value() -> None
     tools, recorder = recorded(one_get([place]))
     call(tools, "get", u="https://x/?a=b&c=d#e+f")
     assert recorder.requests[0].target == "/x?u=https://x/?a%3Db%26c%3Dd%23e%2Bf"
+
+
+def test_the_keys_of_an_object_cannot_be_other_parameters() -> None:
+    filters: Node = {"name": "filter", "in": "query", "schema": {"type": "object"}}
+    limit: Node = {"name": "limit", "in": "query", "schema": {"type": "integer"}}
+    tools, recorder = recorded(one_get([limit, filters]))
+    call(tools, "get", limit=5, filter={"a": 1})
+    with pytest.raises(ToolError, match="'limit' in it is another parameter"):
+        call(tools, "get", limit=5, filter={"limit": 500})
+    assert [each.target for each in recorder.requests] == ["/x?limit=5&a=1"]
+
+
+def test_the_keys_of_an_object_cannot_be_credentials() -> None:
+    filters: Node = {"name": "filter", "in": "query", "schema": {"type": "object"}}
+    document: Node = {
+        **one_get([filters], security=[{"k": []}]),
+        "components": {"securitySchemes": {"k": {"type": "apiKey", "in": "query", "name": "key"}}},
+    }
+    tools, recorder = recorded(document, auth={"k": "K"}, environment={"K": "secret"})
+    with pytest.raises(ToolError, match="'key' in it is another parameter"):
+        call(tools, "get", filter={"key": "mine"})
+    assert recorder.requests == []

@@ -8,7 +8,7 @@ import pytest
 
 from tests.sources.openapi.documents import PETS, SHOP, TREE, Node
 from toolplan.path import Json
-from toolplan.sources.openapi import openapi_toolbox, read_document
+from toolplan.sources.openapi import _text, openapi_toolbox, read_document
 from toolplan.tools import ToolObjectError
 
 YAML = """
@@ -117,3 +117,11 @@ def test_text_that_cannot_be_read_is_refused(text: str, message: str) -> None:
     with pytest.raises(ToolObjectError) as raised:
         read_document(text)
     assert message in str(raised.value)
+
+
+def test_yaml_without_its_library_is_refused_with_the_way_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(_text, "_read_yaml", None)
+    with pytest.raises(ToolObjectError, match=r"install 'toolplan\[openapi\]', or convert it"):
+        read_document("openapi: 3.1.0")

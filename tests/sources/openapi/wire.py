@@ -18,6 +18,9 @@ from toolplan.sources.openapi import (
     openapi_toolbox,
 )
 
+NOW = 1_700_000_000.0
+"""What the clock says: Tue, 14 Nov 2023 22:13:20 GMT."""
+
 
 @dataclass(frozen=True, slots=True)
 class Stall:
@@ -92,7 +95,7 @@ class Wire:
 
         url = f"http://127.0.0.1:{self.port}"
         guard = Guard.made([], Origin("http", "127.0.0.1", self.port))
-        transport = HttpTransport(guard, limits or HttpLimits(), sleep=pause)
+        transport = HttpTransport(guard, limits or HttpLimits(), sleep=pause, clock=lambda: NOW)
         return openapi_toolbox(document, base_url=url, transport=transport)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

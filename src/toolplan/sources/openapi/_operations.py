@@ -39,6 +39,7 @@ _EFFECTS: Final = "x-toolplan-effects"
 _IDEMPOTENT: Final = "x-toolplan-idempotent"
 _OMIT: Final = "x-toolplan-omit"
 _LONGEST_NAME: Final = 64
+_LONGEST_ALIAS: Final = 200
 _VARIABLE: Final = re.compile(r"\{([^{}]*)\}")
 
 
@@ -80,9 +81,10 @@ class Operation:
 
 @dataclass(frozen=True, slots=True)
 class Operations:
-    """What a document offers, and what of it cannot be used."""
+    """What a document offers, and what of it cannot be used; `server` is the URL of it all."""
 
     title: str
+    server: str
     operations: tuple[Operation, ...]
     schemes: Mapping[str, Scheme]
     faults: tuple[Fault, ...]
@@ -125,7 +127,8 @@ class _Reader:
             except Unusable as error:
                 self._faults.append(error.fault)
         title = shortened(self._document.root.at("info").text("title"))
-        return Operations(title, tuple(operations), self._schemes, tuple(self._faults))
+        server = self._servers(self._document.root)[0]
+        return Operations(title, server, tuple(operations), self._schemes, tuple(self._faults))
 
     def _places(self) -> Iterator[tuple[str, str, Place, Place]]:
         paths = self._document.root.at("paths")
@@ -171,7 +174,7 @@ class _Reader:
             description=_description(place, item) or f"{method.upper()} {path}.",
             method=method.upper(),
             path=path,
-            servers=self._servers(item, place),
+            servers=self._servers(place, item, self._document.root),
             parameters=parameters,
             body=body,
             raw_input=self._input(place, parameters, body, aliases),
@@ -223,11 +226,12 @@ class _Reader:
                 name = f"{wanted}_{number}"
             stated = ""
         self._names.add(name)
-        spelt = stated != name and 0 < len(stated) <= _LONGEST_NAME
+        spelt = stated != name and 0 < len(stated) <= _LONGEST_ALIAS
         return name, [stated] if spelt else []
 
-    def _servers(self, item: Place, place: Place) -> tuple[str, ...]:
-        for each in (place, item, self._document.root):
+    def _servers(self, *places: Place) -> tuple[str, ...]:
+        """Give the URLs of the first of `places` that names any."""
+        for each in places:
             servers = each.at("servers")
             if servers.items:
                 return tuple(_url(servers.at(at)) for at in range(len(servers.items)))
@@ -257,7 +261,7 @@ def _without(schema: Json, names: tuple[str, ...]) -> Json:
     if isinstance(properties := schema.get("properties"), dict):
         made["properties"] = {k: each for k, each in properties.items() if k not in names}
     if isinstance(required := schema.get("required"), list):
-        made["required"] = [each for each in required if each not in names]
+        made["required"] = [each for each in required if str(each) not in names]
     return made
 
 

@@ -34,7 +34,6 @@ _NEVER_SENT: Final = frozenset(
         "host",
         "keep-alive",
         "proxy-authorization",
-        "te",
         "trailer",
         "transfer-encoding",
         "upgrade",

@@ -13,7 +13,7 @@ from toolplan.sources.openapi._addresses import Origin
 from toolplan.sources.openapi._bodies import Body
 from toolplan.sources.openapi._operations import Operation
 from toolplan.sources.openapi._security import Credentials
-from toolplan.sources.openapi._styles import Pair, header_text, path_text, query_pairs
+from toolplan.sources.openapi._styles import Pair, Writing, header_text, path_text, query_pairs
 from toolplan.tools import Arguments, Effects, ToolError
 
 _VARIABLE: Final = re.compile(r"\{([^{}]*)\}")
@@ -40,6 +40,30 @@ class Request:
     has_effects: bool = True
 
 
+class _Pairs:
+    """Names and values in a query or in cookies; no name comes from two places."""
+
+    def __init__(self, secret: tuple[Pair, ...]) -> None:
+        self.listed: list[Pair] = []
+        self._taken = {name for name, _ in secret}
+
+    def add(self, writing: Writing, value: Json) -> None:
+        """Write a parameter.
+
+        Raises:
+            ToolError: it cannot be written, or an object has a key that is another parameter.
+        """
+        pairs = query_pairs(writing, value)
+        names = {name for name, _ in pairs}
+        if clash := self._taken & names:
+            raise ToolError(
+                f"The argument {writing.argument!r} cannot be sent: {min(clash)!r} in it is "
+                "another parameter."
+            )
+        self._taken |= names
+        self.listed.extend(pairs)
+
+
 def request_of(
     operation: Operation,
     origin: Origin,
@@ -56,9 +80,9 @@ def request_of(
         ToolError: an argument cannot be written as the document has it.
     """
     in_path: dict[str, str] = {}
-    query: list[Pair] = []
+    query = _Pairs(credentials.query)
     headers: list[tuple[str, str]] = []
-    cookies: list[tuple[str, str]] = []
+    cookies = _Pairs(credentials.cookies)
     for each in operation.parameters.listed:
         writing = each.writing
         value = arguments.get(writing.argument)
@@ -68,11 +92,11 @@ def request_of(
             case "path":
                 in_path[writing.name] = path_text(writing, value)
             case "query":
-                query.extend(query_pairs(writing, value))
+                query.add(writing, value)
             case "header":
                 headers.append((writing.name, header_text(writing, value)))
             case "cookie":
-                cookies.extend(query_pairs(writing, value))
+                cookies.add(writing, value)
     content, media_type = _content(operation.body, arguments, operation)
     if media_type is not None:
         headers.append(("Content-Type", media_type))
@@ -82,10 +106,10 @@ def request_of(
     return Request(
         method=operation.method,
         origin=origin,
-        target=_target(prefix, operation.path, in_path) + _query(query),
+        target=_target(prefix, operation.path, in_path) + _query(query.listed),
         headers=tuple(headers),
         content=content,
-        cookies=tuple(cookies),
+        cookies=tuple(cookies.listed),
         credentials=credentials,
         may_repeat=operation.method in ("GET", "HEAD") and not has_effects,
         has_effects=has_effects,

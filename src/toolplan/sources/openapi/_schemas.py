@@ -250,7 +250,7 @@ def _drop_one_sided(made: Node, raw: Node, use: Use) -> None:
     if isinstance(kept, dict) and use is Use.REQUEST:
         made["properties"] = {name: node for name, node in kept.items() if name not in dropped}
     if isinstance(required := made.get("required"), list):
-        made["required"] = [name for name in required if name not in dropped]
+        made["required"] = [name for name in required if str(name) not in dropped]
 
 
 def _name_in(reference: str) -> str:

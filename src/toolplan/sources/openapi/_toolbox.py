@@ -102,9 +102,8 @@ def openapi_toolbox(
                 faults.append(server)
             tools.append(_tool(operation, read.title, None, None))
             continue
-        credentials = chosen(operation.security, known)
-        if server.origin != servers.home:
-            credentials = Credentials() if not operation.security else None
+        at_home = server.origin == servers.home
+        credentials = chosen(operation.security, known if at_home else {})
         call = _call(operation, server, credentials, sender)
         tools.append(_tool(operation, read.title, server, call))
     return OpenApiToolbox(tools, faults, sender)
@@ -120,24 +119,25 @@ class _Servers:
             each.path.startswith(f"{base.prefix}/") for each in read.operations
         )
         self._base_prefix = "" if base is None or twice else base.prefix
-        first = self.of(read.operations[0])
-        self.home = base.origin if base is not None else None
-        if base is None and isinstance(first, _Server):
-            self.home = first.origin
+        # what one operation says of its server must not draw the credentials there
+        home = self._at(read.server)
+        self.home = home.origin if isinstance(home, _Server) else None
 
     def of(self, operation: Operation) -> _Server | Fault:
         """Give where `operation` is, or why that is not known."""
-        stated = operation.servers[0]
+        return self._at(operation.servers[0])
+
+    def _at(self, stated: str) -> _Server | Fault:
         absolute = "://" in stated
-        if self._base is not None:
+        if self._base is None and not absolute:
+            return Fault("/servers", _FROM_A_FILE)
+        try:
+            if self._base is None:
+                return _server(stated)
             prefix = self._base_prefix
             if not self._base.prefix and not absolute:
                 prefix = _prefix(urlsplit(stated).path)
             return _Server(self._base.origin, prefix)
-        if not absolute:
-            return Fault("/servers", _FROM_A_FILE)
-        try:
-            return _server(stated)
         except ValueError as error:
             return Fault("/servers", f"The server {stated[:200]!r} cannot be used: {error}.")
 

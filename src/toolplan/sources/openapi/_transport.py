@@ -1,18 +1,20 @@
 """How requests reach a service: the one home of the HTTP library.
 
 Every connection goes to an address that the guard has looked at. Nothing is taken from the
-environment: no proxy, no credentials of a `.netrc`. What comes back is bounded while it is read.
+environment but which certificates are trusted: no proxy, no `.netrc`. What comes back is bounded
+while it is read.
 """
 
 from __future__ import annotations
 
 import asyncio
 import ssl
+import time
 import zlib
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import UTC
 from email.utils import parsedate_to_datetime
 from typing import Final, Protocol, TypeAlias
 from urllib.parse import urljoin
@@ -133,13 +135,24 @@ class HttpTransport:
         *,
         resolve: Resolve = ask_system,
         sleep: Sleep = asyncio.sleep,
+        clock: Callable[[], float] = time.time,
         connect: Connect | None = None,
     ) -> None:
-        """Send to hosts that `guard` admits; `connect` gives what carries requests, for tests."""
+        """Send to hosts that `guard` admits, within `limits`.
+
+        Args:
+            guard: which addresses are open.
+            limits: bounds on one call.
+            resolve: gives the addresses of a host.
+            sleep: makes the pauses between tries.
+            clock: seconds since the epoch, for a `Retry-After` that names a date.
+            connect: gives what carries requests; HTTP by default.
+        """
         self._guard = guard
         self._limits = limits
         self._resolve = resolve
         self._sleep = sleep
+        self._clock = clock
         self._connect = self._carrier if connect is None else connect
         self._open: dict[asyncio.AbstractEventLoop, _Open] = {}
         self._tls: ssl.SSLContext | None = None
@@ -183,7 +196,7 @@ class HttpTransport:
         for _ in range(_MOST_HOPS):
             response = await self._sent(opened, request, sending)
             if response.status in _TRY_AGAIN and request.may_repeat:
-                raise _TryAgain(response, _retry_after(response))
+                raise _TryAgain(response, _retry_after(response, self._clock()))
             location = response.headers.get("location")
             if response.status not in _REDIRECTS or not location or not request.may_repeat:
                 return response
@@ -234,19 +247,19 @@ class HttpTransport:
             except httpx2.TransportError as error:
                 text = f"The request to {request.origin} failed: {_kind(error)}."
                 raise _broken(request, sending, text) from None
-        text = f"{request.origin} cannot be reached: {_kind(last)}."
+        text = f"{request.origin} cannot be reached: {_unreached(last)}."
         raise _TryAgain(ToolError(text))
 
     def _carrier(self, tls: bool) -> httpx2.AsyncBaseTransport:
         # certificates are loaded once, and only where there is TLS
         if tls and self._tls is None:
             self._tls = httpx2.create_ssl_context()
-        context = self._tls if tls and self._tls else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        trusted = self._tls if tls and self._tls else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         bounds = httpx2.Limits(
             max_connections=self._limits.connections,
             max_keepalive_connections=self._limits.connections,
         )
-        return httpx2.AsyncHTTPTransport(verify=context, trust_env=False, limits=bounds)
+        return httpx2.AsyncHTTPTransport(verify=trusted, trust_env=False, limits=bounds)
 
     @asynccontextmanager
     async def _held(self) -> AsyncGenerator[_Open]:
@@ -367,7 +380,7 @@ def _on_the_same_host(request: Request, location: str) -> Request:
     return replace(request, origin=origin, target=f"{parts.path or '/'}{query}")
 
 
-def _retry_after(response: Response) -> float | None:
+def _retry_after(response: Response, now: float) -> float | None:
     """Give the pause that the service asks for, in seconds; None where it does not."""
     stated = response.headers.get("retry-after", "").strip()
     if stated.isascii() and stated.isdigit():
@@ -377,7 +390,7 @@ def _retry_after(response: Response) -> float | None:
     except (TypeError, ValueError):
         return None
     when = when if when.tzinfo is not None else when.replace(tzinfo=UTC)
-    return max(0.0, (when - datetime.now(UTC)).total_seconds())
+    return max(0.0, when.timestamp() - now)
 
 
 def _broken(request: Request, sending: _Sending, text: str) -> ToolError:
@@ -386,6 +399,12 @@ def _broken(request: Request, sending: _Sending, text: str) -> ToolError:
     return ToolError(text)
 
 
-def _kind(error: Exception | None) -> str:
+def _kind(error: Exception) -> str:
     """Name what went wrong; the library's own text may hold what was sent."""
-    return type(error).__name__ if error is not None else "no address"
+    return type(error).__name__
+
+
+def _unreached(error: Exception | None) -> str:
+    """Say why there was no connection: nothing had been sent, so the library may say it."""
+    line = " ".join(str(error).split())[:200].rstrip(".")
+    return line if error is not None and line else "there is no connection"
