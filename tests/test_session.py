@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from toolplan import ApprovalRequired, Session, Tool, Toolbox, ToolError, approve
+from toolplan.demo import TOOLS as DEMO
 from toolplan.events import Event
+from toolplan.memory import SqliteMemory
 from toolplan.path import Json
-from toolplan.planners import Clarification, Draft, Proposal, Refusal
+from toolplan.plan import Literal
+from toolplan.planners import Clarification, Draft, GroundedPlanner, Proposal, Refusal
 from toolplan.testing import ScriptedPlanner
 from toolplan.tools import Arguments, Effects
 
@@ -127,3 +131,23 @@ def test_a_failed_run_with_effects_is_not_tried_again() -> None:
     session = Session(TOOLS, planner, approve=approve)
     assert not asyncio.run(session.ask("do it", today="2025-10-12")).succeeded
     assert CALLS == ["write", "bad"]
+
+
+def test_a_session_remembers_what_was_said_in_its_conversation() -> None:
+    """F000-40, F003-3: intent, entities, days and the plan are what one turn passes to the next."""
+    memory = SqliteMemory()
+    here = Session(DEMO, GroundedPlanner(), memory=memory, conversation="here")
+    there = Session(DEMO, GroundedPlanner(), memory=memory, conversation="there")
+    asyncio.run(here.plan("Get facilities in Berlin", today="2025-10-12"))
+    again = asyncio.run(here.plan("the same for Munich", today="2025-10-12"))
+    assert again.plan is not None
+    assert again.plan.plan.steps[0].args == {"location": Literal("Munich")}
+    assert asyncio.run(there.plan("the same for Munich", today="2025-10-12")).plan is None
+    assert "location:Munich" in memory.entities("here")
+
+
+def test_a_memory_that_fails_is_not_the_reason_why_there_is_no_answer(tmp_path: Path) -> None:
+    (tmp_path / "memory.sqlite").write_bytes(b"no database" * 500)
+    memory = SqliteMemory(tmp_path / "memory.sqlite")
+    session = Session(DEMO, GroundedPlanner(), memory=memory, conversation="here")
+    assert asyncio.run(session.ask("Get facilities in Berlin", today="2025-10-12")).succeeded

@@ -6,11 +6,11 @@ import asyncio
 import uuid
 from contextlib import closing
 from datetime import date
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 from cyclopts import Parameter
 
-from toolplan.cli._conversation import Conversation
+from toolplan.cli._conversation import remembered
 from toolplan.cli._display import Display
 from toolplan.cli._forecast import tell_comparison, tell_forecast
 from toolplan.cli._going import Going
@@ -42,6 +42,7 @@ from toolplan.compiler import Compiled
 from toolplan.deltas import Delta
 from toolplan.forecast import Forecast
 from toolplan.journal import Journal
+from toolplan.memory import Memory
 from toolplan.plan import Step
 from toolplan.render.diagnostics import DiagnosticView, Located
 from toolplan.render.plan_tree import effect_marks, plan_tree
@@ -93,9 +94,10 @@ def ask_command(
     how = planning(planner, llm, weeks)
     with (
         open_tools(tools, day(today), rows, effects, base_url) as opened,
-        Conversation(session, question, opened.tools) as talk,
+        remembered(session) as memory,
     ):
-        asking = _Asking(question, day(today), how, opened, talk, as_json=as_json)
+        kept = _Kept(memory, session or "")
+        asking = _Asking(question, day(today), how, opened, kept, as_json=as_json)
         if plan_only:
             return asking.plan_only()
         with (
@@ -120,6 +122,13 @@ def ask_command(
         return print_run(asked.run, asked.answer, as_json=as_json)
 
 
+class _Kept(NamedTuple):
+    """Where turns are kept, and the name of the conversation."""
+
+    memory: Memory | None
+    conversation: str
+
+
 class _Asking:
     """A question, and what it is answered with."""
 
@@ -129,7 +138,7 @@ class _Asking:
         today: date,
         how: Planning,
         opened: Toolset,
-        talk: Conversation,
+        kept: _Kept,
         *,
         as_json: bool,
     ) -> None:
@@ -137,18 +146,20 @@ class _Asking:
         self._today = today
         self._how = how
         self._opened = opened
-        self._talk = talk
+        self._kept = kept
         self._as_json = as_json
 
     def plan_only(self) -> int:
         """Show the plan, and run nothing."""
-        planner = self._talk.planner(self._how.planner)
-        session = Session(self._opened.tools, planner, attempts=self._how.attempts)
+        session = Session(
+            self._opened.tools,
+            self._how.planner,
+            attempts=self._how.attempts,
+            memory=self._kept.memory,
+            conversation=self._kept.conversation,
+        )
         with told_planning_errors():
-            asked = asyncio.run(
-                session.plan(self._question, today=self._today, context=self._talk.context)
-            )
-        self._talk.remember(asked)
+            asked = asyncio.run(session.plan(self._question, today=self._today))
         tell_usage(None if self._as_json else self._how.ledger)
         if asked.plan is None:
             return tell_no_plan(asked, as_json=self._as_json)
@@ -162,21 +173,22 @@ class _Asking:
         """Plan, run, and give what came of it."""
         session = Session(
             self._opened.tools,
-            self._talk.planner(self._how.planner),
+            self._how.planner,
             facts=self._opened.facts,
             attempts=self._how.attempts,
             approve=leave.approve(),
             loop=loop,
             journal=latest.journal,
+            memory=self._kept.memory,
+            conversation=self._kept.conversation,
             follow=self._how.follow,
             metadata=self._opened.advice,
             new_id=latest.new_id,
         )
-        asked = asyncio.run(
+        return asyncio.run(
             session.ask(
                 self._question,
                 today=self._today,
-                context=self._talk.context,
                 early=early,
                 on_step=None if self._as_json or self._how.follow is None else latest.show_step,
                 on_plan=latest.show_plan,
@@ -184,8 +196,6 @@ class _Asking:
                 on_event=latest.show_event,
             )
         )
-        self._talk.remember(asked)
-        return asked
 
 
 class _Latest(Going):

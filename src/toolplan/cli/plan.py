@@ -6,7 +6,7 @@ import asyncio
 import json
 import sys
 
-from toolplan.cli._conversation import Conversation
+from toolplan.cli._conversation import remembered
 from toolplan.cli._home import existing_journal, storage
 from toolplan.cli._options import (
     BaseUrlOption,
@@ -55,17 +55,17 @@ def plan_command(
     how = planning(planner, llm, weeks)
     with (
         open_tools(tools, day(today), rows, effects, base_url) as opened,
-        Conversation(session, question, opened.tools) as talk,
+        remembered(session) as memory,storage(), told_planning_errors()
     ):
-        with storage(), told_planning_errors():
-            session_ = Session(
-                opened.tools,
-                talk.planner(how.planner),
-                attempts=how.attempts,
-                journal=existing_journal(),
-            )
-            asked = asyncio.run(session_.plan(question, today=day(today), context=talk.context))
-        talk.remember(asked)
+        session_ = Session(
+            opened.tools,
+            how.planner,
+            attempts=how.attempts,
+            journal=existing_journal(),
+            memory=memory,
+            conversation=session or "",
+        )
+        asked = asyncio.run(session_.plan(question, today=day(today)))
     if not as_json:
         tell_usage(how.ledger)
     if asked.plan is None:

@@ -6,6 +6,7 @@ planner if it was no good, a bounded number of times. With a journal the run can
 
 from __future__ import annotations
 
+import asyncio
 import time
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
@@ -30,6 +31,7 @@ from toolplan.engines import run, run_stream
 from toolplan.events import Event, Run, RunState
 from toolplan.execution_plan import ExecutionPlan, Policy
 from toolplan.journal import Journal
+from toolplan.memory import BestEffortMemory, Memory
 from toolplan.path import Json
 from toolplan.plan import Limits
 from toolplan.planners import (
@@ -43,6 +45,7 @@ from toolplan.planners import (
     Refusal,
     Remembering,
 )
+from toolplan.planners.dialogue import DialoguePlanner, episode_of
 from toolplan.providers import ModelError
 from toolplan.session._following import Followed, Following, OnStep, StepsTold
 from toolplan.session._leave import Approve, approver
@@ -98,6 +101,8 @@ class Session:
         loop: bool = False,
         assess: Callable[[Asked], int] | None = None,
         journal: Journal | None = None,
+        memory: Memory | None = None,
+        conversation: str = "",
         follow: LLMPlanner | None = None,
         metadata: Mapping[str, Json] = MappingProxyType({}),
         clock: Callable[[], float] = time.time,
@@ -113,27 +118,29 @@ class Session:
             limits: bounds on what is read and run.
             attempts: the most drafts for one question, 1 or more.
             approve: asked for leave to run a plan with effects; None refuses them all.
-            loop: go on with another plan after a failed run of a plan with effects too. Those that
-                are done are not done again; others need leave anew.
+            loop: go on with another plan after a failed run with effects too; none is done twice.
             assess: says of an answered question how much is missing from its answer, 0 for
                 nothing; the planner is asked for more as long as that becomes less.
             journal: where runs are kept, so that they can be resumed; None keeps them in memory.
-            follow: the planner, `planner` or one inside of it, whose plans are read while it still
-                writes them.
-            metadata: advice that is put into every plan; `estimated_duration_ms` comes to it where
-                the journal knows what calls of all its tools have taken.
+            memory: where turns are kept, so that one question may follow another; None lets each
+                stand alone. Where it fails, it is as if nothing had been said.
+            conversation: the name of the conversation, one for each of each user.
+            follow: the planner, or one inside of it, whose plans are read while it writes them.
+            metadata: advice that is put into every plan, with an estimate where there is one.
             clock: seconds since the epoch, for the times of events.
             new_id: gives the name of a run.
         """
         if attempts < 1:
             raise ValueError("At least one attempt is needed.")
         self.tools = toolbox(tools)
-        self.planner = planner
+        self.planner = planner if memory is None else DialoguePlanner(planner)
         self.facts = tuple(facts)
         self.policy = policy
         self.limits = limits
         self.attempts = attempts
         self.journal = journal
+        self.memory = _guarded(memory)
+        self.conversation = conversation
         self.follow = follow
         self.metadata = dict(metadata)
         self.loop = loop
@@ -159,10 +166,11 @@ class Session:
         Raises:
             ModelError: the planner asks a model, and no whole reply came of it.
         """
-        asked = Asked(_question(text, today, context), Refusal("Nothing was proposed."))
+        asked = await self._asked(text, today, context)
         asked = await self._propose(asked, _Watchers(on_step=on_step))
         if isinstance(asked.proposal, Draft) and asked.plan is not None:
             self._learn(asked, asked.proposal, kept=True)
+        await self._remember(asked)
         return asked
 
     async def ask(
@@ -199,8 +207,32 @@ class Session:
                 made, or with `early` none with effects.
             ModelError: the planner asks a model, and no whole reply came of it.
         """
-        asked = Asked(_question(text, today, context), Refusal("Nothing was proposed."))
         watchers = _Watchers(early, on_step, on_plan, on_event, on_delta)
+        asked = await self._answered(await self._asked(text, today, context), watchers)
+        await self._remember(asked)
+        return asked
+
+    async def _asked(self, text: str, today: date | str, context: Json) -> Asked:
+        """Give the question with what was said before it."""
+        if self.memory is not None and context is None:
+            context = await asyncio.to_thread(self.memory.recall, self.conversation, text)
+        return Asked(_question(text, today, context), Refusal("Nothing was proposed."))
+
+    async def _remember(self, asked: Asked) -> None:
+        """Keep the turn, so that the next question may follow it."""
+        if self.memory is None:
+            return
+        episode = episode_of(
+            asked.question,
+            asked.proposal,
+            self.tools,
+            timestamp=datetime.fromtimestamp(self._clock(), UTC).isoformat(timespec="seconds"),
+            plan=None if asked.plan is None else asked.plan.plan,
+            text="" if asked.answer is None else asked.answer.text,
+        )
+        await asyncio.to_thread(self.memory.remember, self.conversation, episode)
+
+    async def _answered(self, asked: Asked, watchers: _Watchers) -> Asked:
         before: _Ran | None = None
         while len(asked.attempts) < self.attempts:
             try:
@@ -397,6 +429,13 @@ class _Ran(NamedTuple):
     events: tuple[Event, ...]
     missing: tuple[int, int]
     is_to_go_on: bool
+
+
+def _guarded(memory: Memory | None) -> Memory | None:
+    """Give `memory` so that it is never the reason why there is no answer."""
+    if memory is None or isinstance(memory, BestEffortMemory):
+        return memory
+    return BestEffortMemory(memory)
 
 
 def _question(text: str, today: date | str, context: Json) -> Question:
