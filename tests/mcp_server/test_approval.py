@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from typing import Any, Literal
 
@@ -84,6 +85,23 @@ def test_asking_again_makes_no_second_run_that_waits(tmp_path: Path) -> None:
             first = await served.refused("run", plan=WRITES)
             second = await served.refused("run", plan=WRITES)
             assert first == second
+            assert len(served.journal.runs()) == 1
+
+    in_loop(work)
+
+
+def test_of_a_client_that_did_not_wait_for_the_error_there_is_one_run_too(tmp_path: Path) -> None:
+    async def work() -> None:
+        async with serving(tmp_path, scripted().toolbox) as served:
+            async with Client(served.server) as client:
+                asking = asyncio.create_task(client.call_tool("run", {"plan": WRITES}))
+                await asyncio.sleep(0)
+                asking.cancel()
+                await asyncio.wait({asking})
+            async with served.runs:
+                pass
+            await served.refused("run", plan=WRITES)
+            await served.refused("run", plan=WRITES)
             assert len(served.journal.runs()) == 1
 
     in_loop(work)

@@ -8,12 +8,16 @@ from pathlib import Path
 from typing import Any, Literal
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from mcp import Client, MCPError
 
 from tests.mcp_server.served import READS, WRITES, content, error, in_loop, scripted, serving
 from toolplan.compiler import compile_plan
 from toolplan.demo import TOOLS as DEMO
-from toolplan.execution_plan import Policy
+from toolplan.dialects import DIALECTS
+from toolplan.events import Run
+from toolplan.execution_plan import ExecutionPlan, Policy
 from toolplan.mcp_server import Options
 from toolplan.path import Json
 from toolplan.plan import Limits
@@ -273,6 +277,54 @@ def test_what_is_too_large_to_tell_is_left_out_and_named(tmp_path: Path) -> None
     assert {"/output", "/steps/people/output"} <= set(told["omitted"])
 
 
+def test_all_outputs_together_are_bounded_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("toolplan.mcp_server._told.MOST_TOLD", 1_000)
+    toolbox = scripted(Gives({"data": ["x" * 300]})).toolbox
+    told = call(tmp_path, "run", {"plan": READS, "outputs": True}, toolbox=toolbox)
+    assert told["output"]
+    assert told["omitted"] == ["/answer"]
+
+
+def test_very_many_diagnostics_are_cut_off_and_counted(tmp_path: Path) -> None:
+    steps: list[Json] = [{"id": f"s{n}", "tool": "weather"} for n in range(300)]
+    told = call(tmp_path, "check", {"plan": {"toolplan": 1, "steps": steps}})
+    assert len(told["diagnostics"]) == 200
+    assert told["diagnostics_left_out"] >= 100
+
+
+def test_plans_are_forgotten_the_oldest_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("toolplan.mcp_server._plans.MOST_KEPT", 400)
+
+    def plan(team: str) -> Json:
+        return {"toolplan": 1, "steps": [{"id": "a", "tool": "people", "args": {"team": team}}]}
+
+    async def work() -> None:
+        async with serving(tmp_path, scripted().toolbox) as served:
+            first = await served.call("check", plan=plan("x"))
+            large = await served.call("check", plan=plan("y" * 1_000))
+            told = await served.refused("run", digest=first["digest"])
+            assert told["error"]["code"] == "unknown-digest"
+            assert (await served.call("run", digest=large["digest"]))["status"] == "succeeded"
+
+    in_loop(work)
+
+
+def test_whoever_serves_is_told_of_every_run_that_is_over(tmp_path: Path) -> None:
+    told: list[tuple[str, bool]] = []
+
+    def note(plan: ExecutionPlan, run: Run) -> None:
+        told.append((plan.digest, run.succeeded))
+        raise RuntimeError("what is done after a run is no matter of the run")
+
+    ran = call(tmp_path, "run", {"plan": READS}, options=Options(on_ended=note))
+    assert ran["status"] == "succeeded"
+    assert told == [(ran["digest"], True)]
+
+
 def test_of_a_clients_metadata_only_the_question_is_kept(tmp_path: Path) -> None:
     """A run that says where its tools come from would make `toolplan resume` open them."""
 
@@ -353,5 +405,40 @@ def test_what_tools_give_is_never_an_error_of_the_server(tmp_path: Path) -> None
             assert content(told)["output"] == {"people": {"data": [text]}}
             bad = await client.call_tool("runs", {"run": "none"})
             assert error(bad)["error"]["code"] == "unknown-run"
+
+    in_loop(work)
+
+
+ANYTHING = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=20),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(
+            st.sampled_from(["toolplan", "steps", "id", "tool", "args", "after", "for_each"]),
+            inner,
+            max_size=5,
+        )
+    ),
+    max_leaves=15,
+)
+
+
+@settings(max_examples=12)
+@given(plans=st.lists(ANYTHING, min_size=2, max_size=2), dialect=st.sampled_from(sorted(DIALECTS)))
+def test_whatever_is_sent_is_answered_with_a_result_or_a_clean_error(
+    plans: list[Json], dialect: str, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    async def work() -> None:
+        toolbox = scripted().toolbox
+        folder = tmp_path_factory.mktemp("any")
+        async with serving(folder, toolbox) as served, Client(served.server) as client:
+            for plan in plans:
+                for tool in ("check", "run"):
+                    arguments = {"plan": plan, "dialect": dialect}
+                    told = await client.call_tool(tool, arguments)
+                    if told.is_error:
+                        assert error(told)["error"]["code"]
+                    else:
+                        assert content(told)
 
     in_loop(work)

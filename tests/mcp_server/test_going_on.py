@@ -116,6 +116,51 @@ def test_a_cancelled_request_cancels_its_run_which_can_be_resumed(tmp_path: Path
     in_loop(work)
 
 
+def test_a_resumed_run_is_told_whole_and_not_from_where_it_goes_on(tmp_path: Path) -> None:
+    told: list[tuple[float, float | None]] = []
+
+    async def hear(progress: float, total: float | None, message: str | None) -> None:
+        told.append((progress, total))
+
+    async def work() -> None:
+        tools, free = held()
+        async with serving(tmp_path, tools.toolbox) as served:
+            begun = await served.call("run", plan=TWO, wait_s=0)
+            await tools.started("people", 2)
+            served.runs.stop()
+            assert await over(served, begun["run"]) is RunState.CANCELLED
+            stands = await served.call("resume", run=begun["run"], wait_s=0)
+            assert (stands["run"], stands["status"]) == (begun["run"], "running")
+            assert stands["steps"]["first"]["state"] == "succeeded"
+            assert stands["digest"] == begun["digest"]
+            free.set()
+            async with Client(served.server) as client:
+                run = {"run": begun["run"]}
+                ended = await client.call_tool("resume", run, progress_callback=hear)
+                assert content(ended)["status"] == "succeeded"
+
+    in_loop(work)
+    assert told[-1] == (2.0, 2.0)
+
+
+def test_two_who_resume_one_run_at_once_watch_the_same(tmp_path: Path) -> None:
+    async def work() -> None:
+        tools, free = held()
+        async with serving(tmp_path, tools.toolbox) as served:
+            begun = await served.call("run", plan=TWO, wait_s=0)
+            await tools.started("people", 2)
+            served.runs.stop()
+            assert await over(served, begun["run"]) is RunState.CANCELLED
+            free.set()
+            ended = await asyncio.gather(
+                *(served.call("resume", run=begun["run"]) for _ in range(5))
+            )
+            assert [each["status"] for each in ended] == ["succeeded"] * 5
+        assert len(tools.calls) == 3
+
+    in_loop(work)
+
+
 def test_one_client_cannot_cancel_the_run_of_another_by_its_number(tmp_path: Path) -> None:
     async def work() -> None:
         tools, free = held()
@@ -132,6 +177,44 @@ def test_one_client_cannot_cancel_the_run_of_another_by_its_number(tmp_path: Pat
             await other.list_tools()
             free.set()
             assert content(await running)["status"] == "succeeded"
+
+    in_loop(work)
+
+
+def test_who_only_watches_a_run_does_not_cancel_it(tmp_path: Path) -> None:
+    async def work() -> None:
+        tools, free = held()
+        async with (
+            serving(tmp_path, tools.toolbox) as served,
+            Client(served.server, mode="legacy") as one,
+            Client(served.server, mode="legacy") as other,
+        ):
+            begun = content(await one.call_tool("run", {"plan": TWO, "wait_s": 0}))
+            await tools.started("people", 2)
+            with anyio.move_on_after(0.2):
+                await other.call_tool("resume", {"run": begun["run"]})
+            await other.list_tools()
+            assert tools.running == 1
+            free.set()
+            assert await over(served, begun["run"]) is RunState.SUCCEEDED
+
+    in_loop(work)
+
+
+def test_a_request_that_is_answered_cancels_nothing_any_more(tmp_path: Path) -> None:
+    async def work() -> None:
+        tools, free = held()
+        async with (
+            serving(tmp_path, tools.toolbox) as served,
+            Client(served.server, mode="legacy") as client,
+        ):
+            begun = content(await client.call_tool("run", {"plan": TWO, "wait_s": 0}))
+            for number in range(10):
+                params = CancelledNotificationParams(request_id=number)
+                await client.session.send_notification(CancelledNotification(params=params))
+            await client.list_tools()
+            free.set()
+            assert await over(served, begun["run"]) is RunState.SUCCEEDED
 
     in_loop(work)
 

@@ -229,6 +229,19 @@ def test_a_length_that_is_not_clear_is_refused(lengths: list[str]) -> None:
     assert ask(HOST, JSON_TYPE, *sent).status == 400
 
 
+def test_a_length_and_chunks_at_once_are_refused() -> None:
+    """H24."""
+    sent = [("content-length", "2"), ("transfer-encoding", "chunked")]
+    assert ask(HOST, JSON_TYPE, *sent).status == 400
+    assert ask(HOST, *sent, method="GET").status == 400
+
+
+def test_headers_that_are_too_large_are_refused() -> None:
+    """H23."""
+    assert ask(HOST, JSON_TYPE, ("x", "y" * 40_000)).status == 431
+    assert ask(HOST, JSON_TYPE, *[(f"x{n}", "y" * 100) for n in range(400)]).status == 431
+
+
 def test_other_origins_are_not_even_told_what_they_might_ask() -> None:
     """H25: there is no CORS."""
     asked = ask(HOST, ("access-control-request-method", "POST"), method="OPTIONS")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import time
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
@@ -137,6 +138,22 @@ def test_a_client_that_leaves_does_not_stop_its_run(tmp_path: Path) -> None:
     in_loop(work)
 
 
+def test_in_a_session_a_cancelled_request_cancels_its_run(tmp_path: Path) -> None:
+    async def work() -> None:
+        tools = scripted(Gives({"data": ["ann"]}, until=asyncio.Event()))
+        with closing(Journal(tmp_path / "runs.sqlite")) as journal:
+            async with listening(journal, tools.toolbox) as url, connected(url, "legacy") as client:
+                running = asyncio.create_task(client.call_tool("run", {"plan": READS}))
+                await tools.started("people")
+                running.cancel()  # the SDK tells the server
+                await asyncio.wait({running})
+                await tools.idle()
+            assert tools.cancelled == ["people"]
+            assert journal.runs()[0].status is RunState.CANCELLED
+
+    in_loop(work)
+
+
 def test_a_server_that_is_stopped_leaves_runs_that_can_be_resumed(tmp_path: Path) -> None:
     async def work() -> None:
         tools = scripted(Gives({"data": ["ann"]}, until=asyncio.Event()))
@@ -228,6 +245,74 @@ def test_sessions_batches_and_versions_that_are_not_the_servers_own_are_refused(
                 return [answer.status_code for answer in answers]
 
     assert in_loop(work) == [404, 401, 400, 400]
+
+
+def said(url: str, *parts: bytes, pause_s: float = 0.0) -> bytes:
+    """Send bytes over a bare connection, and give the first line of what comes back."""
+    port = int(url.rpartition(":")[2].partition("/")[0])
+    with closing(socket.create_connection(("127.0.0.1", port), timeout=10)) as connection:
+        for part in parts:
+            connection.sendall(part)
+            time.sleep(pause_s)
+        return connection.recv(4_096).partition(b"\r\n")[0]
+
+
+START = b"POST /mcp HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\n"
+
+
+@pytest.mark.parametrize(
+    ("parts", "line"),
+    [
+        ([START + b"x: " + b"y" * 100_000 + b"\r\n\r\n"], b"HTTP/1.1 4"),
+        ([START + b"x: y\rz\r\n\r\n"], b"HTTP/1.1 400"),
+        ([START + b"content-length: 2\r\ntransfer-encoding: chunked\r\n\r\n0\r\n"], b"HTTP/1.1 4"),
+        ([START + b"content-length: 2\r\ncontent-length: 3\r\n\r\n{}"], b"HTTP/1.1 400"),
+        ([b"GET / HTTP/9.9\r\n\r\n"], b"HTTP/1.1 4"),
+        ([b"\x16\x03\x01\x02\x00"], b"HTTP/1.1 4"),
+    ],
+)
+def test_requests_that_are_not_clear_are_refused(
+    tmp_path: Path, parts: list[bytes], line: bytes
+) -> None:
+    """H23, H24."""
+
+    async def work() -> bytes:
+        with closing(Journal(tmp_path / "runs.sqlite")) as journal:
+            async with listening(journal, scripted().toolbox) as url:
+                return await asyncio.to_thread(said, url, *parts)
+
+    assert in_loop(work).startswith(line)
+
+
+@pytest.mark.parametrize("parts", [[b""], [b"POST /mc"], [START, b"x"]])
+def test_headers_that_do_not_come_are_given_up(
+    tmp_path: Path, parts: list[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """H10."""
+    monkeypatch.setattr("toolplan.mcp_server._connection.HEADERS_S", 0.1)
+
+    async def work() -> bytes:
+        with closing(Journal(tmp_path / "runs.sqlite")) as journal:
+            async with listening(journal, scripted().toolbox) as url:
+                return await asyncio.to_thread(said, url, *parts, pause_s=0.05)
+
+    assert in_loop(work) == b"HTTP/1.1 408 Request Timeout"
+
+
+def test_a_connection_that_is_in_use_is_not_given_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("toolplan.mcp_server._connection.HEADERS_S", 0.05)
+
+    async def work() -> None:
+        tools = scripted(Gives({"data": ["ann"]}, delay_s=0.5))
+        with closing(Journal(tmp_path / "runs.sqlite")) as journal:
+            async with listening(journal, tools.toolbox) as url, connected(url, "legacy") as client:
+                for _ in range(2):
+                    ran = await client.call_tool("run", {"plan": READS})
+                    assert content(ran)["status"] == "succeeded"
+
+    in_loop(work)
 
 
 def test_a_port_that_is_taken_is_told(tmp_path: Path) -> None:

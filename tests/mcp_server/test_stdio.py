@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from typing import Any
@@ -76,18 +76,22 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def parameters(folder: Path) -> StdioServerParameters:
+COMMAND = ("toolplan", "mcp")
+MODULE = ("toolplan.mcp_server",)
+
+
+def parameters(folder: Path, started: Sequence[str]) -> StdioServerParameters:
     return StdioServerParameters(
         command=sys.executable,
-        args=["-m", "toolplan.mcp_server", "--tools", "slow_tools:TOOLS"],
+        args=["-m", *started, "--tools", "slow_tools:TOOLS"],
         cwd=str(folder),
         env={**os.environ, "TOOLPLAN_HOME": str(folder / "home")},
     )
 
 
 @asynccontextmanager
-async def connected(folder: Path) -> AsyncGenerator[Client]:
-    async with Client(parameters(folder)) as client:
+async def connected(folder: Path, started: Sequence[str] = MODULE) -> AsyncGenerator[Client]:
+    async with Client(parameters(folder, started)) as client:
         yield client
 
 
@@ -123,7 +127,7 @@ def test_a_foreign_client_lists_plans_checks_runs_and_is_refused_an_effect(folde
     """What waits is approved on the command line. H28: who leaves does not stop their run."""
 
     async def work() -> str:
-        async with connected(folder) as client:
+        async with connected(folder, COMMAND) as client:
             names = [tool.name for tool in (await client.list_tools()).tools]
             assert names == ["plan", "check", "run", "runs", "resume", "explain"]
             planned = await client.call_tool("plan", {"question": "look up kiwis"})

@@ -135,8 +135,16 @@ def test_choices_that_are_any_text(description: str) -> None:
     assert not found("choice-as-text", tool(raw_input=takes(state=listed)))
 
 
-def test_a_text_that_may_be_anything_is_no_choice() -> None:
-    schema: Json = {"type": "string", "description": "The name of one of your friends."}
+@pytest.mark.parametrize(
+    "description",
+    [
+        "The name of one of your friends.",
+        "What was said, such as 'yes', 'no' or 'maybe'.",
+        "The colour (e.g., 'red', 'green', 'blue').",
+    ],
+)
+def test_a_text_that_may_be_anything_is_no_choice(description: str) -> None:
+    schema: Json = {"type": "string", "description": description}
     assert not found("choice-as-text", tool(raw_input=takes(name=schema)))
 
 
@@ -144,6 +152,9 @@ def test_identifiers_whose_name_does_not_tell() -> None:
     schema: Json = {"type": "string", "description": "The ID of the facility."}
     assert found("identifier-as-text", tool(raw_input=takes(where=schema)))
     assert not found("identifier-as-text", tool(raw_input=takes(facility_id=schema)))
+    for text in ("The name of an artist to retrieve the ID of.", "The name or ID of the user."):
+        other: Json = {"type": "string", "description": text}
+        assert not found("identifier-as-text", tool(raw_input=takes(artist=other)))
 
 
 def test_arguments_that_only_their_names_tell_apart() -> None:

@@ -11,6 +11,7 @@ from typing import Annotated, Final
 from cyclopts import Parameter
 
 from toolplan.cli._home import open_journal, storage
+from toolplan.cli._learning import learn_from
 from toolplan.cli._options import (
     BaseUrlOption,
     EffectsOption,
@@ -33,6 +34,14 @@ HostOption = Annotated[
     str, Parameter(name="--host", help=f"Where to listen; any but loopback needs {BEARER}.")
 ]
 PortOption = Annotated[int, Parameter(name="--port", help="The port; 0 takes a free one.")]
+ElicitFlag = Annotated[
+    bool,
+    Parameter(
+        name="--elicit",
+        negative="",
+        help="Let clients that can ask their user ask for leave; a client that lies can give it.",
+    ),
+]
 
 
 def mcp_command(
@@ -46,6 +55,7 @@ def mcp_command(
     http: HttpFlag = False,
     host: HostOption = "127.0.0.1",
     port: PortOption = DEFAULT_PORT,
+    elicit: ElicitFlag = False,
 ) -> int:
     """Offer planning, checking and running to MCP clients.
 
@@ -72,7 +82,9 @@ def mcp_command(
                     host=host,
                     port=port,
                     token=os.environ.get(BEARER) or None,
+                    elicit=elicit,
                     on_ready=lambda url: note(f"Listening: {url}"),
+                    on_ended=lambda plan, run: learn_from(plan.plan, run, opened.tools),
                 )
             )
         except CannotServe as error:

@@ -55,7 +55,9 @@ def plan_command(
     how = planning(planner, llm, weeks)
     with (
         open_tools(tools, day(today), rows, effects, base_url) as opened,
-        remembered(session) as memory,storage(), told_planning_errors()
+        remembered(session) as memory,
+        storage(),
+        told_planning_errors(),
     ):
         session_ = Session(
             opened.tools,

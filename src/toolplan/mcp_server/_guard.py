@@ -21,6 +21,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 LOOPBACK_NAMES: Final = frozenset(("localhost", "127.0.0.1", "[::1]"))
 SHORTEST_TOKEN: Final = 16
+MOST_HEADERS: Final = 32_768
 MOST_BODY: Final = 4_000_000
 """Bytes of a request."""
 
@@ -106,6 +107,8 @@ class Guard:
         Raises:
             _Refused: it is not.
         """
+        if sum(len(name) + len(value) for name, value in scope["headers"]) > MOST_HEADERS:
+            raise _Refused(431, "headers-too-large", f"Headers have at most {MOST_HEADERS} bytes.")
         headers = _headers(scope)
         host = self._check_host(headers.get("host", []))
         self._check_origin(headers.get("origin", []), host)
@@ -113,8 +116,9 @@ class Guard:
         self._check_token(headers.get("authorization", []))
         if scope["method"] == "OPTIONS":
             raise _Refused(405, "method-not-allowed", "Other origins have nothing to ask here.")
+        self._check_length(headers)
         if scope["method"] == "POST":
-            self._check_body(headers)
+            self._check_kind(headers)
 
     def _check_host(self, values: list[str]) -> str:
         matched = _HOST.fullmatch(values[0]) if len(values) == 1 else None
@@ -148,14 +152,17 @@ class Guard:
         if not (fits and kind.casefold() == "bearer"):
             raise _Refused(401, "unauthorised", "The header Authorization has no valid token.")
 
-    def _check_body(self, headers: dict[str, list[str]]) -> None:
+    def _check_kind(self, headers: dict[str, list[str]]) -> None:
         kind = headers.get("content-type", [""])[0].partition(";")[0].strip().casefold()
         if kind != "application/json":
             raise _Refused(415, "content-type", "Requests are application/json.")
         if headers.get("content-encoding", ["identity"]) != ["identity"]:
             raise _Refused(415, "content-encoding", "Requests are not compressed.")
+
+    def _check_length(self, headers: dict[str, list[str]]) -> None:
         lengths = headers.get("content-length", [])
-        if any(not length.isdecimal() for length in lengths) or len(set(lengths)) > 1:
+        clear = len(set(lengths)) < 2 and all(n.isascii() and n.isdecimal() for n in lengths)
+        if not clear or (lengths and "transfer-encoding" in headers):
             raise _Refused(400, "content-length", "The length of the request is not clear.")
         if lengths and int(lengths[0]) > self._rules.most_body:
             raise self._too_large()

@@ -80,6 +80,7 @@ _CHECKED: Final[dict[str, Json]] = {
     "needs_approval": {"type": "boolean"},
     "effects": _EFFECTS,
     "diagnostics": _DIAGNOSTICS,
+    "diagnostics_left_out": {"type": "integer", "description": "So many more there are."},
     "unchecked_references": {"type": "integer"},
 }
 _RUN_OUTPUT: Final[Json] = {

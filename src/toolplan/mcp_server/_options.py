@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from toolplan.answer import FactFunction
-from toolplan.execution_plan import Policy
+from toolplan.events import Run
+from toolplan.execution_plan import ExecutionPlan, Policy
 from toolplan.path import Json
 from toolplan.plan import Limits
 from toolplan.session import Approve
@@ -29,6 +30,8 @@ class Options:
         facts: functions that find more in rows than holds for any rows.
         metadata: advice that is put into every plan.
         approve: asked for leave to run a plan with effects; None leaves it to a person elsewhere.
+        on_ended: called in a thread with every run that is over, and its plan; what it raises is
+            logged, and nothing else.
         clock: seconds since the epoch.
         new_id: gives the name of a run.
     """
@@ -38,5 +41,6 @@ class Options:
     facts: Sequence[FactFunction] = ()
     metadata: Mapping[str, Json] = field(default_factory=_no_advice)
     approve: Approve | None = None
+    on_ended: Callable[[ExecutionPlan, Run], None] | None = None
     clock: Callable[[], float] = time.time
     new_id: Callable[[], str] = lambda: uuid.uuid4().hex

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 from collections import OrderedDict
 from dataclasses import replace
@@ -15,6 +16,7 @@ from toolplan.journal import Journal, JournalError
 from toolplan.mcp_server._options import Options
 from toolplan.mcp_server._refused import CallRefused, of_journal
 from toolplan.mcp_server._told import kept_metadata
+from toolplan.plan_json import dump
 from toolplan.planners import Planner
 from toolplan.providers import ModelError
 from toolplan.session import Asked, Session, estimate, foreseen, noted
@@ -24,6 +26,9 @@ logger = logging.getLogger(__name__)
 
 MOST_PLANS: Final = 200
 """How many plans are remembered."""
+
+MOST_KEPT: Final = 50_000_000
+"""Characters of JSON that all remembered plans have, the latest left out."""
 
 
 class Plans:
@@ -46,6 +51,7 @@ class Plans:
             clock=options.clock,
         )
         self._known: OrderedDict[str, ExecutionPlan] = OrderedDict()
+        self._sizes: dict[str, int] = {}
 
     async def plan(self, question: str, today: str | None) -> Asked:
         """Give what the planner makes of `question` as of `today`, checked.
@@ -121,5 +127,9 @@ class Plans:
     def _remember(self, plan: ExecutionPlan) -> None:
         self._known[plan.digest] = plan
         self._known.move_to_end(plan.digest)
-        while len(self._known) > MOST_PLANS:
-            self._known.popitem(last=False)
+        self._sizes[plan.digest] = len(json.dumps(dump(plan.plan)))
+        while len(self._known) > 1 and (
+            len(self._known) > MOST_PLANS or sum(self._sizes.values()) > MOST_KEPT
+        ):
+            digest, _ = self._known.popitem(last=False)
+            del self._sizes[digest]

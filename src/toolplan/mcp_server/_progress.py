@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable
 from typing import Final
 
 from toolplan.events import (
@@ -42,7 +43,8 @@ class Progress:
         self.kept = asyncio.Event()
         self._folding = Folding()
         self._tools = {step.id: step.tool for step in plan.steps}
-        self._shares = dict.fromkeys(self._tools, 0.0)
+        self._over: set[str] = set()
+        self._under_way: dict[str, float] = {}  # how much of a step is done
         self._items: dict[str, int] = {}
         self._watchers: set[asyncio.Event] = set()
 
@@ -57,7 +59,8 @@ class Progress:
                 self._grow(step, _BEGUN, "started")
             case ItemEnded(step=step):
                 count = max(self._items.get(step, 0), 1)
-                self._grow(step, self._shares[step] + (_NEARLY - _BEGUN) / count, "an item more")
+                share = self._under_way.get(step, _BEGUN) + (_NEARLY - _BEGUN) / count
+                self._grow(step, min(share, _NEARLY), "an item more")
             case StepProgressed(step=step, done=done, total=total, message=message):
                 part = min(max(done / total, 0.0), 1.0) if total else 0.0
                 self._grow(step, _BEGUN + (_NEARLY - _BEGUN) * part, message or "under way")
@@ -71,6 +74,12 @@ class Progress:
                 self._grow(step, 1.0, "cancelled")
             case _:
                 return
+
+    def catch_up(self, events: Iterable[Event]) -> None:
+        """Take what happened before the run was gone on with; nothing of that has been since."""
+        for event in events:
+            self.add(event)
+        self.kept.clear()
 
     def run(self) -> Run:
         """Give the run as it stands."""
@@ -96,10 +105,14 @@ class Progress:
             changed.set()
 
     def _grow(self, step: str, share: float, words: str) -> None:
-        before = self._shares.get(step)
-        if before is None or share <= before:
+        known = step in self._tools and step not in self._over
+        if not known or share <= self._under_way.get(step, 0.0):
             return
-        self._shares[step] = share
-        self.done = min(self.done + share - before, self.total)
+        if share < 1.0:
+            self._under_way[step] = share
+        else:
+            self._over.add(step)
+            self._under_way.pop(step, None)
+        self.done = max(self.done, len(self._over) + sum(self._under_way.values()))
         self.message = f"{step} ({self._tools[step]}): {words}"[:_MOST_WORDS]
         self._stir()

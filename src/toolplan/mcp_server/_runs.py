@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import OrderedDict
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
@@ -23,6 +24,8 @@ from toolplan.mcp_server._told import approval_help, told_effects
 from toolplan.render.runs_view import SHORT
 from toolplan.session import approver, plan_of
 from toolplan.tools import Toolbox
+
+logger = logging.getLogger(__name__)
 
 MOST_RUNS: Final = 16
 """How many runs may be under way at once."""
@@ -84,8 +87,12 @@ class Runs:
         for going in self._going.values():
             going.task.cancel()
 
-    async def start(self, plan: ExecutionPlan, leave: Approver | None = None) -> Going:
+    async def start(
+        self, plan: ExecutionPlan, *, leave: Approver | None = None, request: object = None
+    ) -> Going:
         """Start to run `plan`; `leave` is asked for an approval, where the plan has effects.
+
+        `request` names what may cancel it.
 
         Raises:
             CallRefused: the plan waits for a person already, or too much is under way.
@@ -106,10 +113,12 @@ class Runs:
             run_id=name,
             clock=self._options.clock,
         )
-        return self._begun(name, plan, progress, running)
+        return self._begun(name, plan, progress, running, request)
 
-    async def resume(self, beginning: str, leave: Approver | None = None) -> Going:
+    async def resume(self, beginning: str, *, request: object = None) -> Going:
         """Go on with the run whose name begins so; one that goes on here is just watched.
+
+        `request` names what may cancel it, if it begins it.
 
         Raises:
             CallRefused: there is no such run, it does not pass its check with these tools, it uses
@@ -120,19 +129,22 @@ class Runs:
             return self._going[name]
         plan = await self._plan_of(name)
         self._check_allowed(plan)
-        self._make_room()
         progress = Progress(plan.plan)
+        progress.catch_up(await self._read(lambda: self._journal.events(name)))
+        if name in self._going:  # somebody else was faster
+            return self._going[name]
+        self._make_room()
         running = go_on(
             plan,
             self._toolbox,
             name,
             journal=self._journal,
-            approval=self._asks(leave) or _leave_to_a_person,
+            approval=self._asks(None) or _leave_to_a_person,
             limits=self._options.limits,
             on_event=progress.add,
             clock=self._options.clock,
         )
-        return self._begun(name, plan, progress, running)
+        return self._begun(name, plan, progress, running, request)
 
     async def ended(self, going: Going) -> Run:
         """Wait until a run is over, or waits for a person; who stops waiting does not stop it.
@@ -146,7 +158,6 @@ class Runs:
         try:
             return going.task.result()
         except _LeftToAPerson:
-            self._remember_waiting(going)
             raise self._approval_required(going.plan, going.run) from None
         except ApprovalRequired:
             raise CallRefused(
@@ -185,11 +196,9 @@ class Runs:
         """
         return await self._read(lambda: self._journal.runs(limit))
 
-    def wanted(self, request: object, going: Going) -> None:
-        """Note that `request` began the run, so that it may be cancelled by it."""
-        self._requests[request] = going
-        while len(self._requests) > _MOST_REMEMBERED:
-            self._requests.popitem(last=False)
+    def answered(self, request: object) -> None:
+        """Note that `request` is answered: from now on it cancels nothing, if its run goes on."""
+        self._requests.pop(request, None)
 
     def cancel(self, request: object) -> None:
         """Cancel the run that `request` began, if it is under way; it can be resumed."""
@@ -203,19 +212,35 @@ class Runs:
         plan: ExecutionPlan,
         progress: Progress,
         running: Coroutine[object, object, Run],
+        request: object,
     ) -> Going:
         # a task of its own: what becomes of the client's request is nothing to the run
-        task = asyncio.get_running_loop().create_task(running)
+        task = asyncio.get_running_loop().create_task(self._to_its_end(plan, running))
         going = self._going[name] = Going(name, plan, progress, task)
+        self._requests[request] = going
+        while len(self._requests) > _MOST_REMEMBERED:
+            self._requests.popitem(last=False)
 
         def over(task: asyncio.Task[Run]) -> None:
             del self._going[name]
             progress.end()
-            if not task.cancelled():
-                task.exception()  # seen: whoever wanted the run may be gone
+            # looked at here, as whoever wanted the run may be gone
+            if not task.cancelled() and isinstance(task.exception(), _LeftToAPerson):
+                self._remember_waiting(going)
 
         task.add_done_callback(over)
         return going
+
+    async def _to_its_end(
+        self, plan: ExecutionPlan, running: Coroutine[object, object, Run]
+    ) -> Run:
+        run = await running
+        if self._options.on_ended is not None:
+            try:
+                await asyncio.to_thread(self._options.on_ended, plan, run)
+            except Exception:  # whoever looks on must not take the run with it
+                logger.exception("What is done after a run failed.")
+        return run
 
     def _asks(self, leave: Approver | None) -> Approver | None:
         approve = self._options.approve

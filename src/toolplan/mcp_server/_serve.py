@@ -17,8 +17,10 @@ from mcp.server.transport_security import TransportSecuritySettings
 from starlette.types import ASGIApp
 
 from toolplan.answer import FactFunction
-from toolplan.execution_plan import Policy
+from toolplan.events import Run
+from toolplan.execution_plan import ExecutionPlan, Policy
 from toolplan.journal import Journal
+from toolplan.mcp_server._connection import Connection
 from toolplan.mcp_server._guard import SHORTEST_TOKEN, Guard, Rules, is_loopback
 from toolplan.mcp_server._leave import Leave
 from toolplan.mcp_server._options import Options
@@ -51,6 +53,7 @@ async def serve(
     facts: Sequence[FactFunction] = (),
     metadata: Mapping[str, Json] = MappingProxyType({}),
     approve: Approve | None = None,
+    on_ended: Callable[[ExecutionPlan, Run], None] | None = None,
     elicit: bool = False,
     transport: Transport = "stdio",
     host: str = "127.0.0.1",
@@ -73,7 +76,8 @@ async def serve(
         limits: bounds on what is read and run.
         facts: functions that find more in rows than holds for any rows.
         metadata: advice that is put into every plan.
-        approve: asked for leave to run a plan with effects; without it the run waits for a person.
+        approve: asked for leave to run a plan with effects; else the run waits for a person.
+        on_ended: called in a thread with every run that is over, and its plan.
         elicit: whether that leave may be asked of the user through clients that can do so.
         transport: `stdio`, or `http` for streamable HTTP.
         host: the name or address to listen on; any but loopback needs a token.
@@ -84,23 +88,20 @@ async def serve(
         on_ready: called with the URL when requests are taken.
 
     Raises:
-        CannotServe: the address is not loopback and there is no token, the token is too short, or
-            the address cannot be listened on. Nothing was served.
+        CannotServe: the address is not safe or not free, or the token is weak; nothing was served.
     """
-    options = Options(policy, limits, facts, metadata, approve)
+    options = Options(policy, limits, facts, metadata, approve, on_ended)
     async with Runs(toolbox, journal=journal, options=options) as runs:
         plans = Plans(toolbox, journal=journal, planner=planner, options=options)
         desk = Desk(toolbox, options, plans, runs, Leave(toolbox) if elicit else None)
-        server = make_server(desk)
-        match transport:
-            case "stdio":
-                await _over_stdio(server)
-            case "http":
-                rules = checked_rules(host, token, hosts, origins)
-                try:
-                    await _over_http(server, rules, host, port, on_ready)
-                finally:
-                    runs.stop()
+        if transport == "stdio":
+            await _over_stdio(make_server(desk))
+            return
+        rules = checked_rules(host, token, hosts, origins)
+        try:
+            await _over_http(make_server(desk), rules, host, port, on_ready)
+        finally:
+            runs.stop()
 
 
 def checked_rules(
@@ -154,6 +155,7 @@ async def _over_http(
     with closing(_listening(host, port)) as listening:
         config = uvicorn.Config(
             http_app(server, rules),
+            http=Connection,
             log_level="error",
             access_log=False,  # addresses may hold what is nobody's business
             server_header=False,

@@ -151,7 +151,7 @@ class _Calls:
         found: dict[str, Json] = {
             "valid": not any(each.severity == "error" for each in compiled.diagnostics),
             "runnable": compiled.plan is not None,
-            "diagnostics": told_diagnostics(compiled.diagnostics),
+            **told_diagnostics(compiled.diagnostics),
             "unchecked_references": compiled.unchecked_references,
         }
         if compiled.plan is None:
@@ -180,17 +180,19 @@ class _Calls:
         self, request: Request, params: CallToolRequestParams, arguments: Arguments
     ) -> CallToolResult | InputRequiredResult:
         runs, leave = self._desk.runs, None
+        key = _key(request, request.request_id)
         if params.name == "run":
             plan = await self._chosen(arguments)
             if self._desk.leave is not None:
                 leave = await self._desk.leave.ask(request, params, plan)
                 if isinstance(leave, InputRequiredResult):
                     return leave
-            going = await runs.start(plan, leave)
+            going = await runs.start(plan, leave=leave, request=key)
         else:
-            going = await runs.resume(arguments["run"])
-        runs.wanted(_key(request, request.request_id), going)
-        return _result(await self._watched(request, going, arguments))
+            going = await runs.resume(arguments["run"], request=key)
+        told = await self._watched(request, going, arguments)
+        runs.answered(key)
+        return _result(told)
 
     async def _chosen(self, arguments: Arguments) -> ExecutionPlan:
         """Give the plan that is to run.
@@ -213,7 +215,7 @@ class _Calls:
                 "bad-plan",
                 "The plan does not pass the check; nothing was run.",
                 "Mend what the diagnostics name; `explain` says more of a code.",
-                {"diagnostics": told_diagnostics(compiled.diagnostics)},
+                told_diagnostics(compiled.diagnostics),
             )
         if digest is not None and digest != compiled.plan.digest:
             raise CallRefused(
@@ -308,9 +310,9 @@ def _told_proposal(asked: Asked, toolbox: Toolbox) -> dict[str, Json]:
                     "bad-draft",
                     "The planner proposed a plan that does not pass the check; nothing was run.",
                     "Ask in other words.",
-                    {"diagnostics": told},
+                    told,
                 )
-            return {"outcome": "plan", **told_plan(asked.plan, toolbox), "diagnostics": told}
+            return {"outcome": "plan", **told_plan(asked.plan, toolbox), **told}
 
 
 def _result(content: dict[str, Json], *, is_error: bool = False) -> CallToolResult:

@@ -25,6 +25,12 @@ from toolplan.tools import Toolbox
 MOST_OUTPUT: Final = 500_000
 """Characters of JSON that are told of one value; a larger one stays in the journal."""
 
+MOST_TOLD: Final = 2_000_000
+"""Characters of JSON that are told of all values of one run."""
+
+MOST_DIAGNOSTICS: Final = 200
+"""So many diagnostics are told, errors before warnings."""
+
 _MOST_PLACES: Final = 8
 
 
@@ -45,9 +51,15 @@ def told_plan(plan: ExecutionPlan, tools: Toolbox) -> dict[str, Json]:
     }
 
 
-def told_diagnostics(diagnostics: Sequence[Diagnostic]) -> list[Json]:
-    """Give diagnostics in their wire form."""
-    return [diagnostic_to_json(each) for each in diagnostics]
+def told_diagnostics(diagnostics: Sequence[Diagnostic]) -> dict[str, Json]:
+    """Give diagnostics in their wire form; of very many, those that block come first."""
+    shown = diagnostics
+    if len(diagnostics) > MOST_DIAGNOSTICS:
+        shown = sorted(diagnostics, key=lambda each: not each.blocks)[:MOST_DIAGNOSTICS]
+    told: dict[str, Json] = {"diagnostics": [diagnostic_to_json(each) for each in shown]}
+    if len(shown) < len(diagnostics):
+        told["diagnostics_left_out"] = len(diagnostics) - len(shown)
+    return told
 
 
 def told_run(
@@ -64,35 +76,44 @@ def told_run(
     more than `MOST_OUTPUT` characters are null, and their pointers stand in `omitted`.
     """
     document = run_to_json(run)
-    omitted: list[Json] = []
-    steps = document["steps"]
-    for name, step in steps.items() if isinstance(steps, dict) else ():
-        if not isinstance(step, dict):
-            continue
-        if not outputs:
-            del step["output"]
-        elif _is_large(step["output"]):
-            step["output"] = None
-            omitted.append(f"/steps/{name}/output")
-    if _is_large(document["output"]):
-        document["output"] = None
-        omitted.append("/output")
+    room = _Room()
+    document["output"] = room.take("/output", document["output"])
     said: Json = None
     if plan is not None and run.status is not RunState.RUNNING:
         schemas = output_schemas(plan.plan, tools)
-        said = answer(plan, run, schemas=schemas, facts=facts).to_json()
-        if _is_large(said):
-            said = None
-            omitted.append("/answer")
+        said = room.take("/answer", answer(plan, run, schemas=schemas, facts=facts).to_json())
+    steps = document["steps"]
+    for name, step in steps.items() if isinstance(steps, dict) else ():
+        if isinstance(step, dict) and outputs:
+            step["output"] = room.take(f"/steps/{name}/output", step["output"])
+        elif isinstance(step, dict):
+            del step["output"]
     told: dict[str, Json] = {
         **document,
         "digest": run.digest,
         "answer": said,
         "help": way_out(run),
     }
-    if omitted:
-        told["omitted"] = omitted
+    if room.omitted:
+        told["omitted"] = [*room.omitted]
     return told
+
+
+class _Room:
+    """What is told of the values of one run: each within `MOST_OUTPUT`, all within `MOST_TOLD`."""
+
+    def __init__(self) -> None:
+        self.omitted: list[str] = []
+        self._left = MOST_TOLD
+
+    def take(self, pointer: str, value: Json) -> Json:
+        """Give `value` where there is room for it, else null, and note its pointer."""
+        size = len(json.dumps(value, ensure_ascii=False))
+        if size > min(MOST_OUTPUT, self._left):
+            self.omitted.append(pointer)
+            return None
+        self._left -= size
+        return value
 
 
 def told_entry(entry: RunEntry) -> Json:
@@ -145,10 +166,6 @@ def _doubts(run: Run, short: str) -> str:
         f"terminal: toolplan resume {short} --retry {first} (make it again), --done {first}=JSON "
         f"(it worked and gave that) or --abort {first} (it failed)."
     )
-
-
-def _is_large(value: Json) -> bool:
-    return len(json.dumps(value, ensure_ascii=False)) > MOST_OUTPUT
 
 
 def plan_text(plan: Json) -> str:

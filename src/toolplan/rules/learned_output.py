@@ -33,7 +33,7 @@ def learned_output(facts: Facts) -> Iterator[Problem]:
             continue
         given, samples = found
         if isinstance(given, Absent):
-            yield _absent(use.text, given, samples, use.pointer, use.step.id)
+            yield _absent(use.text, use.ref, given, samples, use.pointer, use.step.id)
         elif isinstance(given, Schema) and _cannot_fit(use, given):
             yield Problem(
                 f"In {_results(samples)} {use.text} was {describe(given)}, which the argument does"
@@ -47,7 +47,7 @@ def learned_output(facts: Facts) -> Iterator[Problem]:
             source = facts.steps.get(ref.step)
             found = None if source is None else _seen(facts, source, ref)
             if found is not None and isinstance(found[0], Absent):
-                yield _absent("The plan's output", found[0], found[1], pointer, None)
+                yield _absent("The plan's output", ref, found[0], found[1], pointer, None)
 
 
 def _seen(facts: Facts, source: Step, ref: Ref) -> tuple[Schema | Absent | None, int] | None:
@@ -68,13 +68,16 @@ def _cannot_fit(use: Use, given: Schema) -> bool:
     return use.whole and isinstance(taken, Schema) and assignable(given, taken) is Verdict.NO
 
 
-def _absent(text: str, absent: Absent, samples: int, pointer: str, step: str | None) -> Problem:
-    last = pointer.rpartition("/")[2]
+def _absent(
+    text: str, ref: Ref, absent: Absent, samples: int, pointer: str, step: str | None
+) -> Problem:
+    missed = [key for key in ref.path if isinstance(key, str) and key not in absent.names]
+    meant = [name for key in missed for name in near(key, absent.names)]
     return Problem(
         f"{text} led nowhere in {_results(samples)}: {absent.message}.",
         pointer,
         step,
-        did_you_mean(near(last, absent.names)) or _there_were(absent),
+        did_you_mean(dict.fromkeys(meant)) or _there_were(absent),
     )
 
 

@@ -29,11 +29,15 @@ _SAYS_DATE: Final = re.compile(
     r"\b(YYYY|ISO[ -]?8601|RFC[ -]?3339|timestamp|date(time)?s?)\b", re.IGNORECASE
 )
 _SAYS_CHOICE: Final = re.compile(
-    r"\b(one of( the following)?:|(allowed|possible|valid|supported) values?\b)"
+    r"\b(one of( the following)?:|enum\b|(allowed|possible|valid|supported) values?\b)"
     r"|(['\"`][\w .-]{1,30}['\"`](, ?| or |, or | ?/ ?| ?\| ?)){2}",
     re.IGNORECASE,
 )
-_SAYS_ID: Final = re.compile(r"\b(ids?|identifiers?|uuids?|guids?)\b", re.IGNORECASE)
+_SAYS_EXAMPLE: Final = re.compile(r"\be\.g\.|\b(such as|for example|like)\b", re.IGNORECASE)
+_SAYS_ID: Final = re.compile(
+    r"(?!(\S+ ){0,5}names?\b)(\S+ ){0,5}\(?(ids?|identifiers?|uuids?|guids?)\b", re.IGNORECASE
+)
+_TELLING: Final = ID_WORDS | {"code", "key", "name", "names", "number", "slug", "token"}
 
 
 class Said(NamedTuple):
@@ -157,7 +161,8 @@ def choice_as_text(tool: Tool, catalogue: Catalogue) -> Iterator[Said]:
     A value that is none of them passes the check then, and fails in the tool or finds nothing.
     """
     for each in catalogue.arguments[tool.name]:
-        if each.is_free and _SAYS_CHOICE.search(each.description):
+        said = each.description
+        if each.is_free and _SAYS_CHOICE.search(said) and not _SAYS_EXAMPLE.search(said):
             yield Said(
                 each.pointer,
                 f"{each.name!r} seems to be one of a few values, and takes any text.",
@@ -172,8 +177,8 @@ def identifier_as_text(tool: Tool, catalogue: Catalogue) -> Iterator[Said]:
     Planners connect tools by names: `facility_id` is what a facility has as `id`.
     """
     for each in catalogue.arguments[tool.name]:
-        parts = words(each.name)
-        if each.is_free and not (ID_WORDS & set(parts)) and _SAYS_ID.search(each.description):
+        tells = _TELLING & set(words(each.name)) or each.name.casefold().endswith("id")
+        if each.is_free and not tells and _SAYS_ID.match(each.description):
             yield Said(
                 each.pointer,
                 f"{each.name!r} seems to be an identifier, which its name does not say.",

@@ -7,7 +7,8 @@ import threading
 import weakref
 from bisect import bisect_left
 from collections import Counter, OrderedDict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
 from typing import Final, NamedTuple
 
 from toolplan.path import Json
@@ -15,7 +16,7 @@ from toolplan.tool_search._terms import terms
 from toolplan.tools import Tool, Toolbox
 
 NAME_WEIGHT: Final = 3.0
-ARGUMENT_WEIGHT: Final = 1.5
+ARGUMENT_WEIGHT: Final = 1.0
 TEXT_WEIGHT: Final = 1.0
 DETAIL_WEIGHT: Final = 0.5
 
@@ -73,6 +74,21 @@ class ToolIndex:
         ranked = sorted(scores, key=lambda at: (-scores[at], at))
         return [Found(self._tools[at], scores[at]) for at in ranked[: max(limit, 0)]]
 
+    @cached_property
+    def named(self) -> Mapping[str, tuple[Tool, ...]]:
+        """The tools by each term of their names."""
+        return _grouped((term, tool) for tool in self._tools for term in set(terms(tool.name)))
+
+    @cached_property
+    def giving(self) -> Mapping[str, tuple[Tool, ...]]:
+        """The tools by each field that they declare to give."""
+        return _grouped((name, tool) for tool in self._tools for name in tool.signature.outputs)
+
+    @cached_property
+    def of_source(self) -> Mapping[str, tuple[Tool, ...]]:
+        """The tools by their sources."""
+        return _grouped((tool.source, tool) for tool in self._tools)
+
     def _add(self, scores: dict[int, float], term: str, share: float) -> None:
         postings = self._postings[term]
         rarity = math.log(1 + (len(self._tools) - len(postings) + 0.5) / (len(postings) + 0.5))
@@ -126,6 +142,13 @@ def search_tools(toolbox: Toolbox, query: str, limit: int = 20) -> list[Found]:
     Names count most, then names of arguments, then descriptions. The order is the same every time.
     """
     return index_of(toolbox).search(query, limit)
+
+
+def _grouped(pairs: Iterable[tuple[str, Tool]]) -> dict[str, tuple[Tool, ...]]:
+    found: dict[str, list[Tool]] = {}
+    for key, tool in pairs:
+        found.setdefault(key, []).append(tool)
+    return {key: tuple(tools) for key, tools in found.items()}
 
 
 def _weighted_terms(tool: Tool) -> dict[str, float]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Final
 
 from toolplan.names import words
 from toolplan.schema import required
-from toolplan.tool_search._index import index_of
+from toolplan.tool_search._index import ToolIndex, index_of
 from toolplan.tool_search._terms import stem
 from toolplan.tools import Tool, Toolbox
 
@@ -17,6 +17,8 @@ FEW: Final = 40
 SMALL_SOURCE: Final = 12
 """A source with no more tools than this is shown whole, if one of its tools fits."""
 
+_FEW_GIVERS: Final = 5
+
 _ID_WORDS: Final = frozenset(("id", "ids", "uuid", "guid", "key", "slug", "code", "number"))
 
 
@@ -25,14 +27,14 @@ def relevant(toolbox: Toolbox, question: str, limit: int = FEW) -> Toolbox:
 
     All of them, `toolbox` itself, where they are no more than `limit`. Else, in this order as far
     as there is room: tools that compute what they give from their arguments (`sql`), as no question
-    names them; the better half by words; those that may give the identifiers which these require;
-    the rest of sources that are small and have a tool among them; and what else fits by words.
+    names them; three quarters by words; those that may give what the best of these require; the
+    rest of sources that are small and have a tool among the best; what else fits by words; and the
+    first of those that do not.
     """
     if len(toolbox) <= limit:
         return toolbox
-    ranked = [found.tool for found in index_of(toolbox).search(question, limit)]
-    if not ranked:  # no word in common: the catalogue's beginning is as good as anything
-        ranked = list(toolbox.values())[:limit]
+    index = index_of(toolbox)
+    ranked = [found.tool for found in index.search(question, limit)]
     chosen: dict[str, None] = {}
 
     def choose(tools: Iterator[Tool]) -> None:
@@ -42,49 +44,45 @@ def relevant(toolbox: Toolbox, question: str, limit: int = FEW) -> Toolbox:
             chosen.setdefault(tool.name)
 
     choose(tool for tool in toolbox.values() if tool.compute_output is not None)
-    best = ranked[: max(1, limit // 2)]
-    choose(iter(best))
-    choose(_givers(toolbox, best))
-    choose(_of_small_sources(toolbox, best))
+    best = ranked[: max(1, limit // 4)]
+    choose(iter(ranked[: limit - limit // 4]))
+    choose(_givers(index, best))
+    choose(_of_small_sources(index, best))
     choose(iter(ranked))
+    choose(iter(toolbox.values()))  # room that is left costs nothing
     return Toolbox(tool for name, tool in toolbox.items() if name in chosen)
 
 
-def _givers(toolbox: Toolbox, tools: list[Tool]) -> Iterator[Tool]:
-    """Yield tools that are about the things whose identifiers `tools` require.
+def _givers(index: ToolIndex, tools: list[Tool]) -> Iterator[Tool]:
+    """Yield tools that may give what `tools` require.
 
-    `facility_id` is given by a tool whose name speaks of facilities, one that lists or searches
-    and does not itself require the identifier first.
+    `token` is given by the few tools that declare a `token` in what they give; `facility_id` by one
+    whose name speaks of facilities, and that does not itself require the identifier first.
     """
-    wanted = dict.fromkeys(thing for tool in tools for thing in _things(tool))
-    if not wanted:
-        return
-    names = {name: {stem(word) for word in words(name)} for name in toolbox}
-    for thing in wanted:
-        fitting = [toolbox[name] for name, about in names.items() if thing in about]
-        yield from (tool for tool in fitting if not tool.has_effects and thing not in _things(tool))
+    for field in dict.fromkeys(field for tool in tools for field in _required(tool)):
+        givers = index.giving.get(field, ())
+        yield from givers if len(givers) <= _FEW_GIVERS else ()
+    for thing in dict.fromkeys(thing for tool in tools for thing in _things(tool)):
+        for tool in index.named.get(thing, ()):
+            if not tool.has_effects and thing not in _things(tool):
+                yield tool
+
+
+def _required(tool: Tool) -> tuple[str, ...]:
+    return () if tool.unusable is not None else required(tool.input)
 
 
 def _things(tool: Tool) -> dict[str, None]:
     """Give the things whose identifiers the tool requires: `facility` of `facility_id`."""
-    if tool.unusable is not None:
-        return {}
     found: dict[str, None] = {}
-    for name in required(tool.input):
+    for name in _required(tool):
         parts = words(name)
         if len(parts) > 1 and parts[-1] in _ID_WORDS:
             found[stem(parts[-2])] = None
     return found
 
 
-def _of_small_sources(toolbox: Toolbox, tools: list[Tool]) -> Iterator[Tool]:
-    by_source: dict[str, list[Tool]] = {}
-    for tool in toolbox.values():
-        by_source.setdefault(tool.source, []).append(tool)
+def _of_small_sources(index: ToolIndex, tools: list[Tool]) -> Iterator[Tool]:
     for source in dict.fromkeys(tool.source for tool in tools if tool.source):
-        yield from _small(by_source, source)
-
-
-def _small(by_source: Mapping[str, list[Tool]], source: str) -> list[Tool]:
-    tools = by_source[source]
-    return tools if len(tools) <= SMALL_SOURCE else []
+        whole = index.of_source[source]
+        yield from whole if len(whole) <= SMALL_SOURCE else ()

@@ -1,0 +1,57 @@
+"""Questions that third parties published with the tools that answer them: are these shown?"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from toolplan.tool_search import relevant, search_tools
+from toolplan.tools import Toolbox
+
+DATA = Path("/work/shared/data")
+
+
+def catalogue(name: str) -> Toolbox:
+    """Give all tools of a set of data, in one toolbox."""
+    path = DATA / f"{name}.tools.json"
+    if not path.exists():
+        pytest.skip(f"{path} is not there: it belongs to those who develop this, not to the code.")
+    sets: dict[str, list[dict[str, Any]]] = json.loads(path.read_text("utf-8"))
+    return Toolbox.from_json(
+        list({tool["name"]: tool for tools in sets.values() for tool in tools}.values())
+    )
+
+
+def questions(name: str, every: int) -> list[dict[str, Any]]:
+    lines = (DATA / f"{name}.jsonl").read_text("utf-8").splitlines()
+    return [json.loads(line) for line in lines[::every]]
+
+
+@pytest.mark.parametrize(
+    ("name", "every", "least"),
+    [("sealtools", 8, 0.96), ("tau", 4, 0.96), ("bfcl_multi_turn", 1, 0.95)],
+)
+def test_the_tools_of_published_plans_are_among_those_that_are_shown(
+    name: str, every: int, least: float
+) -> None:
+    toolbox = catalogue(name)
+    wanted = shown = 0
+    for row in questions(name, every):
+        tools = {step["tool"] for step in row["steps"]} & set(toolbox)
+        wanted += len(tools)
+        shown += len(tools & set(relevant(toolbox, row["query"])))
+    assert shown / wanted >= least
+
+
+def test_of_four_thousand_tools_nine_in_ten_are_among_the_first_ten() -> None:
+    toolbox = catalogue("sealtools")
+    assert len(toolbox) > 4_000
+    wanted = found = 0
+    for row in questions("sealtools", 8):
+        tools = {step["tool"] for step in row["steps"]} & set(toolbox)
+        wanted += len(tools)
+        found += len(tools & {each.tool.name for each in search_tools(toolbox, row["query"], 10)})
+    assert found / wanted >= 0.9
