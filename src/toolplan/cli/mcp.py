@@ -88,5 +88,7 @@ def mcp_command(
                 )
             )
         except CannotServe as error:
-            raise CommandError(error.code, str(error), error.help or None) from None
+            raise CommandError(
+                error.code, str(error), f"{error.help} A token is read from {BEARER}.".strip()
+            ) from None
     return Exit.FINE.value

@@ -1,0 +1,67 @@
+"""`toolplan mcp`, driven by the SDK's own client."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+from mcp import Client, StdioServerParameters
+from mcp.types import CallToolResult
+
+from tests.cli.calls import Call
+
+WRITES = {
+    "toolplan": 1,
+    "steps": [
+        {
+            "id": "new",
+            "tool": "facilities_create",
+            "args": {"name": "N", "location": "Kiel", "type": "sorting", "capacity_tons": 9},
+        }
+    ],
+}
+
+
+def given(result: CallToolResult) -> Any:
+    assert not result.is_error, result.content
+    return result.structured_content
+
+
+def test_a_foreign_client_plans_and_runs_and_is_refused_an_effect(
+    call: Call, tmp_path: Path
+) -> None:
+    env = {**os.environ, "TOOLPLAN_HOME": str(tmp_path)}
+    server = StdioServerParameters(
+        command=sys.executable,
+        args=["-m", "toolplan", "mcp", "--tools", "toolplan.demo:TOOLS"],
+        env=env,
+    )
+
+    async def drive() -> tuple[list[str], Any, Any, CallToolResult]:
+        async with Client(server) as client:
+            names = [tool.name for tool in (await client.list_tools()).tools]
+            planned = given(await client.call_tool("plan", {"question": "facilities in Berlin"}))
+            ran = given(await client.call_tool("run", {"digest": planned["digest"]}))
+            return names, planned, ran, await client.call_tool("run", {"plan": WRITES})
+
+    names, planned, ran, refused = asyncio.run(drive())
+    assert {"plan", "check", "run", "runs", "resume", "explain"} <= set(names)
+    assert planned["plan"]["steps"][0]["tool"] == "facilities_list"
+    assert ran["status"] == "succeeded"
+    assert refused.is_error
+    told = json.dumps(refused.structured_content)
+    assert "approval-required" in told
+    assert "toolplan resume" in told
+
+
+def test_a_server_for_everybody_needs_a_token(call: Call, tmp_path: Path, monkeypatch: Any) -> None:
+    """C09."""
+    monkeypatch.setenv("TOOLPLAN_HOME", str(tmp_path))
+    monkeypatch.delenv("TOOLPLAN_MCP_TOKEN", raising=False)
+    said = call("mcp", "--http", "--host", "0.0.0.0", "--port", "0")
+    assert said.code == 2
+    assert "TOOLPLAN_MCP_TOKEN" in said.err
