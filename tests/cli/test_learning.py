@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -34,7 +35,7 @@ def look(id: str) -> dict[str, str]:
 @pytest.fixture
 def tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     (tmp_path / "unsaid_tools.py").write_text(MODULE, "utf-8")
-    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
     monkeypatch.setenv("TOOLPLAN_HOME", str(tmp_path / "home"))
     (tmp_path / "home").mkdir()
     return "unsaid_tools:toolbox"
