@@ -25,13 +25,17 @@ from toolplan.sources.pins import (
 from toolplan.tools import Effects, Tool, Toolbox, ToolObjectError
 
 JSON_VALUES: st.SearchStrategy[Any] = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
     max_leaves=8,
 )
 
 
-def sourced(name: str = "it.look", **wire: Json) -> SourcedTool:
+def sourced(name: str = "it.look", /, **wire: Json) -> SourcedTool:
     return SourcedTool(
         name=name,
         description="Looks.",
@@ -108,7 +112,7 @@ def test_a_refused_tool_says_why_and_how_to_go_on(tmp_path: Path) -> None:
     assert isinstance(refused, RefusedTool)
     assert refused.unusable is not None
     assert 'title: was "A", is "B"' in refused.unusable
-    assert "toolplan tools --accept it.look" in refused.unusable
+    assert "toolplan tools it.look --tools FILE --accept" in refused.unusable
     assert guarded["it.other"].unusable is None
     assert guarded.labelled({"it.look": Effects.READ})["it.look"].unusable == refused.unusable
 

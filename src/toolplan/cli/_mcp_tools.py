@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -35,7 +34,6 @@ def open_document(path: Path, base_url: str | None) -> Generator[Toolbox]:
         ToolObjectError: the configuration cannot be read, or no server can be used.
     """
     del base_url
-    _let_our_own_commands_be_found()
     servers = read_servers(path, os.environ)
     _show(commands(servers))
     with connected(servers, on_event=_tell) as source:
@@ -45,17 +43,6 @@ def open_document(path: Path, base_url: str | None) -> Generator[Toolbox]:
         for refused in source.refused:
             note(printable(f"{refused.server}.{refused.tool} is left out: {refused.reason}"))
         yield pinned(tools, path)
-
-
-def _let_our_own_commands_be_found() -> None:
-    """Look for commands beside this Python too, after all other places.
-
-    A server that is installed with toolplan is then found where the environment is not activated.
-    """
-    scripts = str(Path(sys.executable).parent)
-    places = os.environ.get("PATH", os.defpath).split(os.pathsep)
-    if scripts not in places:
-        os.environ["PATH"] = os.pathsep.join((*places, scripts))
 
 
 def pinned(tools: Toolbox, path: Path) -> Toolbox:

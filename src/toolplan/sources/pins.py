@@ -286,7 +286,7 @@ def _refused(tool: Tool, change: Change) -> Tool:
     what = "; ".join(change.lines[:3])
     reason = (
         f"it is not the tool that was accepted ({what}); look at it, and accept it with"
-        f" `toolplan tools --accept {tool.name}`"
+        f" `toolplan tools {tool.name} --tools FILE --accept`"
     )
     now = _pin(tool)
     return RefusedTool(

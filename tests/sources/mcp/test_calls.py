@@ -10,7 +10,9 @@ import time
 from pathlib import Path
 from typing import Any
 
+import mcp.types as wire
 import pytest
+from mcp.server import Server
 
 from tests.sources.mcp.scripts import ANYTHING, Scripted, call, called, one_page, text, told
 from toolplan.compiler import compile_plan
@@ -18,6 +20,7 @@ from toolplan.engines import run
 from toolplan.events import Event, StepProgressed
 from toolplan.path import Json
 from toolplan.sources.mcp import (
+    LocalServer,
     Notice,
     RequestRefused,
     ServerSaid,
@@ -263,6 +266,53 @@ def test_what_a_server_asks_for_is_refused_and_told(method: str, tmp_path: Path)
     log = [json.loads(line) for line in script.path.with_suffix(".log").read_text().splitlines()]
     [answer] = [each for each in log if each.get("id") == "q"]
     assert "not supported" in answer["error"]["message"]
+
+
+def test_answers_to_nothing_that_was_asked_are_left_aside(tmp_path: Path) -> None:
+    """A reply with a wrong id, an answer twice, an answer to what was cancelled."""
+    stray: list[dict[str, Any]] = [
+        {"jsonrpc": "2.0", "id": 999, "result": text("wrong id")},
+        {"jsonrpc": "2.0", "id": "1", "result": {}},
+        {"jsonrpc": "2.0", "id": None, "error": {"code": 1, "message": "nobody's"}},
+        {"jsonrpc": "2.0", "method": "notifications/unheard/of", "params": {}},
+        {"jsonrpc": "2.0", "method": "notifications/progress", "params": {"progressToken": 7}},
+    ]
+    assert give(tmp_path, {**text("right"), "tell": stray}) == "right"
+
+
+def test_a_ping_of_a_server_is_answered(tmp_path: Path) -> None:
+    ping = {"jsonrpc": "2.0", "id": "p", "method": "ping"}
+    notices: list[Notice] = []
+    script = Scripted(
+        tmp_path,
+        pages=one_page(told("look")),
+        results={"look": {**text("x"), "tell": [ping], "sleep": 0.2}},
+    )
+    with connected({"it": script.server()}, on_event=notices.append) as source:
+        call(source.toolbox(), "it.look")
+    log = [json.loads(line) for line in script.path.with_suffix(".log").read_text().splitlines()]
+    assert [each["result"] for each in log if each.get("id") == "p"] == [{}]
+    assert not any(isinstance(each, RequestRefused) for each in notices)
+
+
+def test_a_tool_that_asks_in_the_middle_of_its_call_fails_and_says_so() -> None:
+    """The newer protocol: the question is the answer."""
+
+    async def on_list_tools(_request: object, _params: object) -> wire.ListToolsResult:
+        return wire.ListToolsResult(tools=[wire.Tool.model_validate(told("look"))])
+
+    async def on_call_tool(_request: object, _params: object) -> wire.InputRequiredResult:
+        schema: dict[str, Any] = {"type": "object", "properties": {}}
+        form = wire.ElicitRequestFormParams(message="Really?", requested_schema=schema)
+        return wire.InputRequiredResult(input_requests={"a": wire.ElicitRequest(params=form)})
+
+    server: Server[dict[str, Any]] = Server(
+        "asks", on_list_tools=on_list_tools, on_call_tool=on_call_tool
+    )
+    with connected({"it": LocalServer(server)}) as source:
+        tools = source.toolbox()
+        with pytest.raises(ToolError, match=r"more while it runs \(elicitation/create\)"):
+            call(tools, "it.look")
 
 
 def test_a_watcher_that_fails_ends_nothing(tmp_path: Path) -> None:

@@ -28,6 +28,7 @@ from toolplan.sources.mcp import (
     ServerStarted,
     StdioServer,
     connected,
+    connected_here,
 )
 from toolplan.tools import OutcomeUnknown, Toolbox
 
@@ -169,8 +170,31 @@ def test_no_process_is_left_behind(tmp_path: Path) -> None:
     assert not alive(line["pid"])
 
 
-def test_a_server_that_does_not_want_to_end_is_ended(tmp_path: Path) -> None:
+def test_no_process_is_left_behind_by_a_block_that_is_cancelled(tmp_path: Path) -> None:
+    ledger = tmp_path / "ledger"
+
+    async def wait_for_ever() -> None:
+        async with connected_here({"a": ledger_server(ledger)}) as source:
+            await called(await source.tools(), "a.look", {"n": 1})
+
+    async def cancel() -> None:
+        task = asyncio.create_task(wait_for_ever())
+        await asyncio.to_thread(until, lambda: bool(mcp_ledger.lines(ledger)))
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(cancel())
+    [line] = mcp_ledger.lines(ledger)
+    assert not alive(line["pid"])
+
+
+def test_a_server_that_does_not_want_to_end_is_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A server that ignores the end of its input, with a child of its own: both are gone."""
+    monkeypatch.setattr("mcp.client.stdio.PROCESS_TERMINATION_TIMEOUT", 0.2)
+    monkeypatch.setattr("mcp.client.stdio.FORCE_KILL_TIMEOUT", 0.2)
     stubborn = tmp_path / "stubborn.py"
     stubborn.write_text(
         "import json, signal, subprocess, sys, time\n"

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from toolplan.sources.mcp import HttpServer, StdioServer, commands, read_servers
+from toolplan.sources.mcp.servers import place_of
 from toolplan.tools import ToolObjectError
 
 SECRET = "s3cret-of-the-environment"
@@ -94,7 +95,7 @@ def test_secrets_are_in_no_text_of_a_server() -> None:
         ({"url": "http://h", "headers": {"A": "b\r\nC: d"}}, "not a header"),
         ({"url": "http://h", "transport": "carrier-pigeon"}, "'carrier-pigeon' is not known"),
         ({"command": "x", "type": "http"}, "takes 'url', not 'command'"),
-        ({"command": "x", "comand": "y"}, "'comand' is not known. Did you mean 'command'"),
+        ({"command": "x", "arg": []}, "'arg' is not known. Did you mean 'args'"),
         ({"command": "x", "timeout_s": 0}, "timeout_s must be seconds"),
         ("x", "must be an object"),
     ],
@@ -152,6 +153,14 @@ def test_a_command_shows_all_that_decides_what_runs() -> None:
     assert command.line == (
         "cd '/a b' && TOKEN=${TOKEN} LD_PRELOAD=/x.so SECRET=*** 'run me' 'a b' c"
     )
+
+
+def test_what_an_option_for_a_secret_is_given_is_not_shown() -> None:
+    args = ["--api-key=abc", "--token", "def", "--author", "ghi", "--secret", "-v"]
+    server = read(it={"command": "x", "args": args})["it"]
+    [command] = commands({"it": server})
+    assert command.line == "x '--api-key=***' --token '***' --author ghi --secret -v"
+    assert "abc" not in str(place_of(server))
 
 
 def test_the_digest_of_a_command_changes_with_all_that_decides_what_runs() -> None:

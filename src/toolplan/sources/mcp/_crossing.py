@@ -63,12 +63,12 @@ class Crossing:
         arrived: asyncio.Future[_Result] = here.create_future()
         begun: list[asyncio.Task[_Result]] = []
 
-        context = copy_context()
+        surroundings = copy_context()
         for variable, value in self._variables:
-            context.run(variable.set, value)
+            surroundings.run(variable.set, value)
 
         def begin() -> None:
-            task = self._loop.create_task(make(), context=context)
+            task = self._loop.create_task(make(), context=surroundings)
             begun.append(task)
             self._going_on.add(task)
             task.add_done_callback(ended)

@@ -43,14 +43,15 @@ class FailuresAsAnswers(httpx2.AsyncBaseTransport):
                 return response
             body = await _body(response)
         except _NEVER_REACHED as error:
-            delivery = DELIVERY.get()
-            if delivery is not None:
-                delivery.begun = False
+            _mark_as_not_sent()
             return _failure(CONNECTION_CLOSED, f"The server cannot be reached ({_kind(error)}).")
         except httpx2.TransportError as error:
             return _failure(CONNECTION_CLOSED, f"The connection broke ({_kind(error)}).")
         if response.status_code == _NOT_FOUND and _SESSION in request.headers:
+            # the server did nothing: the call can be made in a session of its own
+            _mark_as_not_sent()
             self._on_session_lost()
+            return _failure(CONNECTION_CLOSED, "The server does not know the session any more.")
         return _explained(response, body)
 
     async def aclose(self) -> None:
@@ -67,6 +68,13 @@ def http_client(headers: dict[str, str], on_session_lost: Callable[[], None]) ->
     inner = httpx2.AsyncHTTPTransport(retries=0)
     transport = FailuresAsAnswers(inner, on_session_lost)
     return httpx2.AsyncClient(headers=headers, timeout=timeout, transport=transport)
+
+
+def _mark_as_not_sent() -> None:
+    """Say of the call that the running task makes that its request was never taken."""
+    delivery = DELIVERY.get()
+    if delivery is not None:
+        delivery.begun = False
 
 
 def _is_stream(response: httpx2.Response) -> bool:

@@ -75,12 +75,12 @@ class Link:
         self.protocol = client.protocol_version
         self.over = anyio.Event()
         told = client.server_info
-        self.told_name = "" if told is None else clean(told.name, 200)
-        self.told_version = "" if told is None else clean(told.version, 200)
+        self.told_name = "" if told is None else mask(clean(told.name, 200))
+        self.told_version = "" if told is None else mask(clean(told.version, 200))
         self.identity: dict[str, Json] = {
             **place_of(server),
-            "name": mask(self.told_name),
-            "version": mask(self.told_version),
+            "name": self.told_name,
+            "version": self.told_version,
         }
         self._client = client
         self._session: ClientSession = client.session
@@ -121,7 +121,7 @@ class Link:
                 # what is told while the pages come in makes the next call look again
                 self._is_stale = False
                 try:
-                    read = await read_listing(self.name, self.identity, self._page)
+                    read = await read_listing(self.name, self.identity, self._page, self._listing)
                 except BaseException:
                     self._is_stale = True
                     raise
@@ -214,7 +214,8 @@ async def linked(
             link.lose()
 
     def on_request(method: str) -> None:
-        tell(RequestRefused(name, clean(method, 100)))
+        if method != "ping":  # which is answered
+            tell(RequestRefused(name, clean(method, 100)))
 
     async def on_log(params: LoggingMessageNotificationParams) -> None:
         text = params.data if isinstance(params.data, str) else repr(params.data)

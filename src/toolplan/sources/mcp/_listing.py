@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from collections import Counter
@@ -39,10 +40,18 @@ Pages: TypeAlias = Callable[[str | None], Awaitable[Page]]
 
 
 class Listed(NamedTuple):
-    """A tool as its server told it, and the SHA-256 (hex) of that with the server's identity."""
+    """A tool as its server told it.
+
+    Attributes:
+        wire: the object, with every field.
+        digest: the SHA-256 (hex) of it in one form, with the server's identity.
+        print: the SHA-256 of it as it came, which is quicker to take; where it is the same, the
+            digest is.
+    """
 
     wire: Mapping[str, Json]
     digest: str
+    print: bytes
 
 
 @dataclass(frozen=True)
@@ -58,8 +67,13 @@ class Listing:
         return {name: tool.digest for name, tool in self.tools.items()}
 
 
-async def read_listing(server: str, identity: Mapping[str, Json], pages: Pages) -> Listing:
-    """Give all that the server called `server` lists.
+_NO_LISTING: Final = Listing({})
+
+
+async def read_listing(
+    server: str, identity: Mapping[str, Json], pages: Pages, before: Listing | None = None
+) -> Listing:
+    """Give all that the server called `server` lists; `before` is what it listed last.
 
     A tool that cannot be used is refused, and the others stay: a name that is not plain, the same
     name twice, an object that is too large or no JSON.
@@ -79,14 +93,19 @@ async def read_listing(server: str, identity: Mapping[str, Json], pages: Pages) 
         if len(told) > MAX_TOOLS:
             raise ListingError(f"it lists more than {MAX_TOOLS} tools")
         if cursor is None:
-            return _listing(server, identity, told, callable_names)
+            known = (before or _NO_LISTING).tools
+            return _listing(server, identity, told, callable_names, known)
         if cursor in seen or len(seen) >= MAX_PAGES:
             raise ListingError("its list of tools does not end: a page comes again and again")
         seen.add(cursor)
 
 
 def _listing(
-    server: str, identity: Mapping[str, Json], told: list[object], callable_names: Collection[str]
+    server: str,
+    identity: Mapping[str, Json],
+    told: list[object],
+    callable_names: Collection[str],
+    known: Mapping[str, Listed],
 ) -> Listing:
     counts = Counter(_name_of(each) for each in told)
     tools: dict[str, Listed] = {}
@@ -94,7 +113,7 @@ def _listing(
     for each in told:
         name = _name_of(each)
         fault = _fault(name, counts[name], callable_names)
-        listed = None if fault else _listed(each, identity)
+        listed = None if fault else _listed(each, identity, known.get(name))
         if isinstance(listed, Listed):
             tools[name] = listed
         else:
@@ -115,14 +134,17 @@ def _fault(name: str, count: int, callable_names: Collection[str]) -> str | None
     return None
 
 
-def _listed(told: object, identity: Mapping[str, Json]) -> Listed | str:
-    """Give the tool, or why it cannot be taken."""
+def _listed(told: object, identity: Mapping[str, Json], known: Listed | None) -> Listed | str:
+    """Give the tool, or why it cannot be taken. `known` is the tool of this name as it was."""
     wire = cast("dict[str, Json]", told)
     try:
-        size = len(json.dumps(wire, allow_nan=False).encode())
-        if size > MAX_TOOL_BYTES:
-            return f"its description takes {size} bytes; {MAX_TOOL_BYTES} is the most"
-        return Listed(wire, digest_of(wire, identity))
+        text = json.dumps(wire, allow_nan=False).encode()
+        if len(text) > MAX_TOOL_BYTES:
+            return f"its description takes {len(text)} bytes; {MAX_TOOL_BYTES} is the most"
+        fingerprint = hashlib.sha256(text).digest()
+        if known is not None and known.print == fingerprint:
+            return known
+        return Listed(wire, digest_of(wire, identity), fingerprint)
     except (ValueError, RecursionError) as error:  # half a character, too deep …
         return f"its description cannot be put into one form: {type(error).__name__}"
 

@@ -96,10 +96,10 @@ def _value(content: ContentBlock) -> Json:
     match content:
         case TextContent(text=text):
             return _read(text)
-        case ImageContent(data=data, mime_type=kind):
-            return _described("image", kind, data)
-        case AudioContent(data=data, mime_type=kind):
-            return _described("audio", kind, data)
+        case ImageContent(data=encoded, mime_type=kind):
+            return _described("image", kind, encoded)
+        case AudioContent(data=encoded, mime_type=kind):
+            return _described("audio", kind, encoded)
         case ResourceLink(uri=uri, name=name, mime_type=kind):
             return {"type": "resource_link", "uri": str(uri), "name": name, "mime_type": kind}
         case EmbeddedResource(resource=resource):
@@ -129,11 +129,11 @@ def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not JSON")
 
 
-def _described(what: str, kind: str | None, data: str) -> dict[str, Json]:
+def _described(what: str, kind: str | None, encoded: str) -> dict[str, Json]:
     try:
-        content = base64.b64decode(data, validate=True)
+        content = base64.b64decode(encoded, validate=True)
     except (binascii.Error, ValueError):
-        content = data.encode(errors="replace")
+        content = encoded.encode(errors="replace")
     digest = hashlib.sha256(content).hexdigest()
     return {"type": what, "mime_type": kind, "bytes": len(content), "sha256": digest}
 

@@ -14,7 +14,8 @@ MASK: Final = "***"
 _NAMED: Final = re.compile(r"\$\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)\}")
 _OPENED: Final = re.compile(r"\$\{[^}]*\}?")
 _SOUNDS_SECRET: Final = re.compile(
-    r"token|secret|passw|credential|auth|cookie|(?:^|[_-])key|key(?:$|[_-])|apikey", re.IGNORECASE
+    r"token|secret|passw|credential|auth(?!or)|cookie|(?:^|[_-])key|key(?:$|[_-])|apikey",
+    re.IGNORECASE,
 )
 _LEAST_LENGTH: Final = 4  # shorter texts stand in other words by chance
 

@@ -6,6 +6,7 @@ import shutil
 import sys
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from errno import ENOTDIR
 from pathlib import Path
 from typing import Final, TypeAlias
 
@@ -29,15 +30,19 @@ Transport: TypeAlias = AbstractAsyncContextManager[Streams]
 async def over_stdio(
     server: StdioServer, tap: Tap, stderr: StandardError
 ) -> AsyncGenerator[Streams, None]:
-    """Start the server's process, and end it for sure, with all that it has started."""
-    started = StdioServerParameters(
-        command=_found(server.command),
-        args=list(server.args),
-        env=dict(server.env),
-        cwd=server.cwd,
-        encoding_error_handler="replace",
-    )
+    """Start the server's process, and end it for sure, with all that it has started.
+
+    Raises:
+        OSError: it cannot be started.
+    """
     try:
+        started = StdioServerParameters(
+            command=_found(server.command),
+            args=list(server.args),
+            env=dict(server.env),
+            cwd=_folder(server.cwd),
+            encoding_error_handler="replace",
+        )
         async with stdio_client(started, errlog=stderr.file) as (read, write):
             stderr.close()
             yield TappedReceiving(read, tap), TappedSending(write, tap)
@@ -67,6 +72,12 @@ async def over_http(
         ) as (read, write),
     ):
         yield TappedReceiving(read, tap), TappedSending(write, tap)
+
+
+def _folder(cwd: str | None) -> str | None:
+    if cwd is not None and not Path(cwd).is_dir():
+        raise NotADirectoryError(ENOTDIR, f"there is no folder {cwd!r} to start it in")
+    return cwd
 
 
 def _found(command: str) -> str:

@@ -6,7 +6,7 @@ import hashlib
 import json
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Literal, NamedTuple, TypeAlias, cast
@@ -169,7 +169,7 @@ def place_of(server: Server) -> dict[str, Json]:
             return {
                 "transport": "stdio",
                 "command": server.command,
-                "args": list(server.args),
+                "args": [*_shown_args(server.args)],
                 "env": {name: _shown_value(name, v) for name, v in server.written_env.items()},
             }
         case HttpServer():
@@ -370,8 +370,21 @@ def _is_header(name: str, value: str) -> bool:
 
 def _line(server: StdioServer) -> str:
     variables = [f"{name}={_shown_value(name, v)}" for name, v in server.written_env.items()]
-    words = " ".join([*variables, shlex.join([server.command, *server.args])])
+    words = " ".join([*variables, shlex.join([server.command, *_shown_args(server.args)])])
     return words if server.cwd is None else f"cd {shlex.quote(server.cwd)} && {words}"
+
+
+def _shown_args(args: tuple[str, ...]) -> Iterator[str]:
+    """Yield `args` with stars for what an option like `--api-key` is given."""
+    hides_next = False
+    for arg in args:
+        option, equals, _ = arg.partition("=")
+        is_secret = option.startswith("-") and sounds_secret(option)
+        if hides_next and not arg.startswith("-"):
+            yield MASK
+        else:
+            yield f"{option}={MASK}" if is_secret and equals else arg
+        hides_next = is_secret and not equals
 
 
 def _shown_value(name: str, written: str) -> str:

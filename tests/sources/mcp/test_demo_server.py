@@ -1,0 +1,151 @@
+"""The demo domain as a real MCP server: the same plans and answers as in process."""
+
+from __future__ import annotations
+
+import asyncio
+import datetime
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Generator, Mapping
+from typing import Any, Final
+
+import pytest
+
+from tests.sources.mcp.scripts import call
+from toolplan.demo import FACTS, demo_tools
+from toolplan.demo.server import demo_server, main
+from toolplan.planners import GroundedPlanner
+from toolplan.session import Asked, Session
+from toolplan.sources.mcp import HttpServer, LocalServer, Server, StdioServer, connected
+from toolplan.tools import Tool, Toolbox, ToolError
+
+TODAY: Final = datetime.date(2025, 10, 12)
+ROWS: Final = 2_000
+QUESTION: Final = "Get contaminated shipments from last week"
+ARGUMENTS: Final = ("-m", "toolplan.demo", "--today", TODAY.isoformat(), "--rows", str(ROWS))
+
+
+def asked(tools: Toolbox, question: str = QUESTION) -> Asked:
+    session = Session(tools, GroundedPlanner(), facts=FACTS)
+    return asyncio.run(session.ask(question, today=TODAY))
+
+
+def outcome(found: Asked) -> tuple[object, str | None]:
+    assert found.run is not None
+    return found.run.output, None if found.answer is None else found.answer.text
+
+
+@pytest.fixture(scope="module")
+def address() -> Generator[str, None, None]:
+    """Where the demo is served over HTTP, by a process of its own."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [sys.executable, *ARGUMENTS, "--http", str(port)]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        until_open(port)
+        yield f"http://127.0.0.1:{port}/mcp"
+    finally:
+        process.terminate()
+        process.wait(10)
+
+
+def until_open(port: int) -> None:
+    end = time.monotonic() + 30
+    while time.monotonic() < end:
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        time.sleep(0.05)
+    raise TimeoutError(f"Nothing listens at port {port}.")
+
+
+@pytest.fixture(scope="module")
+def expected() -> Asked:
+    found = asked(demo_tools(TODAY, ROWS))
+    assert found.succeeded
+    return found
+
+
+def same(server: Server, expected: Asked) -> None:
+    with connected({"demo": server}) as source:
+        found = asked(source.toolbox())
+    assert found.plan is not None
+    assert [step.tool for step in found.plan.plan.steps] == ["demo.shipments_list"]
+    assert outcome(found)[0] == outcome(expected)[0]
+    assert outcome(found) == outcome(expected)
+
+
+def test_the_answer_over_stdio_is_the_answer_in_process(expected: Asked) -> None:
+    same(StdioServer(sys.executable, (*ARGUMENTS, "--mcp")), expected)
+
+
+def test_the_answer_over_http_is_the_answer_in_process(expected: Asked, address: str) -> None:
+    same(HttpServer(address), expected)
+
+
+@pytest.mark.parametrize(
+    ("header", "value"), [("Host", "evil.example"), ("Origin", "http://evil.example")]
+)
+def test_a_web_page_of_elsewhere_cannot_use_the_demo(header: str, value: str, address: str) -> None:
+    """H04, H05: Host and Origin on loopback."""
+    accepted = {"content-type": "application/json", "accept": "application/json, text/event-stream"}
+    request = urllib.request.Request(address, data=b"{}", headers={**accepted, header: value})
+    with pytest.raises(urllib.error.HTTPError) as raised:
+        urllib.request.urlopen(request, timeout=10)
+    assert raised.value.code in (403, 421)
+    raised.value.close()
+
+
+def test_tools_come_over_the_wire_as_they_are() -> None:
+    """Hints of schemas, output schemas and effects; only names and aliases are added."""
+    own = demo_tools(TODAY, ROWS)
+    with connected({"demo": LocalServer(demo_server(own))}) as source:
+        wired = source.toolbox()
+    assert len(wired) == len(own) == 19
+    for name, tool in own.items():
+        other = wired[f"demo.{name}"]
+        assert other.effects is tool.effects
+        assert other.may_repeat == tool.may_repeat
+        assert other.description == tool.description
+        assert other.raw_output == tool.raw_output
+        assert without_aliases(other) == without_aliases(tool)
+        assert other.aliases == (name, *tool.aliases)
+
+
+def without_aliases(tool: Tool) -> Mapping[str, Any]:
+    assert isinstance(tool.raw_input, dict)
+    return {key: value for key, value in tool.raw_input.items() if key != "x-aliases"}
+
+
+def test_failures_of_the_demo_are_failures_of_calls() -> None:
+    with connected({"demo": LocalServer(demo_server(demo_tools(TODAY, ROWS)))}) as source:
+        tools = source.toolbox()
+        with pytest.raises(ToolError, match="Facility 'F999' not found"):
+            call(tools, "demo.facilities_get", id="F999")
+        with pytest.raises(ToolError, match="There is no argument 'colour'"):
+            call(tools, "demo.facilities_list", colour="red")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        [],
+        ["--mcp", "--http", "1"],
+        ["--http", "70000"],
+        ["--mcp", "--rows", "0"],
+        ["--mcp", "--today", "x"],
+    ],
+)
+def test_a_command_line_that_cannot_be_is_refused(
+    words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as raised:
+        main(words)
+    assert raised.value.code == 2
+    assert "usage: python -m toolplan.demo" in capsys.readouterr().err

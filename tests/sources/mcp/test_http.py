@@ -1,0 +1,312 @@
+"""HTTP under a connection: what fails, fails alone, and says what it was."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gzip
+import json
+import socket
+import struct
+import threading
+from collections.abc import AsyncIterator, Callable, Generator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import httpx2
+import pytest
+import uvicorn
+from mcp.server import MCPServer
+
+from tests.sources.mcp.scripts import call, text, told
+from toolplan.sources.mcp import HttpServer, Notice, ServerStarted, connected
+from toolplan.sources.mcp._http import FailuresAsAnswers
+from toolplan.sources.mcp._taps import DELIVERY, Delivery
+from toolplan.tools import OutcomeUnknown, ToolError, ToolObjectError
+
+SECRET = "s3cret-in-a-header"
+RPC_ERROR = {"jsonrpc": "2.0", "id": 1, "error": {"code": 5, "message": "mine"}}
+
+
+def answered(
+    handle: Callable[[httpx2.Request], httpx2.Response], **headers: str
+) -> tuple[httpx2.Response, bool, bool]:
+    """Send a request; give the answer, whether the call may have been made, and session loss."""
+    lost: list[bool] = []
+
+    async def send() -> tuple[httpx2.Response, bool]:
+        delivery = Delivery()
+        delivery.begun = True
+        DELIVERY.set(delivery)
+        transport = FailuresAsAnswers(httpx2.MockTransport(handle), lambda: lost.append(True))
+        async with httpx2.AsyncClient(transport=transport) as client:
+            response = await client.post("http://h/mcp", json={}, headers=headers)
+        return response, delivery.begun
+
+    response, begun = asyncio.run(send())
+    return response, begun, bool(lost)
+
+
+def raising(error: Exception) -> Callable[[httpx2.Request], httpx2.Response]:
+    def handle(_request: httpx2.Request) -> httpx2.Response:
+        raise error
+
+    return handle
+
+
+def reply(status: int, body: bytes = b"", **headers: str) -> httpx2.Response:
+    """An answer that comes in pieces, as from a network."""
+
+    async def pieces() -> AsyncIterator[bytes]:
+        yield body[:10]
+        yield body[10:]
+
+    return httpx2.Response(status, headers=headers, content=pieces())
+
+
+@pytest.mark.parametrize(
+    ("error", "may_be_made"),
+    [
+        (httpx2.ConnectError(SECRET), False),
+        (httpx2.ConnectTimeout(SECRET), False),
+        (httpx2.PoolTimeout(SECRET), False),
+        (httpx2.ReadError(SECRET), True),
+        (httpx2.WriteError(SECRET), True),
+        (httpx2.RemoteProtocolError(SECRET), True),
+    ],
+)
+def test_an_error_of_the_network_is_an_answer(error: Exception, may_be_made: bool) -> None:
+    response, begun, _ = answered(raising(error))
+    assert response.json()["error"]["code"] == -32000
+    assert begun is may_be_made
+    assert SECRET not in response.text
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "message"),
+    [
+        (401, "<html>", "HTTP 401 (unauthorised)"),
+        (403, "", "HTTP 403 (forbidden)"),
+        (502, "<html>Bad gateway", "HTTP 502"),
+        (503, "", "HTTP 503"),
+    ],
+)
+def test_a_status_is_told(status: int, body: str, message: str) -> None:
+    response, begun, _ = answered(lambda _: reply(status, body.encode()))
+    assert message in response.json()["error"]["message"]
+    assert begun
+
+
+@pytest.mark.parametrize("status", [200, 400, 401, 500])
+def test_an_answer_of_the_protocol_stays_as_it_is(status: int) -> None:
+    response, _, _ = answered(lambda _: reply(status, json.dumps(RPC_ERROR).encode()))
+    assert response.json() == RPC_ERROR
+    assert response.status_code == status
+
+
+def test_a_compressed_answer_is_read() -> None:
+    packed = gzip.compress(json.dumps(RPC_ERROR).encode())
+    response, _, _ = answered(lambda _: reply(200, packed, **{"content-encoding": "gzip"}))
+    assert response.json() == RPC_ERROR
+
+
+def test_a_session_that_is_gone_is_a_call_that_was_not_made() -> None:
+    _, begun, lost = answered(lambda _: reply(404), **{"mcp-session-id": "x"})
+    assert (begun, lost) == (False, True)
+    _, begun, lost = answered(lambda _: reply(404))
+    assert (begun, lost) == (True, False)
+
+
+class Service:
+    """An MCP server over HTTP with sessions, which it can forget; it counts its calls."""
+
+    def __init__(self) -> None:
+        self.sessions = 0
+        self.known = ""
+        self.calls: list[int] = []
+        self.headers: list[str | None] = []
+        self.status = 200
+        self.breaks_streams = False
+
+    def status_for(self, request: dict[str, Any], session: str | None) -> int:
+        if request["method"] == "server/discover":
+            return 404
+        if self.status != 200:
+            return self.status
+        if request["method"] != "initialize" and session != self.known:
+            return 404
+        return 200 if "id" in request else 202
+
+    def answer(self, request: dict[str, Any]) -> dict[str, Any]:
+        match request["method"]:
+            case "initialize":
+                self.sessions += 1
+                self.known = f"session-{self.sessions}"
+                return {
+                    "protocolVersion": "2025-06-18",
+                    "capabilities": {"tools": {}},
+                    "serverInfo": {"name": "service", "version": "1"},
+                }
+            case "tools/list":
+                return {"tools": [told("pay", annotations={"destructiveHint": True})]}
+            case _:
+                self.calls.append(request["params"]["arguments"]["n"])
+                return text("paid")
+
+
+@contextmanager
+def serving(service: Service) -> Generator[str, None, None]:
+    class Sessions(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_POST(self) -> None:
+            request = json.loads(self.rfile.read(int(self.headers["content-length"])))
+            service.headers.append(self.headers["authorization"])
+            status = service.status_for(request, self.headers["mcp-session-id"])
+            if status != 200:
+                self.send(status, None)
+            elif request["method"] == "tools/call" and service.breaks_streams:
+                service.answer(request)
+                self.break_off()
+            else:
+                envelope = {"jsonrpc": "2.0", "id": request["id"]}
+                self.send(200, {**envelope, "result": service.answer(request)})
+
+        def break_off(self) -> None:
+            self.send_response(200)
+            self.send_header("content-type", "text/event-stream")
+            self.end_headers()
+            self.wfile.write(b": a beginning\n\n")
+            self.wfile.flush()
+            reset = struct.pack("ii", 1, 0)
+            self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, reset)
+            self.close_connection = True
+            self.connection.close()
+
+        def finish(self) -> None:
+            with contextlib.suppress(OSError):
+                super().finish()
+
+        def do_GET(self) -> None:
+            self.send(405, None)
+
+        def do_DELETE(self) -> None:
+            self.send(405, None)
+
+        def send(self, status: int, reply: dict[str, Any] | None) -> None:
+            body = b"" if reply is None else json.dumps(reply).encode()
+            self.send_response(status)
+            self.send_header("content-type", "application/json")
+            self.send_header("content-length", str(len(body)))
+            self.send_header("mcp-session-id", service.known)
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Sessions)
+    server.daemon_threads = True
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}/mcp"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def test_a_call_is_made_in_a_new_session_where_the_old_one_was_forgotten() -> None:
+    service = Service()
+    notices: list[Notice] = []
+    with (
+        serving(service) as address,
+        connected({"h": HttpServer(address)}, on_event=notices.append) as source,
+    ):
+        tools = source.toolbox()
+        assert call(tools, "h.pay", n=1) == "paid"
+        service.known = "forgotten"
+        assert call(tools, "h.pay", n=2) == "paid"
+    assert service.calls == [1, 2]
+    assert [each.starts for each in notices if isinstance(each, ServerStarted)] == [1, 2]
+
+
+def test_a_failing_server_leaves_a_call_in_doubt_and_a_refusing_one_does_not() -> None:
+    service = Service()
+    with serving(service) as address, connected({"h": HttpServer(address)}) as source:
+        tools = source.toolbox()
+        service.status = 500
+        with pytest.raises(OutcomeUnknown, match="HTTP 500"):
+            call(tools, "h.pay", n=1)
+        service.status = 200
+        assert call(tools, "h.pay", n=2) == "paid"
+        service.status = 403
+        with pytest.raises(ToolError, match="forbidden") as raised:
+            call(tools, "h.pay", n=3)
+    assert not isinstance(raised.value, OutcomeUnknown)
+    assert service.calls == [2]
+
+
+def test_a_stream_that_breaks_off_leaves_its_call_in_doubt_and_sends_nothing_twice() -> None:
+    service = Service()
+    with serving(service) as address, connected({"h": HttpServer(address)}) as source:
+        tools = source.toolbox()
+        service.breaks_streams = True
+        with pytest.raises(OutcomeUnknown, match="nobody knows what became of it"):
+            call(tools, "h.pay", n=1)
+        service.breaks_streams = False
+        assert call(tools, "h.pay", n=2) == "paid"
+    assert service.calls == [1, 2]
+
+
+def test_headers_are_sent_and_not_told() -> None:
+    service = Service()
+    service.status = 401
+    with serving(service) as address:
+        server = HttpServer(address, {"Authorization": f"Bearer {SECRET}"}, secrets=(SECRET,))
+        with connected({"h": server}) as source:
+            with pytest.raises(ToolObjectError, match="HTTP 401") as raised:
+                source.toolbox()
+            assert SECRET not in str(raised.value)
+    assert set(service.headers) == {f"Bearer {SECRET}"}
+
+
+def test_where_nobody_listens_that_is_said() -> None:
+    with (
+        connected({"h": HttpServer("http://127.0.0.1:1/mcp")}) as source,
+        pytest.raises(ToolObjectError, match="cannot be reached"),
+    ):
+        source.toolbox()
+
+
+@contextmanager
+def sse() -> Generator[str, None, None]:
+    """A server of the SDK over the older transport, in a thread."""
+    server: MCPServer[Any] = MCPServer("older", log_level="CRITICAL")
+
+    @server.tool()
+    def add(n: int) -> int:
+        return n + 1
+
+    assert callable(add)
+    listening = socket.create_server(("127.0.0.1", 0))
+    app = server.sse_app(host="127.0.0.1")
+    web = uvicorn.Server(uvicorn.Config(app, log_level="critical", ws="none", lifespan="off"))
+    thread = threading.Thread(target=web.run, kwargs={"sockets": [listening]}, daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}/sse"
+    finally:
+        web.should_exit = web.force_exit = True
+        thread.join(10)
+        listening.close()
+
+
+def test_the_older_transport_works() -> None:
+    with (
+        sse() as address,
+        connected({"old": HttpServer(address, transport="sse")}) as source,
+    ):
+        assert call(source.toolbox(), "old.add", n=1) == 2

@@ -1,0 +1,146 @@
+"""Laws: whatever a server says, nothing breaks, and nothing hidden comes through."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any, cast
+
+from hypothesis import given
+from hypothesis import strategies as st
+from mcp.shared.message import SessionMessage
+from mcp.types import JSONRPCRequest, JSONRPCResponse
+
+from toolplan.path import Json
+from toolplan.sources.mcp._listing import Page, read_listing
+from toolplan.sources.mcp._offers import Target, tools_of
+from toolplan.sources.mcp._owner import Offer
+from toolplan.sources.mcp._results import unwrapped_schema
+from toolplan.sources.mcp._secrets import Mask
+from toolplan.sources.mcp._taps import Tap
+from toolplan.sources.mcp._texts import clean, clean_schema
+from toolplan.tools import Arguments, Call, Toolbox
+
+VALUES: st.SearchStrategy[Any] = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-3, 3)
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.sampled_from(["object", "result", "#/$defs/a", "look", "a\u202eb"])
+    | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(
+                ["type", "properties", "result", "required", "$ref", "$defs", "x-aliases"]
+            )
+            | st.text(max_size=3),
+            inner,
+            max_size=4,
+        )
+    ),
+    max_leaves=10,
+)
+OPTIONAL = ("description", "inputSchema", "outputSchema", "annotations", "_meta")
+TOOLS = st.lists(
+    VALUES
+    | st.fixed_dictionaries(
+        {"name": st.sampled_from(["a", "b", "c.d", "a b", ""]) | VALUES},
+        optional=dict.fromkeys(OPTIONAL, VALUES),
+    ),
+    max_size=4,
+)
+
+
+def nothing(_target: Target) -> Call:
+    async def call(_arguments: Arguments) -> Json:
+        return None
+
+    return call
+
+
+async def offer(server: str, told: list[Any]) -> Offer:
+    names = {name for each in told if (name := _name(each)) is not None}
+
+    async def page(_cursor: str | None) -> Page:
+        return Page(told, names, None)
+
+    return Offer({"name": server}, await read_listing(server, {"name": server}, page))
+
+
+def _name(tool: object) -> str | None:
+    name = cast("dict[str, object]", tool).get("name") if isinstance(tool, dict) else None
+    return name if isinstance(name, str) else None
+
+
+@given(TOOLS, TOOLS)
+def test_whatever_servers_list_there_is_a_toolbox(one: list[Any], other: list[Any]) -> None:
+    offers = {name: asyncio.run(offer(name, told)) for name, told in (("x", one), ("y", other))}
+    box = Toolbox(tools_of(offers, nothing))
+    for name, tool in box.items():
+        assert name.startswith(f"{tool.source}.")
+        assert tool.unusable is None or isinstance(tool.unusable, str)
+        for alias in tool.aliases:
+            assert box.alias(alias) == name
+    assert len(box) + sum(len(each.listing.refused) for each in offers.values()) <= len(one + other)
+
+
+@given(st.lists(VALUES, max_size=4))
+def test_whatever_a_page_holds_the_sdk_gets_what_it_can_read(told: list[Any]) -> None:
+    tap = Tap(lambda: None, lambda _method: None)
+    tap.going_out(SessionMessage(JSONRPCRequest(jsonrpc="2.0", id=1, method="tools/list")))
+    answer = JSONRPCResponse(jsonrpc="2.0", id=1, result={"tools": told})
+    tap.coming_in(SessionMessage(answer))
+    assert tap.page == told
+    for each in answer.result["tools"]:
+        assert set(each) == {"name", "inputSchema"}
+        assert each["inputSchema"]["type"] == "object"
+
+
+@given(VALUES)
+def test_what_is_in_a_wrapper_is_found_and_only_there(schema: Json) -> None:
+    wrapper: dict[str, Json] = {
+        "type": "object",
+        "properties": {"result": schema},
+        "required": ["result"],
+    }
+    inner = unwrapped_schema(wrapper)
+    assert inner is None or inner == schema
+    assert unwrapped_schema(schema) is None or isinstance(schema, dict)
+
+
+@given(VALUES)
+def test_cleaning_a_schema_twice_changes_nothing_more(schema: Json) -> None:
+    once = clean_schema(schema)
+    assert clean_schema(once) == once
+
+
+@given(st.text(), st.integers(1, 20))
+def test_a_clean_text_is_short_and_stays_clean(text: str, most: int) -> None:
+    once = clean(text, most)
+    assert len(once) <= most
+    assert clean(once, most) == once
+
+
+@given(st.lists(st.text(min_size=4, max_size=8), min_size=1, max_size=3), VALUES)
+def test_no_secret_is_left_in_any_text(secrets: list[str], value: Json) -> None:
+    masked = json.dumps(Mask(secrets).every_text([value, *secrets, "".join(secrets)]))
+    texts: list[str] = []
+
+    def collect(part: Json) -> None:
+        match part:
+            case str():
+                texts.append(part)
+            case list():
+                for each in part:
+                    collect(each)
+            case dict():
+                for each in part.values():
+                    collect(each)
+            case _:
+                pass
+
+    collect(json.loads(masked))
+    # stars beside a rest may spell a secret of stars, and hide nothing
+    assert not any(s in text for text in texts for s in secrets if "*" not in s)
