@@ -200,6 +200,11 @@ class Tool:
             return f"input schema: {error}"
         return None
 
+    @property
+    def remedy(self) -> str:
+        """What to do about a tool that is `unusable`."""
+        return "The tool's own schema must be mended where the tool comes from."
+
     @cached_property
     def aliases(self) -> tuple[str, ...]:
         """Other names under which plans may call the tool (`x-aliases` of its input schema)."""

@@ -16,7 +16,9 @@ def tool_schema(facts: Facts) -> Iterator[Problem]:
     would take exponential work is never used; nothing outside of it is ever fetched. Other tools of
     the same source stay usable.
 
-    Way out: have the tool mended where it comes from, or use another.
+    A tool that is not the one that was accepted (`toolplan.lock.json`) is not used either.
+
+    Way out: have the tool mended where it comes from, accept its change, or use another.
     """
     if facts.tools is None or facts.has_only_sound_tools:
         return
@@ -27,5 +29,5 @@ def tool_schema(facts: Facts) -> Iterator[Problem]:
                 f"The tool {tool.name!r} cannot be used: {tool.unusable}.",
                 f"/steps/{position}/tool",
                 step.id,
-                "The tool's own schema must be mended where the tool comes from.",
+                tool.remedy,
             )

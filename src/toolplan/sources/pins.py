@@ -75,6 +75,14 @@ class RefusedTool(SourcedTool):
         """Why it may not be called."""
         return self.reason
 
+    @property
+    def remedy(self) -> str:
+        """What to do about it."""
+        return (
+            f"Look at what has changed; `toolplan tools {self.name} --tools FILE --accept` takes the"
+            " tool as it is now."
+        )
+
 
 class Difference(NamedTuple):
     """One place that is not as it was: a JSON pointer into `{"tool": …, "server": …}`."""
