@@ -79,8 +79,8 @@ class RefusedTool(SourcedTool):
     def remedy(self) -> str:
         """What to do about it."""
         return (
-            f"Look at what has changed; `toolplan tools {self.name} --tools FILE --accept` takes the"
-            " tool as it is now."
+            f"Look at what has changed; `toolplan tools {self.name} --tools FILE --accept` takes"
+            " the tool as it is now."
         )
 
 
