@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from functools import cache
 from pathlib import Path
 from typing import NotRequired, TypedDict
 
@@ -12,7 +13,9 @@ from toolplan.compiler import compile_plan
 from toolplan.memory import Memory, SqliteMemory
 from toolplan.path import Json
 from toolplan.planners import Clarification, Draft, GroundedPlanner, Planner, Proposal, Question
+from toolplan.planners.catalogue import Catalogue
 from toolplan.planners.dialogue import DialoguePlanner, episode_of
+from toolplan.planners.lexicon import compile_catalogue
 from toolplan.tools import Toolbox
 
 
@@ -42,6 +45,14 @@ DIALOGUES: list[Dialogue] = json.loads(
 )
 
 
+_PLANNER = DialoguePlanner(GroundedPlanner())
+
+
+@cache
+def _words() -> Catalogue:
+    return compile_catalogue(demo())
+
+
 class Talk:
     """One conversation with the demo's tools."""
 
@@ -56,16 +67,17 @@ class Talk:
     ) -> None:
         self.memory = SqliteMemory() if memory is None else memory
         self.session = session
-        self.planner = DialoguePlanner(GroundedPlanner()) if planner is None else planner
+        self.planner = _PLANNER if planner is None else planner
         self.tools = demo() if tools is None else tools
+        self.words = _words() if tools is None else compile_catalogue(tools)
         self.today = today
 
     def say(self, text: str) -> Proposal:
         """Ask `text`, and remember what came of it."""
-        context = self.memory.recall(self.session, text)
-        question = Question(text, self.today, context)
+        recalled = self.memory.recall(self.session, text)
+        question = Question(text, self.today, recalled)
         proposal = asyncio.run(self.planner.propose(question, self.tools, ()))
-        episode = episode_of(question, proposal, self.tools, timestamp=f"{self.today}T06:00:00Z")
+        episode = episode_of(question, proposal, self.words, timestamp=f"{self.today}T06:00:00Z")
         self.memory.remember(self.session, episode)
         return proposal
 
@@ -86,3 +98,9 @@ class Talk:
         proposal = self.say(text)
         assert isinstance(proposal, Clarification), (text, proposal)
         return proposal
+
+
+def calls(steps: Json) -> list[tuple[Json, Json]]:
+    """Give tool and arguments of each step."""
+    assert isinstance(steps, list)
+    return [(step["tool"], step.get("args", {})) for step in steps if isinstance(step, dict)]

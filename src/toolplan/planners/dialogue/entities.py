@@ -1,4 +1,4 @@
-"""What a text speaks of, as memory keeps it: `shipment`, `location:Berlin`, `facility:F1`."""
+"""What a text speaks of, as memory keeps it: `book`, `location:Oslo`, `library:L1`."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ def read_entities(
 ) -> tuple[str, ...]:
     """Give what `text` speaks of, each once, in the order of the text.
 
-    Kinds of things stand by their name (`shipment`), values behind their attribute's
-    (`status:rejected`, `risk:high`, every place as `location:Berlin`), identities behind their
-    thing's (`facility:F1`, or `id:X9` where nothing tells whose it is). With `today`, times stand
+    Kinds of things stand by their name (`book`), values behind their attribute's
+    (`status:lent`, `price:high`, every place as `location:Oslo`), identities behind their
+    thing's (`library:L1`, or `id:X9` where nothing tells whose it is). With `today`, times stand
     as `temporal:2025-10-05..2025-10-12`.
     """
     catalogue = known(tools)
@@ -107,7 +107,7 @@ def _shown(value: Json) -> str:
 
 
 def _named_in(word: str, reading: ColumnOf, catalogue: Catalogue) -> str | None:
-    """Give the kind of thing whose finding the word is a noun for: "contamination"."""
+    """Give the kind of thing that the noun for an act names: "information" an "informant"."""
     if not word.endswith("ion"):
         return None
     parts = keys(reading.attribute)
@@ -130,7 +130,7 @@ def _identities(text: str, catalogue: Catalogue) -> Iterator[tuple[int, str]]:
 
 
 def _named_before(text: str, catalogue: Catalogue) -> str | None:
-    """Give the kind of thing whose noun ends `text`: "shipment " before "S1"."""
+    """Give the kind of thing whose noun ends `text`: "book " before "B1"."""
     last = re.findall(r"[^\W\d_]+", fold(text))[-1:]
     readings = catalogue.lexicon.get(keys(" ".join(last)), ()) if last else ()
     return next((each.entity for each in readings if isinstance(each, Noun)), None)

@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from toolplan.plan import Plan
 from toolplan.plan_json import load
-from toolplan.planners._base import Clarification, Draft, Planner, Question, Refusal
+from toolplan.planners._base import Draft, Planner, Question
 from toolplan.planners.catalogue import Catalogue
 from toolplan.planners.dialogue.reading import Words
 from toolplan.planners.dialogue.turns import Turn
@@ -26,23 +26,21 @@ class Exchange:
     words: Words
     planner: Planner
 
-    async def ask(self, text: str) -> tuple[Draft, Plan] | None:
-        """Give the planner's draft for the question `text`, and its plan; None for no plan."""
-        question = Question(text, self.question.today)
-        match await self.planner.propose(question, self.tools, ()):
-            case Draft(text=written, dialect="toolplan") as draft:
-                plan = _plan(written)
-                return None if plan is None else (draft, plan)
-            case Draft() | Clarification() | Refusal():
-                return None
+    async def ask(self, text: str) -> Plan | None:
+        """Give the planner's plan for the question `text`, None where it has none."""
+        draft = await self._draft(text)
+        return None if draft is None else plan_of(draft)
 
     async def ask_whole(self, text: str) -> Revised | None:
         """Give the planner's plan for `text`, which stands alone; None where it has none."""
-        planned = await self.ask(text)
-        if planned is None:
-            return None
-        draft, plan = planned
-        return Revised(plan, text, source=(Question(text, self.question.today), draft))
+        draft = await self._draft(text)
+        plan = None if draft is None else plan_of(draft)
+        return None if plan is None else Revised(plan, text, source=draft)
+
+    async def _draft(self, text: str) -> Draft | None:
+        question = Question(text, self.question.today)
+        proposal = await self.planner.propose(question, self.tools, ())
+        return proposal if isinstance(proposal, Draft) else None
 
     @property
     def message(self) -> str:
@@ -65,15 +63,14 @@ class Revised:
             known how to say it.
         said: by id of a step and name of its argument, the words that the argument comes from.
         notes: what the reader should know of how the message was understood.
-        source: the question and the draft of the planner that made the plan, where all of it was
-            made by one.
+        source: the draft of the planner that made all of the plan, where one did.
     """
 
     plan: Plan
     whole: str | None
     said: Mapping[tuple[str, str], str] = field(default_factory=dict[tuple[str, str], str])
     notes: tuple[str, ...] = ()
-    source: tuple[Question, Draft] | None = None
+    source: Draft | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,9 +89,12 @@ class Unsure:
 Revision: TypeAlias = Revised | Unsure
 
 
-def _plan(written: str) -> Plan | None:
+def plan_of(draft: Draft) -> Plan | None:
+    """Give the plan of a draft in canonical JSON; None where it is none, or another dialect."""
     try:
-        parsed = load(json.loads(written))
+        parsed = load(json.loads(draft.text)) if draft.dialect == "toolplan" else None
     except ValueError:
         return None
-    return None if any(each.blocks for each in parsed.diagnostics) else parsed.plan
+    if parsed is None or any(each.blocks for each in parsed.diagnostics):
+        return None
+    return parsed.plan

@@ -19,6 +19,7 @@ from toolplan.plan import Literal, Plan, Step, Value, needs, rename_steps, sinks
 from toolplan.planners.catalogue import SQL_TOOL, Catalogue, ToolCard, Verb
 
 _TEMPORARY: Final = "+"  # no step's id begins with it
+_DAY: Final = re.compile(r"\d{4}-\d\d-\d\d")
 _RANGE: Final = ("range.start", "range.end")
 
 
@@ -130,6 +131,8 @@ def graft(
     things that the plan shows, only those of the steps `beside` stay in it.
     """
     same = [step.id for step in addition.steps if step.tool == anchor.target.tool]
+    if len(same) > 1 and len(same) == len(addition.steps):
+        return _split(plan, anchor, addition, mode, beside)
     if len(same) != 1:
         return None
     root = same[0]
@@ -155,16 +158,38 @@ def graft(
     return _named(_shared(replace(grown, steps=tuple(s for s in grown.steps if s.id in kept))))
 
 
-def is_cut(anchor: Anchor, plan: Plan) -> bool:
-    """Whether only the first so many of the things are there, so that choosing among them differs.
-
-    "The ten longest, only the red ones" may be the red ones of ten, or ten red ones.
-    """
+def cut_at(anchor: Anchor) -> Value | None:
+    """Give the argument that lets only the first so many of the things through, or None."""
     limit = anchor.card.argument("limit")
-    if limit is not None and limit in anchor.target.args:
-        return True
+    return None if limit is None else anchor.target.args.get(limit)
+
+
+def is_cut_after(anchor: Anchor, plan: Plan) -> bool:
+    """Whether a statement gives only the first so many of the things."""
     sink = next(step for step in plan.steps if step.id == anchor.sink)
     return sink.tool == SQL_TOOL and " LIMIT " in _statement(sink)
+
+
+def _split(
+    plan: Plan, anchor: Anchor, addition: Plan, mode: Mode, beside: Iterable[str]
+) -> Plan | Conflict | None:
+    """List the things once for each of several values: "in a or b"."""
+    if anchor.sink != anchor.target.id or any(needs(step) for step in addition.steps):
+        return None
+    if len({frozenset(step.args) for step in addition.steps}) > 1 or not addition.steps[0].args:
+        return None  # they differ in more than one value
+    parts: list[Step] = []
+    for said in addition.steps:
+        merged = _merged(anchor, said, mode)
+        if isinstance(merged, Conflict):
+            return merged
+        parts.append(replace(merged, id=_TEMPORARY + said.id))
+    steps: list[Step] = []
+    for step in plan.steps:
+        steps.extend(parts if step.id == anchor.target.id else [step])
+    grown = Plan(tuple(steps), metadata=plan.metadata)
+    kept = closure(grown, [*(part.id for part in parts), *beside])
+    return _named(replace(grown, steps=tuple(step for step in grown.steps if step.id in kept)))
 
 
 def fits(anchor: Anchor, said: Step, plan: Plan) -> bool:
@@ -178,8 +203,12 @@ def fits(anchor: Anchor, said: Step, plan: Plan) -> bool:
         return True
     counted = [part.partition(" THEN ")[0] for part in _statement(sink).split("CASE WHEN ")[1:]]
     measured = {word for part in counted for word in re.findall(r"\w+", part)}
-    limit = anchor.card.argument("limit")
-    return limit not in said.args and measured.isdisjoint(name.upper() for name in said.args)
+    roles = {name: shape.role for name, shape in anchor.card.arguments.items()}
+    if any(roles.get(name) == "limit" for name in said.args):
+        return False
+    if any(roles.get(name) in _RANGE for name in said.args) and _DAY.search(_statement(sink)):
+        return False
+    return measured.isdisjoint(name.upper() for name in said.args)
 
 
 def _merged(anchor: Anchor, said: Step, mode: Mode) -> Step | Conflict:

@@ -51,7 +51,7 @@ _DISAGREE: Final = word_set("""
     no nope nah never not don't dont stop cancel wrong abort negative nevermind
     """)
 _POLITE: Final = word_set("""
-    please thanks thank you ahead it that's thats that sounds good great perfect do run with mind
+    please thanks thank you ahead it that's that sounds good great perfect do run with mind
     a of course i am we are is the one this so then on thing for me
     """)
 _MOST_CONFIRMING_WORDS: Final = 5
@@ -69,7 +69,8 @@ _BEFORE: Final = word_set("""
     """)
 
 _OPENING: Final = re.compile(
-    r"(?:(?:ok|okay|thanks|thank you|great|good|so|then|well|hm+|yes|no|oh|right)\b[,.!]?\s+)*"
+    r"(?:(?:ok|okay|thanks|thank you|great|good|so|then|well|hm+|yes|no|oh|right"
+    r"|actually|rather|i mean|i meant)\b[,.!]?\s+)*"
 )
 _CONTINUING: Final = re.compile(
     r"(?:what about|how about|and|now|but|also|only|just|instead|without|except|excluding|not"
@@ -77,14 +78,28 @@ _CONTINUING: Final = re.compile(
     r"|them)|which of|how many of|none of|remove the|drop the|no limit|regardless|by|per|for each"
     r"|repeat|again)\b",
 )
+_CORRECTING: Final = re.compile(r"\s*(?:no,? )?(?:actually|rather|i mean|i meant)\b")
+_BARE: Final = re.compile(r"\s*(?:and )?(?:which|what) \w+(?: \w+)?\s*\?*\s*")
+_DROPPING: Final = ("remove the", "drop the", "no limit", "regardless", "without")
+_NARROWED: Final = re.compile(r"now,?\s+(?:only|just)\b")
+_RESTRICTING: Final = re.compile(r"\s*(?:for|of|in|at|from|to|with|on|since|until)\b")
+_FINITE: Final = re.compile(
+    r"\b(?:did|do|does|is|are|was|were|have|has|had|can|could|will|would)\b"
+)
 _INSTEAD: Final = re.compile(r"\binstead\b|\brather than\b")
-_THERE: Final = re.compile(r"\b(?:from|to|at|in|of|found|held|stored|made) there\b")
+_THERE: Final = re.compile(
+    r"\b(?:from|to|at|in|of|found|held|stored|made) there\b"
+    r"|(?<!\bis )(?<!\bare )(?<!\bwas )(?<!\bwere )\bthere\W*$"
+)
 _IN_THEM: Final = re.compile(
     r"^(?:(?:and|now|so|then),?\s+)*(?:which|what|how many|are there|were there|is there)\b.*"
     r"\b(?:in|of|for|from|to|at|on|by|with) (?:them|it|those|these)\b"
 )
-_THEY_AT: Final = re.compile(
+_THEY: Final = re.compile(
     r"\bthey\b.*\b(?:in|of|for|from|to|at|on|by|with|into|through)[\s.!?]*$"
+    r"|^(?:(?:and|now|so|then),?\s+)*(?:which|what|who|where|how many)\b"
+    r".*\b(?:they\b|(?:did|does|do|is|was|are|were|has|have) (?:it|those|these)\b"
+    r"|(?:them|it|those|these|that)[\s.!?]*$)"
 )
 _ONES: Final = re.compile(r"\bones?\b(?!\s+(?:of|by)\b)")
 _SAME: Final = re.compile(r"\b(?:same|ditto)\b")
@@ -115,7 +130,15 @@ def read_intent(text: str, tools: Toolbox | Catalogue, *, awaiting: bool = False
         return Intent("followup", 0.85)
     if not mentions or is_vague(text, mentions):
         return Intent("unclear", 0.3)
-    if not nouns and not _has_columns(mentions) and _is_fragment(mentions):
+    if _is_restriction(text, mentions) or _is_figure(mentions):
+        return Intent("followup", 0.6)
+    if (
+        not nouns
+        and _is_fragment(mentions)
+        and (_says_value(mentions) or not _has_columns(mentions))
+    ):
+        return Intent("followup", 0.6)
+    if _BARE.fullmatch(fold(text)) is not None and len(nouns) == 1 and _is_bare(mentions):
         return Intent("followup", 0.6)
     if mentions[0].does(Sort.WHICH, Sort.COUNT, Sort.HOW_MUCH, Sort.BE) or _begins_question(text):
         return Intent("question", 0.9)
@@ -177,12 +200,19 @@ def _continues(text: str, mentions: tuple[Mention, ...]) -> bool:
     opened = fold(text)[len(_opening(fold(text))) :]
     if _INSTEAD.search(opened) and not _is_whole(mentions):
         return True
+    if _CORRECTING.match(fold(text)) and not _is_whole(mentions):
+        return True
     begun = _CONTINUING.match(opened)
     if begun is None:
         return False
+    named = any(m.nouns for m in mentions)
+    if begun[0] in _DROPPING and not named:
+        return True
+    if begun[0] == "now" and named and not _NARROWED.match(opened):
+        return not any(m.values or isinstance(m.what, Time | Number | Code) for m in mentions)
     if begun[0] in ("what about", "how about"):
         said = [m for m in mentions if m.values or isinstance(m.what, Time | Number | Code)]
-        return not (any(m.nouns for m in mentions) and len(said) >= _WHOLE_MODIFIERS)
+        return not (named and len(said) >= _WHOLE_MODIFIERS)
     return not _is_whole(mentions)
 
 
@@ -211,8 +241,8 @@ def _asks_about_them(text: str, mentions: tuple[Mention, ...]) -> bool:
     """Whether "them" cannot be the only things that are named: "which a were found in them?"."""
     nouns = {noun for mention in mentions for noun in mention.nouns}
     said = fold(text)
-    asks = _IN_THEM.search(said) is not None or _THEY_AT.search(said) is not None
-    return len(nouns) == 1 and asks
+    asks = _IN_THEM.search(said) is not None or _THEY.search(said) is not None
+    return len(nouns) <= 1 and asks
 
 
 def _is_idle(head: str) -> bool:
@@ -252,6 +282,37 @@ def _is_fragment(mentions: tuple[Mention, ...]) -> bool:
         m.is_value or isinstance(m.what, Time | Number) or m.does(*_SAID_OF_ROWS) for m in mentions
     )
     return said and not any(m.does(Sort.CREATE, Sort.UPDATE, Sort.DELETE) for m in mentions)
+
+
+def _says_value(mentions: tuple[Mention, ...]) -> bool:
+    """Whether it is a column with its value, and asks nothing: "status pending"."""
+    return any(m.values for m in mentions) and not any(
+        m.does(Sort.READ, Sort.WHICH, Sort.STATISTIC, Sort.RATE) for m in mentions
+    )
+
+
+def _is_bare(mentions: tuple[Mention, ...]) -> bool:
+    """Whether it names a thing and says nothing of it."""
+    return not any(
+        m.is_value or (m.columns and not m.nouns) or isinstance(m.what, Time | Number | Unknown)
+        for m in mentions
+    )
+
+
+def _is_restriction(text: str, mentions: tuple[Mention, ...]) -> bool:
+    """Whether it only says of which things: "for the ones in York"."""
+    said = fold(text)
+    begins = _RESTRICTING.match(said) is not None and _FINITE.search(said) is None
+    return begins and not _is_whole(mentions)
+
+
+def _is_figure(mentions: tuple[Mention, ...]) -> bool:
+    """Whether it asks for one figure and says not of what: "what's the total weight?"."""
+    asks = any(m.does(Sort.STATISTIC, Sort.HOW_MUCH) for m in mentions)
+    counts = any(m.does(Sort.COUNT) for m in mentions) and any(m.does(Sort.BY) for m in mentions)
+    columns = [m for m in mentions if m.columns and not m.values]
+    of_what = any(m.nouns or m.values or isinstance(m.what, Time | Unknown) for m in mentions)
+    return (asks or counts) and len(columns) == 1 and not of_what
 
 
 def _begins_question(text: str) -> bool:

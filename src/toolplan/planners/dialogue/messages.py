@@ -15,7 +15,8 @@ from toolplan.planners.words import fold
 _I: Final = re.IGNORECASE
 _OPENING: Final = re.compile(
     r"\s*(?:(?:(?:yes|no)(?=\s*[,.!])|ok|okay|thanks|thank you|great|good|so|then|well|hm+|oh|right"
-    r"|and|but|now|also|please|what about|how about|what if)\b[\s,.!]*)+",
+    r"|and|but|now|also|please|actually|rather|i mean|i meant|what about|how about|what if)\b"
+    r"[\s,.!]*)+",
     _I,
 )
 _SAME: Final = re.compile(
@@ -25,10 +26,11 @@ _SAME: Final = re.compile(
     r"(?:but\b\s*)?",
     _I,
 )
-_TOPIC: Final = re.compile(r"\b(?:what|how) about\b", _I)
+_BESIDES: Final = re.compile(r"^\W*(?:also|or)\b|\b(?:too|as well|besides|in addition)\W*$", _I)
 _INSTEAD: Final = re.compile(r"\s*,?\s*\b(?:instead of|rather than|in place of)\s+(.+)$", _I)
 _VERB: Final = re.compile(r"(?:show|use|take|give|get|list|put)(?:\s+(?:me|us))?\s+", _I)
 _JUST_INSTEAD: Final = re.compile(r",?\s*\binstead\b", _I)
+_PLEASE: Final = re.compile(r"[\s,]*\b(?:please|thanks|thank you)[\s.!?]*$", _I)
 _NARROWING: Final = re.compile(
     r"\b(?:only|just|solely|(?:of|among) (?:them|those|these|it)|which of|how many of)\b", _I
 )
@@ -50,6 +52,12 @@ _LIMITS: Final = frozenset(["limit", "limits", "maximum", "cap"])
 _COUNTING: Final = re.compile(
     r"\s*(?:how many|what number|count)(?:\s+of\s+(?:them|those|these|the ones))?\b", _I
 )
+_SEEN: Final = re.compile(
+    r"(?:(?:list|show|give|get|let me see|see)\s+(?:me\s+|us\s+)?(?:all\s+(?:of\s+)?)?"
+    r"(?:them|those|these)(?:\s+all)?|which ones?(?:\s+(?:are|were)\s+(?:they|those|these|it))?"
+    r"|which (?:are|were) (?:they|those|these))",
+    _I,
+)
 _PRONOUNS: Final = re.compile(r"\b(?:their|its|them|those|these|they|it|theirs|there|that)\b", _I)
 _SINGULAR: Final = re.compile(r"\b(?:its|it)\b", _I)
 _ONES: Final = re.compile(r"\b(?:ones|one|those|these)\b", _I)
@@ -68,7 +76,7 @@ class Message:
         placed: the mentions of `rest`.
         mode: what becomes of what was said before (`toolplan.planners.dialogue.grafts`).
         same: it asks for the same, but for what it says.
-        topic: it began with *what about*.
+        besides: it wants more, rather than something else: *a too*.
         old: what is to be replaced, where that is said.
     """
 
@@ -76,7 +84,7 @@ class Message:
     placed: tuple[Placed, ...]
     mode: Mode
     same: bool
-    topic: bool
+    besides: bool
     old: Placed | None
 
     @property
@@ -95,9 +103,36 @@ class Message:
         return _SINGULAR.search(self.rest) is not None
 
     @property
+    def compares(self) -> bool:
+        """Whether it sets something beside what was given."""
+        return any(each.mention.does(Sort.COMPARE) for each in self.placed)
+
+    @property
+    def groups(self) -> bool:
+        """Whether it wants a figure for each of some groups: "by month", "per town"."""
+        first = self.placed[0].mention if self.placed else None
+        return first is not None and first.does(Sort.BY, Sort.PER, Sort.EACH_PERIOD)
+
+    @property
+    def chooses(self) -> bool:
+        """Whether it begins with "which"."""
+        return bool(self.placed) and self.placed[0].mention.does(Sort.WHICH)
+
+    @property
     def denies(self) -> bool:
         """Whether it says what shall not be."""
         return any(each.mention.does(Sort.NOT, Sort.WITHOUT) for each in self.placed)
+
+    @property
+    def restricts(self) -> bool:
+        """Whether it begins as what only says of which things: "for the boxes in York"."""
+        begins = self.placed[0].mention if self.placed else None
+        return begins is not None and begins.does(Sort.CUE) and not self.points_back
+
+    @property
+    def asks_for_them(self) -> bool:
+        """Whether it only asks to see what was spoken of: "list them", "which ones?"."""
+        return _SEEN.fullmatch(self.rest) is not None
 
     @property
     def orders(self) -> bool:
@@ -131,23 +166,31 @@ class Message:
         found = _DROPPING.match(self.rest)
         return None if found is None else found["what"].strip()
 
-    def naming(self, noun: str) -> str:
-        """Give the message with `noun` in place of the word that leaves open which things."""
+    def naming(self, things: str, thing: str | None = None) -> str:
+        """Give the message with the noun in place of the word that leaves open which things.
+
+        `thing` is the noun for one of them.
+        """
+
+        def noun(found: re.Match[str]) -> str:
+            return thing if thing is not None and found[0].lower() == "one" else things
+
         named, count = _ONES.subn(noun, self.rest, count=1)
-        return named if count else f"{self.rest} ({noun})"
+        return named if count else f"{self.rest} ({things})"
 
 
 def read_message(text: str, words: Words) -> Message:
     """Read the follow-up `text`."""
     rest = text.strip()
     opening = _OPENING.match(rest)
-    topic = _TOPIC.search(opening[0]) is not None if opening is not None else False
+    besides = _BESIDES.search(rest) is not None
     rest = rest if opening is None else rest[opening.end() :]
     same = _SAME.match(rest)
     rest = rest if same is None else rest[same.end() :]
     rest, old = _replacing(rest, words)
     replaces = old is not None or _JUST_INSTEAD.search(rest) is not None
-    rest = _JUST_INSTEAD.sub("", rest).strip(" ,?.!")
+    rest = _BESIDES.sub("", rest) if besides else rest
+    rest = _PLEASE.sub("", _JUST_INSTEAD.sub("", rest)).strip(" ,?.!")
     rest = _GROUPING.sub("by", rest)
     narrows = same is None and _NARROWING.search(rest) is not None
     mode: Mode = "replaces" if replaces else "narrows" if narrows else "adds"
@@ -158,7 +201,7 @@ def read_message(text: str, words: Words) -> Message:
         and not isinstance(placed[0].mention.what, Unknown)
     ):
         rest = rest[:1].lower() + rest[1:]
-    return Message(rest, placed, mode, same is not None, topic, old)
+    return Message(rest, placed, mode, same is not None, besides, old)
 
 
 def _replacing(rest: str, words: Words) -> tuple[str, Placed | None]:

@@ -63,7 +63,7 @@ def metadata(question: Question, turn: Turn, revised: Revised) -> dict[str, Json
         **(made or old),
         "query": question.text,
         "reference_date": question.today,
-        "planner": made.get("planner", NAME),
+        "planner": NAME if revised.source is None else _maker(made, revised.source),
         FOLLOW_UP_OF: {"query": turn.query, "read_as": revised.whole},
         "notes": notes,
         "provenance": provenance,
@@ -89,9 +89,9 @@ def relabelled(written: str, said: str, follows: str, whole: str) -> str | None:
     return json.dumps(changed, ensure_ascii=False, indent=2)
 
 
-def is_edited(draft: Draft) -> bool:
-    """Whether `draft` is a plan that was edited, so that no planner made all of it."""
-    return _metadata_of(draft).get("planner") == NAME
+def is_of_dialogue(draft: Draft) -> bool:
+    """Whether `draft` came of a conversation, so that no other planner knows its question."""
+    return FOLLOW_UP_OF in _metadata_of(draft)
 
 
 def read_as(draft: Draft) -> str | None:
@@ -107,6 +107,10 @@ def _metadata_of(draft: Draft) -> Node:
     return as_node(as_node(document).get("metadata"))
 
 
+def _maker(made: Mapping[str, Json], draft: Draft) -> Json:
+    return draft.planner or made.get("planner", "")
+
+
 def _reason(said: str | None, before: Json) -> Json:
     if said is not None:
         return {"text": said}
@@ -119,15 +123,23 @@ def _notes(question: Question, turn: Turn, revised: Revised) -> Iterator[str]:
     """Yield what still holds of what the reader was told before, and what is new."""
     plan = revised.plan if revised.source is not None else turn.plan
     kept = plan.metadata.get("notes")
+    there = set(_DAY.findall(json.dumps(dump(Plan(revised.plan.steps)))))
     gone = _gone(turn.plan, revised.plan) if revised.source is None else frozenset[str]()
     for note in kept if isinstance(kept, list) else []:
         # "last week = ..." holds as long as what it tells of is there; other notes told of a turn
-        if isinstance(note, str) and " = " in note and note.partition(" = ")[0] not in gone:
+        days = set(_DAY.findall(str(note)))
+        holds = not days or not days.isdisjoint(there)
+        if (
+            isinstance(note, str)
+            and " = " in note
+            and note.partition(" = ")[0] not in gone
+            and holds
+        ):
             yield note
     yield from revised.notes
     day = turn.plan.metadata.get("reference_date")
     told = isinstance(day, str) and day != question.today and revised.source is None
-    if told and _DAY.search(json.dumps(dump(Plan(revised.plan.steps)))):
+    if told and there:
         yield f"days that were told before are those of {day}"
 
 

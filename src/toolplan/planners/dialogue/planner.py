@@ -22,10 +22,10 @@ from toolplan.planners._base import (
     Remembering,
 )
 from toolplan.planners.catalogue import Catalogue
-from toolplan.planners.dialogue.exchange import Exchange, Revised, Unsure
+from toolplan.planners.dialogue.exchange import Exchange, Revised, Unsure, plan_of
 from toolplan.planners.dialogue.follow_ups import FollowUp
 from toolplan.planners.dialogue.intent import asks_for_the_past, read_intent, vague_words
-from toolplan.planners.dialogue.origins import is_edited, metadata, read_as, relabelled
+from toolplan.planners.dialogue.origins import NAME, is_of_dialogue, metadata, read_as, relabelled
 from toolplan.planners.dialogue.reading import Words
 from toolplan.planners.dialogue.replies import choose, completed
 from toolplan.planners.dialogue.turns import (
@@ -38,11 +38,12 @@ from toolplan.planners.dialogue.turns import (
     draft_of,
     read_conversation,
 )
-from toolplan.planners.lexicon import compile_catalogue
+from toolplan.planners.grounded import GroundedPlanner
 from toolplan.planners.mentions import Code, Name, Order, Unknown
 from toolplan.planners.temporal import Weeks
 from toolplan.tools import Toolbox
 
+_MODEL: Final = "llm"  # what the names of planners begin with that are models
 _MOST_QUESTIONS: Final = 3
 _MOST_DRAFTS: Final = 64
 _FRAGMENT: Final = 0.6  # a follow-up by what is left out, not by what points back
@@ -57,21 +58,22 @@ class DialoguePlanner:
     """
 
     def __init__(
-        self, planner: Planner, *, weeks: Weeks = "rolling", reads_context: bool = False
+        self, planner: Planner, *, weeks: Weeks = "rolling", small: Planner | None = None
     ) -> None:
         """Hold who plans what stands alone.
 
         Args:
-            planner: plans whole questions.
+            planner: plans whole questions. It is also asked for what could not be related to the
+                plan before, with all of the context; a draft for that is taken only from a model,
+                since nobody else reads contexts.
             weeks: what *last week* is; see `toolplan.planners.temporal`.
-            reads_context: whether `planner` itself understands a question's context, so that its
-                draft for a follow-up that could not be related to the plan before is not one that
-                knows nothing of that plan.
+            small: plans the short questions that follow-ups are made of, several for each message;
+                None is the grounded planner, which costs milliseconds.
         """
         self._planner = planner
-        self._reads_context = reads_context
+        self._grounded = GroundedPlanner(weeks=weeks)
+        self._small: Planner = self._grounded if small is None else small
         self._weeks: Weeks = weeks
-        self._compiled: tuple[Toolbox, Catalogue] | None = None
         self._made: OrderedDict[str, tuple[Question, Draft]] = OrderedDict()
 
     async def propose(
@@ -121,7 +123,7 @@ class DialoguePlanner:
         intent = read_intent(question.text, self._catalogue(tools))
         match intent.kind:
             case "followup" if before.last is not None:
-                return await self._follow(question, tools, before.last)
+                return await self._follow(question, tools, tried, before.last)
             case "followup" if intent.confidence > _FRAGMENT:
                 return AskedBack(
                     "Nothing was asked before that this could go on from. What is it about?",
@@ -143,7 +145,7 @@ class DialoguePlanner:
         if not agrees:
             return Clarification("Then nothing is run. What would you like to know?")
         if pending.awaits_leave:
-            return Draft(json.dumps(pending.plan, ensure_ascii=False, indent=2))
+            return Draft(json.dumps(pending.plan, ensure_ascii=False, indent=2), planner=NAME)
         if len(pending.options) == 1:
             return await self._answered(question, tools, before, pending, pending.options[0])
         return AskedBack(
@@ -213,9 +215,11 @@ class DialoguePlanner:
 
     # what goes on
 
-    async def _follow(self, question: Question, tools: Toolbox, turn: Turn) -> Proposal:
+    async def _follow(
+        self, question: Question, tools: Toolbox, tried: Sequence[Attempt], turn: Turn
+    ) -> Proposal:
         words = Words(self._catalogue(tools), date.fromisoformat(question.today), self._weeks)
-        revision = await FollowUp(Exchange(question, turn, tools, words, self._planner)).revise()
+        revision = await FollowUp(Exchange(question, turn, tools, words, self._small)).revise()
         match revision:
             case Revised():
                 return self._proposed(question, tools, turn, revision)
@@ -225,14 +229,12 @@ class DialoguePlanner:
             case Unsure():
                 return Clarification(revision.question, revision.options, revision.unexplained)
             case None:
-                return await self._not_understood(question, tools, turn, words)
+                return await self._not_understood(question, tools, tried, turn, words)
 
     def _proposed(
         self, question: Question, tools: Toolbox, turn: Turn, revised: Revised
     ) -> Proposal:
         draft = draft_of(revised.plan, metadata(question, turn, revised))
-        if revised.source is not None:
-            self._note(draft, *revised.source)
         effects = [s for s in revised.plan.steps if s.tool in tools and tools[s.tool].has_effects]
         if not effects:
             return draft
@@ -240,20 +242,25 @@ class DialoguePlanner:
         return _asking_leave(f"That would change something: {calls}. Shall it be done?", draft)
 
     async def _not_understood(
-        self, question: Question, tools: Toolbox, turn: Turn, words: Words
+        self,
+        question: Question,
+        tools: Toolbox,
+        tried: Sequence[Attempt],
+        turn: Turn,
+        words: Words,
     ) -> Proposal:
         """Ask the planner, of what could not be related to the plan before."""
-        proposal = await self._planner.propose(question, tools, ())
+        proposal = await self._planner.propose(question, tools, self._theirs(tried))
         unknown = any(
             isinstance(placed.mention.what, Unknown | Name | Code | Order)
             for placed in words.read(question.text)
         )
         match proposal:
+            case Draft(planner=name) if name.partition("/")[0] == _MODEL:
+                return self._of_model(question, tools, turn, proposal)
             case Refusal():
                 return proposal
-            case Clarification() if unknown or self._reads_context:
-                return proposal
-            case Draft() if self._reads_context:
+            case Clarification(unexplained=unexplained) if unknown or not unexplained:
                 return proposal
             case Draft() | Clarification():
                 # whoever planned it read it as if nothing had been said before
@@ -261,6 +268,18 @@ class DialoguePlanner:
                     f"I cannot tell what '{question.text}' changes in the plan for"
                     f" '{turn.whole or turn.query}'. Please ask the whole question."
                 )
+
+    def _of_model(
+        self, question: Question, tools: Toolbox, turn: Turn, proposal: Draft
+    ) -> Proposal:
+        """Give a model's draft for a continuation; nothing with effects without a yes."""
+        plan = plan_of(proposal)
+        if plan is None:
+            return proposal
+        made = self._proposed(question, tools, turn, Revised(plan, None, source=proposal))
+        if isinstance(made, Draft):
+            self._note(made, question, proposal)
+        return made
 
     def _resumed(
         self, draft: Draft, resumed: Question, question: Question, pending: Pending
@@ -271,8 +290,10 @@ class DialoguePlanner:
         text = relabelled(draft.text, question.text, pending.question, resumed.text)
         if text is None:
             return draft
-        made = Draft(text)
-        self._note(made, *(self._made.get(draft.text) or (resumed, draft)))
+        made = Draft(text, planner=draft.planner)
+        theirs = self._maker(resumed, draft)
+        if theirs is not None:
+            self._note(made, *theirs)
         return made
 
     # drafts that another planner made
@@ -288,7 +309,7 @@ class DialoguePlanner:
             if not isinstance(proposal, Draft):
                 return proposal
             text = relabelled(proposal.text, question.text, question.text, whole)
-            made = proposal if text is None else Draft(text)
+            made = proposal if text is None else Draft(text, planner=proposal.planner)
             if all(attempt.draft.text != made.text for attempt in tried):
                 self._note(made, asked, proposal)
                 return made
@@ -315,12 +336,10 @@ class DialoguePlanner:
         """Give the question and the draft as the planner knows them; None where it made none."""
         if (made := self._made.get(draft.text)) is not None:
             return made
-        return None if is_edited(draft) else (question, draft)
+        return None if is_of_dialogue(draft) else (question, draft)
 
     def _catalogue(self, tools: Toolbox) -> Catalogue:
-        if self._compiled is None or self._compiled[0] is not tools:
-            self._compiled = (tools, compile_catalogue(tools))
-        return self._compiled[1]
+        return self._grounded.catalogue(tools)
 
 
 def _asking_leave(question: str, draft: Draft) -> Clarification:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from difflib import SequenceMatcher
 from typing import Final
 
+from toolplan.planners.dialogue.intent import vague_words
 from toolplan.planners.dialogue.turns import Pending
 from toolplan.planners.words import fold, keys, word_set
 
@@ -46,8 +47,8 @@ def completed(pending: Pending, reply: str, chosen: str | None) -> Iterator[str]
             pattern = re.compile(rf"(?<!\w){re.escape(unknown)}(?!\w)")
             if len(pattern.findall(question)) == 1:
                 yield pattern.sub(lambda _: value, question)
-        if chosen is not None:
-            yield f"Get {chosen}"
+        if chosen is not None and vague_words(question):
+            yield f"Get {chosen}"  # "run everything on everything" says no more than this
     elif chosen is not None:
         yield chosen
     elif not pending.options:

@@ -11,14 +11,16 @@ from dataclasses import replace
 from typing import Final
 
 from toolplan.planners.catalogue import SQL_TOOL
-from toolplan.planners.dialogue.exchange import Exchange, Revision
+from toolplan.planners.dialogue.exchange import Exchange, Revision, Unsure
 from toolplan.planners.dialogue.grafts import Anchor
 from toolplan.planners.dialogue.messages import Message, says
 from toolplan.planners.dialogue.reading import Placed
-from toolplan.planners.dialogue.swaps import reword, spots_of
+from toolplan.planners.dialogue.swaps import literals, reword, spots_of
 from toolplan.planners.mentions import Number
 from toolplan.planners.phrases import Sort
+from toolplan.planners.words import fold
 
+_ABOUT: Final = re.compile(r"^(?:for|with|about|of|on)\s+", re.IGNORECASE)
 _GROUPED: Final = re.compile(r"\bGROUP BY\s+(\w+)")
 
 
@@ -37,6 +39,46 @@ async def several(exchange: Exchange, message: Message) -> Revision | None:
     return None if whole is None else await exchange.ask_whole(whole)
 
 
+async def joined(exchange: Exchange, message: Message) -> Revision | None:
+    """Ask the whole question before of one more value besides: "York too"."""
+    if not message.besides:
+        return None
+    for placed in message.placed:
+        olds = dict.fromkeys(spot.old for spot in spots_of(exchange, placed))
+        if not olds:
+            continue
+        old, new = next(iter(olds)), placed.mention.text
+        whole = reword(exchange, old, f"{old} and {new}") if len(olds) == 1 else None
+        planned = None if whole is None else await exchange.ask_whole(whole)
+        if planned is not None:
+            return planned
+        options = tuple(f"{new} instead of {each}" for each in olds)
+        return Unsure(f"I cannot plan {new} besides {' and '.join(olds)}.", options)
+    return None
+
+
+async def restated(exchange: Exchange, message: Message) -> Revision | None:
+    """Ask anew where the plan before says a value of the kind only in what it computes."""
+    catalogue = exchange.catalogue
+    written = {fold(text) for text in literals(exchange.turn.plan)}
+    for placed in message.placed:
+        olds = dict.fromkeys(
+            other
+            for value in placed.mention.values
+            for shape in [catalogue.attribute(value).shape]
+            for other in (*shape.enum, *shape.gazetteer)
+            if fold(other) in written and other != value.value
+        )
+        if not olds:
+            continue
+        whole = reword(exchange, next(iter(olds)), placed.mention.text) if len(olds) == 1 else None
+        planned = None if whole is None else await exchange.ask_whole(whole)
+        old = " and ".join(olds)
+        question = f"The plan before computes with {old}. Please ask the whole question."
+        return Unsure(question) if planned is None else planned
+    return None
+
+
 async def about(exchange: Exchange, message: Message, found: tuple[Anchor, ...]) -> Revision | None:
     """Ask the whole question before of another kind of thing: "what about a?"."""
     whole = exchange.turn.whole
@@ -52,7 +94,7 @@ async def about(exchange: Exchange, message: Message, found: tuple[Anchor, ...])
     ]
     if len(places) != 1:
         return None
-    said = message.rest
+    said = _ABOUT.sub("", message.rest)
     planned = await exchange.ask_whole(f"{whole[: places[0].start]}{said}{whole[places[0].end :]}")
     if planned is None:
         return None
@@ -99,7 +141,8 @@ async def renumbered(exchange: Exchange, message: Message) -> Revision | None:
     if len(old) != 1:
         return None
     first = _compared(message.placed, new[0])
-    start = _compared(read, old[0])
+    # "80 %" after "more than 90 %" is as much a lower bound
+    start = _compared(read, old[0]) if first != new[0].start else old[0].start
     said = message.rest[first : new[0].end]
     return await exchange.ask_whole(f"{whole[:start]}{said}{whole[old[0].end :]}")
 

@@ -1,4 +1,4 @@
-"""One value of a plan put in place of another: *the same for Munich*, *and last month?*.
+"""One value of a plan put in place of another: *the same for Oslo*, *and last month?*.
 
 A value is replaced only where it is clear which one: where the plan has several that the new one
 could stand for, the user is asked. Nothing is replaced while the old value also stands somewhere
@@ -7,7 +7,6 @@ where it cannot be replaced, such as inside of a statement.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -15,7 +14,6 @@ from typing import Final, NamedTuple, TypeAlias
 
 from toolplan.path import Json
 from toolplan.plan import Literal, Plan, rename_steps
-from toolplan.plan_json import dump
 from toolplan.planners.catalogue import SQL_TOOL
 from toolplan.planners.dialogue.exchange import Exchange, Revised, Revision, Unsure
 from toolplan.planners.dialogue.reading import Placed
@@ -26,6 +24,9 @@ from toolplan.planners.temporal import DateRange
 from toolplan.planners.words import fold
 
 _NOT_OF_A_NAME: Final = re.compile(r"[^a-z0-9]+")
+
+_QUOTED: Final = re.compile(r"'((?:[^']|'')*)'")
+_DAY: Final = re.compile(r"\d{4}-\d\d-\d\d")
 
 Changes: TypeAlias = Mapping[tuple[str, str], Json]
 """By id of a step and name of its argument, the new value; None takes the argument away."""
@@ -92,6 +93,8 @@ def _swap_time(
     if not found:
         return None
     shown = placed.mention.text
+    if new.start is not None and new.start > exchange.words.today:
+        return Unsure(f"{shown[:1].upper()}{shown[1:]} has not come yet. Which time is meant?")
     if len(found) > 1:
         options = tuple(f"{shown} instead of {_spoken(*days)}" for days in found)
         return Unsure(f"Which time shall {shown} stand for?", options)
@@ -104,8 +107,8 @@ def _swap_time(
             elif day is not None:
                 return None
     plan = change(exchange.turn.plan, changes)
-    if _stands_in_statement(plan, days):
-        return None
+    if any(_DAY.match(text) for text in literals(plan)):
+        return None  # what is computed is of certain days
     whole = _replaced_time(exchange, placed, days)
     time = placed.mention.what
     notes = (time.mention.reading,) if isinstance(time, Time) else ()
@@ -171,18 +174,21 @@ def _same_kind(old: str, shape: Shape, linker: Linker) -> bool:
 
 def _stands_in_statement(plan: Plan, texts: Iterable[str]) -> bool:
     """Whether any of `texts` stands in a statement that computes."""
-    written = [
-        fold(json.dumps(step["args"]))
-        for step in _steps(dump(plan))
-        if step["tool"] == SQL_TOOL and "args" in step
-    ]
-    wanted = [re.compile(rf"(?<!\w){re.escape(fold(text))}(?!\w)") for text in texts if text]
-    return any(each.search(text) for each in wanted for text in written)
+    wanted = {fold(text) for text in texts if text}
+    return not wanted.isdisjoint(map(fold, literals(plan)))
 
 
-def _steps(document: Mapping[str, Json]) -> list[Mapping[str, Json]]:
-    steps = document["steps"]
-    return [step for step in steps if isinstance(step, dict)] if isinstance(steps, list) else []
+def literals(plan: Plan) -> tuple[str, ...]:
+    """Give the texts that stand in statements of `plan`, each once."""
+    statements = [step.args.get("sql") for step in plan.steps if step.tool == SQL_TOOL]
+    return tuple(
+        dict.fromkeys(
+            found.replace("''", "'")
+            for each in statements
+            if isinstance(each, Literal) and isinstance(each.value, str)
+            for found in _QUOTED.findall(each.value)
+        )
+    )
 
 
 def _names_of_steps(plan: Plan, old: str, new: str) -> dict[str, str]:

@@ -85,9 +85,9 @@ class Conversation(NamedTuple):
     asked: tuple[str, ...] = ()
 
 
-def read_conversation(context: Json) -> Conversation:
+def read_conversation(recalled: Json) -> Conversation:
     """Read a question's context; what is not as it should be is as if it were not there."""
-    node = as_node(context)
+    node = as_node(recalled)
     episodic = node.get("episodic")
     turns = [
         turn
@@ -159,7 +159,8 @@ def episode_of(
 def draft_of(plan: Plan, metadata: Mapping[str, Json]) -> Draft:
     """Give `plan` as text, with `metadata` in place of its own."""
     document = dump(replace(plan, metadata=dict(metadata)))
-    return Draft(json.dumps(document, ensure_ascii=False, indent=2))
+    written_by = text(metadata.get("planner")) or ""
+    return Draft(json.dumps(document, ensure_ascii=False, indent=2), planner=written_by)
 
 
 def _turn(episode: Mapping[str, Json]) -> Turn | None:
