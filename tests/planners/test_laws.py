@@ -31,11 +31,14 @@ _NOUNS = re.compile(
 )
 # words of general English that happen to be among them
 _GENERAL = frozenset({"ppm"})
+# a module of the standard library, and a word of every domain that has severities
+_OTHERWISE = re.compile(r"\bimport inspect\b|\binspect\.\w|\brisks\?", re.IGNORECASE)
 
 
 @pytest.mark.parametrize("path", sorted(PLANNERS.rglob("*.py")), ids=lambda path: path.name)
 def test_no_planner_knows_a_noun_of_the_demo(path: Path) -> None:
-    found = {match[0].casefold() for match in _NOUNS.finditer(path.read_text(encoding="utf-8"))}
+    text = _OTHERWISE.sub("", path.read_text(encoding="utf-8"))
+    found = {match[0].casefold() for match in _NOUNS.finditer(text)}
     assert found <= _GENERAL
 
 

@@ -13,6 +13,7 @@ from toolplan.cli._home import SETTINGS, home
 from toolplan.cli._terminal import CommandError, Exit, note
 from toolplan.engines import CannotRun
 from toolplan.planners import GroundedPlanner, LLMPlanner, Planner
+from toolplan.planners.dialogue import DialoguePlanner
 from toolplan.planners.temporal import Weeks
 from toolplan.providers import Ledger, Model, ModelError
 from toolplan.session import DEFAULT_ATTEMPTS
@@ -68,6 +69,11 @@ def planning(choice: Choice, specs: Sequence[str], weeks: Weeks) -> Planning:
         return Planning(GroundedPlanner(weeks=weeks))
     with_models = cast("OpensPlanning", importlib.import_module(_MODELS).with_models)
     return with_models(choice, specs, weeks)
+
+
+def talking(planner: Planner, session: str | None, weeks: Weeks) -> Planner:
+    """Give `planner` as one that takes up what was said before, where a conversation is named."""
+    return planner if session is None else DialoguePlanner(planner, weeks=weeks)
 
 
 def _is_set() -> bool:

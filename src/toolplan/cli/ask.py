@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import uuid
 from contextlib import closing
+from dataclasses import replace
 from datetime import date
 from typing import Annotated, NamedTuple
 
@@ -33,7 +34,7 @@ from toolplan.cli._options import (
     day,
 )
 from toolplan.cli._outcome import print_run
-from toolplan.cli._planning import Planning, planning, tell_usage, told_planning_errors
+from toolplan.cli._planning import Planning, planning, talking, tell_usage, told_planning_errors
 from toolplan.cli._proposal import plan_document, tell_no_plan
 from toolplan.cli._summary import SummaryOption, print_summary
 from toolplan.cli._terminal import Exit, err, note, out
@@ -92,6 +93,7 @@ def ask_command(
 ) -> int:
     """Answer a question: plan, show the plan, run it, say what was found."""
     how = planning(planner, llm, weeks)
+    how = replace(how, planner=talking(how.planner, session, weeks))
     with (
         open_tools(tools, day(today), rows, effects, base_url) as opened,
         remembered(session) as memory,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
+from dataclasses import replace
 
 from toolplan.cli._conversation import remembered
 from toolplan.cli._home import existing_journal, storage
@@ -23,7 +24,7 @@ from toolplan.cli._options import (
     day,
     known_dialect,
 )
-from toolplan.cli._planning import planning, tell_usage, told_planning_errors
+from toolplan.cli._planning import planning, talking, tell_usage, told_planning_errors
 from toolplan.cli._proposal import plan_document, tell_no_plan
 from toolplan.cli._terminal import Exit, out
 from toolplan.cli._toolbox import open_tools
@@ -53,6 +54,7 @@ def plan_command(
     """
     known_dialect(dialect)
     how = planning(planner, llm, weeks)
+    how = replace(how, planner=talking(how.planner, session, weeks))
     with (
         open_tools(tools, day(today), rows, effects, base_url) as opened,
         remembered(session) as memory,

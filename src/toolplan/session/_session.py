@@ -133,7 +133,7 @@ class Session:
         if attempts < 1:
             raise ValueError("At least one attempt is needed.")
         self.tools = toolbox(tools)
-        self.planner = planner if memory is None else DialoguePlanner(planner)
+        self.planner = planner if memory is None else _talking(planner)
         self.facts = tuple(facts)
         self.policy = policy
         self.limits = limits
@@ -227,8 +227,8 @@ class Session:
             asked.proposal,
             self.tools,
             timestamp=datetime.fromtimestamp(self._clock(), UTC).isoformat(timespec="seconds"),
+            # no word of the answer: it is made of what tools gave, and a model reads the context
             plan=None if asked.plan is None else asked.plan.plan,
-            text="" if asked.answer is None else asked.answer.text,
         )
         await asyncio.to_thread(self.memory.remember, self.conversation, episode)
 
@@ -429,6 +429,11 @@ class _Ran(NamedTuple):
     events: tuple[Event, ...]
     missing: tuple[int, int]
     is_to_go_on: bool
+
+
+def _talking(planner: Planner) -> Planner:
+    """Give `planner` as one that takes up what was said before."""
+    return planner if isinstance(planner, DialoguePlanner) else DialoguePlanner(planner)
 
 
 def _guarded(memory: Memory | None) -> Memory | None:

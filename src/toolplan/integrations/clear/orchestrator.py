@@ -332,8 +332,8 @@ class Orchestrator:
             said.asked or Refusal(said.message),
             self._offline.catalogue(self._executor.toolbox),
             timestamp=iso(self._clock()),
+            # not what was found: it is made of what tools gave, and a model reads the context
             plan=said.plan.typed if is_answer and said.plan is not None else None,
-            text="" if said.analysis is None else said.analysis.summary,
         )
 
     def _response(self, said: _Said, request: _Request) -> Response:
