@@ -120,11 +120,33 @@ def test_only_changed_effects_need_leave_again() -> None:
     found = delta(before, events, compiled(mended))
     assert found.kept == {"w": "w"}
     assert found.asks == ("v",), "what it writes comes from elsewhere now"
-    untouched = [step("w", "write"), step("b"), step("v", "write")]
-    FAILING.add("read/z")
-    before, events = ran([step("z"), *untouched[:2], {**untouched[2], "after": ["z"]}])
-    found = delta(before, events, compiled([*untouched[:2], untouched[2]]))
-    assert found.asks == ()
+    again = delta(before, events, compiled([*steps, step("more")]))
+    assert again.kept == {"w": "w"}
+    assert again.asks == (), "all that comes before it is as it was, and it was not begun"
+
+
+@pytest.mark.parametrize("change", ["after", "on_error", "max_items", "when"])
+def test_an_effect_without_its_guard_needs_leave(change: str) -> None:
+    """What stood before an effect when it was allowed is a part of what was allowed."""
+    FAILING.add("read/guard")
+    fan: dict[str, Any] = {"id": "v", "tool": "write", "args": {"key": "v"}, "after": ["guard"]}
+    if change == "max_items":
+        fan |= {"for_each": "${rows.rows}", "args": {"key": "${item}"}, "max_items": 3}
+    if change == "when":
+        fan["when"] = {"value": "${rows.key}", "is": {"const": "rows"}}
+    before, events = ran([step("rows"), step("guard"), fan])
+    changed = json.loads(json.dumps([step("rows"), step("guard"), fan]))
+    match change:
+        case "after":
+            del changed[2]["after"]
+        case "on_error":
+            changed[1]["on_error"] = "continue"
+        case "max_items":
+            changed[2]["max_items"] = 900
+        case _:
+            del changed[2]["when"]
+    assert CALLED["write/v"] == 0
+    assert delta(before, events, compiled(changed)).asks == ("v",)
 
 
 def test_finished_items_are_kept() -> None:
@@ -150,6 +172,41 @@ def test_finished_items_are_kept() -> None:
     assert [output.index(f'"key": "a.{at}"') for at in range(3)] == sorted(
         output.index(f'"key": "a.{at}"') for at in range(3)
     )
+
+
+def test_items_that_failed_are_made_again_though_the_step_went_on() -> None:
+    fan = {"id": "f", "tool": "read", "for_each": ["x", "y"], "args": {"key": "${item}"}}
+    FAILING.update({"read/y", "read/z"})
+    before, events = ran([{**fan, "on_error": "continue"}, step("z")])
+    FAILING.clear()
+    after = compiled([fan])
+    found = delta(before, events, after)
+    assert (found.kept, found.partly) == ({}, {"f": "f"})
+    ended = asyncio.run(run(after, TOOLS, done=found.events))
+    assert ended.succeeded
+    assert "null" not in json.dumps(ended.steps["f"].output)
+    assert (CALLED["read/x"], CALLED["read/y"]) == (1, 2)
+
+
+def test_where_leave_for_more_is_not_given_what_ran_is_told() -> None:
+    FAILING.add("read/b")
+    first = draft([step("w", "write"), step("b", after=["w"])])
+    second = draft([step("w", "write"), step("v", "write")])
+    given: list[str] = []
+
+    def once(plan: ExecutionPlan) -> Approval | None:
+        given.append(plan.digest)
+        return approve(plan) if len(given) == 1 else None
+
+    session = Session(TOOLS, ScriptedPlanner(first, second), approve=once, loop=True)
+    asked = asyncio.run(session.ask("?", today="2025-10-12"))
+    assert len(given) == 2
+    assert CALLED["write/w"] == 1
+    assert CALLED["write/v"] == 0
+    assert asked.run is not None
+    assert asked.run.steps["w"].output is not None
+    assert asked.unapproved is not None
+    assert asked.unapproved.digest == given[1]
 
 
 def test_results_that_are_taken_over_are_in_the_journal(tmp_path: Path) -> None:

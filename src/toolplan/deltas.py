@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -26,10 +26,10 @@ from toolplan.path import Json
 from toolplan.plan import INDEX, ITEM, Plan, Ref, Step, When, map_refs, step_refs
 from toolplan.plan_json import dump
 
+_NO_PART_OF_A_STEP: Final = ("id", "thought")
 _NO_PART_OF_A_CALL: Final = (
-    "id",
+    *_NO_PART_OF_A_STEP,
     "after",
-    "thought",
     "retries",
     "timeout_s",
     "on_error",
@@ -47,7 +47,8 @@ class Delta:
         partly: steps with `for_each` of which some items are done, likewise.
         added: steps of the new plan that make calls which no step of the old plan made.
         dropped: steps of the old plan, done or not, that the new one has no use for.
-        asks: steps with effects that need leave: added, or begun before without having succeeded.
+        asks: steps with effects that need leave: all that are not kept, but those that stand in
+            both plans with everything that comes before them, word for word, and were not begun.
         events: what tells an engine of all that is kept, in the names of the new plan.
     """
 
@@ -70,6 +71,10 @@ def delta(before: ExecutionPlan, events: Sequence[Event], after: ExecutionPlan) 
         givers[key].append(name)
     done = {e.step for e in events if isinstance(e, StepSucceeded) and e.failure is None}
     begun = {e.step for e in events if isinstance(e, CallIntended)}
+    allowed = Counter(
+        key for name, key in step_keys(before.plan, before.order).items() if name not in begun
+    )
+    whole = step_keys(after.plan, after.order)
     items = {e.step for e in events if isinstance(e, ItemEnded) and e.failure is None}
     old = {step.id: step for step in before.plan.steps}
     new = {step.id: step for step in after.plan.steps}
@@ -87,6 +92,13 @@ def delta(before: ExecutionPlan, events: Sequence[Event], after: ExecutionPlan) 
             kept[name] = giver
         elif giver in items:
             partly[name] = giver
+    asks: list[str] = []
+    for name in after.effects:
+        if name not in kept:
+            if allowed[whole[name]]:
+                allowed[whole[name]] -= 1
+            else:
+                asks.append(name)
     used = set(same.values())
     written = [step.id for step in after.plan.steps]
     return Delta(
@@ -94,11 +106,7 @@ def delta(before: ExecutionPlan, events: Sequence[Event], after: ExecutionPlan) 
         partly=partly,
         added=tuple(name for name in written if name not in same),
         dropped=tuple(step.id for step in before.plan.steps if step.id not in used),
-        asks=tuple(
-            name
-            for name in after.effects
-            if name not in kept and (name not in same or same[name] in begun)
-        ),
+        asks=tuple(asks),
         events=tuple(_renamed(events, kept, partly)),
     )
 
@@ -126,6 +134,18 @@ def call_keys(plan: Plan, order: Iterable[str]) -> dict[str, str]:
 
     References count as the calls that they refer to, so the names of steps do not matter.
     """
+    return _keys(plan, order, _NO_PART_OF_A_CALL)
+
+
+def step_keys(plan: Plan, order: Iterable[str]) -> dict[str, str]:
+    """Give for each step what is equal only for steps that are the same in every field that runs.
+
+    So are then all steps that come before them, by reference or by `after`.
+    """
+    return _keys(plan, order, _NO_PART_OF_A_STEP)
+
+
+def _keys(plan: Plan, order: Iterable[str], without: Collection[str]) -> dict[str, str]:
     steps = {step.id: step for step in plan.steps}
     keys: dict[str, str] = {}
 
@@ -137,11 +157,11 @@ def call_keys(plan: Plan, order: Iterable[str]) -> dict[str, str]:
         plain = replace(
             step,
             args={key: map_refs(value, renamed) for key, value in step.args.items()},
-            after=(),
+            after=tuple(sorted(keys[each] for each in step.after)),
             for_each=None if step.for_each is None else map_refs(step.for_each, renamed),
             when=_renamed_when(step, renamed),
         )
-        keys[name] = _key(plain)
+        keys[name] = _key(plain, without)
     return keys
 
 
@@ -150,13 +170,13 @@ def _renamed_when(step: Step, renamed: Callable[[Ref], Ref]) -> When | None:
     return None if when is None else When(map_refs(when.value, renamed), when.schema)
 
 
-def _key(step: Step) -> str:
+def _key(step: Step, without: Collection[str]) -> str:
     steps: Json = dump(Plan((step,)))["steps"]
     fields: Json = steps[0] if isinstance(steps, list) else {}
     kept = {
         name: value
         for name, value in (fields.items() if isinstance(fields, dict) else ())
-        if name not in _NO_PART_OF_A_CALL
+        if name not in without
     }
     text = json.dumps(kept, sort_keys=True)
     return "k" + hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:40]
@@ -167,13 +187,15 @@ def _renamed(
 ) -> Iterable[Event]:
     """Yield what tells of steps that are kept, in the names that they have in the new plan."""
     takers = {giver: taker for taker, giver in (*kept.items(), *partly.items())}
+    whole = set(kept.values())
     for event in events:
         match event:
-            case StepStarted(step=giver) | StepSucceeded(step=giver) if giver in takers:
+            case StepStarted(step=giver) if giver in takers:
                 yield event._replace(step=takers[giver])
             case ItemEnded(step=giver, failure=None) if giver in takers:
                 yield event._replace(step=takers[giver])
-            case ItemEnded(step=giver) if giver in kept.values():
+            # a step of which some items are done has not ended in the new run, nor have the others
+            case StepSucceeded(step=giver) | ItemEnded(step=giver) if giver in whole:
                 yield event._replace(step=takers[giver])
             case _:
                 pass

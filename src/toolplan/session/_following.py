@@ -12,6 +12,7 @@ from toolplan.dialects import DIALECTS
 from toolplan.engines import StreamRefused
 from toolplan.events import Run
 from toolplan.plan import Step
+from toolplan.planners import Draft
 from toolplan.planners.llm import Listener
 
 OnStep: TypeAlias = Callable[[Step], None]
@@ -92,31 +93,37 @@ class Following(Listener):
         self._on_plan = on_plan
         self._run = run
         self._texts: asyncio.Queue[str | None] | None = None
+        self._written: list[str] = []
         self._task: Task[Followed] | None = None
         self._left: list[Task[Followed]] = []
 
     def begun(self, dialect: str) -> None:
         """Follow a draft from its beginning."""
         self._leave()
+        self._written.clear()
         self._texts = asyncio.Queue()
         if dialect in DIALECTS:
             self._task = asyncio.create_task(self._follow(self._texts, dialect))
 
     def written(self, text: str) -> None:
         """Take more of its text."""
+        self._written.append(text)
         if self._texts is not None:
             self._texts.put_nowait(text)
 
-    async def ended(self) -> Followed | None:
-        """Give what came of the draft; None where none was written, or it cannot be run so.
+    async def ended(self, draft: Draft) -> Followed | None:
+        """Give what came of `draft`; None where it is not what was written, or cannot be run so.
+
+        Steps with effects start in here at the earliest: until the planner has proposed the very
+        draft that was followed, it is not known to be one.
 
         Raises:
             Exception: as `toolplan.run_stream` does, but for `StreamRefused`.
         """
         task, texts = self._task, self._texts
-        self._task = self._texts = None
-        if task is None or texts is None:
+        if task is None or texts is None or draft.text not in "".join(self._written):
             return None
+        self._task = self._texts = None
         texts.put_nowait(None)
         try:
             return await task

@@ -16,6 +16,7 @@ from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from toolplan.answer import Answer, FactFunction, answer
+from toolplan.approval import ApprovalRequired
 from toolplan.approval import approve as approve_plan
 from toolplan.compiler import (
     Compiled,
@@ -65,6 +66,7 @@ class Asked:
         run: the last run; None where nothing ran.
         answer: what `run` allows to say; None where nothing ran.
         attempts: every draft, and what came of it.
+        unapproved: a plan that would go on after `run`, and for which leave was not given.
     """
 
     question: Question
@@ -73,6 +75,7 @@ class Asked:
     run: Run | None = None
     answer: Answer | None = None
     attempts: tuple[Attempt, ...] = ()
+    unapproved: ExecutionPlan | None = None
 
     @property
     def plan(self) -> ExecutionPlan | None:
@@ -246,7 +249,13 @@ class Session:
                 return tried if asked.run is None else replace(asked, attempts=tried.attempts)
             plan = tried.plan
             if tried.run is asked.run:  # it has not run while it was written
-                tried = await self._run(tried, plan, before, watchers)
+                try:
+                    tried = await self._run(tried, plan, before, watchers)
+                except ApprovalRequired:
+                    if asked.run is None:
+                        raise
+                    # what has run has run, and is told; the plan that would go on is told too
+                    return replace(asked, attempts=tried.attempts, unapproved=plan)
             asked = tried
             if isinstance(asked.proposal, Draft):
                 self._learn(asked, asked.proposal, kept=asked.succeeded)
@@ -272,7 +281,9 @@ class Session:
             following = self._following(asked.question, watchers)
             try:
                 proposal = await self.planner.propose(asked.question, self.tools, asked.attempts)
-                followed = None if following is None else await following.ended()
+                followed: Followed | None = None
+                if following is not None and isinstance(proposal, Draft):
+                    followed = await following.ended(proposal)
             finally:
                 if following is not None:
                     await following.close()

@@ -4,22 +4,31 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from toolplan import Session, Tool, Toolbox, ToolError
+from toolplan import Session, Tool, Toolbox, ToolError, approve
 from toolplan.compiler import compile_plan
 from toolplan.demo import TOOLS
 from toolplan.memory import SqliteMemory
 from toolplan.path import Json
 from toolplan.plan import Step
-from toolplan.planners import Attempt, Clarification, Draft, LLMPlanner, Question, Refusal
+from toolplan.planners import (
+    Attempt,
+    Clarification,
+    Draft,
+    LLMPlanner,
+    Proposal,
+    Question,
+    Refusal,
+)
 from toolplan.providers import Ended, ModelError, Restarted, Text, Usage
 from toolplan.schema import Schema
 from toolplan.testing.model import ScriptedModel
-from toolplan.tools import Arguments, Call
+from toolplan.tools import Arguments, Call, Effects
 
 TODAY = "2025-10-12"
 GOOD = json.dumps(
@@ -257,6 +266,36 @@ def test_a_plan_that_began_early_and_is_wrong_is_asked_for_again() -> None:
     asked = asyncio.run(session.ask("what?", today=TODAY, early=True))
     assert asked.succeeded
     assert len(asked.attempts) == 2
+
+
+class AsksBack:
+    """Asks a planner, and asks back whatever it proposes."""
+
+    def __init__(self, inner: LLMPlanner) -> None:
+        self._inner = inner
+
+    async def propose(
+        self, question: Question, tools: Toolbox, tried: Sequence[Attempt]
+    ) -> Proposal:
+        await self._inner.propose(question, tools, tried)
+        return Clarification("Shall it be done?")
+
+
+def test_no_effect_starts_before_the_planner_has_proposed_the_plan() -> None:
+    """A planner around the followed one may take another view of what was written."""
+    called: list[Arguments] = []
+
+    async def write(args: Arguments) -> Json:
+        called.append(args)
+        return {}
+
+    tools = Toolbox([Tool("send", "", {"type": "object"}, None, Effects.WRITE, call=write)])
+    inner = LLMPlanner(ScriptedModel('{"toolplan": 1, "steps": [{"id": "s", "tool": "send"}]}'))
+    session = Session(tools, AsksBack(inner), follow=inner, approve=approve)
+    asked = asyncio.run(session.ask("?", today=TODAY, early=True))
+    assert asked.proposal == Clarification("Shall it be done?")
+    assert asked.run is None
+    assert called == []
 
 
 def test_early_steps_of_a_reply_that_begins_anew_do_not_count() -> None:

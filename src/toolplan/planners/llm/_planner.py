@@ -99,7 +99,7 @@ class LLMPlanner:
         if any(_same(proposal, each.draft) for each in tried):
             raise ModelError(
                 "llm-no-progress",
-                f"{self.model.name} gave a plan again that was refused already.",
+                f"{self.model.name} gave a plan again that was refused already{_why(tried)}.",
                 "Ask in other words, or name another model with --llm.",
             )
         return replace(proposal, planner=self.name)
@@ -145,6 +145,15 @@ class LLMPlanner:
     def _begin(self) -> None:
         if self.listener is not None:
             self.listener.begun(self._style)
+
+
+def _why(tried: Sequence[Attempt]) -> str:
+    """Say what was wrong with the last plan, as an end of a sentence."""
+    problem = next((each for each in tried[-1].diagnostics if each.blocks), None)
+    if problem is None:
+        return ""
+    place = f" at {problem.pointer}" if problem.pointer else ""
+    return f": {problem.code}{place}, {problem.message.rstrip('.')}"
 
 
 def _same(one: Draft, other: Draft) -> bool:

@@ -11,13 +11,16 @@ from toolplan.path import Json
 from toolplan.planners._base import Clarification, Draft, Proposal, Refusal
 from toolplan.providers import ModelError
 
-_THINKING = re.compile(r"\s*<(think|thinking)>.*?</\1>", re.DOTALL)
+_THINKING: Final = ("think", "thinking")
 _FENCE = re.compile(r"```[^\n`]*\n(.*?)```", re.DOTALL)
 _OPENING = re.compile(r"[\[{]")
 _KEY: Final = r'"{}"\s*:'
 
 _MOST_READ: Final = 200_000
 """A longer reply is not searched for a second plan: it is refused by size or read as it is."""
+
+_MOST_FAILURES: Final = 50
+"""So many brackets that open no JSON are passed over; each may cost a reading of all the rest."""
 
 _OPTIONS: Final = 12
 
@@ -32,7 +35,7 @@ def read_reply(text: str, prefer: str = "toolplan") -> Proposal:
     Raises:
         ModelError: it is empty, or holds two plans that differ.
     """
-    body = _THINKING.sub("", text, count=1).strip()
+    body = _without_thinking(text.strip())
     if not body:
         raise ModelError(
             "llm-empty", "The model gave no plan.", "Ask again, or name another model with --llm."
@@ -56,15 +59,24 @@ def read_reply(text: str, prefer: str = "toolplan") -> Proposal:
     return Draft(plain.strip() or body, _dialect(plain, prefer))
 
 
+def _without_thinking(text: str) -> str:
+    for name in _THINKING:
+        if text.startswith(f"<{name}>"):
+            end = text.find(f"</{name}>")
+            return text if end < 0 else text[end + len(name) + 3 :].strip()
+    return text
+
+
 def _documents(text: str) -> Iterator[Json]:
     """Yield the JSON objects and lists that stand in `text` one behind the other."""
     decoder = json.JSONDecoder()
-    at = 0
-    while (found := _OPENING.search(text, at)) is not None:
+    at = failed = 0
+    while failed < _MOST_FAILURES and (found := _OPENING.search(text, at)) is not None:
         try:
             document, at = cast("tuple[Json, int]", decoder.raw_decode(text, found.start()))
         except (ValueError, RecursionError):
             at = found.end()
+            failed += 1
         else:
             yield document
 

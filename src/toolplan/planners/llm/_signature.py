@@ -33,10 +33,9 @@ def signature_text(tool: Tool) -> str:
         given = _fields(tool.input, _DEPTH, frozenset())
     except SchemaError:
         given = "…"
-    output = tool.output or tool.learned_schema
+    # what was learned from results is not told: the names in it come from what tools gave
+    output = tool.output
     gives = "any" if output is None else _type(output, output.node, _DEPTH, frozenset())
-    if tool.output is None and output is not None:
-        gives += "  (as seen so far)"
     return f"{tool.name}({_cut(given)}) -> {_cut(gives)}"
 
 
