@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import sqlite3
+import time
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -33,6 +34,7 @@ _ERRNO_KINDS: Final[dict[int, FaultKind]] = {
     errno.EACCES: "read-only",
     errno.EPERM: "read-only",
 }
+_RETRY_S: Final = 0.005
 _PRIMARY_CODE: Final = 0xFF  # SQLite's extended codes say more in their higher bytes
 
 
@@ -85,8 +87,9 @@ class DatabaseFile:
             check_same_thread=False,
         )
         try:
-            self._version(connection)  # what is not ours is left as it is
-            connection.execute("PRAGMA journal_mode = WAL")
+            with _snapshot(connection):
+                self._version(connection)  # what is not ours is left as it is
+            self._set_wal(connection)
             connection.execute("PRAGMA synchronous = NORMAL")
             if self.erases:
                 connection.execute("PRAGMA secure_delete = ON")
@@ -98,8 +101,9 @@ class DatabaseFile:
 
     def _migrate(self, connection: sqlite3.Connection) -> None:
         newest = len(self.migrations)
-        if self._version(connection) == newest:
-            return
+        with _snapshot(connection):
+            if self._version(connection) == newest:
+                return
         with transaction(connection):
             # another process may have made it meanwhile: the version is asked again under the lock
             for number in range(self._version(connection), newest):
@@ -107,6 +111,19 @@ class DatabaseFile:
                     connection.execute(statement)
                 connection.execute(f"PRAGMA user_version = {number + 1}")
             connection.execute(f"PRAGMA application_id = {self.application_id}")
+
+    def _set_wal(self, connection: sqlite3.Connection) -> None:
+        """Let the file be read while it is written; SQLite does not wait for a lock here itself."""
+        deadline = time.monotonic() + self.busy_s
+        while True:
+            try:
+                connection.execute("PRAGMA journal_mode = WAL")
+            except sqlite3.OperationalError as error:
+                if fault_of(error)[0] != "locked" or time.monotonic() >= deadline:
+                    raise
+                time.sleep(_RETRY_S)
+            else:
+                return
 
     def _version(self, connection: sqlite3.Connection) -> int:
         version = _pragma(connection, "user_version")
@@ -131,6 +148,17 @@ def transaction(connection: sqlite3.Connection) -> Generator[None]:
         if connection.in_transaction:
             connection.execute("ROLLBACK")
         raise
+
+
+@contextmanager
+def _snapshot(connection: sqlite3.Connection) -> Generator[None]:
+    """Read all of what is inside from one state of the file, whoever writes it meanwhile."""
+    connection.execute("BEGIN")
+    try:
+        yield
+    finally:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
 
 
 def fault_of(error: sqlite3.Error | OSError) -> tuple[FaultKind, str]:

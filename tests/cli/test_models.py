@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -34,7 +35,7 @@ def test_a_question_beyond_the_tools_words_goes_one_rung_up(call: Call) -> None:
         said = call("ask", QUESTION, "--llm", server.spec, "--today", "2025-10-12")
     assert said.code == 0, said.err
     assert "facilities_list" in said.out
-    assert "One rung up from grounded: nothing accounts for 'frobnicated'" in said.err
+    assert "No plan from grounded: nothing accounts for 'frobnicated'" in said.err
     assert "1 call of models: 10 tokens in, 5 out" in said.err
     assert server.calls == 1
     assert server.requests[0].streamed
@@ -148,3 +149,34 @@ def test_steps_that_read_may_start_while_the_plan_is_written(call: Call) -> None
     assert said.code == 0, said.err
     assert "  f: facilities_list" in said.err
     assert '"succeeded"' in runs.out
+
+
+def test_what_a_model_says_cannot_steer_the_terminal(call: Call) -> None:
+    """L20."""
+    said_back = {"clarification": {"question": "Which \x1b[31mone?", "options": ["\x1b[2Ja"]}}
+    with ScriptedModelServer(json.dumps(said_back)) as server:
+        said = call("plan", QUESTION, "--llm", server.spec)
+    assert said.code == 1
+    assert "\x1b" not in said.out + said.err
+
+
+def test_a_command_without_standard_input_runs(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", None)
+    assert call("ask", "Get facilities in Berlin").code == 0
+    monkeypatch.setattr(sys, "stdin", None)
+    assert call("run", "-", "--tools", "toolplan.demo:TOOLS").code == 1
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("demo", "--http", "--port", "99999"),
+        ("mcp", "--http", "--port", "-1"),
+        ("ask", "x", "--rows", "-5"),
+        ("ask", "x", "--today", "0001-01-01"),
+    ],
+)
+def test_numbers_and_days_that_are_none_are_refused(call: Call, words: tuple[str, ...]) -> None:
+    said = call(*words)
+    assert said.code == 2
+    assert "help:" in said.err

@@ -37,6 +37,9 @@ class Going:
             raise leave.missing(required, self.plan) from None
         except KeyboardInterrupt:
             leave.display.close()
-            if self.run:
-                note(interrupted(self.run))
+            note(interrupted(self.run) if self.is_kept() else "Interrupted; no run was kept.")
             raise
+
+    def is_kept(self) -> bool:
+        """Whether there is a run to go on with."""
+        return bool(self.run)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from toolplan.approval import Approval, ApprovalRequired, approve, effect_steps
 from toolplan.cli._display import Display
-from toolplan.cli._terminal import CommandError, Exit, err
+from toolplan.cli._terminal import CommandError, Exit, err, note
 from toolplan.execution_plan import ExecutionPlan
 from toolplan.render.approval_view import ApprovalView, approval_json
 from toolplan.session import Approve
@@ -57,6 +57,15 @@ class Leave(NamedTuple):
             details=None
             if plan is None
             else approval_json(effect_steps(plan, self.tools), required.digest),
+        )
+
+    def tell_more(self, plan: ExecutionPlan) -> None:
+        """Tell that a further plan, after a run that has done something, was not approved."""
+        if self.may_ask:
+            err().print(ApprovalView(effect_steps(plan, self.tools), plan.digest))
+        note(
+            "A further plan needs leave that was not given; what has run stands as told below."
+            f" `toolplan runs` lists it; --approve {plan.digest} would give leave to that plan."
         )
 
     def _can_ask(self) -> bool:

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from typing import Final
 
 from toolplan.cli._home import home
-from toolplan.cli._planning import Choice, Planning
+from toolplan.cli._planning import Choice, Planning, tell_step_up
 from toolplan.cli._terminal import CommandError, note
 from toolplan.plan_cache import PlanCache
 from toolplan.planners import GroundedPlanner, LLMPlanner, Planner
 from toolplan.planners.cache import CachedPlanner
-from toolplan.planners.ladder import Ladder, Rung, StepUp
+from toolplan.planners.ladder import Ladder, Rung
 from toolplan.planners.llm import Style
 from toolplan.planners.temporal import Weeks
 from toolplan.providers import Ledger, ModelError, open_model
@@ -66,7 +66,7 @@ def _ladder(choice: Choice, llm: LLMPlanner, weeks: Weeks) -> Planner:
     if choice == "llm":
         return llm
     rungs = [Rung("grounded", GroundedPlanner(weeks=weeks)), Rung("llm", llm)]
-    return Ladder(rungs, on_step_up=_tell)
+    return Ladder(rungs, on_step_up=tell_step_up)
 
 
 def _cached(
@@ -78,10 +78,6 @@ def _cached(
     ttl_s = settings.cache_ttl_ms / 1000
     cache = PlanCache(home() / CACHE, max_size=settings.cache_max_size, ttl_s=ttl_s)
     return CachedPlanner(planner, cache, name=name, version=llm.version, weeks=weeks)
-
-
-def _tell(step: StepUp) -> None:
-    note(f"One rung up from {step.rung}: {step.reason}")
 
 
 def _style(specs: Sequence[str]) -> Style:

@@ -35,10 +35,18 @@ WeeksOption: TypeAlias = Annotated[
     Parameter(name="--weeks", help="Whether 'last week' is the last 7 days, or Monday to Sunday."),
 ]
 PlannerOption: TypeAlias = Annotated[
-    Literal["auto", "grounded", "llm"],
+    Literal["auto", "contract", "grounded", "llm"],
     Parameter(
         name="--planner",
         help="What proposes the plan: a rung, or auto: the cheapest that can, up to a model.",
+    ),
+]
+ContractsOption: TypeAlias = Annotated[
+    tuple[str, ...],
+    Parameter(
+        name="--contracts",
+        negative="",
+        help="A file or folder of contracts: which agent does what, and needs what (repeatable).",
     ),
 ]
 LlmOption: TypeAlias = Annotated[
@@ -80,6 +88,24 @@ EffectsOption: TypeAlias = Annotated[
         help="TOOL=LABEL: what a tool may change, whatever its source says (repeatable).",
     ),
 ]
+PortOption: TypeAlias = Annotated[
+    int, Parameter(name="--port", help="The port of HTTP; 0 takes a free one.")
+]
+
+_FIRST_DAY: Final = date(1900, 1, 1)
+_LAST_DAY: Final = date(2999, 12, 31)
+_LAST_PORT: Final = 65_535
+
+
+def known_port(port: int) -> int:
+    """Give `port`, if it is one.
+
+    Raises:
+        CommandError: it is not.
+    """
+    if not 0 <= port <= _LAST_PORT:
+        raise CommandError("usage", f"--port {port} is none.", f"Give 0 to {_LAST_PORT}.")
+    return port
 
 
 def day(text: str | None) -> date:
@@ -91,11 +117,16 @@ def day(text: str | None) -> date:
     if text is None:
         return date.today()
     try:
-        return date.fromisoformat(text)
+        found = date.fromisoformat(text)
     except ValueError:
+        found = date.min
+    if not _FIRST_DAY <= found <= _LAST_DAY:
         raise CommandError(
-            "bad-date", f"--today {text!r} is no day.", "Write YYYY-MM-DD, as in 2025-10-12."
-        ) from None
+            "bad-date",
+            f"--today {text!r} is no day from {_FIRST_DAY} to {_LAST_DAY}.",
+            "Write YYYY-MM-DD, as in 2025-10-12.",
+        )
+    return found
 
 
 def known_dialect(name: str) -> str:

@@ -6,7 +6,7 @@ import importlib
 import os
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Literal, Protocol, TypeAlias, cast
 
 from toolplan.cli._home import SETTINGS, home
@@ -14,14 +14,17 @@ from toolplan.cli._terminal import CommandError, Exit, note
 from toolplan.engines import CannotRun
 from toolplan.planners import GroundedPlanner, LLMPlanner, Planner
 from toolplan.planners.dialogue import DialoguePlanner
+from toolplan.planners.ladder import Ladder, Rung, StepUp
 from toolplan.planners.temporal import Weeks
 from toolplan.providers import Ledger, Model, ModelError
+from toolplan.render.printable import printable
 from toolplan.session import DEFAULT_ATTEMPTS
 
-Choice: TypeAlias = Literal["auto", "grounded", "llm"]
+Choice: TypeAlias = Literal["auto", "contract", "grounded", "llm"]
 
 _VARIABLE: Final = "TOOLPLAN_LLM"
 _SETTING: Final = "toolplan_llm"
+_CONTRACTS: Final = "toolplan.cli._contracts"
 _MODELS: Final = "toolplan.cli._models"
 """What models need is imported where one is named: it takes longer than all else together."""
 
@@ -51,12 +54,37 @@ class OpensPlanning(Protocol):
     def __call__(self, choice: Choice, specs: Sequence[str], weeks: Weeks) -> Planning: ...
 
 
-def planning(choice: Choice, specs: Sequence[str], weeks: Weeks) -> Planning:
-    """Give what proposes plans. `specs` name models; without any, those of the settings.
+def planning(
+    choice: Choice, specs: Sequence[str], weeks: Weeks, contracts: Sequence[str] = ()
+) -> Planning:
+    """Give what proposes plans.
+
+    `specs` name models; without any, those of the settings. `contracts` are files and folders of
+    contracts, which are asked first.
 
     Raises:
-        CommandError: a model is needed and none is named, or one cannot be used.
+        CommandError: a rung is forced and has nothing to go by, or one cannot be used.
     """
+    if not contracts:
+        if choice == "contract":
+            raise CommandError(
+                "usage", "--planner contract needs contracts.", "Name them: --contracts FOLDER."
+            )
+        return _without_contracts(choice, specs, weeks)
+    rung = importlib.import_module(_CONTRACTS).contract_planner(contracts)
+    if choice == "contract":
+        return Planning(rung)
+    higher = _without_contracts(choice, specs, weeks)
+    rungs = [Rung("contract", rung), Rung("grounded", higher.planner)]
+    return replace(higher, planner=Ladder(rungs, on_step_up=tell_step_up))
+
+
+def tell_step_up(step: StepUp) -> None:
+    """Tell why the next rung is asked."""
+    note(printable(f"No plan from {step.rung}: {step.reason}"))
+
+
+def _without_contracts(choice: Choice, specs: Sequence[str], weeks: Weeks) -> Planning:
     if choice == "grounded" or not (specs or _is_set()):
         if choice == "llm":
             raise CommandError(

@@ -15,6 +15,7 @@ from toolplan.plan_json import load
 from toolplan.planners import Clarification, Draft, Refusal
 from toolplan.render.diagnostics import DiagnosticView, Located
 from toolplan.render.plan_tree import plan_tree
+from toolplan.render.printable import printable
 from toolplan.session import Asked
 from toolplan.tools import Toolbox
 
@@ -87,11 +88,11 @@ def tell_no_plan(asked: Asked, *, as_json: bool) -> int:
 def _show(proposal: Clarification | Refusal) -> None:
     console = out()
     if isinstance(proposal, Refusal):
-        console.print(proposal.reason)
+        console.print(printable(proposal.reason))
         return
-    console.print(proposal.question)
+    console.print(printable(proposal.question))
     for option in proposal.options:
-        console.print(f"  - {option}")
+        console.print(f"  - {printable(option)}")
     if proposal.partial_plan is not None:
         understood = load(proposal.partial_plan).plan
         if understood is not None and understood.steps:

@@ -53,6 +53,8 @@ class CommandError(Exception):
 
 def prepare_streams() -> None:
     """Let a terminal that is not UTF-8 get a stand-in for what it cannot show."""
+    if getattr(sys, "stdin", None) is None:  # nobody can be asked, and there is nothing to read
+        sys.stdin = io.TextIOWrapper(io.BytesIO())
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # the caller closed it
             setattr(sys, name, io.StringIO())

@@ -61,6 +61,8 @@ def open_tools(
     Raises:
         CommandError: there are no such tools.
     """
+    if rows is not None and rows < 1:
+        raise CommandError("bad-tools", f"--rows {rows} is too few.", "Give 1 or more.")
     if spec is None:
         note("Tools: the demo (waste management, made-up data). Your own: --tools.")
     asked = labels_of(effects)
@@ -178,8 +180,12 @@ def _source(name: str, today: date, rows: int | None, base_url: str | None) -> G
 
 
 def _way_out(spec: str, kind: str) -> str:
-    if kind in _OPENERS:
-        return "`toolplan tools --tools FILE` tells whether the tools can be had."
+    if kind == "openapi":
+        return (
+            "--base-url says where the service is, or base_url in [openapi.NAME] of the settings."
+        )
+    if kind == "mcp":
+        return "Mend the configuration; docs/mcp.md tells what it may say."
     if spec.endswith(".py") or ".py:" in spec:
         return f"Name the module without its ending: {PurePath(spec).stem}:ATTRIBUTE."
     return (

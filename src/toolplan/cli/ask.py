@@ -21,6 +21,7 @@ from toolplan.cli._leave import Leave
 from toolplan.cli._options import (
     ApproveOption,
     BaseUrlOption,
+    ContractsOption,
     EffectsOption,
     JsonFlag,
     LlmOption,
@@ -42,7 +43,7 @@ from toolplan.cli._toolbox import Toolset, open_tools
 from toolplan.compiler import Compiled
 from toolplan.deltas import Delta
 from toolplan.forecast import Forecast
-from toolplan.journal import Journal
+from toolplan.journal import Journal, JournalError
 from toolplan.memory import Memory
 from toolplan.plan import Step
 from toolplan.render.diagnostics import DiagnosticView, Located
@@ -83,6 +84,7 @@ def ask_command(
     today: TodayOption = None,
     weeks: WeeksOption = "rolling",
     planner: PlannerOption = "auto",
+    contracts: ContractsOption = (),
     llm: LlmOption = (),
     session: SessionOption = None,
     early: EarlyFlag = False,
@@ -92,7 +94,7 @@ def ask_command(
     as_json: JsonFlag = False,
 ) -> int:
     """Answer a question: plan, show the plan, run it, say what was found."""
-    how = planning(planner, llm, weeks)
+    how = planning(planner, llm, weeks, contracts)
     how = replace(how, planner=talking(how.planner, session, weeks))
     with (
         open_tools(tools, day(today), rows, effects, base_url) as opened,
@@ -111,10 +113,14 @@ def ask_command(
             leave = Leave(yes, approve, opened.tools, display, may_ask=not as_json)
             with told_planning_errors(), latest.told(leave):
                 asked = asking.ask(latest, leave, early=early, loop=loop)
+            if asked.unapproved is not None:
+                display.close()
+                leave.tell_more(asked.unapproved)
             if asked.run is not None and latest.expected is not None:
                 display.close()
                 tell_comparison(latest.expected, asked.run, as_json=as_json)
         if asked.run is None:
+            tell_usage(None if as_json else how.ledger)
             return tell_no_plan(asked, as_json=as_json)
         if asked.plan is not None:
             learn_from(asked.plan.plan, asked.run, opened.tools)
@@ -215,6 +221,13 @@ class _Latest(Going):
         """Give a name for a run."""
         self.run = uuid.uuid4().hex
         return self.run
+
+    def is_kept(self) -> bool:
+        """Whether the journal has the run: one of a plan that is still written is not there yet."""
+        try:
+            return bool(self.run) and bool(self.journal.find(self.run))
+        except JournalError:
+            return False
 
     def show_plan(self, compiled: Compiled) -> None:
         """Show the plan that is about to run, and what was mended in it."""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from typing import Annotated, Final
 
 from cyclopts import Parameter
 
-from toolplan.cli._options import RowsOption, TodayOption, day
+from toolplan.cli._options import PortOption, RowsOption, TodayOption, day, known_port
 from toolplan.cli._terminal import CommandError, Exit, note
 from toolplan.demo.rest import DOCUMENT_PATH
 from toolplan.demo.rest import server as rest_server
@@ -27,7 +28,6 @@ McpHttpFlag = Annotated[
 HttpFlag = Annotated[
     bool, Parameter(name="--http", negative="", help="A REST API with its OpenAPI document.")
 ]
-PortOption = Annotated[int, Parameter(name="--port", help="The port of HTTP, on this machine.")]
 
 
 def demo_command(
@@ -45,6 +45,8 @@ def demo_command(
     an MCP configuration, {"mcpServers": {"demo": {"command": "toolplan",
     "args": ["demo"]}}}.
     """
+    if http or mcp_http:
+        _see_that_it_is_free(known_port(port))
     if mcp + mcp_http + http > 1:
         raise CommandError("usage", "--mcp, --mcp-http and --http exclude each other.")
     try:
@@ -61,3 +63,16 @@ def demo_command(
     else:
         asyncio.run(serve_stdio(tools))
     return Exit.FINE.value
+
+
+def _see_that_it_is_free(port: int) -> None:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((LOOPBACK, port))
+        except OSError as error:
+            raise CommandError(
+                "port-in-use",
+                f"Port {port} of {LOOPBACK} cannot be listened on: {error.strerror}.",
+                "Name another one: --port.",
+            ) from None

@@ -17,8 +17,10 @@ from toolplan.cli._options import (
     EffectsOption,
     LlmOption,
     PlannerOption,
+    PortOption,
     ToolsOption,
     WeeksOption,
+    known_port,
 )
 from toolplan.cli._planning import planning
 from toolplan.cli._terminal import CommandError, Exit, note
@@ -33,7 +35,6 @@ HttpFlag = Annotated[
 HostOption = Annotated[
     str, Parameter(name="--host", help=f"Where to listen; any but loopback needs {BEARER}.")
 ]
-PortOption = Annotated[int, Parameter(name="--port", help="The port; 0 takes a free one.")]
 ElicitFlag = Annotated[
     bool,
     Parameter(
@@ -80,7 +81,7 @@ def mcp_command(
                     metadata=opened.advice,
                     transport="http" if http else "stdio",
                     host=host,
-                    port=port,
+                    port=known_port(port),
                     token=os.environ.get(BEARER) or None,
                     elicit=elicit,
                     on_ready=lambda url: note(f"Listening: {url}"),

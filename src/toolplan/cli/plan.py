@@ -11,6 +11,7 @@ from toolplan.cli._conversation import remembered
 from toolplan.cli._home import existing_journal, storage
 from toolplan.cli._options import (
     BaseUrlOption,
+    ContractsOption,
     DialectOption,
     EffectsOption,
     JsonFlag,
@@ -43,6 +44,7 @@ def plan_command(
     today: TodayOption = None,
     weeks: WeeksOption = "rolling",
     planner: PlannerOption = "auto",
+    contracts: ContractsOption = (),
     llm: LlmOption = (),
     session: SessionOption = None,
     rows: RowsOption = None,
@@ -53,7 +55,7 @@ def plan_command(
     Without --json and --dialect the plan is shown as a tree.
     """
     known_dialect(dialect)
-    how = planning(planner, llm, weeks)
+    how = planning(planner, llm, weeks, contracts)
     how = replace(how, planner=talking(how.planner, session, weeks))
     with (
         open_tools(tools, day(today), rows, effects, base_url) as opened,

@@ -64,7 +64,7 @@ def tools_command(
         shown = [toolbox[alias]]
     else:
         shown = [found.tool for found in search_tools(toolbox, query)]
-        meant = did_you_mean(near(query, toolbox))
+        meant = None if " " in query else did_you_mean(near(query, toolbox))
         if shown and meant is not None:
             note(f"There is no tool {query!r}. {meant}")
     if not shown:

@@ -74,7 +74,7 @@ class Ladder:
             except ModelError as error:
                 if is_last and asked_back is None:
                     raise
-                self._tell(StepUp(rung.name, str(error)))
+                self._tell(StepUp(rung.name, f"{error} {error.help}".strip()))
                 continue
             match proposal:
                 case Draft():

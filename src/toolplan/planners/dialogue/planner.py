@@ -125,6 +125,10 @@ class DialoguePlanner:
             case "followup" if before.last is not None:
                 return await self._follow(question, tools, tried, before.last)
             case "followup" if intent.confidence > _FRAGMENT:
+                # only its form says that it goes on from something; another planner may know better
+                alone = await self._planner.propose(question, tools, self._theirs(tried))
+                if isinstance(alone, Draft):
+                    return alone
                 return AskedBack(
                     "Nothing was asked before that this could go on from. What is it about?",
                     about=question.text,
