@@ -130,6 +130,13 @@ def test_an_answer_in_a_models_words_is_checked(call: Call) -> None:
     assert any("Zanzibar" in each for each in summary["unsupported"])
 
 
+def test_a_summary_in_json_is_json(call: Call) -> None:
+    with ScriptedModelServer([Says(PLAN), Says("Here they are.")]) as server:
+        said = call("ask", QUESTION, "--llm", server.spec, "--summary", "json")
+    assert said.code == 0, said.err
+    assert "Here they are." in json.dumps(json.loads(said.out))
+
+
 def test_a_conversation_knows_what_was_said(call: Call) -> None:
     """F000-40, from one command to the next."""
     words = ("--session", "mine", "--today", "2025-10-12", "--json")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from typing import Annotated, Literal, TypeAlias
 
 from cyclopts import Parameter
@@ -14,6 +15,7 @@ from toolplan.cli._terminal import Exit, note, out, print_json
 from toolplan.events import to_json
 from toolplan.path import Json
 from toolplan.providers import Ledger, Model
+from toolplan.render.printable import fit_encoding
 from toolplan.render.summary_view import summary_view
 from toolplan.session import Asked
 
@@ -53,7 +55,10 @@ def print_summary(
         tell_usage(ledger)
         if summary.reason:
             note(f"The computed answer: {summary.reason}.")
-        out().print(summary_view(summary) if form == "plain" else summary.text, soft_wrap=True)
+        if form == "plain":
+            out().print(summary_view(summary), soft_wrap=True)
+        else:
+            sys.stdout.write(fit_encoding(summary.text, out().encoding).rstrip() + "\n")
         print_doubts(asked.run)
     return (Exit.FINE if asked.run.succeeded else Exit.FAILED).value
 

@@ -107,7 +107,7 @@ def ask_command(
         with (
             closing(open_journal()) as journal,
             storage(),
-            closing(Display(silent=as_json)) as display,
+            closing(Display(silent=as_json or summary == "json")) as display,
         ):
             latest = _Latest(display, journal, as_json=as_json)
             leave = Leave(yes, approve, opened.tools, display, may_ask=not as_json)
