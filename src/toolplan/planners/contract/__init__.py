@@ -1,0 +1,51 @@
+"""Planning by contracts: an intent's class and what agents need and give become tasks.
+
+A contract is a file; `load_contracts` reads them. `ContractPlanner.plan` writes the tasks into a
+STATE, `ContractPlanner.propose` gives them as a plan, `state_of` tells in the STATE what a run of
+that plan has done, and `agent_tool` makes a tool of what does an agent's work.
+"""
+
+from toolplan.planners.contract.agents import Briefing, agent_tool, input_schema
+from toolplan.planners.contract.contracts import (
+    Contract,
+    ContractError,
+    Contracts,
+    Need,
+    Priority,
+    Role,
+    Skill,
+)
+from toolplan.planners.contract.files import load_contracts, read_text
+from toolplan.planners.contract.intent import IntentReader
+from toolplan.planners.contract.knowledge import KnowledgeMode
+from toolplan.planners.contract.planner import ContractPlanner
+from toolplan.planners.contract.progress import state_of
+from toolplan.planners.contract.state import (
+    ClarificationNeeded,
+    Intent,
+    StateError,
+    UnknownIntentError,
+)
+
+__all__ = [
+    "Briefing",
+    "ClarificationNeeded",
+    "Contract",
+    "ContractError",
+    "ContractPlanner",
+    "Contracts",
+    "Intent",
+    "IntentReader",
+    "KnowledgeMode",
+    "Need",
+    "Priority",
+    "Role",
+    "Skill",
+    "StateError",
+    "UnknownIntentError",
+    "agent_tool",
+    "input_schema",
+    "load_contracts",
+    "read_text",
+    "state_of",
+]

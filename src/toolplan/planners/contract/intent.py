@@ -1,0 +1,204 @@
+"""The offline intent reader: the words of a question become the intent of a STATE.
+
+What speaks for which class of intent is said by the contracts (`evidence`), so that an agent that
+is added brings its own words. Where two classes are as likely, or none is likely, it asks.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Final, NamedTuple
+
+from toolplan.path import Json
+from toolplan.planners.contract.contracts import Contracts, Evidence
+from toolplan.planners.contract.entities import EntityReader
+from toolplan.planners.contract.state import (
+    LEAST_CONFIDENCE,
+    NEEDS_CLARIFICATION,
+    Entity,
+    Intent,
+    MetaIntent,
+    StateError,
+    intent_of,
+)
+
+MOST_CHARACTERS: Final = 2_000
+"""The longest question that is read; of a longer one the rest is left out."""
+
+_LEAST_SCORE: Final = 2
+_CLEAR_LEAD: Final = 2
+_DOUBT: Final = 0.85
+_UNCLEAR: Final = 0.45
+_INHERITED: Final = 0.75
+_SCOPE_TYPES: Final = frozenset(("site", "device", "ip_address"))
+
+_WORDS: Final = re.compile(r"[^\W_]+")
+_FOLLOW_UP: Final = re.compile(
+    r"^\s*(?:and|also|what about|how about|same for|now)\b"
+    r"|\b(?:those|these|them|that one|the same)\b",
+    re.IGNORECASE,
+)
+_META: Final = (
+    (
+        MetaIntent.POLICY_QUESTION,
+        re.compile(r"\b(?:polic(?:y|ies)|guidelines?|standards?)\b", re.IGNORECASE),
+    ),
+    (MetaIntent.REFINEMENT, re.compile(r"^\s*(?:only|just|narrow)\b", re.IGNORECASE)),
+    (MetaIntent.EXPLANATION, re.compile(r"^\s*(?:why|explain)\b", re.IGNORECASE)),
+)
+_URGENCY: Final = (
+    ("critical", re.compile(r"\b(?:outage|emergency|immediately)\b", re.IGNORECASE)),
+    ("high", re.compile(r"\b(?:urgent(?:ly)?|asap|as soon as possible)\b", re.IGNORECASE)),
+    ("low", re.compile(r"\b(?:no hurry|no rush|when(?:ever)? you have time)\b", re.IGNORECASE)),
+)
+
+
+class _Candidate(NamedTuple):
+    intent_class: str
+    words: int
+    score: int
+
+
+class IntentReader:
+    """Reads intents from words; the same words give the same intent."""
+
+    def __init__(self, contracts: Contracts) -> None:
+        """Know the classes of intent, the words and the names of `contracts`."""
+        self._classes: dict[str, list[Evidence]] = {}
+        for contract in contracts:
+            for skill in contract.skills:
+                self._classes.setdefault(skill.intent_classes[0], []).append(skill.evidence)
+        self._entities = EntityReader(contracts)
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """The classes of intent that can be read, by their first names."""
+        return tuple(self._classes)
+
+    def read(self, text: str, conversation: Json = None) -> dict[str, Json]:
+        """Give the intent of `text`: the six fields of `STATE.intent` (F001-19, F001-21).
+
+        `conversation` is that of a STATE: `{"history": [{"intent": {…}}, …]}`, the latest last. A
+        question that only names another scope takes the class from there.
+        """
+        asked = text[:MOST_CHARACTERS]
+        entities = self._entities.read(asked)
+        previous = _previous(conversation)
+        meta = _meta_intent(asked, entities, is_linked=previous is not None)
+        candidates = self._candidates(asked, entities)
+        name, confidence = _chosen(candidates)
+        if name == NEEDS_CLARIFICATION and previous is not None and meta is MetaIntent.FOLLOW_UP:
+            name, confidence = previous.intent_class, _INHERITED
+        if meta is MetaIntent.FOLLOW_UP and previous is not None:
+            entities = _inherited(entities, previous)
+        question = self._question(name, candidates, entities)
+        listed: list[Json] = [each.to_json() for each in entities]
+        return {
+            "intent_class": name,
+            "meta_intent": meta.value,
+            "domain_details": _details(asked, entities),
+            "entities": listed,
+            "confidence": confidence,
+            "clarification_question": question,
+        }
+
+    def _candidates(self, text: str, entities: Sequence[Entity]) -> list[_Candidate]:
+        """Give the classes that words speak for, the likeliest first."""
+        said = f" {' '.join(_WORDS.findall(text.casefold()))} "
+        named = {each.type for each in entities}
+        found: list[_Candidate] = []
+        for intent_class, evidence in self._classes.items():
+            for each in evidence:
+                words = _words_score(each.words, said)
+                score = words + sum(each.entities.get(kind, 0) for kind in named)
+                found.append(_Candidate(intent_class, words, score))
+        likely = [each for each in found if each.words > 0 and each.score > 0]
+        best: dict[str, _Candidate] = {}
+        for each in sorted(likely, key=lambda each: -each.score):
+            best.setdefault(each.intent_class, each)
+        return list(best.values())
+
+    def _question(
+        self, name: str, candidates: Sequence[_Candidate], entities: Sequence[Entity]
+    ) -> Json:
+        if name != NEEDS_CLARIFICATION:
+            return None
+        open_ = [each.intent_class for each in candidates] or list(self._classes)
+        choice = ", ".join(each.replace("_", " ") for each in open_)
+        where = [each.value for each in entities if each.type in _SCOPE_TYPES]
+        of_what = f" for {', '.join(where)}" if where else ""
+        return f"What would you like{of_what}: {choice}?"
+
+
+def _words_score(weights: Mapping[str, int], said: str) -> int:
+    return sum(
+        weight
+        for phrase, weight in weights.items()
+        if f" {' '.join(_WORDS.findall(phrase))} " in said
+    )
+
+
+def _chosen(candidates: Sequence[_Candidate]) -> tuple[str, float]:
+    """Give the class and how sure it is, from 0 to 1.
+
+    A score of n counts as n sources that agree against one that may not; a lead of less than two
+    is told as doubt, no lead at all as not clear.
+    """
+    if not candidates or candidates[0].score < _LEAST_SCORE:
+        return NEEDS_CLARIFICATION, 0.2 if not candidates else _UNCLEAR
+    first, *others = candidates
+    lead = first.score - others[0].score if others else first.score
+    if lead < 1:
+        return NEEDS_CLARIFICATION, _UNCLEAR
+    confidence = first.score / (first.score + 1) * (1 if lead >= _CLEAR_LEAD else _DOUBT)
+    return first.intent_class, max(LEAST_CONFIDENCE, round(confidence, 2))
+
+
+def _meta_intent(text: str, entities: Sequence[Entity], *, is_linked: bool) -> MetaIntent:
+    if is_linked and _FOLLOW_UP.search(text):
+        return MetaIntent.FOLLOW_UP
+    for meta, pattern in _META:
+        if pattern.search(text) and (is_linked or meta is not MetaIntent.REFINEMENT):
+            return meta
+    if any(each.type == "assessment_type" and each.value == "comparison" for each in entities):
+        return MetaIntent.COMPARISON
+    return MetaIntent.NEW_REQUEST
+
+
+def _inherited(entities: Sequence[Entity], previous: Intent) -> tuple[Entity, ...]:
+    """Give `entities`, with the scope of what was asked before where none is named."""
+    if any(each.type in _SCOPE_TYPES for each in entities):
+        return tuple(entities)
+    return (*(each for each in previous.entities if each.type in _SCOPE_TYPES), *entities)
+
+
+def _details(text: str, entities: Sequence[Entity]) -> dict[str, Json]:
+    def first(kind: str) -> Json:
+        return next((each.value for each in entities if each.type == kind), None)
+
+    urgency = next((name for name, pattern in _URGENCY if pattern.search(text)), "normal")
+    return {
+        "assessment_goal": " ".join(text.split()),
+        "scope": {
+            "site": first("site"),
+            "environment": first("environment"),
+            "time_range": first("timeframe"),
+        },
+        "urgency": urgency,
+    }
+
+
+def _previous(conversation: Json) -> Intent | None:
+    """Give the latest intent of a conversation that was clear, None where there is none."""
+    history = conversation.get("history") if isinstance(conversation, dict) else None
+    for turn in reversed(history if isinstance(history, list) else []):
+        fields = turn.get("intent") if isinstance(turn, dict) else None
+        if isinstance(fields, dict):
+            try:
+                intent = intent_of(fields)
+            except StateError:
+                continue  # another system wrote it; the question can still be read alone
+            if intent.intent_class != NEEDS_CLARIFICATION:
+                return intent
+    return None

@@ -1,0 +1,202 @@
+"""The contract planner: an intent and contracts become tasks, the same ones every time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+from toolplan.path import Json, copied
+from toolplan.planners._base import Attempt, Clarification, Draft, Proposal, Question
+from toolplan.planners.contract.contracts import Contract, Contracts
+from toolplan.planners.contract.drafts import (
+    NAME,
+    NOBODY,
+    Again,
+    draft_of,
+    missing_tools,
+    short_of,
+)
+from toolplan.planners.contract.intent import IntentReader
+from toolplan.planners.contract.knowledge import KNOWLEDGE_MODES, KnowledgeMode, reasons
+from toolplan.planners.contract.state import (
+    NODE,
+    WRITTEN,
+    ClarificationNeeded,
+    Intent,
+    StateError,
+    UnknownIntentError,
+    gate,
+    intent_of,
+    read_intent,
+    written,
+)
+from toolplan.planners.contract.tasks import Task, make_tasks
+from toolplan.tools import Toolbox
+
+MOST_EPISODES: Final = 10
+"""So many of the latest questions are looked at for what a follow-up follows."""
+
+
+class ContractPlanner:
+    """Plans by contracts, without a model: what an intent's class needs, in the order it needs it.
+
+    It reads the intent and the contracts, nothing else: not what data there is, not what was done
+    before. So the same intent has the same plan, always.
+    """
+
+    def __init__(
+        self,
+        contracts: Iterable[Contract],
+        *,
+        knowledge: KnowledgeMode = "auto",
+        parallel_knowledge: bool = False,
+        rounds: int = 1,
+    ) -> None:
+        """Make a planner of `contracts`.
+
+        Args:
+            contracts: the agents that there are.
+            knowledge: when to ask agents whose knowledge is not required: `auto` goes by the
+                predicates of `knowledge`.
+            parallel_knowledge: let data be fetched without waiting for knowledge.
+            rounds: how often agents are asked at most whose outputs were too little for a task
+                that requires them. 1 is one pass (F001-25); with more, `propose` gives another
+                draft after such a run.
+
+        Raises:
+            ContractError: the contracts do not fit together.
+        """
+        if knowledge not in KNOWLEDGE_MODES:
+            raise ValueError(
+                f"knowledge is {knowledge!r}, not one of {', '.join(KNOWLEDGE_MODES)}."
+            )
+        self.contracts = contracts if isinstance(contracts, Contracts) else Contracts(contracts)
+        self.knowledge: KnowledgeMode = knowledge
+        self.parallel_knowledge = parallel_knowledge
+        self.rounds = rounds
+        self.reader = IntentReader(self.contracts)
+
+    def plan(self, state: Mapping[str, Json]) -> dict[str, Json]:
+        """Give a copy of a STATE with its plan; `state` itself stays as it is.
+
+        Only `plan.tasks`, `plan.routing` and the ends of `trace.node_run_order` and
+        `trace.state_deltas` differ.
+
+        Raises:
+            ClarificationNeeded: the intent is not clear; its question is to be asked.
+            UnknownIntentError: no contract answers the class of the intent.
+            StateError: the intent, or one of the four paths, is not what it must be.
+        """
+        intent = read_intent(state)
+        tasks = self.tasks(intent)
+        routing: list[Json] = [task.contract.agent for task in tasks]
+        paths: list[Json] = [*WRITTEN]
+        why: list[Json] = [*reasons(intent, self.knowledge)]
+        note: Json = {"node": NODE, "wrote": paths, "knowledge": why}
+        return written(state, [task.to_json() for task in tasks], routing, note)
+
+    def tasks(self, intent: Intent) -> tuple[Task, ...]:
+        """Give the tasks for an intent, in order.
+
+        Raises:
+            ClarificationNeeded: the intent is not clear.
+            UnknownIntentError: no contract answers its class.
+        """
+        gate(intent)
+        return make_tasks(
+            intent,
+            self.contracts,
+            enriched=bool(reasons(intent, self.knowledge)),
+            parallel_knowledge=self.parallel_knowledge,
+        )
+
+    def envelope(self, state: Mapping[str, Json]) -> dict[str, Json]:
+        """Give the plan of a STATE alone, and which task is whose: text of the dialect `state`.
+
+        `routing_detail` stands beside the plan, not in the STATE, which has no such key (C-24).
+
+        Raises:
+            ClarificationNeeded, UnknownIntentError, StateError: as `plan`.
+        """
+        tasks = self.tasks(read_intent(state))
+        detail: list[Json] = [
+            {
+                "task_id": task.id,
+                "agent": task.contract.agent,
+                "skill": None if task.skill is None else task.skill.name,
+            }
+            for task in tasks
+        ]
+        routing: list[Json] = [task.contract.agent for task in tasks]
+        planned: list[Json] = [task.to_json() for task in tasks]
+        return {"plan": {"tasks": planned, "routing": routing}, "routing_detail": detail}
+
+    async def propose(
+        self, question: Question, tools: Toolbox, tried: Sequence[Attempt]
+    ) -> Proposal:
+        """Give a draft for `question`, or ask, so that another planner may try.
+
+        The intent is that of `question.context["state"]`, where there is one, else it is read from
+        the words, and, for a follow-up, from the questions before. The same question gives the same
+        draft; one that was tried is not given again, but where its run got too little of an agent,
+        and `rounds` allow it, one that asks again.
+        """
+        texts = {attempt.draft.text for attempt in tried}
+        short = short_of(tried[-1].events) if tried else []
+        for turn in range(1, self.rounds + 1):
+            again = dict.fromkeys(short, turn) if turn > 1 else {}
+            proposal = self.proposal(question, tools, again)
+            if not isinstance(proposal, Draft) or proposal.text not in texts:
+                return proposal
+        return Clarification(
+            "The plan that the contracts give for this question has been tried."
+            " What should be looked at instead?"
+        )
+
+    def proposal(self, question: Question, tools: Toolbox, again: Again = NOBODY) -> Proposal:
+        """Do what `propose` does, for someone who does not wait.
+
+        `again` are the tools that are asked once more, with the number of the time.
+        """
+        try:
+            fields = self._intent(question)
+            intent = intent_of(fields)
+            tasks = self.tasks(intent)
+        except ClarificationNeeded as error:
+            return Clarification(error.question, self.reader.classes)
+        except UnknownIntentError as error:
+            return Clarification(str(error), self.reader.classes)
+        except StateError as error:
+            return Clarification(f"The STATE cannot be read: {error}")
+        if missing := missing_tools(tasks, tools):
+            named = ", ".join(map(repr, missing))
+            return Clarification(
+                f"The tools of these agents are not here: {named}. What should do their work?"
+            )
+        metadata: dict[str, Json] = {
+            "query": question.text,
+            "reference_date": question.today,
+            "planner": NAME,
+            "intent": copied(dict(fields)),
+        }
+        return draft_of(tasks, intent, tools, metadata, again)
+
+    def _intent(self, question: Question) -> Mapping[str, Json]:
+        known = question.context if isinstance(question.context, dict) else {}
+        state = known.get("state")
+        if not isinstance(state, dict):
+            return self.reader.read(question.text, self._conversation(known.get("episodic")))
+        intent = state.get("intent")
+        if isinstance(intent, dict) and intent.get("intent_class"):
+            return intent
+        return self.reader.read(question.text, state.get("conversation"))
+
+    def _conversation(self, episodes: Json) -> Json:
+        """Give what was asked before, the latest last, as the conversation of a STATE has it."""
+        asked = [
+            query
+            for each in (episodes if isinstance(episodes, list) else [])
+            if isinstance(each, dict) and isinstance(query := each.get("query"), str)
+        ]
+        turns: list[Json] = [{"intent": self.reader.read(text)} for text in asked[:MOST_EPISODES]]
+        return {"history": turns[::-1]}

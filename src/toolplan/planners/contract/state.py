@@ -1,0 +1,274 @@
+"""STATE: what its parts are called, and the intent in it.
+
+The planner reads `intent` and writes four paths: `plan.tasks`, `plan.routing`, and, at their ends,
+`trace.node_run_order` and `trace.state_deltas`. Nothing else is touched, and no key is invented.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final, NamedTuple
+
+from toolplan.path import Json, copied, json_type
+from toolplan.planners.contract.wording import TARGET_SCOPE, listed
+
+STATE_KEYS: Final = (
+    "input", "intent", "plan", "routing", "schema", "ontology", "trace", "conversation",
+)  # fmt: skip
+"""The keys of a STATE (F001-19)."""
+
+NEEDS_CLARIFICATION: Final = "unknown_or_needs_clarification"
+LEAST_CONFIDENCE: Final = 0.5
+"""Below it an intent is asked about, not planned (F001-20)."""
+
+NODE: Final = "Planner"
+WRITTEN: Final = ("plan.tasks", "plan.routing")
+
+
+class StateError(ValueError):
+    """A STATE is not what it must be; the text has the JSON pointer."""
+
+
+class UnknownIntentError(StateError):
+    """No contract answers the class of the intent (C-27). No task was made."""
+
+
+class ClarificationNeeded(ValueError):
+    """The intent is not clear: its question goes to the user, and nothing is planned (F001-20)."""
+
+    def __init__(self, question: str) -> None:
+        super().__init__(question)
+        self.question = question
+
+
+class MetaIntent(StrEnum):
+    """How a question stands to what was said before."""
+
+    NEW_REQUEST = "new_request"
+    FOLLOW_UP = "follow_up"
+    CLARIFICATION = "clarification"
+    REFINEMENT = "refinement"
+    POLICY_QUESTION = "policy_question"
+    COMPARISON = "comparison"
+    EXPLANATION = "explanation"
+
+
+_META_INTENTS: Final[Mapping[str, MetaIntent]] = {
+    **{each.value: each for each in MetaIntent},
+    # the shorter vocabularies that states are met with (C-26)
+    "new": MetaIntent.NEW_REQUEST,
+    "initial": MetaIntent.NEW_REQUEST,
+    "new_query": MetaIntent.NEW_REQUEST,
+    "new_question": MetaIntent.NEW_REQUEST,
+    "assessment": MetaIntent.NEW_REQUEST,
+    "question": MetaIntent.NEW_REQUEST,
+    "followup": MetaIntent.FOLLOW_UP,
+    "continuation": MetaIntent.FOLLOW_UP,
+    "clarify": MetaIntent.CLARIFICATION,
+    "drill_down": MetaIntent.REFINEMENT,
+    "policy": MetaIntent.POLICY_QUESTION,
+    "policy_clarification": MetaIntent.POLICY_QUESTION,
+    "trend": MetaIntent.COMPARISON,
+    "explain": MetaIntent.EXPLANATION,
+}
+
+
+class Entity(NamedTuple):
+    """Something that the question names; `confidence` is from 0 to 1, 1 where it is not said."""
+
+    type: str
+    value: str
+    confidence: float = 1.0
+
+    def to_json(self) -> dict[str, Json]:
+        """Give the wire form."""
+        return {"type": self.type, "value": self.value, "confidence": self.confidence}
+
+
+@dataclass(frozen=True, slots=True)
+class Intent:
+    """What a question asks for, as far as planning reads it."""
+
+    intent_class: str
+    meta_intent: MetaIntent = MetaIntent.NEW_REQUEST
+    goal: str = ""
+    site: str = ""
+    environment: str = ""
+    time_range: str = ""
+    entities: tuple[Entity, ...] = ()
+    confidence: float = 1.0
+    clarification_question: str = ""
+
+    def named(self, kind: str) -> list[str]:
+        """Give the values of the entities of type `kind`, each once, in order."""
+        return list(dict.fromkeys(each.value for each in self.entities if each.type == kind))
+
+    @property
+    def sites(self) -> list[str]:
+        """The sites that are named, or the one of the details where no entity is a site."""
+        return self.named("site") or ([self.site] if self.site else [])
+
+    @property
+    def scope(self) -> str:
+        """What descriptions of tasks call the scope: devices, else sites (F001-14)."""
+        devices = [*self.named("device"), *self.named("ip_address")]
+        return listed(devices or self.sites or [TARGET_SCOPE])
+
+    @property
+    def place(self) -> str:
+        """The scope, with the word for it where it is a site: `HQ site`."""
+        is_site = self.sites and self.scope == listed(self.sites)
+        return (
+            f"{self.scope} {'site' if len(self.sites) == 1 else 'sites'}" if is_site else self.scope
+        )
+
+    def to_scope(self) -> dict[str, Json]:
+        """Give the scope as the argument that agents take, without what the intent leaves open."""
+        ranges = self.named("timeframe") or [self.time_range]
+        where = self.named("environment") or [self.environment]
+        sites: list[Json] = [*self.sites]
+        targets: list[Json] = [{"type": each.type, "value": each.value} for each in self.entities]
+        scope: dict[str, Json] = {
+            "sites": sites,
+            "targets": targets,
+            "time_range": ranges[0],
+            "environment": where[0],
+            "goal": self.goal,
+        }
+        return {name: value for name, value in scope.items() if value}
+
+
+def read_intent(state: Mapping[str, Json]) -> Intent:
+    """Give the intent of a STATE.
+
+    Raises:
+        StateError: there is none, or a part of it is not what it must be.
+    """
+    return intent_of(_object(state.get("intent"), "/intent", required=True))
+
+
+def intent_of(fields: Mapping[str, Json]) -> Intent:
+    """Give the intent that a STATE has as `fields`.
+
+    Raises:
+        StateError: a part of it is not what it must be.
+    """
+    details = _object(fields.get("domain_details"), "/intent/domain_details")
+    scope = _object(details.get("scope"), "/intent/domain_details/scope")
+    named = fields.get("entities")
+    if named is not None and not isinstance(named, list):
+        raise _wrong("/intent/entities", named, "a list")
+    name = _text(fields, "intent_class", "/intent")
+    if not name:
+        raise StateError("/intent/intent_class: There is no class of intent.")
+    return Intent(
+        intent_class=name,
+        meta_intent=_meta_intent(_text(fields, "meta_intent", "/intent")),
+        goal=_text(details, "assessment_goal", "/intent/domain_details"),
+        site=_text(scope, "site", "/intent/domain_details/scope"),
+        environment=_text(scope, "environment", "/intent/domain_details/scope"),
+        time_range=_text(scope, "time_range", "/intent/domain_details/scope"),
+        entities=tuple(
+            _entity(each, f"/intent/entities/{at}") for at, each in enumerate(named or [])
+        ),
+        confidence=_confidence(fields, "/intent"),
+        clarification_question=_text(fields, "clarification_question", "/intent"),
+    )
+
+
+def gate(intent: Intent) -> None:
+    """Stop an intent that is not clear before anything is planned.
+
+    Raises:
+        ClarificationNeeded: with the question of the intent, or one that asks for it again.
+    """
+    if intent.intent_class == NEEDS_CLARIFICATION or intent.confidence < LEAST_CONFIDENCE:
+        asked = intent.clarification_question
+        raise ClarificationNeeded(asked or "What should be looked at, and what for?")
+
+
+def written(
+    state: Mapping[str, Json], tasks: Sequence[Json], routing: Sequence[Json], note: Json
+) -> dict[str, Json]:
+    """Give a copy of `state` with the four paths written, sharing nothing with it.
+
+    Raises:
+        StateError: what stands at one of the paths cannot take it.
+    """
+    copy = {key: copied(value) for key, value in state.items()}
+    plan = _object(copy.get("plan"), "/plan")
+    copy["plan"] = {**plan, "tasks": list(tasks), "routing": list(routing)}
+    copy["trace"] = traced(copy.get("trace"), [NODE], [note])
+    return copy
+
+
+def traced(trace: Json, nodes: Sequence[Json], deltas: Sequence[Json]) -> dict[str, Json]:
+    """Give `trace` with `nodes` and `deltas` at the ends of its two lists.
+
+    Raises:
+        StateError: it is no object, or one of the two is no list.
+    """
+    fields = _object(trace, "/trace")
+    return {
+        **fields,
+        "node_run_order": [*_list(fields, "node_run_order"), *nodes],
+        "state_deltas": [*_list(fields, "state_deltas"), *deltas],
+    }
+
+
+def _list(fields: Mapping[str, Json], name: str) -> list[Json]:
+    value = fields.get(name)
+    if value is None:
+        return []
+    if not isinstance(value, list):
+        raise _wrong(f"/trace/{name}", value, "a list")
+    return value
+
+
+def _entity(value: Json, pointer: str) -> Entity:
+    fields = _object(value, pointer, required=True)
+    found = fields.get("value")
+    said = found if isinstance(found, str) else "" if found is None else f"{found}"
+    return Entity(_text(fields, "type", pointer), said, _confidence(fields, pointer))
+
+
+def _confidence(fields: Mapping[str, Json], pointer: str) -> float:
+    value = fields.get("confidence")
+    if value is None:
+        return 1.0
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise _wrong(f"{pointer}/confidence", value, "a number")
+    return float(value)
+
+
+def _meta_intent(text: str) -> MetaIntent:
+    if not text:
+        return MetaIntent.NEW_REQUEST
+    found = _META_INTENTS.get(text.strip().casefold().replace("-", "_").replace(" ", "_"))
+    if found is None:
+        known = ", ".join(MetaIntent)
+        raise StateError(f"/intent/meta_intent: It is {text!r}, not one of {known}.")
+    return found
+
+
+def _text(fields: Mapping[str, Json], name: str, pointer: str) -> str:
+    value = fields.get(name)
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        raise _wrong(f"{pointer}/{name}", value, "text")
+    return value
+
+
+def _object(value: Json, pointer: str, *, required: bool = False) -> Mapping[str, Json]:
+    if isinstance(value, dict):
+        return value
+    if value is None and not required:
+        return {}
+    raise _wrong(pointer, value, "an object")
+
+
+def _wrong(pointer: str, value: Json, wanted: str) -> StateError:
+    return StateError(f"{pointer}: It is {json_type(value)}, not {wanted}.")

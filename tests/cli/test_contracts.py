@@ -1,0 +1,43 @@
+"""Planning by contracts from the command line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import toolplan.demo.network as network
+from tests.cli.calls import Call
+
+CONTRACTS = str(Path(network.__file__).parent / "contracts")
+TOOLS = ("--tools", "toolplan.demo.network:NETWORK_TOOLS")
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TOOLPLAN_HOME", str(tmp_path))
+
+
+def test_an_assessment_is_planned_by_contracts_and_finds_something(call: Call) -> None:
+    question = "Assess HQ against best practices"
+    said = call("ask", question, "--contracts", CONTRACTS, *TOOLS, "--json")
+    assert said.code == 0, said.err
+    steps = said.json["steps"]
+    assert list(steps) == ["T1", "T2"]
+    assert steps["T2"]["output"]["findings"]
+
+
+def test_what_no_contract_answers_goes_one_rung_up(call: Call) -> None:
+    said = call("plan", "Get facilities in Berlin", "--contracts", CONTRACTS, "--json")
+    assert said.code == 0, said.err
+    assert "No plan from contract" in said.err
+    assert said.json["metadata"]["planner"] == "grounded"
+    forced = call(
+        "plan", "Get facilities in Berlin", "--contracts", CONTRACTS, "--planner", "contract"
+    )
+    assert forced.code == 1
+
+
+@pytest.mark.parametrize("words", [("--planner", "contract"), ("--contracts", "/nowhere")])
+def test_contracts_that_are_not_there(call: Call, words: tuple[str, ...]) -> None:
+    assert call("plan", "x", *words).code == 2
