@@ -1,0 +1,49 @@
+"""The LangGraph strategy with a planner, plans as nodes, and plans as graphs.
+
+`build_graph` gives the strategy: tasks for experts, each of which has tools of its own.
+`toolplan_node` and `toolplan_tool` put plan, check and run into somebody's own graph.
+`to_langgraph` gives one plan as a graph. All of them are called with `ainvoke` or `astream`.
+"""
+
+from toolplan.integrations.langgraph.configuration import Caps, Configuration, ConfigurationError
+from toolplan.integrations.langgraph.experts import (
+    Experts,
+    ExpertUnavailable,
+    FixedExperts,
+    McpExperts,
+    connected_experts,
+)
+from toolplan.integrations.langgraph.graph import Strategy, build_graph
+from toolplan.integrations.langgraph.leave import approved, refused
+from toolplan.integrations.langgraph.models import ChatModel, RoleModels
+from toolplan.integrations.langgraph.node import AskState, Outcome, toolplan_node, toolplan_tool
+from toolplan.integrations.langgraph.plan_graph import PlanState, to_langgraph
+from toolplan.integrations.langgraph.state import InputState, PlannerResult, State, Stopped, Task
+
+__all__ = [
+    "AskState",
+    "Caps",
+    "ChatModel",
+    "Configuration",
+    "ConfigurationError",
+    "ExpertUnavailable",
+    "Experts",
+    "FixedExperts",
+    "InputState",
+    "McpExperts",
+    "Outcome",
+    "PlanState",
+    "PlannerResult",
+    "RoleModels",
+    "State",
+    "Stopped",
+    "Strategy",
+    "Task",
+    "approved",
+    "build_graph",
+    "connected_experts",
+    "refused",
+    "to_langgraph",
+    "toolplan_node",
+    "toolplan_tool",
+]

@@ -1,0 +1,364 @@
+"""The nodes of the strategy: each takes the state and gives what changes in it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import datetime
+from typing import Final, NamedTuple, TypeAlias, cast
+
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolCall, ToolMessage
+from langgraph.types import interrupt
+
+from toolplan.engines import CannotRun
+from toolplan.integrations.langgraph._calls import (
+    answered,
+    compiled_calls,
+    failed,
+    not_called,
+)
+from toolplan.integrations.langgraph._planning import asks, plan_problems, planned
+from toolplan.integrations.langgraph._replies import (
+    ASSESSMENT_FORM,
+    PLANNER_FORM,
+    STEP_FORM,
+    asked,
+)
+from toolplan.integrations.langgraph._runs import Running, run_name, run_once
+from toolplan.integrations.langgraph._transcript import text_of, transcript
+from toolplan.integrations.langgraph.configuration import Configuration, experts_text
+from toolplan.integrations.langgraph.experts import Experts, ExpertUnavailable
+from toolplan.integrations.langgraph.leave import Refused, leave_for
+from toolplan.integrations.langgraph.models import RoleModels
+from toolplan.integrations.langgraph.state import (
+    FRESH,
+    Choice,
+    Progress,
+    State,
+    Stopped,
+    StopReason,
+    Task,
+    current_task,
+    progress_of,
+)
+from toolplan.path import Json
+from toolplan.providers import Message, ModelRequest, complete
+from toolplan.tools import Toolbox
+
+Update: TypeAlias = dict[str, object]
+
+_NO_PLAN: Final = "None of the experts can do this."
+
+
+class Setup(NamedTuple):
+    """What the nodes work with; `new_id` names messages, `clock` gives the time in UTC."""
+
+    configuration: Configuration
+    experts: Experts
+    models: RoleModels
+    running: Running
+    clock: Callable[[], datetime]
+    new_id: Callable[[], str]
+
+
+class Nodes:
+    """The work of each node."""
+
+    def __init__(self, setup: Setup) -> None:
+        """Hold what they work with."""
+        self._setup = setup
+        self._configuration = setup.configuration
+        self._caps = setup.configuration.caps
+
+    async def planner(self, state: State) -> Update:
+        """Ask for a plan, or for the way on with the one that there is."""
+        standing = state.get("planner_result")
+        progress = self._turned(state)
+        if (over := self._over(progress)) is not None:
+            return {"stopped": over}
+        names = self._setup.experts.names
+        described = dict(self._configuration.get_mcp_server_descriptions())
+        system = self._system(
+            self._configuration.planner_system_prompt,
+            f"Experts:\n{experts_text([(name, described.get(name, '')) for name in names])}",
+        )
+        now = f"The plan that there is: {_json(cast('Json', standing))}"
+        if progress["trouble"]:
+            now += f"\nIt does not work: {progress['trouble']}\nReplace it, or say why nothing can."
+        reply = await asked(
+            self._setup.models.planner,
+            [system, *self._recent(state["messages"]), Message("user", now)],
+            PLANNER_FORM,
+            lambda said: plan_problems(said, standing, names),
+            self._caps.replies,
+        )
+        result = planned(reply, standing)
+        messages: list[AnyMessage] = []
+        if (question := asks(reply)) is not None:
+            messages.append(self._said(question))
+        elif not result["plan"]:
+            messages.append(self._said(str(reply["explanation"] or _NO_PLAN)))
+        elif result["decision"] == "replace":
+            progress = _anew(progress, len(state["messages"]))
+        return {
+            "messages": messages,
+            "planner_result": result,
+            "task_completed": False,
+            "stopped": None,
+            "progress": _spent(progress, trouble=""),
+        }
+
+    async def orchestrate(self, state: State) -> Update:
+        """Ask the current expert for its next step, with that expert's tools and no others."""
+        progress, task = progress_of(state), _task(state)
+        if (over := self._over(progress)) is not None:
+            return {"stopped": over}
+        try:
+            tools = await self._setup.experts.tools(task["expert"])
+        except ExpertUnavailable as error:
+            return self._cannot(state, f"The expert {task['expert']!r} cannot be had: {error}")
+        system = self._system(
+            self._configuration.orchestrate_system_prompt,
+            f"Your tools:\n{_tools_text(tools)}",
+            f"The whole plan: {_json(cast('Json', state.get('planner_result')))}",
+        )
+        now = f"You are the expert {task['expert']!r}. Your task: {task['task']}"
+        if progress["assessment"]:
+            now += f"\nThe last try did not do it: {progress['assessment']}"
+        reply = await asked(
+            self._setup.models.orchestrate,
+            [system, *self._recent(state["messages"]), Message("user", now)],
+            STEP_FORM,
+            self._step_problems,
+            self._caps.replies,
+        )
+        chosen, text = cast("Choice", reply["kind"]), str(reply["text"])
+        if chosen == "idk":
+            return self._cannot(state, text)
+        message = self._said(text)
+        if chosen == "tool_calls":
+            message.tool_calls = _tool_calls(reply, str(message.id))
+        return {"messages": [message], "progress": _spent(progress, chosen=chosen)}
+
+    async def human_input(self, state: State) -> Update:
+        """Ask a person what was asked last, and go on with what they say."""
+        result = state.get("planner_result")
+        clarifies = result is not None and result["clarification"] is not None
+        shown: dict[str, Json] = {
+            "kind": "clarification" if clarifies else "question",
+            "question": text_of(state["messages"][-1]),
+            "task": None if clarifies else cast("Json", current_task(state)),
+        }
+        said = ""
+        while not said:
+            match cast("object", interrupt(shown)):
+                case str(text) | {"answer": str(text)}:
+                    said = text.strip()
+                case _:
+                    pass
+        message = HumanMessage(said, id=self._setup.new_id())
+        progress: Progress = {**progress_of(state), "turn": str(message.id), "rounds": 0}
+        return {"messages": [message], "progress": progress}
+
+    async def call_tool(self, state: State) -> Update:
+        """Run all calls of the last message as one plan, and answer each of them."""
+        message, task = state["messages"][-1], _task(state)
+        calls = message.tool_calls if isinstance(message, AIMessage) else []
+        try:
+            tools = await self._setup.experts.tools(task["expert"])
+        except ExpertUnavailable as error:
+            return {"messages": [failed(call, str(error)) for call in calls]}
+        return {"messages": await self._answers(calls, tools, task, str(message.id))}
+
+    async def assess(self, state: State) -> Update:
+        """Ask whether the current task is done, showing what was said since it began."""
+        progress, task = progress_of(state), _task(state)
+        if (over := self._over(progress)) is not None:
+            return {"stopped": over}
+        chars = self._caps.result_chars
+        reply = await asked(
+            self._setup.models.task_assessment,
+            [
+                self._system(self._configuration.task_assessment_system_prompt),
+                *transcript(state["messages"][progress["began"] :], chars),
+                Message("user", f"The task: {task['task']}\nIs it done?"),
+            ],
+            ASSESSMENT_FORM,
+            lambda _: (),
+            self._caps.replies,
+        )
+        sure = cast("float", reply["confidence"]) >= self._configuration.confidence
+        completed = reply["is_completed"] is True and sure
+        missing = str(reply["explanation"])
+        progress = _spent(progress, assessment="" if completed else missing)
+        update: Update = {"task_completed": completed, "progress": progress}
+        if not completed:
+            progress["attempts"] += 1
+            if progress["attempts"] >= self._caps.attempts:
+                why = f"The task {task['task']!r} was not done in {progress['attempts']} attempts."
+                update["stopped"] = _stopped("attempts", f"{why} {missing}".strip())
+        return update
+
+    async def advance(self, state: State) -> Update:
+        """Go on to the next task."""
+        result = state.get("planner_result")
+        if result is None:
+            raise AssertionError("There is a plan when a task of it is done.")
+        return {
+            "planner_result": {**result, "next_task": result["next_task"] + 1},
+            "task_completed": False,
+            "progress": _anew(progress_of(state), len(state["messages"])),
+        }
+
+    async def respond(self, state: State) -> Update:
+        """Write the answer from the whole conversation, and put the plan away."""
+        request = [
+            self._system(self._configuration.generate_response_system_prompt),
+            *transcript(state["messages"], self._caps.result_chars),
+            Message("user", "Write the answer for the user."),
+        ]
+        reply = await complete(self._setup.models.generate_response, ModelRequest(tuple(request)))
+        return {
+            "messages": [self._said(reply.text)],
+            "planner_result": None,
+            "progress": {**FRESH, "turn": progress_of(state)["turn"]},
+        }
+
+    async def give_up(self, state: State) -> Update:
+        """Say which bound was reached, and what was done before; the plan stays, to go on with."""
+        stopped, result = state.get("stopped"), state.get("planner_result")
+        lines = ["I have stopped." if stopped is None else f"I have stopped. {stopped['message']}"]
+        done = [] if result is None else result["plan"][: result["next_task"]]
+        lines += [f"Done: {task['task']} ({task['expert']})" for task in done]
+        return {"messages": [self._said("\n".join(lines))]}
+
+    async def _answers(
+        self, calls: list[ToolCall], tools: Toolbox, task: Task, message_id: str
+    ) -> list[ToolMessage]:
+        running = self._setup.running
+        compiled = compiled_calls(calls, tools, running.limits)
+        if compiled.plan is None:
+            return not_called(calls, compiled)
+        # nothing has been called yet: when a person has answered, the node begins from its start
+        leave = leave_for(compiled.plan, tools, {"expert": task["expert"], "task": task["task"]})
+        if isinstance(leave, Refused):
+            why = f"A person refused it; nothing was called. {leave.reason}".strip()
+            return [failed(call, why) for call in calls]
+        try:
+            run_id = run_name(message_id)
+            return answered(calls, await run_once(compiled.plan, tools, leave, run_id, running))
+        except CannotRun as error:
+            return [failed(call, str(error)) for call in calls]
+
+    def _cannot(self, state: State, why: str) -> Update:
+        """Have the planner asked for another way, as long as it may be."""
+        progress = _spent(progress_of(state), chosen="idk", trouble=why or "It does not say why.")
+        progress["replans"] += 1
+        update: Update = {"messages": [self._said(why)], "progress": progress}
+        if progress["replans"] > self._caps.replans:
+            task = _task(state)
+            told = f"The expert {task['expert']!r} cannot do the task {task['task']!r}: {why}"
+            update["stopped"] = _stopped("replans", told)
+        return update
+
+    def _turned(self, state: State) -> Progress:
+        """Give the progress, its counters at nought where a person has said something new."""
+        progress = progress_of(state)
+        people = (each for each in reversed(state["messages"]) if isinstance(each, HumanMessage))
+        turn = next((str(each.id) for each in people), "")
+        if turn == progress["turn"]:
+            return progress
+        return {
+            **progress,
+            "turn": turn,
+            "attempts": 0,
+            "replans": 0,
+            "rounds": 0,
+            "assessment": "",
+            "trouble": "",
+        }
+
+    def _over(self, progress: Progress) -> Stopped | None:
+        if progress["rounds"] < self._caps.rounds:
+            return None
+        asked_so_often = f"Models were asked {progress['rounds']} times without coming to an end."
+        return _stopped("rounds", f"{asked_so_often} Say how to go on.")
+
+    def _step_problems(self, reply: dict[str, Json]) -> list[str]:
+        calls = reply["tool_calls"]
+        count = len(calls) if isinstance(calls, list) else 0
+        is_calling = reply["kind"] == "tool_calls"
+        if is_calling and not 1 <= count <= self._caps.calls:
+            return [f"/tool_calls: There must be from 1 to {self._caps.calls}, not {count}."]
+        if not is_calling and count:
+            return [f"/tool_calls: There must be none where kind is {reply['kind']!r}."]
+        if not is_calling and not str(reply["text"]).strip():
+            return ["/text: It says nothing."]
+        return []
+
+    def _system(self, prompt: str, *more: str) -> Message:
+        now = self._setup.clock().isoformat(timespec="seconds")
+        return Message("system", "\n\n".join([prompt, *more, f"The time is {now}."]))
+
+    def _recent(self, messages: list[AnyMessage]) -> list[Message]:
+        return transcript(messages[-self._caps.messages :], self._caps.result_chars)
+
+    def _said(self, text: str) -> AIMessage:
+        return AIMessage(text, id=self._setup.new_id())
+
+
+def _task(state: State) -> Task:
+    task = current_task(state)
+    if task is None:
+        raise AssertionError("A task is worked on only where there is one.")
+    return task
+
+
+def _spent(
+    progress: Progress,
+    *,
+    chosen: Choice | None = None,
+    assessment: str | None = None,
+    trouble: str | None = None,
+) -> Progress:
+    """Give the progress after one more request to a model."""
+    return {
+        **progress,
+        "rounds": progress["rounds"] + 1,
+        "chosen": progress["chosen"] if chosen is None else chosen,
+        "assessment": progress["assessment"] if assessment is None else assessment,
+        "trouble": progress["trouble"] if trouble is None else trouble,
+    }
+
+
+def _anew(progress: Progress, began: int) -> Progress:
+    """Give the progress at the beginning of a task."""
+    return {**progress, "began": began, "attempts": 0, "assessment": ""}
+
+
+def _stopped(reason: StopReason, message: str) -> Stopped:
+    return Stopped(reason=reason, message=message)
+
+
+def _tool_calls(reply: dict[str, Json], message_id: str) -> list[ToolCall]:
+    listed = cast("list[dict[str, Json]]", reply["tool_calls"])  # the reply fits its schema
+    return [
+        ToolCall(
+            name=str(call["name"]),
+            args=cast("dict[str, Json]", call["args"]),
+            id=f"{message_id}_{at}",
+            type="tool_call",
+        )
+        for at, call in enumerate(listed, 1)
+    ]
+
+
+def _tools_text(tools: Toolbox) -> str:
+    return "\n".join(
+        _json({"name": t.name, "description": t.description, "args": t.raw_input})
+        for t in tools.values()
+    )
+
+
+def _json(value: Json) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

@@ -1,0 +1,159 @@
+"""The strategy as a compiled graph: plan, orchestrate, call, assess, advance, respond."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Awaitable, Callable, Mapping
+from datetime import UTC, datetime
+from typing import Literal, TypeAlias
+
+from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.graph import END, START
+from langgraph.graph.state import CompiledStateGraph
+
+from toolplan.integrations.langgraph._nodes import Nodes, Setup, Update
+from toolplan.integrations.langgraph._replies import NoUsableReply
+from toolplan.integrations.langgraph._runs import Running
+from toolplan.integrations.langgraph._wiring import wiring
+from toolplan.integrations.langgraph.configuration import Configuration, ConfigurationError
+from toolplan.integrations.langgraph.experts import Experts, FixedExperts
+from toolplan.integrations.langgraph.models import RoleModels
+from toolplan.integrations.langgraph.state import InputState, State, progress_of
+from toolplan.journal import Journal
+from toolplan.plan import Limits
+from toolplan.providers import Model
+from toolplan.tools import Toolbox
+
+Strategy: TypeAlias = CompiledStateGraph[State, None, InputState, State]
+
+_NODES_PER_ROUND = 4
+
+
+def build_graph(
+    configuration: Configuration,
+    experts: Experts | Mapping[str, Toolbox],
+    models: RoleModels | Model,
+    *,
+    checkpointer: BaseCheckpointSaver[str] | None = None,
+    journal: Journal | None = None,
+    limits: Limits = Limits(),
+    timeout_s: float = 60.0,
+    clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+    new_id: Callable[[], str] = lambda: uuid.uuid4().hex,
+) -> Strategy:
+    """Give the graph, to be called with `ainvoke` or `astream`.
+
+    It interrupts where a person is needed: to approve calls with effects, to answer a question, to
+    clarify. With a checkpointer it goes on from there, in whatever process.
+
+    Args:
+        configuration: prompts and bounds; its servers describe the experts.
+        experts: where tools come from (`connected_experts`), or the toolbox of each expert.
+        models: who is asked in each role, or one for all.
+        checkpointer: keeps the conversation; without one, the graph cannot be resumed.
+        journal: keeps the runs of calls, so that none with effects is made twice even where the
+            process dies while it is made.
+        limits: bounds on the calls of one message.
+        timeout_s: seconds for each call.
+        clock: the time in UTC, which models are told.
+        new_id: gives the ids of messages.
+
+    Raises:
+        ConfigurationError: there is no expert.
+    """
+    known = FixedExperts(experts) if isinstance(experts, Mapping) else experts
+    if not known.names:
+        raise ConfigurationError("There is no expert; name servers in mcp_server_config.")
+    roles = models if isinstance(models, RoleModels) else RoleModels.of(models)
+    running = Running(journal, limits, timeout_s)
+    nodes = Nodes(Setup(configuration, known, roles, running, clock, new_id))
+    graph = wiring(State, InputState)
+    graph.add_node("planner", _guarded(nodes.planner))
+    graph.add_node("orchestrate", _guarded(nodes.orchestrate))
+    graph.add_node("human_input", nodes.human_input)
+    graph.add_node("call_tool", nodes.call_tool)
+    graph.add_node("assess_task_completion", _guarded(nodes.assess))
+    graph.add_node("advance_to_next_task", nodes.advance)
+    graph.add_node("generate_response", nodes.respond)
+    graph.add_node("give_up", nodes.give_up)
+    graph.add_edge(START, "planner")
+    graph.add_conditional_edges("planner", decide_planner_edge)
+    graph.add_conditional_edges("orchestrate", decide_orchestrate_edge)
+    graph.add_conditional_edges("human_input", decide_human_input_edge)
+    graph.add_edge("call_tool", "assess_task_completion")
+    graph.add_conditional_edges("assess_task_completion", decide_task_assessment_edge)
+    graph.add_conditional_edges("advance_to_next_task", decide_next_task_edge)
+    graph.add_edge("generate_response", END)
+    graph.add_edge("give_up", END)
+    compiled = graph.compile(checkpointer=checkpointer)
+    # the bound of LangGraph itself must not bind before ours, which say why they do
+    most = configuration.caps.rounds * _NODES_PER_ROUND + 20
+    return compiled.with_config({"recursion_limit": most})
+
+
+def decide_planner_edge(
+    state: State,
+) -> Literal["give_up", "human_input", "orchestrate", "__end__"]:
+    """Say what comes after the planner: a question wins over a plan."""
+    result = state.get("planner_result")
+    if state.get("stopped") is not None:
+        return "give_up"
+    if result is None:
+        return "__end__"
+    if result["clarification"] is not None:
+        return "human_input"
+    return "orchestrate" if result["plan"] else "__end__"
+
+
+def decide_orchestrate_edge(
+    state: State,
+) -> Literal["give_up", "call_tool", "human_input", "planner", "assess_task_completion"]:
+    """Say what comes after an expert's step; one that does not know goes to the planner."""
+    if state.get("stopped") is not None:
+        return "give_up"
+    match progress_of(state)["chosen"]:
+        case "tool_calls":
+            return "call_tool"
+        case "ask_human":
+            return "human_input"
+        case "idk":
+            return "planner"
+        case "answer":
+            return "assess_task_completion"
+
+
+def decide_human_input_edge(state: State) -> Literal["planner", "orchestrate"]:
+    """Say what comes after a person's word: whoever has asked goes on with it."""
+    result = state.get("planner_result")
+    asked_by_planner = result is None or result["clarification"] is not None
+    return "planner" if asked_by_planner else "orchestrate"
+
+
+def decide_task_assessment_edge(
+    state: State,
+) -> Literal["give_up", "advance_to_next_task", "orchestrate"]:
+    """Say what comes after the assessment."""
+    if state.get("stopped") is not None:
+        return "give_up"
+    return "advance_to_next_task" if state.get("task_completed") else "orchestrate"
+
+
+def decide_next_task_edge(state: State) -> Literal["orchestrate", "generate_response"]:
+    """Say whether there is another task."""
+    result = state.get("planner_result")
+    is_left = result is not None and result["next_task"] < len(result["plan"])
+    return "orchestrate" if is_left else "generate_response"
+
+
+def _guarded(
+    node: Callable[[State], Awaitable[Update]],
+) -> Callable[[State], Awaitable[Update]]:
+    """Give `node` such that a model which gives nothing of use ends the graph with that reason."""
+
+    async def guarded(state: State) -> Update:
+        try:
+            return await node(state)
+        except NoUsableReply as error:
+            return {"stopped": {"reason": "reply", "message": str(error)}}
+
+    return guarded
