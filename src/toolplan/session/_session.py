@@ -296,7 +296,7 @@ class Session:
                     if asked.plan is not None:
                         break
                 case Clarification() | Refusal():
-                    break
+                    return asked
         return asked
 
     def _following(self, question: Question, watchers: _Watchers) -> Following | None:
