@@ -37,7 +37,6 @@ from toolplan.path import Json
 from toolplan.plan import Limits
 from toolplan.planners import (
     Attempt,
-    Clarification,
     Draft,
     LLMPlanner,
     Planner,
@@ -290,13 +289,12 @@ class Session:
                 if self.follow is not None:
                     self.follow.listener = None
             asked = replace(asked, proposal=proposal, compiled=None)
-            match proposal:
-                case Draft():
-                    asked = self._checked(asked, proposal, followed, watchers)
-                    if asked.plan is not None:
-                        break
-                case Clarification() | Refusal():
-                    return asked
+            if not isinstance(proposal, Draft):
+                break
+            asked = self._checked(asked, proposal, followed, watchers)
+            if asked.plan is not None:
+                break
+        return asked
         return asked
 
     def _following(self, question: Question, watchers: _Watchers) -> Following | None:
