@@ -338,3 +338,34 @@ def test_the_feedback_on_recorded_plans_names_every_fault() -> None:
         assert called == [{"location": "Berlin"}, {"facility_id": [], "has_contaminants": True}]
     assert len(recorded) == 20
     assert faulty >= 16
+
+
+def test_a_plan_as_python_or_json5_writes_it_is_read_and_told() -> None:
+    """L24: what is meant is certain, only the form is not; a warning names it."""
+    loose = (
+        "{'toolplan': 1, 'steps': [{id: 'f', 'tool': 'facilities_list',"
+        " 'args': {'location': 'Berlin'},}]}  # done"
+    )
+    asked = asyncio.run(Session(TOOLS, LLMPlanner(ScriptedModel(loose))).plan("?", today=TODAY))
+    assert asked.plan is not None
+    assert asked.compiled is not None
+    assert {each.code for each in asked.compiled.diagnostics} == {"noise"}
+
+
+def test_a_reply_off_the_schema_is_asked_for_again_a_bounded_number_of_times() -> None:
+    """L26: JSON that is neither a plan nor a question back."""
+    replies = [json.dumps({"answer": number}) for number in range(9)]
+    model = ScriptedModel(replies)
+    asked = asyncio.run(Session(TOOLS, LLMPlanner(model), attempts=3).plan("?", today=TODAY))
+    assert asked.plan is None
+    assert len(model.requests) == 3
+    assert "This plan does not pass its check" in model.requests[1].messages[-1].text
+
+
+def test_a_model_that_lacks_information_asks_for_it() -> None:
+    """L27: the run needs input; nothing is guessed and nothing runs."""
+    reply = '{"clarification": {"question": "Which facility?", "options": ["F1", "F2"]}}'
+    session = Session(TOOLS, LLMPlanner(ScriptedModel(reply)))
+    asked = asyncio.run(session.ask("inspect the facility", today=TODAY))
+    assert asked.proposal == Clarification("Which facility?", ("F1", "F2"))
+    assert asked.run is None
