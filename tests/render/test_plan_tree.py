@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from toolplan.execution_plan import ExecutionPlan
 from toolplan.path import EVERY
 from toolplan.plan import Literal, Object, Plan, Ref, Step, Template, Value, When
 from toolplan.render.plan_tree import effect_marks, plan_text, plan_tree
+from toolplan.tools import Effects, Tool
 
 PLAN = Plan(
     (
@@ -83,9 +83,17 @@ def test_long_arguments_go_over_several_lines_and_lose_nothing() -> None:
     assert wide.count("東") == 100
 
 
-def test_steps_with_effects_are_marked() -> None:
-    plan = ExecutionPlan(PLAN, (), {}, {}, ("mail",), "d")
-    assert effect_marks(plan) == {"mail": "writes"}
+def test_steps_with_effects_are_marked_by_what_their_tools_may_do() -> None:
+    labels = {
+        "a": Effects.READ,
+        "b": Effects.WRITE,
+        "c": Effects.DESTRUCTIVE,
+        "d": Effects.UNKNOWN,
+    }
+    tools = {name: Tool(name, "", {}, effects=label) for name, label in labels.items()}
+    plan = Plan(tuple(Step(name, name) for name in (*labels, "e")))
+    marks = effect_marks(plan, tools)
+    assert marks == {"b": "writes", "c": "destroys", "d": "may change anything"}
 
 
 def test_a_chain_of_a_thousand_steps_stays_readable() -> None:

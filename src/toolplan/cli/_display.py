@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 
 from toolplan.cli._terminal import err, out
 from toolplan.events import Event
 from toolplan.execution_plan import ExecutionPlan
 from toolplan.render.plan_tree import effect_marks, plan_tree
 from toolplan.render.run_progress import RunProgress
+from toolplan.tools import Tool
 
 
 class Display:
@@ -19,11 +21,11 @@ class Display:
         self._out = out()  # as it is now: while tools run, standard output is led elsewhere
         self._progress: RunProgress | None = None
 
-    def show_plan(self, plan: ExecutionPlan) -> None:
-        """Show the plan that is about to run."""
+    def show_plan(self, plan: ExecutionPlan, tools: Mapping[str, Tool]) -> None:
+        """Show the plan that is about to run with `tools`."""
         self.close()
         if not self._silent:
-            self._out.print(plan_tree(plan.plan, marks=effect_marks(plan)))
+            self._out.print(plan_tree(plan.plan, marks=effect_marks(plan.plan, tools)))
             self._out.print()
 
     def open(self, plan: ExecutionPlan) -> None:

@@ -50,6 +50,7 @@ from toolplan.render.diagnostics import DiagnosticView, Located
 from toolplan.render.plan_tree import effect_marks, plan_tree
 from toolplan.render.printable import printable
 from toolplan.session import Asked, Session, foreseen
+from toolplan.tools import Toolbox
 
 PlanOnly = Annotated[
     bool, Parameter(name="--plan-only", negative="", help="Show the plan, and run nothing.")
@@ -109,7 +110,7 @@ def ask_command(
             storage(),
             closing(Display(silent=as_json or summary == "json")) as display,
         ):
-            latest = _Latest(display, journal, as_json=as_json)
+            latest = _Latest(display, journal, opened.tools, as_json=as_json)
             leave = Leave(yes, approve, opened.tools, display, may_ask=not as_json)
             with told_planning_errors(), latest.told(leave):
                 asked = asking.ask(latest, leave, early=early, loop=loop)
@@ -174,7 +175,9 @@ class _Asking:
         if self._as_json:
             print(plan_document(asked.plan.plan, "toolplan"), end="")
         else:
-            out().print(plan_tree(asked.plan.plan, marks=effect_marks(asked.plan)))
+            out().print(
+                plan_tree(asked.plan.plan, marks=effect_marks(asked.plan.plan, self._opened.tools))
+            )
         return Exit.FINE.value
 
     def ask(self, latest: _Latest, leave: Leave, *, early: bool, loop: bool) -> Asked:
@@ -209,12 +212,15 @@ class _Asking:
 class _Latest(Going):
     """The plan that runs, or was shown last, and the name of its run."""
 
-    def __init__(self, display: Display, journal: Journal, *, as_json: bool) -> None:
+    def __init__(
+        self, display: Display, journal: Journal, tools: Toolbox, *, as_json: bool
+    ) -> None:
         super().__init__()
         self.expected: Forecast | None = None
         self.journal = journal
         self.show_event = display.show_event
         self._display = display
+        self._tools = tools
         self._as_json = as_json
 
     def new_id(self) -> str:
@@ -234,7 +240,7 @@ class _Latest(Going):
         if compiled.plan is None:
             return
         self.plan = compiled.plan
-        self._display.show_plan(compiled.plan)
+        self._display.show_plan(compiled.plan, self._tools)
         if compiled.diagnostics and not self._as_json:
             err().print(DiagnosticView(tuple(Located(each) for each in compiled.diagnostics)))
         self.expected = foreseen(compiled.plan, self.journal)

@@ -82,5 +82,5 @@ def plan_command(
     elif dialect != "toolplan":
         sys.stdout.write(json.loads(document)["text"] if not DIALECTS[dialect].json else document)
     else:
-        out().print(plan_tree(asked.plan.plan, marks=effect_marks(asked.plan)))
+        out().print(plan_tree(asked.plan.plan, marks=effect_marks(asked.plan.plan, opened.tools)))
     return Exit.FINE.value

@@ -96,7 +96,7 @@ def run_command(
             expected = foreseen(compiled.plan, journal)
             # where its tools come from is for whoever resumes it
             plan = noted(compiled.plan, {**opened.advice, **estimate(expected)})
-            display.show_plan(plan)
+            display.show_plan(plan, opened.tools)
             tell_forecast(expected, as_json=as_json)
             leave = Leave(yes, approve, opened.tools, display, may_ask=not as_json)
             ended = _run(plan, opened, leave, journal)
@@ -121,7 +121,7 @@ def _dry(plan: ExecutionPlan, opened: Toolset, *, as_json: bool) -> int:
     if as_json:
         print_json(found.to_json())
     else:
-        out().print(plan_tree(plan.plan, marks=effect_marks(plan)))
+        out().print(plan_tree(plan.plan, marks=effect_marks(plan.plan, opened.tools)))
         out().print()
         out().print(dry_view(found))
     return (Exit.FINE if found.succeeded else Exit.FAILED).value

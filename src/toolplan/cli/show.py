@@ -28,7 +28,7 @@ from toolplan.events import Run, to_json
 from toolplan.path import Json
 from toolplan.plan_json import dump, load
 from toolplan.render.mermaid import mermaid as as_mermaid
-from toolplan.render.plan_tree import WRITES, plan_tree
+from toolplan.render.plan_tree import effect_marks, plan_tree
 from toolplan.render.run_progress import duration_text
 from toolplan.render.runs_view import run_marks
 from toolplan.render.svg import svg as as_svg
@@ -82,11 +82,7 @@ def show_command(
                 Exit.FAILED,
                 parsed.diagnostics,
             )
-        marks = {
-            step.id: WRITES
-            for step in parsed.plan.steps
-            if known is not None and step.tool in known and known[step.tool].has_effects
-        }
+        marks = effect_marks(parsed.plan, known or {})
         if as_json:
             print_json(dump(parsed.plan))
         elif mermaid:

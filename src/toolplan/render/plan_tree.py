@@ -15,7 +15,6 @@ from typing import Final, NamedTuple
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
-from toolplan.execution_plan import ExecutionPlan
 from toolplan.plan import DEFAULT_MAX_ITEMS, Plan, Step, needs
 from toolplan.render.printable import (
     cell,
@@ -26,9 +25,14 @@ from toolplan.render.printable import (
     text_width,
     value_text,
 )
+from toolplan.tools import Effects, Tool
 
 WIDTH: Final = 100
-WRITES: Final = "writes"
+_MARKS: Final = {
+    Effects.WRITE: "writes",
+    Effects.DESTRUCTIVE: "destroys",
+    Effects.UNKNOWN: "may change anything",
+}
 _NARROWEST: Final = 40
 _DEEPEST: Final = 6  # deeper steps stay at this indentation, so that a chain of 1,000 can be read
 _VALUE_WIDTH: Final = 2_000
@@ -92,9 +96,10 @@ def plan_text(
     return fit_encoding("\n".join(line.rstrip() for line in lines), encoding)
 
 
-def effect_marks(plan: ExecutionPlan) -> dict[str, str]:
-    """Give the marks of the steps of `plan` that may change something."""
-    return dict.fromkeys(plan.effects, WRITES)
+def effect_marks(plan: Plan, tools: Mapping[str, Tool]) -> dict[str, str]:
+    """Give the marks of the steps of `plan` whose tools may change something, by their labels."""
+    labels = {step.id: tools[step.tool].effects for step in plan.steps if step.tool in tools}
+    return {step: _MARKS[label] for step, label in labels.items() if label in _MARKS}
 
 
 def _lines(plan: Plan, marks: _Marks, width: int) -> Iterator[_Line]:

@@ -336,5 +336,6 @@ def _wanted(message: str) -> str:
 
 
 def _sentence(message: str) -> str:
-    short = message if len(message) <= 200 else message[:197] + "..."
+    # the value stands in front, and what is wrong with it behind
+    short = message if len(message) <= 200 else f"{message[:80]} … {message[-115:]}"
     return short if short.endswith(".") else short + "."
