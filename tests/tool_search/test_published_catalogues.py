@@ -11,7 +11,7 @@ import pytest
 from toolplan.tool_search import relevant, search_tools
 from toolplan.tools import Toolbox
 
-DATA = Path("/work/shared/data")
+DATA = Path(__file__).parents[3] / "shared" / "data"
 
 
 def catalogue(name: str) -> Toolbox:
