@@ -27,6 +27,7 @@ from toolplan.planners import (
 )
 from toolplan.providers import Ended, ModelError, Restarted, Text, Usage
 from toolplan.schema import Schema
+from toolplan.sources.sql import sql_tool
 from toolplan.testing.model import ScriptedModel
 from toolplan.tools import Arguments, Call, Effects
 
@@ -369,3 +370,31 @@ def test_a_model_that_lacks_information_asks_for_it() -> None:
     asked = asyncio.run(session.ask("inspect the facility", today=TODAY))
     assert asked.proposal == Clarification("Which facility?", ("F1", "F2"))
     assert asked.run is None
+
+
+def test_what_a_statement_cannot_bind_goes_back_as_a_diagnostic() -> None:
+    """The model is shown `sql` and the columns that there are, and told what does not bind."""
+    tools = TOOLS.with_tools(sql_tool())
+
+    def plan(column: str) -> str:
+        steps: list[Json] = [
+            {"id": "s", "tool": "shipments_list", "args": {}},
+            {
+                "id": "n",
+                "tool": "sql",
+                "args": {
+                    "sql": f"SELECT {column}, count(*) AS n FROM t GROUP BY {column}",
+                    "tables": {"t": "${s.data}"},
+                },
+            },
+        ]
+        return json.dumps({"toolplan": 1, "steps": steps})
+
+    model = ScriptedModel([plan("carrrier"), plan("carrier")])
+    asked = asyncio.run(Session(tools, LLMPlanner(model)).ask("?", today=TODAY))
+    assert asked.succeeded
+    assert "\nsql(sql: str, tables?" in model.requests[0].messages[0].text
+    assert "carrier: str | null" in model.requests[0].messages[0].text
+    told = model.requests[1].messages[-1].text
+    assert "/steps/1/args/sql" in told
+    assert "carrrier" in told
