@@ -156,9 +156,16 @@ def serve_resets(ledger: Path) -> Generator[str, None, None]:
         def log_message(self, format: str, *args: object) -> None:
             """Say nothing."""
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Resetting)
+    with listening(Resetting) as address:
+        yield address
+
+
+@contextmanager
+def listening(answers: type[BaseHTTPRequestHandler]) -> Generator[str, None, None]:
+    """Serve with `answers` on a free port of this machine, in threads; give the address."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), answers)
     server.daemon_threads = True
-    thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
     thread.start()
     try:
         yield f"http://127.0.0.1:{server.server_address[1]}/mcp"

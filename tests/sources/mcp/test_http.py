@@ -11,7 +11,7 @@ import struct
 import threading
 from collections.abc import AsyncIterator, Callable, Generator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any
 
 import httpx2
@@ -19,6 +19,7 @@ import pytest
 import uvicorn
 from mcp.server import MCPServer
 
+from benchmarks.mcp_ledger import listening
 from tests.sources.mcp.scripts import call, text, told
 from toolplan.sources.mcp import HttpServer, Notice, ServerStarted, connected
 from toolplan.sources.mcp._http import FailuresAsAnswers
@@ -206,16 +207,8 @@ def serving(service: Service) -> Generator[str, None, None]:
         def log_message(self, format: str, *args: object) -> None:
             pass
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Sessions)
-    server.daemon_threads = True
-    thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_address[1]}/mcp"
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    with listening(Sessions) as address:
+        yield address
 
 
 def test_a_call_is_made_in_a_new_session_where_the_old_one_was_forgotten() -> None:

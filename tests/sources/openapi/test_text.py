@@ -42,7 +42,6 @@ def test_json_is_read_as_it_is(document: Node) -> None:
 
 
 def test_yaml_is_read_as_version_1_2_has_it() -> None:
-    pytest.importorskip("yaml")
     tool = openapi_toolbox(read_document(YAML))["country"]
     assert tool.raw_input == {
         "type": "object",
@@ -84,7 +83,6 @@ def test_yaml_is_read_as_version_1_2_has_it() -> None:
     ],
 )
 def test_yaml_makes_plain_values_only(text: str, value: Json) -> None:
-    pytest.importorskip("yaml")
     assert read_document(text) == value
 
 
@@ -113,7 +111,6 @@ def test_yaml_makes_plain_values_only(text: str, value: Json) -> None:
     ],
 )
 def test_text_that_cannot_be_read_is_refused(text: str, message: str) -> None:
-    pytest.importorskip("yaml")
     with pytest.raises(ToolObjectError) as raised:
         read_document(text)
     assert message in str(raised.value)

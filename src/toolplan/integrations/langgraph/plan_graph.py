@@ -217,11 +217,11 @@ def _alone(plan: ExecutionPlan, step: Step, before: list[str]) -> ExecutionPlan:
     What the check found of the whole holds for the part; of the steps before it only the outputs
     count, so they stand there without arguments.
     """
-    stubs = [Step(each, step.tool) for each in before]
+    before_it = [Step(each, step.tool) for each in before]
     after = tuple(each for each in step.after if each in before)
     return replace(
         plan,
-        plan=Plan((*stubs, replace(step, after=after))),
+        plan=Plan((*before_it, replace(step, after=after))),
         order=(*before, step.id),
         needs={**dict.fromkeys(before, ()), step.id: tuple(before)},
     )

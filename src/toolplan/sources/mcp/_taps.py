@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextvars import ContextVar
 from types import TracebackType
-from typing import Any, Final, Protocol, TypeVar, cast
+from typing import Any, Final, Generic, Protocol, Self, TypeVar, cast
 
 import anyio
 from mcp.shared.message import SessionMessage
@@ -32,6 +32,13 @@ class Sending(Protocol[_Sent]):
 
     async def send(self, item: _Sent, /) -> None: ...
     async def aclose(self) -> None: ...
+
+
+class _Closable(Protocol):
+    async def aclose(self) -> None: ...
+
+
+_Stream = TypeVar("_Stream", bound=_Closable)
 
 
 class Delivery:
@@ -100,12 +107,31 @@ class Tap:
         self._on_end()
 
 
-class TappedReceiving:
-    """A stream to read from, tapped."""
+class _Tapped(Generic[_Stream]):
+    """A stream with a tap, closed where its `async with` is left."""
 
-    def __init__(self, inner: Receiving[SessionMessage | Exception], tap: Tap) -> None:
+    def __init__(self, inner: _Stream, tap: Tap) -> None:
         self._inner = inner
         self._tap = tap
+
+    async def aclose(self) -> None:
+        """Close the stream."""
+        await self._inner.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc_val: BaseException | None,
+        exc_tb: TracebackType | None,
+    ) -> None:
+        await self.aclose()
+
+
+class TappedReceiving(_Tapped[Receiving[SessionMessage | Exception]]):
+    """A stream to read from, tapped."""
 
     @property
     def last_context(self) -> object:
@@ -127,10 +153,6 @@ class TappedReceiving:
             self._tap.coming_in(item)
         return item
 
-    async def aclose(self) -> None:
-        """Close the stream."""
-        await self._inner.aclose()
-
     def __aiter__(self) -> TappedReceiving:
         return self
 
@@ -140,24 +162,9 @@ class TappedReceiving:
         except anyio.EndOfStream:
             raise StopAsyncIteration from None
 
-    async def __aenter__(self) -> TappedReceiving:
-        return self
 
-    async def __aexit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc_val: BaseException | None,
-        exc_tb: TracebackType | None,
-    ) -> None:
-        await self.aclose()
-
-
-class TappedSending:
+class TappedSending(_Tapped[Sending[SessionMessage]]):
     """A stream to write to, tapped."""
-
-    def __init__(self, inner: Sending[SessionMessage], tap: Tap) -> None:
-        self._inner = inner
-        self._tap = tap
 
     async def send(self, item: SessionMessage, /) -> None:
         """Send a message."""
@@ -167,21 +174,6 @@ class TappedSending:
         except (anyio.BrokenResourceError, anyio.ClosedResourceError):
             self._tap.not_gone_out()
             raise
-
-    async def aclose(self) -> None:
-        """Close the stream."""
-        await self._inner.aclose()
-
-    async def __aenter__(self) -> TappedSending:
-        return self
-
-    async def __aexit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc_val: BaseException | None,
-        exc_tb: TracebackType | None,
-    ) -> None:
-        await self.aclose()
 
 
 def _name_of(tool: object) -> str:
