@@ -390,11 +390,11 @@ def test_what_a_statement_cannot_bind_goes_back_as_a_diagnostic() -> None:
         ]
         return json.dumps({"toolplan": 1, "steps": steps})
 
-    model = ScriptedModel([plan("carrrier"), plan("carrier")])
+    model = ScriptedModel([plan("haulier_name"), plan("carrier")])
     asked = asyncio.run(Session(tools, LLMPlanner(model)).ask("?", today=TODAY))
     assert asked.succeeded
     assert "\nsql(sql: str, tables?" in model.requests[0].messages[0].text
     assert "carrier: str | null" in model.requests[0].messages[0].text
     told = model.requests[1].messages[-1].text
     assert "/steps/1/args/sql" in told
-    assert "carrrier" in told
+    assert "haulier_name" in told
