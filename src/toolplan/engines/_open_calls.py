@@ -6,12 +6,14 @@ import asyncio
 from asyncio import AbstractEventLoop, Task
 from collections import deque
 from collections.abc import Callable
+from contextvars import copy_context
 from typing import Final, Protocol
 
 from toolplan.engines._calls import MAX_BACKOFF_S, Bounds, Clock, Late, OpenCall
 from toolplan.engines._deadlines import Deadlines
 from toolplan.engines._effects import ABORTED, EffectCalls, idempotency_key, lost
 from toolplan.engines._failures import accepted, tool_failure
+from toolplan.engines._head_start import begun
 from toolplan.events import (
     AttemptFailed,
     CallAnsweredLate,
@@ -27,6 +29,8 @@ from toolplan.plan import Limits
 from toolplan.tools import ATTENDED, Arguments, ToolCall
 
 _PROGRESS_S: Final = 0.1
+_SHORT_S: Final = 0.001
+"""About a turn of a busy loop: after a call that took less, there is no turn worth saving."""
 
 
 class EventLog(Protocol):
@@ -93,6 +97,8 @@ class OpenCalls:
         self._deadlines = Deadlines[OpenCall](self._loop, self._miss_deadline)
         self._leaving: dict[Task[None], OpenCall] = {}
         self._closed = False
+        self._context = copy_context()  # what one tool sets there, no other one sees
+        self._at_once = False
         self._told: dict[OpenCall, float] = {}  # when progress of a call was last shown
         self.durations: dict[str, deque[float]] = {}
 
@@ -101,7 +107,7 @@ class OpenCalls:
         if not call.tool.has_effects:
             seconds = call.step.timeout_s
             self._deadlines.start(call, self._bounds.timeout_s if seconds is None else seconds)
-            call.task = Task(self._attend(call), loop=self._loop, name=call.step.id)
+            self._begin(call)
         elif self._may_have_effects(call):
             self._open(call)
 
@@ -157,7 +163,17 @@ class OpenCalls:
             self._deadlines.hold(call)
         else:
             self._deadlines.start(call, self._timeout(call))
-        call.task = Task(self._attend(call), loop=self._loop, name=call.step.id)
+        self._begin(call)
+
+    def _begin(self, call: OpenCall) -> None:
+        """Give the call its task; at once where a call that took its time made way for it."""
+        loop, name, context = self._loop, call.step.id, self._context.copy()
+        if not self._at_once:
+            call.task = Task(self._attend(call), loop=loop, name=name, context=context)
+            return
+        task = begun(self._attend(call), loop, name, context)
+        if call in self._deadlines.open:
+            call.task = task
 
     def _may_have_effects(self, call: OpenCall) -> bool:
         """Take the call's slot, and say whether the call is to be made; else settle it."""
@@ -211,8 +227,7 @@ class OpenCalls:
         if call.tool.has_effects and not await self._may_go(call):
             return
         call.made = True
-        if self._log is not None:
-            call.began = self._loop.time()
+        call.began = self._loop.time()
         ATTENDED.set(call)
         try:
             answer = await call.function(call.args)
@@ -227,25 +242,29 @@ class OpenCalls:
             return  # too late: it was given up, and the step goes on without it
         del self._deadlines.open[call]
         call.task = None  # the task's context has the call: a ring that only the collector undoes
+        now = self._loop.time()
+        took = now - call.began
         if self._log is not None:
-            self._keep_duration(call)
-        if call.deadline <= self._loop.time():
+            self._keep_duration(call.tool.name, took)
+        if call.deadline <= now:
             # a tool that blocks the loop keeps the timer from firing
             self._safely(self._give_up, call, Late(answer, failure))
         elif failure is None:
+            self._at_once = took > _SHORT_S
             try:  # `_safely`, written out for nearly every call
                 self._take(call, answer)
             except BaseException as error:
                 self._steps.abandon(error)
+            finally:  # of steps that were over as soon as they began, those behind wait their turn
+                self._at_once = False
         else:
             self._safely(self._end, call, failure)
 
-    def _keep_duration(self, call: OpenCall) -> None:
-        name = call.tool.name
+    def _keep_duration(self, name: str, seconds: float) -> None:
         kept = self.durations.get(name)
         if kept is None:
             kept = self.durations[name] = deque(maxlen=KEPT_DURATIONS)
-        kept.append(self._loop.time() - call.began)
+        kept.append(seconds)
 
     async def _may_go(self, call: OpenCall) -> bool:
         """Wait until the intent is on disk, and say whether the call is to be made then."""

@@ -231,9 +231,9 @@ class Journal:
             connection.executemany("INSERT INTO durations VALUES (?, ?, ?)", rows)
             for tool in {tool for tool, _, _ in rows}:
                 connection.execute(
-                    "DELETE FROM durations WHERE tool = ?1 AND rowid NOT IN (SELECT rowid FROM "
-                    "durations WHERE tool = ?1 ORDER BY rowid DESC LIMIT ?2)",
-                    (tool, KEPT_DURATIONS),
+                    "DELETE FROM durations WHERE tool = ? AND rowid NOT IN (SELECT rowid FROM "
+                    "durations WHERE tool = ? ORDER BY rowid DESC LIMIT ?)",
+                    (tool, tool, KEPT_DURATIONS),
                 )
 
     # Reading
@@ -271,8 +271,8 @@ class Journal:
             JournalError: there is none, or there are several.
         """
         rows = self._read(
-            "SELECT run FROM runs WHERE substr(run, 1, length(?1)) = ?1 ORDER BY run LIMIT 2",
-            (start,),
+            "SELECT run FROM runs WHERE substr(run, 1, length(?)) = ? ORDER BY run LIMIT 2",
+            (start, start),
         )
         names = [str(row[0]) for row in rows]
         if start in names or len(names) == 1:

@@ -83,13 +83,14 @@ class SqliteMemory:
         With `entities`, only those turns that spoke of at least one of them.
         """
         key = _key(session)
+        named = json.dumps([*map(_clean, entities)])
         with self._opened() as connection:
             rows = connection.execute(
                 "SELECT id, query, timestamp, text, plan, pending FROM episodes"
-                " WHERE session = ?1 AND (?2 = '[]' OR id IN (SELECT episode FROM entities"
-                " WHERE session = ?1 AND entity IN (SELECT value FROM json_each(?2))))"
-                " ORDER BY id DESC LIMIT ?3",
-                (key, json.dumps([*map(_clean, entities)]), max(limit, 0)),
+                " WHERE session = ? AND (? = '[]' OR id IN (SELECT episode FROM entities"
+                " WHERE session = ? AND entity IN (SELECT value FROM json_each(?))))"
+                " ORDER BY id DESC LIMIT ?",
+                (key, named, key, named, max(limit, 0)),
             ).fetchall()
             return tuple(self._episode(connection, key, *row) for row in rows)
 

@@ -179,7 +179,9 @@ class LearnedSchemas:
             LearnedError: the file cannot be written.
         """
         with self._written() as connection:
-            connection.execute("DELETE FROM learned WHERE ?1 IS NULL OR tool = ?1", (tool_digest,))
+            connection.execute(
+                "DELETE FROM learned WHERE ? IS NULL OR tool = ?", (tool_digest, tool_digest)
+            )
 
     def _known(self, tool_digest: str) -> Learned:
         with self._lock, self._told():

@@ -1,0 +1,274 @@
+"""Calls that begin in the turn in which the last of their needs ended."""
+
+import asyncio
+from asyncio import Future, Task
+from contextvars import ContextVar, copy_context
+from typing import Literal as Either
+from typing import TypeAlias
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.engines._running import in_loop
+from tests.plans_strategy import execution_plan
+from toolplan.engines import run
+from toolplan.engines._head_start import begun
+from toolplan.events import Event, StepStarted
+from toolplan.path import Json
+from toolplan.plan import Plan, Ref, Step
+from toolplan.tools import Arguments, Call, Effects, Tool, Toolbox
+
+LONG_S = 0.01
+
+
+def toolbox(**calls: Call) -> Toolbox:
+    """Give tools that take anything, by name."""
+    return Toolbox(
+        [
+            Tool(
+                name,
+                "Does what the test says.",
+                {"type": "object"},
+                None,
+                effects=Effects.READ,
+                call=call,
+            )
+            for name, call in calls.items()
+        ]
+    )
+
+
+FIRST = Step("a", "first")
+SECOND = Step("b", "second", {"x": Ref("a")})
+
+
+@pytest.mark.parametrize(("seconds", "seen"), [(LONG_S, ["b", "turn"]), (0.0, ["turn", "b"])])
+def test_what_waited_for_a_long_call_begins_in_the_turn_in_which_that_ended(
+    seconds: float, seen: list[str]
+) -> None:
+    async def test() -> None:
+        order: list[str] = []
+
+        async def first(args: Arguments) -> Json:
+            await asyncio.sleep(seconds)
+            asyncio.get_running_loop().call_soon(order.append, "turn")
+            return 1
+
+        async def second(args: Arguments) -> Json:
+            order.append("b")
+            return 1
+
+        tools = toolbox(first=first, second=second)
+        done = await run(execution_plan(Plan((FIRST, SECOND)), tools), tools)
+        assert done.succeeded
+        assert order == seen
+
+    in_loop(test)
+
+
+def test_steps_that_end_as_soon_as_they_begin_let_others_have_a_turn_between() -> None:
+    """A chain of calls that block the loop does not keep it for its whole length."""
+
+    async def test() -> None:
+        turns = 0
+
+        def turn() -> None:
+            nonlocal turns
+            turns += 1
+            asyncio.get_running_loop().call_soon(turn)
+
+        seen: list[int] = []
+
+        async def blocking(args: Arguments) -> Json:
+            until = asyncio.get_running_loop().time() + 0.002
+            while asyncio.get_running_loop().time() < until:
+                pass
+            seen.append(turns)
+            return 1
+
+        names = [f"s{at}" for at in range(10)]
+        chain = [
+            Step(name, "blocking", {"x": Ref(before)} if before else {})
+            for name, before in zip(names, ["", *names], strict=False)
+        ]
+        turn()
+        tools = toolbox(blocking=blocking)
+        assert (await run(execution_plan(Plan(tuple(chain)), tools), tools)).succeeded
+        # two in one turn at most: the one that ended, and the one that it made way for
+        assert all(seen[at] < seen[at + 2] for at in range(8))
+
+    in_loop(test)
+
+
+def test_a_call_has_its_own_task_from_its_first_line_on() -> None:
+    async def test() -> None:
+        tasks: list[Task[Json] | None] = []
+
+        async def first(args: Arguments) -> Json:
+            await asyncio.sleep(LONG_S)
+            tasks.append(asyncio.current_task())
+            return 1
+
+        async def second(args: Arguments) -> Json:
+            tasks.append(asyncio.current_task())
+            async with asyncio.TaskGroup() as group:
+                inner = group.create_task(asyncio.sleep(0, 7))
+            try:
+                async with asyncio.timeout(LONG_S):
+                    await asyncio.sleep(60)
+            except TimeoutError:
+                return inner.result()
+
+        async def third(args: Arguments) -> Json:
+            tasks.append(asyncio.current_task())
+            return 1
+
+        tools = toolbox(first=first, second=second, third=third)
+        plan = Plan((FIRST, SECOND, Step("c", "third", {"x": Ref("a")})))
+        done = await run(execution_plan(plan, tools), tools)
+        assert done.steps["b"].output == 7
+        assert [task.get_name() for task in tasks if task is not None] == ["a", "b", "c"]
+        assert len({id(task) for task in tasks}) == 3
+
+    in_loop(test)
+
+
+@pytest.mark.parametrize("seconds", [LONG_S, 0.0])
+def test_what_a_tool_sets_in_its_context_no_other_one_sees(seconds: float) -> None:
+    async def test() -> None:
+        who: ContextVar[str] = ContextVar("who", default="nobody")
+        found: list[str] = []
+
+        async def first(args: Arguments) -> Json:
+            found.append(who.get())
+            who.set("first")
+            await asyncio.sleep(seconds)
+            found.append(who.get())
+            return 1
+
+        async def second(args: Arguments) -> Json:
+            found.append(who.get())
+            return 1
+
+        tools = toolbox(first=first, second=second)
+        who.set("the caller")
+        await run(execution_plan(Plan((FIRST, SECOND)), tools), tools)
+        assert found == ["the caller", "first", "the caller"]
+        assert who.get() == "the caller"
+
+    in_loop(test)
+
+
+def test_a_run_cancelled_in_the_turn_in_which_a_call_began_takes_what_that_waits_for_with_it() -> (
+    None
+):
+    async def test() -> None:
+        inner: list[Task[None]] = []
+        running: list[Task[object]] = []
+
+        async def first(args: Arguments) -> Json:
+            await asyncio.sleep(LONG_S)
+            return 1
+
+        async def second(args: Arguments) -> Json:
+            inner.append(asyncio.ensure_future(asyncio.sleep(60)))
+            await inner[0]
+            return 1
+
+        def watch(event: Event) -> None:
+            if isinstance(event, StepStarted) and event.step == "b":
+                running[0].cancel()
+
+        tools = toolbox(first=first, second=second)
+        plan = execution_plan(Plan((FIRST, SECOND)), tools)
+        running.append(asyncio.ensure_future(run(plan, tools, on_event=watch)))
+        with pytest.raises(asyncio.CancelledError):
+            await running[0]
+        assert inner[0].cancelled()
+
+    in_loop(test)
+
+
+Act: TypeAlias = Either["turn", "done", "shared", "sleep", "inner", "timeout", "raise", "shield"]
+ACTS: tuple[Act, ...] = ("turn", "done", "shared", "sleep", "inner", "timeout", "raise", "shield")
+
+
+async def acting(acts: list[Act], shared: Future[int], told: list[str]) -> None:
+    """Do what `acts` say, and tell how each of it ended."""
+    for act in acts:
+        told.append(f"{act} by {getattr(asyncio.current_task(), 'get_name', str)()}")
+        try:
+            await _act(act, shared, told)
+        except asyncio.CancelledError:
+            told.append(f"{act} cancelled")
+            if act != "shield":  # that one goes on, as some tools do
+                raise
+        except TimeoutError:
+            told.append("timed out")
+        told.append(f"{act} over")
+
+
+async def _act(act: Act, shared: Future[int], told: list[str]) -> None:
+    match act:
+        case "turn":
+            await asyncio.sleep(0)
+        case "done":
+            over: Future[int] = asyncio.get_running_loop().create_future()
+            over.set_result(1)
+            await over
+        case "shared":
+            told.append(str(await shared))
+        case "sleep":
+            await asyncio.sleep(0.001)
+        case "inner":
+            inner = asyncio.ensure_future(asyncio.sleep(0.002))
+            try:
+                await inner
+            finally:
+                told.append(f"inner task cancelled: {inner.cancelled()}")
+        case "timeout":
+            async with asyncio.timeout(0.001):
+                await asyncio.sleep(60)
+        case "raise":
+            raise LookupError(act)
+        case "shield":
+            await asyncio.shield(asyncio.ensure_future(asyncio.sleep(0.001)))
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.lists(st.lists(st.sampled_from(ACTS), max_size=4), min_size=1, max_size=3),
+    st.one_of(st.none(), st.integers(0, 4)),
+)
+def test_a_task_that_begins_at_once_does_what_any_other_does(
+    plays: list[list[Act]], cancelled_after: int | None
+) -> None:
+    """Whatever its coroutine awaits, raises or is cancelled at; several share one future."""
+
+    async def play(*, at_once: bool) -> list[list[str]]:
+        loop = asyncio.get_running_loop()
+        shared: Future[int] = loop.create_future()
+        loop.call_later(0.0015, shared.set_result, 5)
+        told: list[list[str]] = [[] for _ in plays]
+        tasks: list[Task[None]] = []
+        for at, acts in enumerate(plays):
+            coroutine = acting(acts, shared, told[at])
+            if at_once:
+                tasks.append(begun(coroutine, loop, f"t{at}", copy_context()))
+            else:
+                tasks.append(Task(coroutine, loop=loop, name=f"t{at}"))
+        if not at_once:
+            await asyncio.sleep(0)  # now they are where the others are already
+        for _ in range(cancelled_after or 0):
+            await asyncio.sleep(0)
+        if cancelled_after is not None:
+            for task in tasks:
+                task.cancel()
+        ends = await asyncio.gather(*tasks, return_exceptions=True)
+        shared.cancel()
+        for ended, line in zip(ends, told, strict=True):
+            line.append(repr(ended))
+        return told
+
+    assert asyncio.run(play(at_once=True)) == asyncio.run(play(at_once=False))
