@@ -9,7 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from toolplan.database_file import DatabaseFile, ForeignFile, NewerFile, fault_of, transaction
+from toolplan.database_file import (
+    DatabaseFile,
+    ForeignFile,
+    ForgettableConnection,
+    NewerFile,
+    fault_of,
+    transaction,
+)
 
 KIND = DatabaseFile(77, ("CREATE TABLE a (n); CREATE TABLE b (n);", "CREATE TABLE c (n);"), 5.0)
 
@@ -66,3 +73,14 @@ def test_many_may_open_a_new_file_at_once(tmp_path: Path) -> None:
                 done.result()
             with closing(KIND.connect(path)) as connection:
                 assert connection.execute("SELECT count(*) FROM a").fetchone() == (4,)
+
+
+def test_a_connection_that_is_forgotten_is_closed(tmp_path: Path) -> None:
+    """Python 3.13 warns of one that is forgotten open, and here warnings are errors."""
+    connection = KIND.connect(tmp_path / "file")
+    assert isinstance(connection, ForgettableConnection)
+    connection.__del__()  # what happens when nobody holds it, at a known moment
+    with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+        connection.execute("SELECT 1")
+    never_opened = ForgettableConnection.__new__(ForgettableConnection)
+    never_opened.__del__()

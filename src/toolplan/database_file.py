@@ -10,7 +10,7 @@ import errno
 import sqlite3
 import time
 from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
@@ -51,6 +51,19 @@ class NewerFile(Exception):
         self.known = known
 
 
+class ForgettableConnection(sqlite3.Connection):
+    """A connection that is closed when nobody holds it any more.
+
+    A plan cache or a memory may stand behind a planner whose user never sees it, and so cannot
+    close it. From Python 3.13 a connection that is forgotten open warns of that.
+    """
+
+    def __del__(self) -> None:
+        """Close it, if it was ever opened."""
+        with suppress(sqlite3.Error):
+            self.close()
+
+
 @dataclass(frozen=True, slots=True)
 class DatabaseFile:
     """A kind of file.
@@ -85,6 +98,7 @@ class DatabaseFile:
             timeout=self.busy_s,
             isolation_level=None,
             check_same_thread=False,
+            factory=ForgettableConnection,
         )
         try:
             with _snapshot(connection):

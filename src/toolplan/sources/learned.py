@@ -18,6 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, NamedTuple, Self, cast
 
+from toolplan.database_file import ForgettableConnection
 from toolplan.events import Run, StepState
 from toolplan.path import Json
 from toolplan.plan import Plan, Step
@@ -99,7 +100,11 @@ class LearnedSchemas:
         self._lock = threading.Lock()
         with self._told():
             self._connection = sqlite3.connect(
-                self.path, timeout=_WAIT_S, isolation_level=None, check_same_thread=False
+                self.path,
+                timeout=_WAIT_S,
+                isolation_level=None,
+                check_same_thread=False,
+                factory=ForgettableConnection,
             )
         try:
             self._prepare()
