@@ -163,7 +163,7 @@ def test_the_command_prints_json(
 ) -> None:
     assert run_command(monkeypatch, "--quick", "--json", "--only", "makespan,fan") == 0
     found = json.loads(capsys.readouterr().out)
-    assert len(found["rows"]) == 3
+    assert len(found["rows"]) == 4
     assert set(found["not_installed"]) <= set(peers.PEERS)
 
 

@@ -50,6 +50,8 @@ class SimulatedJournal(Journal):
     """The real journal, with faults; it remembers what is on disk for sure.
 
     `synced` are the records that survive a power cut, `written` all that are in the file.
+    `has_lease` says whether the run was this process's own at some time, and `has_approval` whether
+    its approval is on disk.
     """
 
     def __init__(
@@ -67,6 +69,7 @@ class SimulatedJournal(Journal):
         self.written: set[str] = set()
         self.synced: set[str] = set()
         self.last_sync = last_sync
+        self.has_lease = self.has_approval = False
         self._chance = chance
         self._writes = 0
 
@@ -75,6 +78,8 @@ class SimulatedJournal(Journal):
         self._fail(self.faults.before)
         lease = super().accept(run, digest, record, events)
         self.last_sync = lease.at
+        self.has_lease = True
+        self.has_approval = any(isinstance(event, RunApproved) for event in events)
         return lease
 
     def append(
@@ -99,11 +104,14 @@ class SimulatedJournal(Journal):
         """Put an approval on disk."""
         super().approve(lease, event, at)
         self.last_sync = at + 1
+        self.has_approval = True
 
     def take(self, run: str) -> Lease:
         """Make the run this process's own."""
         lease = super().take(run)
         self.last_sync = lease.at
+        self.has_lease = True
+        self.has_approval = any(isinstance(event, RunApproved) for event in self.events(run))
         return lease
 
     def cut_power(self, run: str) -> None:

@@ -6,6 +6,7 @@ import asyncio
 import hashlib
 import random
 from collections import Counter
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -14,9 +15,10 @@ from tests.plans_strategy import execution_plan
 from tests.simulation.loop import Death, Pause, VirtualLoop
 from tests.simulation.plans import random_plan
 from tests.simulation.store import Faults, SimulatedJournal
+from tests.simulation.streams import REFUSALS, STRAY, PlanStream, audit_arrival
 from tests.simulation.world import KINDS, Breach, World, compute
 from toolplan.approval import Approval, ApprovalRequired, ApprovalUsed, approve
-from toolplan.engines import CannotRun, Decided, resume, run
+from toolplan.engines import CannotRun, Decided, resume, run, run_stream
 from toolplan.engines._calls import Options
 from toolplan.events import (
     CallIntended,
@@ -59,15 +61,6 @@ class _Seen(NamedTuple):
     run: Run
 
 
-class _Sleeping(NamedTuple):
-    """A process that stands still; `token` is that of its lease, None where it has none."""
-
-    loop: VirtualLoop
-    task: asyncio.Task[Run]
-    journal: SimulatedJournal
-    token: tuple[str, int] | None
-
-
 class Story:
     """What happens to one run, by `seed`."""
 
@@ -81,18 +74,21 @@ class Story:
         self._now = 1_000_000.0
         self._loop_time = 0.0
         self._last_sync = 0
-        self._sleeping: _Sleeping | None = None
+        self._sleeping: Sleeping | None = None
         self._decisions: dict[Slot, Decided] = {}
         self._retries: Counter[Slot] = Counter()
         self._meddled = False  # a person has changed what the plan gives
         self._audited = 0
         self._concurrency = self._chance.choice((1, 2, 8))
         self._reads = self._chance.choice((1, 3))
+        # a fourth of the runs begin while their plan is being written, by a chance of its own
+        self._writing = random.Random(f"{seed}, written") if seed % 4 == 1 else None
         self._world.limits = {"": self._concurrency, "read": self._reads}
         self._world.timeouts = {
             step.id: 30.0 if step.timeout_s is None else step.timeout_s
             for step in self._plan.plan.steps
         }
+        self._world.timeouts[STRAY] = 30.0
 
     def tell(self) -> Told:
         """Let it happen.
@@ -113,8 +109,8 @@ class Story:
             raise Breach("The run did not end, although nothing disturbed it any more.")
         finally:
             if self._sleeping is not None:
-                self._sleeping.loop.abandon()
-                self._sleeping.journal.close()
+                self._sleeping.process.loop.abandon()
+                self._sleeping.process.journal.close()
             for path in self._path.parent.glob(self._path.name + "*"):
                 path.unlink()
 
@@ -126,99 +122,107 @@ class Story:
 
     def _live(self, before: _Seen | None, *, calm: bool) -> None:
         """Live through one process: it may be disturbed, unless `calm`."""
-        chance = self._chance
         self._world.begin_life()
-        loop = VirtualLoop(chance, self._loop_time)
-        offset = self._now - loop.time()
-        if chance.random() < 0.1:  # the wall clock is set
-            offset += chance.choice((-3600.0, 3600.0, 3e8, -3e8))
-            self._now += 20
-        journal = SimulatedJournal(
-            self._path,
-            lambda: loop.time() + offset,
-            f"p{self._world.life}",
-            chance,
-            self._last_sync,
-        )
+        process = self._new_process(before, calm=calm)
+        loop, journal, clock, _ = process
         if not calm:
             journal.faults = self._faults()
-
-        def audit(call: ToolCall) -> None:
-            self._audit_effect(journal, call)
-
-        self._world.on_effect = audit
-        task = loop.create_task(self._process(before, journal, offset, calm=calm))
+        self._world.on_effect = process.audit_effect
+        task = loop.create_task(self._work(before, process, calm=calm))
         if not calm:
             self._disturb(loop, task)
         died = False
         try:
-            loop.run_until_complete(task)
-            self._audit_left(loop)
+            self._run(process, task)
         except Death:
             died = True
-            if chance.random() < 0.5:
+            if self._chance.random() < 0.5:
                 journal.cut_power("r")
         except Pause:
             token = journal.token_of("r")
             is_its_own = token is not None and token[0] == f"p{self._world.life}"
-            self._sleeping = _Sleeping(loop, task, journal, token if is_its_own else None)
-        except (asyncio.CancelledError, JournalError, ApprovalRequired, ApprovalUsed):
-            pass  # a run that was cancelled or not approved, or a disk that failed
+            token = token if is_its_own else None
+            self._sleeping = Sleeping(process, task, token, before is None)
         self._last_sync = journal.last_sync
         self._loop_time = loop.time()
         # somebody comes back when the lease is over, whatever the clock said meanwhile
-        self._now = max(self._now, loop.time() + offset) + 25.0
-        if self._sleeping is None or self._sleeping.loop is not loop:
+        self._now = max(self._now, clock()) + 25.0
+        if self._sleeping is None or self._sleeping.process is not process:
             loop.abandon()
             journal.close()
             self._wake()
         if died or self._chance.random() < 0.5:
             self._forget_lease(journal)
 
+    def _new_process(self, before: _Seen | None, *, calm: bool) -> Process:
+        chance = self._chance
+        loop = VirtualLoop(chance, self._loop_time)
+        offset = self._now - loop.time()
+        if chance.random() < 0.1:  # the wall clock is set
+            offset += chance.choice((-3600.0, 3600.0, 3e8, -3e8))
+            self._now += 20
+
+        def clock() -> float:
+            return loop.time() + offset
+
+        owner = f"p{self._world.life}"
+        journal = SimulatedJournal(self._path, clock, owner, chance, self._last_sync)
+        stream: PlanStream | None = None
+        if self._writing is not None and before is None:
+            stream = PlanStream(
+                self._plan, self._writing, calm=calm, on_trouble=self._may_end_calls
+            )
+        return Process(loop, journal, clock, stream)
+
+    def _run(self, process: Process, task: asyncio.Task[Run]) -> None:
+        """Let a process work to its end, and see what it leaves."""
+        loop, _, _, stream = process
+        try:
+            loop.run_until_complete(task)
+            if stream is not None:
+                stream.audit_success()
+            self._audit_left(loop)
+        except (asyncio.CancelledError, JournalError, ApprovalRequired, ApprovalUsed):
+            # a run that was cancelled or not approved, or a disk that failed
+            if stream is not None:
+                self._audit_left(loop)
+        except REFUSALS as error:
+            if stream is None:
+                raise
+            self._audit_refusal(process, stream, error)
+
     def _disturb(self, loop: VirtualLoop, task: asyncio.Task[Run]) -> None:
         """Let the process die, be cancelled, or stand still, at some moment, or none of it."""
         chance = self._chance
         if chance.random() < 0.35:
-            loop.call_later(_moment(chance), _die)
+            loop.call_later(moment(chance), die)
         elif chance.random() < 0.2:
-            loop.call_later(_moment(chance), self._cancel, task)
+            loop.call_later(moment(chance), self._cancel, task)
         elif chance.random() < 0.2 and self._sleeping is None:
-            loop.call_later(_moment(chance), _pause)
+            loop.call_later(moment(chance), pause)
 
     def _wake(self) -> None:
         """Let a process go on that stood still while another took its run over."""
         if self._sleeping is None:
             return
-        loop, task, journal, token = self._sleeping
+        is_too_late = self._world.zombie = self._sleeping.is_too_late
+        process, task, _, _ = self._sleeping
+        loop, journal, _, _ = process
         self._sleeping = None
-        was_taken = token is not None and journal.token_of("r") != token
-        self._world.zombie = was_taken
         self._world.has_slept = self._meddled = True  # calls may have missed their time
-
-        def audit(call: ToolCall) -> None:
-            self._audit_effect(journal, call)
-
-        self._world.on_effect = audit
+        self._world.on_effect = process.audit_effect
         loop.sleep_until(self._loop_time + 25.0)
         before = self._seen_events()
         try:
-            loop.run_until_complete(task)
-        except (
-            JournalError,
-            CannotRun,
-            ApprovalRequired,
-            ApprovalUsed,
-            asyncio.CancelledError,
-            Death,
-            Pause,
-        ):
+            self._run(process, task)
+        except (CannotRun, Death, Pause):
             pass  # what it was about to do has been done meanwhile
         finally:
             self._world.zombie = False
             self._last_sync = max(self._last_sync, journal.last_sync)
             loop.abandon()
             journal.close()
-        if was_taken and before != self._seen_events():
+        if is_too_late and before != self._seen_events():
             raise Breach("A process wrote on, although another had taken its run over.")
 
     def _seen_events(self) -> list[Event]:
@@ -232,17 +236,12 @@ class Story:
             again.end_lease("r")
             again.close()
 
-    async def _process(
-        self, before: _Seen | None, journal: SimulatedJournal, offset: float, *, calm: bool
-    ) -> Run:
-        loop = asyncio.get_running_loop()
+    async def _work(self, before: _Seen | None, process: Process, *, calm: bool) -> Run:
+        _, journal, clock, stream = process
 
         async def leave(plan: ExecutionPlan) -> Approval | None:
             await asyncio.sleep(self._chance.random() * 0.01)
             return approve(plan) if calm else self._leave(plan)
-
-        def clock() -> float:
-            return loop.time() + offset
 
         options: Options = {
             "concurrency": self._concurrency,
@@ -253,11 +252,11 @@ class Story:
             "patience_s": self._chance.choice((0.2, 5.0)),
         }
         if before is None:
-            return await run(
-                self._plan,
+            begin = partial(run, self._plan) if stream is None else partial(run_stream, stream)
+            return await begin(
                 self._tools,
                 journal=journal,
-                approval=leave,
+                approval=leave if stream is None else self._leave_beforehand(calm) or leave,
                 run_id="r",
                 on_event=self._watch,
                 clock=clock,
@@ -280,14 +279,20 @@ class Story:
         approval = approve(plan)
         match self._chance.randrange(12):
             case 0:
+                self._may_end_calls()
                 return None
             case 1:
+                self._may_end_calls()
                 return Approval("0" * 64, approval.slots, approval.id)
             case 2:
+                self._may_end_calls()
                 approval.use_for("another run")
             case _:
                 pass
         return approval
+
+    def _may_end_calls(self) -> None:
+        self._world.may_end_calls = True
 
     def _watch(self, event: Event) -> None:
         if isinstance(event, StepFailed):
@@ -305,11 +310,18 @@ class Story:
         dead = chance.randrange(1, 30) if chance.random() < 0.2 else None
         return Faults(chance.choice((0.0, 0.1, 0.5)), chance.choice((0.0, 0.1, 0.5)), dead)
 
-    def _audit_effect(self, journal: SimulatedJournal, call: ToolCall) -> None:
-        """See, when an effect is about to happen, that it is on disk that it will."""
-        mark = f'"{call.step}",{"null" if call.item is None else call.item},{call.attempt},'
-        if not any(mark in text and "call-intended" in text for text in journal.synced):
-            raise Breach(f"{call} has effects and was begun before its intent was on disk.")
+    def _audit_refusal(self, process: Process, stream: PlanStream, error: Exception) -> None:
+        """See that nothing came of a stream that was refused, and that nothing comes of it."""
+        loop, journal, _, _ = process
+        stream.audit_refusal(error)
+        if journal.has_lease:
+            raise Breach("A stream was refused, and its run was accepted.")
+        self._audit_left(loop)
+        made = len(self._world.made)
+        with suppress(asyncio.CancelledError, Death, Pause):
+            loop.run_until_complete(asyncio.sleep(60.0))
+        if len(self._world.made) > made:
+            raise Breach(f"{self._world.made[made].call} was begun after its stream was refused.")
 
     def _audit_left(self, loop: VirtualLoop) -> None:
         """See that nothing is left of the run; nasty tools may ignore that they are cancelled."""
@@ -323,7 +335,8 @@ class Story:
         made = self._world.made[self._audited :]
         self._audited = len(self._world.made)
         if seen is None:
-            if before is not None or made:
+            effects = [each for each in made if each.tool not in ("read", "rows")]
+            if before is not None or effects or (made and self._writing is None):
                 raise Breach("A run that was accepted, or made a call, is not in the journal.")
             return None
         approved = any(isinstance(event, RunApproved) for event in seen.events)
@@ -345,6 +358,8 @@ class Story:
         return seen
 
     def _audit_events(self, seen: _Seen) -> None:
+        if self._writing is not None:
+            audit_arrival(self._plan, seen.events)
         if fold(seen.events) != seen.run:
             raise Breach("Folding the same events twice gives two runs.")
         if recover(self._chance.sample(seen.events, len(seen.events))) != seen.recovered:
@@ -407,53 +422,13 @@ class Story:
             raise Breach(f"The run has ended and these steps have not: {open_}.")
         if self._nasty or self._meddled:
             return
-        wanted = _interpreted(self._plan)
+        wanted = interpreted(self._plan)
         for name, step in wanted.steps.items():
             here = seen.run.steps[name]
             if (here.state, here.output) != (step.state, step.output):
                 raise Breach(f"{name} is {here.state} with {here.output!r}, not {step}.")
         if (seen.run.status, seen.run.output) != (wanted.status, wanted.output):
             raise Breach(f"The run gave {seen.run.status}, {seen.run.output!r}.")
-
-
-def _interpreted(plan: ExecutionPlan) -> Run:
-    def call_of(name: str) -> Call:
-        async def call(args: Arguments) -> Json:
-            return compute(name, args)
-
-        return call
-
-    tools = Toolbox(
-        Tool(
-            name,
-            "",
-            {"type": "object"},
-            {"type": "object"} if name == "rows" else None,
-            effects=effects,
-            idempotent=idempotent,
-            call=call_of(name),
-        )
-        for name, effects, idempotent in KINDS
-    )
-    going = interpret(plan, tools)
-    try:
-        going.send(None)
-    except StopIteration as ended:
-        result: Run = ended.value
-        return result
-    raise AssertionError("The interpreter waits for nothing.")
-
-
-def _moment(chance: random.Random) -> float:
-    return chance.random() ** 3 * chance.choice((0.02, 0.5, 20.0))
-
-
-def _die() -> None:
-    raise Death
-
-
-def _pause() -> None:
-    raise Pause
 
 
 def _is_over(recovered: Recovered, call: ToolCall) -> bool:

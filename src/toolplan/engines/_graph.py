@@ -34,24 +34,23 @@ class Graph:
         """Take `steps`, each with the ids that `needs` gives, and hold back those of `holds`."""
         first = len(self._steps)
         self._steps.extend(steps)
-        for position in range(first, len(self._steps)):
-            name = self._steps[position].id
-            self._positions[name] = position
-            self._dependents.append(self._expected.pop(name, []) if self._expected else [])
-        for position in range(first, len(self._steps)):
-            step = self._steps[position]
+        added = self._steps[first:]
+        positions, dependents, over = self._positions, self._dependents, self._over
+        for position, step in enumerate(added, first):
+            positions[step.id] = position
+            dependents.append(self._expected.pop(step.id, []) if self._expected else [])
+        for position, step in enumerate(added, first):
             needed = needs(step)
             self._needs.append(needed)
-            waiting = 0
+            waiting = len(needed)
             for each in needed:
-                at = self._positions.get(each)
+                at = positions.get(each)
                 if at is None:
                     self._expected.setdefault(each, []).append(position)
-                elif at in self._over:
-                    continue
+                elif at in over:
+                    waiting -= 1
                 else:
-                    self._dependents[at].append(position)
-                waiting += 1
+                    dependents[at].append(position)
             if holds is not None and holds(step):
                 waiting += 1
                 self._held.append(position)

@@ -98,7 +98,8 @@ class OpenCalls:
         self._leaving: dict[Task[None], OpenCall] = {}
         self._closed = False
         self._context = copy_context()  # what one tool sets there, no other one sees
-        self._at_once = False
+        self.at_once = False
+        """Whether calls begin in this turn of the loop, until one of them ends in it too."""
         self._told: dict[OpenCall, float] = {}  # when progress of a call was last shown
         self.durations: dict[str, deque[float]] = {}
 
@@ -168,7 +169,7 @@ class OpenCalls:
     def _begin(self, call: OpenCall) -> None:
         """Give the call its task; at once where a call that took its time made way for it."""
         loop, name, context = self._loop, call.step.id, self._context.copy()
-        if not self._at_once:
+        if not self.at_once:
             call.task = Task(self._attend(call), loop=loop, name=name, context=context)
             return
         task = begun(self._attend(call), loop, name, context)
@@ -250,13 +251,13 @@ class OpenCalls:
             # a tool that blocks the loop keeps the timer from firing
             self._safely(self._give_up, call, Late(answer, failure))
         elif failure is None:
-            self._at_once = took > _SHORT_S
+            self.at_once = took > _SHORT_S
             try:  # `_safely`, written out for nearly every call
                 self._take(call, answer)
             except BaseException as error:
                 self._steps.abandon(error)
             finally:  # of steps that were over as soon as they began, those behind wait their turn
-                self._at_once = False
+                self.at_once = False
         else:
             self._safely(self._end, call, failure)
 

@@ -131,7 +131,11 @@ class Scheduler:
         """Start what can start of the steps that were taken."""
         for position in self._graph.newly_free():
             self._make_ready(position)
-        self._start_ready()
+        self._calls.at_once = True
+        try:
+            self._start_ready()
+        finally:
+            self._calls.at_once = False
 
     async def run(self) -> None:
         """Run until nothing is left to do, which the events tell.
