@@ -48,6 +48,12 @@ def erase(name: str) -> dict:
 
 TOOLS = Toolbox([people, send, erase])
 '''.replace("\\\\n", "\\n")
+# A fork of this process, which has threads, could hang before it came to run anything else.
+ON_ITS_TERMINAL = """
+import fcntl, os, sys, termios
+fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+os.execv(sys.executable, [sys.executable, *sys.argv[1:]])
+"""
 PLAN = {
     "toolplan": 1,
     "steps": [
@@ -150,10 +156,12 @@ def test_yes_gives_leave_to_any_plan(folder: Path, call: Call) -> None:
 def test_on_a_terminal_the_person_is_asked_once(
     folder: Path, typed: bytes, code: int, sent: int
 ) -> None:
-    command = [sys.executable, "-m", "toolplan", *words(folder)]
-    process, terminal = pty.fork()
-    if process == 0:
-        os.execv(command[0], command)
+    terminal, inside = pty.openpty()
+    command = [sys.executable, "-c", ON_ITS_TERMINAL, "-m", "toolplan", *words(folder)]
+    process = subprocess.Popen(
+        command, stdin=inside, stdout=inside, stderr=inside, start_new_session=True
+    )
+    os.close(inside)
     said = b""
     end = time.monotonic() + 30
     while time.monotonic() < end:
@@ -167,8 +175,8 @@ def test_on_a_terminal_the_person_is_asked_once(
             said += part
             if b"[y/N]" in part:
                 os.write(terminal, typed)
-    _, status = os.waitpid(process, 0)
-    assert os.waitstatus_to_exitcode(status) == code
+    os.close(terminal)
+    assert process.wait(30) == code
     assert said.count(b"[y/N]") == 1
     assert b"This plan changes something" in said
     assert (b"toolplan resume" in said) == (code == 130)

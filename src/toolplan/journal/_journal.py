@@ -119,7 +119,9 @@ class Journal:
         self._connection = connect(self.path)
 
     def close(self) -> None:
-        """Close the file."""
+        """Close the file, and let the thread of its own end."""
+        if isinstance(self.worker, WriterThread):
+            self.worker.stop()
         with self._lock:
             self._connection.close()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import queue
 import threading
+import weakref
 from asyncio import AbstractEventLoop, Future
 from collections.abc import Callable
 from contextlib import suppress
@@ -30,12 +31,20 @@ def settle(future: Future[None], error: BaseException | None) -> None:
         future.set_exception(error)
 
 
+_Work: TypeAlias = queue.SimpleQueue[Callable[[], None] | None]
+"""What is to be done, in order; None ends the thread."""
+
+
 class WriterThread:
-    """One daemon thread for all that is written; it ends with the process."""
+    """One daemon thread for all that is written.
+
+    It is started when there is something to write, and ends when it is stopped, when nobody holds
+    this object any more, or with the process.
+    """
 
     def __init__(self) -> None:
-        self._work: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
-        self._thread: threading.Thread | None = None
+        self._work: _Work = queue.SimpleQueue()
+        self._end: weakref.finalize[[None], WriterThread] | None = None
         self._starting = threading.Lock()
 
     def submit(self, loop: AbstractEventLoop, work: Callable[[], None], done: Done) -> None:
@@ -50,14 +59,26 @@ class WriterThread:
             with suppress(RuntimeError):  # the loop was closed: nobody waits any more
                 loop.call_soon_threadsafe(done, error)
 
-        self._work.put(job)
         with self._starting:
-            if self._thread is None:
-                self._thread = threading.Thread(
-                    target=self._serve, name="toolplan-journal", daemon=True
-                )
-                self._thread.start()
+            if self._end is None:
+                self._work = queue.SimpleQueue()
+                self._end = weakref.finalize(self, self._work.put, None)
+                self._end.atexit = False
+                threading.Thread(
+                    target=_serve, args=(self._work,), name="toolplan-journal", daemon=True
+                ).start()
+            self._work.put(job)
 
-    def _serve(self) -> None:
-        while True:
-            self._work.get()()
+    def stop(self) -> None:
+        """Let the thread end when all is done that was submitted; more work starts another."""
+        with self._starting:
+            if self._end is not None:
+                self._end()
+                self._end = None
+
+
+def _serve(work: _Work) -> None:
+    # it knows the queue alone: a thread that knew the object would keep it
+    while (job := work.get()) is not None:
+        job()
+        del job
