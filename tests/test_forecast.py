@@ -6,8 +6,11 @@ Issue 4, part 6.
 import asyncio
 import random
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from statistics import quantiles
+from types import MappingProxyType
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -102,15 +105,22 @@ def calls_of(plan: ExecutionPlan) -> dict[str, int]:
 
 
 def engine_seconds(
-    plan: ExecutionPlan, past: Mapping[str, Sequence[float]], concurrency: int, seed: int = 0
+    plan: ExecutionPlan,
+    past: Mapping[str, Sequence[float]],
+    concurrency: int,
+    seed: int = 0,
+    sources: Mapping[str, str] = MappingProxyType({}),
+    **limits: Any,
 ) -> float:
     """Give how long the engine takes for `plan`, in made-up time; one past time for each tool."""
     tools = ScriptedTools()
     for name, (delay_s,) in past.items():
         tools.add(name, Gives(None, delay_s=delay_s))
+    known = [replace(tool, source=sources.get(tool.name, "")) for tool in tools.toolbox.values()]
     loop = VirtualLoop(random.Random(seed))
     try:
-        done = loop.run_until_complete(run(plan, tools.toolbox, concurrency=concurrency))
+        running = run(plan, known, concurrency=concurrency, timeout_s=1e4, **limits)
+        done = loop.run_until_complete(running)
         assert done.succeeded
         return loop.time()
     finally:
@@ -202,8 +212,21 @@ def test_lists_that_are_not_there_yet_count_one_item_and_are_named() -> None:
     assert (found.calls_least, found.calls_most) == (1, 41)
 
 
-@pytest.mark.parametrize("wrong", [{"concurrency": 0}, {"draws": 0}])
-def test_a_bound_below_one_is_refused(wrong: dict[str, int]) -> None:
+def test_a_timeout_for_all_calls_cuts_them_short_where_a_step_says_nothing() -> None:
+    plan = plan_of(Step("a", "t", timeout_s=4.0), Step("b", "t", after=("a",)))
+    assert forecast(plan, {"t": [5.0]}, timeout_s=2.0).expected_s == 6.0
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"concurrency": 0},
+        {"draws": 0},
+        {"tool_concurrency": {"t0": 0}},
+        {"source_concurrency": {"x": 0}},
+    ],
+)
+def test_a_bound_below_one_is_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="the least is 1"):
         forecast(chain(1), {}, **wrong)
 

@@ -11,7 +11,6 @@ import os
 import platform
 import sys
 from collections.abc import Callable, Iterator
-from importlib.util import find_spec
 from typing import Final
 
 from benchmarks.engine import costs, fan, makespan, memory, peers, streams
@@ -30,7 +29,7 @@ PARTS: Final[dict[str, Callable[[bool], Iterator[Row]]]] = {
 def main() -> None:
     """Measure, and print the table, or JSON."""
     chosen = _options()
-    absent = [name for name in peers.PEERS if find_spec(name) is None]
+    absent = peers.absent()
     rows: list[Row] = []
     if not chosen.json:
         print(f"{_machine()}\n\n{heading()}")
@@ -42,8 +41,6 @@ def main() -> None:
     if chosen.json:
         found = {"machine": _machine(), "not_installed": absent, "rows": [*map(to_json, rows)]}
         print(json.dumps(found, indent=2, ensure_ascii=False))
-    elif absent:
-        print(f"\nNot installed, so not compared: {', '.join(absent)}.")
     sys.exit(0 if all(row.is_met for row in rows) else 1)
 
 

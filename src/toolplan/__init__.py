@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from toolplan.approval import Approval, ApprovalRequired, ApprovalUsed, Policy, approve
     from toolplan.compiler import Compiled, check, compile_plan, compile_stream, parse, to_text
     from toolplan.diagnostics import CannotExpress, Diagnostic, Severity
-    from toolplan.engines import CannotRun, Decided, StreamRefused, run, run_stream
+    from toolplan.engines import Bounds, CannotRun, Decided, StreamRefused, run, run_stream
     from toolplan.engines.dry import dry_run
     from toolplan.events import Event, Run
     from toolplan.execution_plan import ExecutionPlan
@@ -45,6 +45,7 @@ _HOMES: Final = {
     "ApprovalRequired": "toolplan.approval",
     "ApprovalUsed": "toolplan.approval",
     "Asked": "toolplan.session",
+    "Bounds": "toolplan.engines",
     "CannotExpress": "toolplan.diagnostics",
     "CannotRun": "toolplan.engines",
     "Compiled": "toolplan.compiler",
@@ -90,6 +91,7 @@ __all__ = [
     "ApprovalRequired",
     "ApprovalUsed",
     "Asked",
+    "Bounds",
     "CannotExpress",
     "CannotRun",
     "Compiled",

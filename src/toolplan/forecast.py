@@ -2,7 +2,7 @@
 
 The times of past calls are all that is known. A run is played through many times, each call taking
 as long as one of the past calls of its tool did, with the engine's own order of starting and its
-limit on calls at once; what that gives is a distribution, not a figure out of the air.
+limits on calls at once; what that gives is a distribution, not a figure out of the air.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from hashlib import shake_256
 from heapq import heappop, heappush
 from itertools import accumulate
+from types import MappingProxyType
 from typing import Final, NamedTuple, TypeAlias
 
 from toolplan.approval import known_calls, most_calls
@@ -25,6 +26,8 @@ _WITHIN: Final = 0.9
 _CALLS_PLAYED: Final = 200_000
 _LONGEST_S: Final = 1e9  # what is no number of seconds, such as NaN, is not below it either
 _NOTHING_KNOWN: Final = (0.0,)
+_NO_LIMITS: Final[Mapping[str, int]] = MappingProxyType({})
+_NO_SOURCES: Final[Mapping[str, str]] = MappingProxyType({})
 
 _NEXT_TURN: Final = 1 << 32
 _PLACE: Final = _NEXT_TURN - 1
@@ -89,6 +92,10 @@ def forecast(
     durations: Mapping[str, Sequence[float]],
     *,
     concurrency: int = 32,
+    tool_concurrency: Mapping[str, int] = _NO_LIMITS,
+    source_concurrency: Mapping[str, int] = _NO_LIMITS,
+    sources: Mapping[str, str] = _NO_SOURCES,
+    timeout_s: float = math.inf,
     draws: int = 200,
     seed: int = 0,
 ) -> Forecast:
@@ -103,24 +110,33 @@ def forecast(
         durations: by name of tool, the seconds that past calls of it took. What is no duration
             (negative, not finite, longer than thirty years) is left out.
         concurrency: how many calls the run makes at once.
+        tool_concurrency: how many it makes at once of single tools, by name.
+        source_concurrency: how many of all tools of one source, by its name.
+        sources: the names of tools' sources, by name of tool.
+        timeout_s: what no try of a call takes longer than, where its step says nothing.
         draws: how many runs are played through; fewer are for plans of more than 1,000 calls.
         seed: where chance begins.
 
     Raises:
-        ValueError: `concurrency` or `draws` is less than 1.
+        ValueError: `concurrency`, another limit or `draws` is less than 1.
     """
-    if concurrency < 1:
-        raise ValueError(f"concurrency is {concurrency}; the least is 1")
+    for limit in (concurrency, *tool_concurrency.values(), *source_concurrency.values()):
+        if limit < 1:
+            raise ValueError(f"concurrency is {limit}; the least is 1")
     if draws < 1:
         raise ValueError(f"draws is {draws}; the least is 1")
     steps, effects = plan.plan.steps, frozenset(plan.effects)
     past = {tool: _usable(durations.get(tool, ())) for tool in dict.fromkeys(s.tool for s in steps)}
-    pools = {kind: _pool(*kind, past) for kind in dict.fromkeys(map(_kind, steps))}
-    spans = _spans(_Shape.of(plan, pools), concurrency, draws, seed)
+    pools = {
+        (tool, stated): _pool(past[tool], timeout_s if stated is None else stated)
+        for tool, stated in dict.fromkeys(map(_kind, steps))
+    }
+    limits = _Limits.of(plan, concurrency, tool_concurrency, source_concurrency, sources)
+    spans = _spans(_Shape.of(plan, pools), limits, draws, seed)
     return Forecast(
         expected_s=sum(spans) / len(spans),
         p90_s=_quantile(spans, _WITHIN),
-        critical_path=_critical_path(plan, pools, concurrency),
+        critical_path=_critical_path(plan, pools, limits),
         calls_least=_calls_least(plan),
         calls_most=sum(map(most_calls, steps)),
         effect_calls_most=sum(most_calls(step) for step in steps if step.id in effects),
@@ -128,6 +144,92 @@ def forecast(
         unknown_counts=tuple(step.id for step in steps if known_calls(step) is None),
         past_calls=min(map(len, past.values()), default=0),
     )
+
+
+class _Limits(NamedTuple):
+    """How many calls are made at once: in all, and by the gates of each tool.
+
+    A gate is the limit of one tool or of one source; it stands here by its number.
+    """
+
+    concurrency: int
+    gates: tuple[int, ...]
+    before: Mapping[str, tuple[int, ...]]
+
+    @classmethod
+    def of(
+        cls,
+        plan: ExecutionPlan,
+        concurrency: int,
+        by_tool: Mapping[str, int],
+        by_source: Mapping[str, int],
+        sources: Mapping[str, str],
+    ) -> _Limits:
+        """Give the limits that matter to `plan`."""
+        gates: dict[tuple[str, str], int] = {}
+        before: dict[str, tuple[int, ...]] = {}
+        for tool in dict.fromkeys(step.tool for step in plan.plan.steps):
+            source = sources.get(tool, "")
+            names: list[tuple[str, str]] = []
+            if tool in by_tool:
+                names.append(("tool", tool))
+            if source in by_source:
+                names.append(("source", source))
+            before[tool] = tuple(gates.setdefault(name, len(gates)) for name in names)
+        rooms = (by_tool[name] if kind == "tool" else by_source[name] for kind, name in gates)
+        return cls(concurrency, tuple(rooms), before)
+
+    def at_once(self, tool: str) -> int:
+        """Give the most calls of `tool` at once."""
+        return min([self.concurrency, *(self.gates[gate] for gate in self.before[tool])])
+
+
+class _Queue:
+    """What could start in a run that is played, behind the gates of its tools.
+
+    It is the order in which the engine starts them, which a test holds against the engine.
+    """
+
+    def __init__(self, ready: list[int], limits: _Limits, tools: Sequence[str]) -> None:
+        self._ready = ready
+        self._free = list(limits.gates)
+        self._parked: list[list[int]] = [[] for _ in limits.gates]
+        self._before = [limits.before[tool] for tool in tools]
+
+    def pop(self) -> int | None:
+        """Give what starts next, None where nothing can."""
+        while self._ready or self._let_all_in():
+            key = heappop(self._ready)
+            gates = self._before[key & _PLACE]
+            closed = next((gate for gate in gates if self._free[gate] <= 0), None)
+            if closed is None:
+                return key
+            heappush(self._parked[closed], key)
+            for gate in gates:
+                if self._free[gate] > 0:
+                    self._let_in(gate)
+        return None
+
+    def take(self, place: int) -> None:
+        """Count a call of the step at `place`."""
+        for gate in self._before[place]:
+            self._free[gate] -= 1
+
+    def release(self, place: int) -> None:
+        """Count it no more."""
+        for gate in self._before[place]:
+            self._free[gate] += 1
+            self._let_in(gate)
+
+    def _let_in(self, gate: int) -> None:
+        if self._parked[gate]:
+            heappush(self._ready, heappop(self._parked[gate]))
+
+    def _let_all_in(self) -> bool:
+        for gate, free in enumerate(self._free):
+            if free > 0:
+                self._let_in(gate)
+        return bool(self._ready)
 
 
 class _Shape(NamedTuple):
@@ -138,6 +240,7 @@ class _Shape(NamedTuple):
     All calls stand in one row, in this order; `ends` gives where those of each step end.
     """
 
+    tools: tuple[str, ...]
     counts: tuple[int, ...]
     ends: tuple[int, ...]
     fans: tuple[bool, ...]
@@ -158,6 +261,7 @@ class _Shape(NamedTuple):
                 behind[places[each]].append(place)
         counts = tuple(map(_calls, steps))
         return cls(
+            tools=tuple(step.tool for step in steps),
             counts=counts,
             ends=tuple(accumulate(counts)),
             fans=tuple(step.for_each is not None for step in steps),
@@ -167,7 +271,7 @@ class _Shape(NamedTuple):
         )
 
 
-def _spans(shape: _Shape, concurrency: int, draws: int, seed: int) -> list[float]:
+def _spans(shape: _Shape, limits: _Limits, draws: int, seed: int) -> list[float]:
     """Play runs, and give how long each took."""
     calls = sum(shape.counts)
     if all(min(pool) == max(pool) for pool in shape.pools):  # one run is as all the others
@@ -185,11 +289,11 @@ def _spans(shape: _Shape, concurrency: int, draws: int, seed: int) -> list[float
             pool[chance * size >> _CHANCE_BITS]
             for pool, size, chance in zip(pools, sizes, chances, strict=True)
         ]
-        spans.append(_span(shape, seconds, concurrency))
+        spans.append(_span(shape, seconds, limits))
     return spans
 
 
-def _span(shape: _Shape, seconds: Sequence[float], concurrency: int) -> float:
+def _span(shape: _Shape, seconds: Sequence[float], limits: _Limits) -> float:
     """Play one run whose calls take `seconds`, and give when its last one ends.
 
     The calls stand in the order of places, those of one step in the order of its items.
@@ -200,12 +304,12 @@ def _span(shape: _Shape, seconds: Sequence[float], concurrency: int) -> float:
     # entries are a turn and a place, as an engine has them: a step with `for_each` first comes to
     # have its items counted, and then comes back with a turn more for each of them
     ready = [place for place, count in enumerate(waiting) if not count]
+    queue = _Queue(ready, limits, shape.tools)
     running: list[tuple[float, int]] = []
     now = 0.0
-    free = concurrency
+    free = limits.concurrency
     while True:
-        while free and ready:
-            key = heappop(ready)
+        while free and (key := queue.pop()) is not None:
             place = key & _PLACE
             if key == place and fans[place]:
                 if left[place]:
@@ -216,12 +320,14 @@ def _span(shape: _Shape, seconds: Sequence[float], concurrency: int) -> float:
             call = nexts[place]
             nexts[place] = call + 1
             heappush(running, (now + seconds[call], place))
+            queue.take(place)
             free -= 1
             if call + 1 < ends[place]:
                 heappush(ready, key + _NEXT_TURN)
         if not running:
             return now
         now, place = heappop(running)
+        queue.release(place)
         free += 1
         left[place] -= 1
         if not left[place]:
@@ -246,7 +352,7 @@ def _quantile(spans: list[float], share: float) -> float:
     return sorted(spans)[min(rank, len(spans)) - 1]
 
 
-def _critical_path(plan: ExecutionPlan, pools: _Pools, concurrency: int) -> tuple[str, ...]:
+def _critical_path(plan: ExecutionPlan, pools: _Pools, limits: _Limits) -> tuple[str, ...]:
     """Give the chain that takes longest by mean times; where none takes any, the most steps."""
     means = {kind: sum(pool) / len(pool) for kind, pool in pools.items()}
     steps = {step.id: step for step in plan.plan.steps}
@@ -256,7 +362,7 @@ def _critical_path(plan: ExecutionPlan, pools: _Pools, concurrency: int) -> tupl
         step = steps[name]
         before[name] = last = max(plan.needs[name], key=ways.__getitem__, default=None)
         seconds, length = (0.0, 0) if last is None else ways[last]
-        rounds = math.ceil(_calls(step) / concurrency)
+        rounds = math.ceil(_calls(step) / limits.at_once(step.tool))
         ways[name] = (seconds + rounds * means[_kind(step)], length + 1)
     path: list[str] = []
     at = max(ways, key=ways.__getitem__, default=None)
@@ -302,9 +408,6 @@ def _usable(seconds: Sequence[float]) -> Sequence[float]:
     return [each for each in seconds if 0 <= each <= _LONGEST_S]
 
 
-def _pool(
-    tool: str, timeout_s: float | None, past: Mapping[str, Sequence[float]]
-) -> Sequence[float]:
-    """Give the times that a call of `tool` may take; a timeout cuts them short."""
-    seconds = past[tool] or _NOTHING_KNOWN
-    return seconds if timeout_s is None else [min(each, timeout_s) for each in seconds]
+def _pool(past: Sequence[float], timeout_s: float) -> Sequence[float]:
+    """Give the times that a call may take whose tool took `past`; a timeout cuts them short."""
+    return [min(each, timeout_s) for each in past or _NOTHING_KNOWN]

@@ -22,7 +22,7 @@ from pydantic_settings import SettingsError as SourceError
 from toolplan.diagnostics import did_you_mean, near
 
 FILE: Final = "toolplan.toml"
-_OTHER_TABLES: Final = frozenset(("effects", "openapi"))
+_OTHER_TABLES: Final = frozenset(("effects", "limits", "openapi"))
 _OLLAMA: Final = "http://localhost:11434"
 
 

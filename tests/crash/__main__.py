@@ -7,6 +7,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from itertools import product
 from pathlib import Path
 
 from tests.crash import plans
@@ -14,10 +15,13 @@ from tests.crash.ledger import Ledger
 from tests.crash.story import Breach, Story
 
 
-def kill(kills: int, seed: int, *, only: bool = False, quiet: bool = False) -> Counter[str]:
+def kill(
+    kills: int, seed: int, *, only: bool = False, streams: bool = False, quiet: bool = False
+) -> Counter[str]:
     """Make runs be killed until there were so many `kills`; give them by their labels.
 
-    `only` tells the story of `seed` alone.
+    `only` tells the story of `seed` alone. `streams` lets every run begin while its plan is being
+    written, and not just a third of them.
 
     Raises:
         Breach: something happened that must never happen; its text has the seed.
@@ -28,16 +32,19 @@ def kill(kills: int, seed: int, *, only: bool = False, quiet: bool = False) -> C
         ledger = Ledger(folder)
         try:
             places = {
-                shape: Story(shape, at, folder, ledger).places()
-                for at, shape in enumerate(plans.SHAPES, -len(plans.SHAPES))
+                kind: Story(kind[0], -at, folder, ledger, streamed=kind[1]).places()
+                for at, kind in enumerate(product(plans.SHAPES, (False, True)), 1)
             }
             shapes = list(plans.SHAPES)
             while counts.total() < kills:
-                shape = shapes[seed % len(shapes)]
+                turn, at = divmod(seed, len(shapes))
+                shape, streamed = shapes[at], streams or turn % 3 == 1
                 try:
-                    told = Story(shape, seed, folder, ledger).tell(places[shape])
+                    story = Story(shape, seed, folder, ledger, streamed=streamed)
+                    told = story.tell(places[shape, streamed])
                 except Breach as breach:
-                    raise Breach(f"seed {seed} ({shape}): {breach}") from breach
+                    kind = f"{shape}, streamed" if streamed else shape
+                    raise Breach(f"seed {seed} ({kind}): {breach}") from breach
                 counts.update(told.kills)
                 if not quiet:
                     sys.stderr.write(f"\r{counts.total()} kills, seed {seed} ")
@@ -55,12 +62,16 @@ def main() -> int:
     parser.add_argument("--kills", type=int, default=1000, help="how many, at least")
     parser.add_argument("--seed", type=int, default=1, help="the first of the runs")
     parser.add_argument("--only", action="store_true", help="just the run of that seed")
+    parser.add_argument(
+        "--streams", action="store_true", help="just runs that begin while their plan is written"
+    )
     options = parser.parse_args()
     start = time.perf_counter()
     try:
-        counts = kill(options.kills, options.seed, only=options.only)
+        counts = kill(options.kills, options.seed, only=options.only, streams=options.streams)
     except Breach as breach:
-        print(f"\nBREACH {breach}\nAgain: python -m tests.crash --only --seed THAT_SEED")
+        again = "--only --streams" if options.streams else "--only"
+        print(f"\nBREACH {breach}\nAgain: python -m tests.crash {again} --seed THAT_SEED")
         return 1
     spent = time.perf_counter() - start
     print()

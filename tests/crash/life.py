@@ -14,8 +14,9 @@ from typing import Final, NamedTuple
 
 from tests.crash import plans
 from tests.crash.ledger import Client
+from tests.crash.stream import PlanStream
 from toolplan.approval import Approval, approve
-from toolplan.engines import Decided, resume, run
+from toolplan.engines import Decided, resume, run, run_stream
 from toolplan.events import Event, RunApproved, RunState
 from toolplan.execution_plan import ExecutionPlan
 from toolplan.journal import Journal, Lease, RunRecord, Slot
@@ -111,7 +112,11 @@ class _Journal(Journal):
 
 
 class Life(NamedTuple):
-    """What a process is to do. `begins` says that the run is not in the journal yet."""
+    """What a process is to do.
+
+    `begins` says that the run is not in the journal yet, `streamed` that it begins while its plan
+    is being written.
+    """
 
     run: str
     plan: ExecutionPlan
@@ -119,6 +124,7 @@ class Life(NamedTuple):
     address: str
     seed: int
     begins: bool
+    streamed: bool
     decisions: Mapping[Slot, Decided]
     kill_at: int | str | None
 
@@ -171,7 +177,18 @@ def _live(life: Life) -> list[str]:
         return approve(plan)
 
     async def body() -> None:
-        if life.begins:
+        if life.begins and life.streamed:
+            # leave may be there before the plan is, as of one that was approved at another time
+            approval = approve(life.plan) if chance.random() < 0.3 else leave
+            await run_stream(
+                PlanStream(life.plan, chance, points.hit),
+                tools,
+                journal=journal,
+                approval=approval,
+                run_id=life.run,
+                backoff_s=0.001,
+            )
+        elif life.begins:
             await run(
                 life.plan, tools, journal=journal, approval=leave, run_id=life.run, backoff_s=0.001
             )

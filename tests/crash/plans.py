@@ -42,6 +42,8 @@ _KINDS: Final = (
     ("put", Effects.WRITE, True),
     ("flaky", Effects.WRITE, True),
 )
+EFFECTS: Final = frozenset(name for name, effects, _ in _KINDS if effects is not Effects.READ)
+"""Tools with effects."""
 ONCE: Final = frozenset(name for name, effects, same in _KINDS if effects != "read" and not same)
 """Tools with effects that must not be called twice."""
 

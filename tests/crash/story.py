@@ -10,13 +10,22 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from tests.crash import plans
+from tests.crash import plans, stream
 from tests.crash.ledger import Entry, Ledger
 from tests.crash.life import Ended, Life, live
 from tests.plans_strategy import execution_plan
 from toolplan.approval import digest_of
 from toolplan.engines import Decided
-from toolplan.events import Event, Run, RunEnded, RunState, StepState, fold
+from toolplan.events import (
+    CallIntended,
+    Event,
+    PlanSettled,
+    Run,
+    RunEnded,
+    RunState,
+    StepState,
+    fold,
+)
 from toolplan.execution_plan import ExecutionPlan, Policy
 from toolplan.journal import Journal, JournalError, Recovered, Slot, recover
 from toolplan.path import Json
@@ -38,6 +47,16 @@ _WHEN_RESUMED: Final = (
 )
 """Places that few lives come to, and that a number drawn at random seldom meets."""
 
+_WHEN_STREAMED: Final = (
+    *stream.LABELS,
+    "accept: before",
+    "accept: after",
+    "approval: asked for",
+    "approval: before it is on disk",
+    "approval: on disk",
+)
+"""Places on the way from a plan that is being written to one that is accepted and approved."""
+
 
 class Breach(Exception):
     """Something that must never happen has happened."""
@@ -57,13 +76,19 @@ class _Seen(NamedTuple):
 
 
 class Story:
-    """A run with a plan of `shape`, made by `seed`, and all that is known of it."""
+    """A run with a plan of `shape`, made by `seed`, and all that is known of it.
 
-    def __init__(self, shape: str, seed: int, folder: Path, ledger: Ledger) -> None:
+    A `streamed` run begins while its plan is being written.
+    """
+
+    def __init__(
+        self, shape: str, seed: int, folder: Path, ledger: Ledger, *, streamed: bool
+    ) -> None:
         self.name = f"r{seed}"
         self._chance = random.Random(seed)
         self._folder = folder
         self._ledger = ledger
+        self._streamed = streamed
         self._tools = plans.toolbox(_computing)
         self._plan = _compiled(plans.SHAPES[shape](self._chance), self._tools)
         self._calls: Counter[Slot] = Counter()
@@ -86,20 +111,11 @@ class Story:
             kill_at: int | str | None = None
             if life < wanted:
                 kill_at = self._chance.randrange(1, places + 1)
+                if self._streamed and self._chance.random() < 0.4:
+                    kill_at = self._chance.choice(_WHEN_STREAMED)
             elif life < MOST_LIVES // 2 and self._chance.random() < 0.25:
                 kill_at = self._chance.choice(_WHEN_RESUMED)
-            ended = live(
-                Life(
-                    self.name,
-                    self._plan,
-                    self._folder,
-                    self._ledger.address,
-                    self._chance.randrange(2**32),
-                    seen is None,
-                    self._decisions,
-                    kill_at,
-                )
-            )
+            ended = live(self._life(self._chance.randrange(2**32), kill_at, begins=seen is None))
             if ended.error:
                 raise Breach(f"life {life} ended with:\n{ended.error}")
             kills += [] if ended.killed is None else [ended.killed]
@@ -112,20 +128,33 @@ class Story:
 
     def places(self) -> int:
         """Give how many places a life without a kill comes to."""
-        ended = live(
-            Life(self.name, self._plan, self._folder, self._ledger.address, 1, True, {}, None)
-        )
+        ended = live(self._life(1, None, begins=True))
         if ended.error:
             raise Breach(ended.error)
         self._ledger.new()
         return len(ended.labels)
+
+    def _life(self, seed: int, kill_at: int | str | None, *, begins: bool) -> Life:
+        return Life(
+            self.name,
+            self._plan,
+            self._folder,
+            self._ledger.address,
+            seed,
+            begins,
+            self._streamed,
+            self._decisions,
+            kill_at,
+        )
 
     def _audit(self, before: _Seen | None, ended: Ended) -> _Seen | None:
         """See that the life did nothing that it must not, and give how the run stands."""
         made = self._ledger.new()
         seen = self._seen()
         if seen is None:
-            if before is not None or made or ended.killed is None:
+            # while its plan is being written, a run may make calls that only read
+            early = [each for each in made if not self._streamed or each.tool in plans.EFFECTS]
+            if before is not None or early or ended.killed is None:
                 raise Breach("A run that was accepted, or had made a call, is not in the journal.")
             return None
         for entry in made:
@@ -145,6 +174,8 @@ class Story:
             raise Breach("What the journal had told was changed.")
         if recover(self._chance.sample(seen.events, len(seen.events))) != seen.recovered:
             raise Breach("Recovery hangs on the order of events.")
+        if self._streamed:
+            _audit_arrival(seen.events)
         if ended.killed is None and seen.run.status not in (
             RunState.SUCCEEDED,
             RunState.FAILED,
@@ -208,6 +239,15 @@ class Story:
         )
         if not all(self._calls[slot] for slot in slots):
             raise Breach(f"Step {name!r} succeeded without having been called.")
+
+
+def _audit_arrival(events: Sequence[Event]) -> None:
+    """See that the plan was whole before the first call with effects."""
+    settled = [at for at, event in enumerate(events) if isinstance(event, PlanSettled)]
+    if len(settled) != 1:
+        raise Breach(f"The plan was settled {len(settled)} times.")
+    if any(isinstance(event, CallIntended) for event in events[: settled[0]]):
+        raise Breach("A call with effects was begun before the plan was whole.")
 
 
 def _is_over(recovered: Recovered, slot: Slot) -> bool:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.crash.stream import GIVEN, NEXT, WHOLE
 from toolplan.approval import approve
 from toolplan.compiler import compile_plan
 from toolplan.engines import Decided, resume, run
@@ -35,6 +36,18 @@ def test_killed_runs_lose_nothing_and_repeat_no_effect() -> None:
     done = python("from tests.crash.__main__ import kill; print(kill(60, 1, quiet=True).total())")
     assert done.returncode == 0, done.stderr
     assert int(done.stdout) >= 60
+
+
+def test_runs_that_are_killed_while_their_plan_is_written_leave_nothing_behind() -> None:
+    done = python(
+        "from tests.crash.__main__ import kill\n"
+        "print(*kill(25, 1, streams=True, quiet=True), sep='\\n')"
+    )
+    assert done.returncode == 0, done.stderr
+    labels = set(done.stdout.splitlines())
+    assert {NEXT, GIVEN, WHOLE, "accept: before"} <= labels
+    assert any(label.startswith("approval: ") for label in labels)
+    assert any(label.startswith("call: ") for label in labels)
 
 
 @pytest.mark.parametrize(
@@ -67,6 +80,40 @@ def test_an_engine_that_is_wrong_is_found_out(sabotage: str, breach: str) -> Non
     done = python(
         f"from dataclasses import replace\n{sabotage}\n"
         "from tests.crash.__main__ import kill\nkill(400, 1, quiet=True)"
+    )
+    assert "Breach: seed" in done.stderr
+    assert breach in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("sabotage", "breach"),
+    [
+        # an engine that does not hold effects back
+        (
+            "from toolplan.engines import _effects, _steps\n"
+            "whole = _steps.Scheduler.admit\n"
+            "_steps.Scheduler.admit = lambda self, steps, needs, hold_effects=False: "
+            "whole(self, steps, needs)\n"
+            "_effects.EffectCalls.take = lambda self, slot: None",
+            "before the plan was whole",
+        ),
+        # one that takes every tool for one that only reads
+        (
+            "from toolplan import tools\ntools.Tool.has_effects = property(lambda self: False)",
+            "is not in the journal",
+        ),
+        # one that does not have the run accepted
+        (
+            "from toolplan.engines import _kept\n"
+            "async def later(self, run, digest, record): pass\n"
+            "_kept.Kept.accept = later",
+            "is not in the journal",
+        ),
+    ],
+)
+def test_an_engine_that_streams_wrongly_is_found_out(sabotage: str, breach: str) -> None:
+    done = python(
+        f"{sabotage}\nfrom tests.crash.__main__ import kill\nkill(100, 1, streams=True, quiet=True)"
     )
     assert "Breach: seed" in done.stderr
     assert breach in done.stderr

@@ -9,13 +9,14 @@ import pytest
 from tests.engines._running import in_loop, states
 from tests.plans_strategy import execution_plan
 from toolplan.approval import Approval, ApprovalRequired, approve
-from toolplan.engines import StreamRefused, run, run_stream
+from toolplan.compiler import compile_stream
+from toolplan.engines import CannotRun, StreamRefused, run, run_stream
 from toolplan.events import PlanSettled, Run, RunState, StepArrived, StepState
 from toolplan.execution_plan import ExecutionPlan
 from toolplan.journal import Journal
 from toolplan.plan import Literal, Plan, Ref, Step
 from toolplan.testing import Gives, Hangs, Raises, RecordingSink, ScriptedTools
-from toolplan.tools import Effects, ToolError
+from toolplan.tools import Effects, Toolbox, ToolError
 
 
 class Whole(NamedTuple):
@@ -153,6 +154,62 @@ def test_an_error_of_the_stream_reaches_whoever_waits_for_the_run() -> None:
         with pytest.raises(ConnectionError):
             await run_stream(Broken([], None), made.toolbox)
         assert made.cancelled == ["hang"]
+
+    in_loop(test)
+
+
+def test_what_a_stream_gives_does_not_hang_on_when_its_steps_came() -> None:
+    """Without an output of its own a plan gives what no step refers to."""
+
+    async def test() -> None:
+        made = tools()
+        plan = execution_plan(Plan((A, B)), made.toolbox)
+        stream = Written([A, B], plan)
+        going = asyncio.ensure_future(run_stream(stream, made.toolbox))
+        stream.gates[0].set()
+        await made.started("read")
+        await asyncio.sleep(0.01)
+        stream.open()
+        assert (await going).output == (await run(plan, made.toolbox)).output == {"b": {"n": 1}}
+
+    in_loop(test)
+
+
+def test_a_step_that_is_given_twice_is_not_run_twice() -> None:
+    async def test() -> None:
+        made = tools()
+        plan = execution_plan(Plan((A,)), made.toolbox)
+        with pytest.raises(StreamRefused, match="'a' was given twice"):
+            await run_stream(Written([A, A], plan).open(), made.toolbox)
+        assert len(made.args_of("read")) <= 1
+
+    in_loop(test)
+
+
+@pytest.mark.parametrize("tool", ["read", "nobody_has_it"])
+def test_who_writes_is_told_when_nobody_listens_any_more(tool: str) -> None:
+    async def test() -> None:
+        made = tools()
+        ended: list[str] = []
+
+        async def writing() -> AsyncIterator[str]:
+            try:
+                yield '{"toolplan": 1, "steps": [{"id": "a", "tool": "read"}, '
+                await asyncio.sleep(0)
+                yield '{"id": "b", "tool": "read"}, '
+                await asyncio.Event().wait()
+            finally:
+                ended.append("writing")
+
+        stream = compile_stream(writing(), tools=made.toolbox)
+        known = made.toolbox if tool == "read" else Toolbox([])
+        going = asyncio.ensure_future(run_stream(stream, known))
+        if tool == "read":
+            await made.started("read", times=2)
+            going.cancel()
+        with pytest.raises((asyncio.CancelledError, CannotRun)):
+            await going
+        assert ended == ["writing"]
 
     in_loop(test)
 

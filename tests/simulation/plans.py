@@ -1,12 +1,16 @@
-"""Plans by seed, quicker than hypothesis draws them."""
+"""Plans by seed, quicker than hypothesis draws them, and what they come to."""
 
 from __future__ import annotations
 
 import random
 
-from tests.simulation.world import KINDS
-from toolplan.path import EVERY
+from tests.simulation.world import KINDS, compute
+from toolplan.events import Run
+from toolplan.execution_plan import ExecutionPlan
+from toolplan.path import EVERY, Json
 from toolplan.plan import Literal, Plan, Ref, Step, Template, Value, When
+from toolplan.testing import interpret
+from toolplan.tools import Arguments, Call, Tool, Toolbox
 
 _TOOLS = tuple(name for name, _, _ in KINDS)
 
@@ -26,6 +30,36 @@ def random_plan(chance: random.Random, *, hurried: bool) -> Plan:
     if chance.random() < 0.5:  # what a step needs may be written behind it
         chance.shuffle(steps)
     return Plan(tuple(steps), output)
+
+
+def interpreted(plan: ExecutionPlan) -> Run:
+    """Give what `plan` comes to if nothing disturbs it and all tools behave."""
+
+    def call_of(name: str) -> Call:
+        async def call(args: Arguments) -> Json:
+            return compute(name, args)
+
+        return call
+
+    tools = Toolbox(
+        Tool(
+            name,
+            "",
+            {"type": "object"},
+            {"type": "object"} if name == "rows" else None,
+            effects=effects,
+            idempotent=idempotent,
+            call=call_of(name),
+        )
+        for name, effects, idempotent in KINDS
+    )
+    going = interpret(plan, tools)
+    try:
+        going.send(None)
+    except StopIteration as ended:
+        result: Run = ended.value
+        return result
+    raise AssertionError("The interpreter waits for nothing.")
 
 
 def _step(chance: random.Random, at: int, before: list[Step], reading: bool, hurried: bool) -> Step:

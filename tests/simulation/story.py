@@ -6,20 +6,22 @@ import asyncio
 import hashlib
 import random
 from collections import Counter
-from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from tests.plans_strategy import execution_plan
 from tests.simulation.loop import Death, Pause, VirtualLoop
-from tests.simulation.plans import random_plan
+from tests.simulation.plans import interpreted, random_plan
+from tests.simulation.process import Process, Sleeping, die, moment, pause
 from tests.simulation.store import Faults, SimulatedJournal
 from tests.simulation.streams import REFUSALS, STRAY, PlanStream, audit_arrival
-from tests.simulation.world import KINDS, Breach, World, compute
+from tests.simulation.world import KINDS, Breach, World
 from toolplan.approval import Approval, ApprovalRequired, ApprovalUsed, approve
 from toolplan.engines import CannotRun, Decided, resume, run, run_stream
 from toolplan.engines._calls import Options
+from toolplan.engines._runs import Approver
 from toolplan.events import (
     CallIntended,
     Event,
@@ -36,9 +38,7 @@ from toolplan.events import (
 )
 from toolplan.execution_plan import ExecutionPlan
 from toolplan.journal import JournalError, Recovered, Slot, recover, to_record
-from toolplan.path import Json
-from toolplan.testing import interpret
-from toolplan.tools import Arguments, Call, Effects, Tool, Toolbox, ToolCall
+from toolplan.tools import Effects, ToolCall
 
 MOST_LIVES: Final = 14
 _ONCE: Final = frozenset(
@@ -143,6 +143,10 @@ class Story:
             is_its_own = token is not None and token[0] == f"p{self._world.life}"
             token = token if is_its_own else None
             self._sleeping = Sleeping(process, task, token, before is None)
+        except BaseException:
+            loop.abandon()
+            journal.close()
+            raise
         self._last_sync = journal.last_sync
         self._loop_time = loop.time()
         # somebody comes back when the lease is over, whatever the clock said meanwhile
@@ -240,9 +244,13 @@ class Story:
         _, journal, clock, stream = process
 
         async def leave(plan: ExecutionPlan) -> Approval | None:
-            await asyncio.sleep(self._chance.random() * 0.01)
+            thinks_s = 0.0 if stream is None else stream.thinks_s
+            await asyncio.sleep(thinks_s + self._chance.random() * 0.01)
             return approve(plan) if calm else self._leave(plan)
 
+        approval: Approval | Approver | None = leave
+        if stream is not None and stream.is_judged_unread:
+            approval = approve(self._plan) if calm else self._leave(self._plan)
         options: Options = {
             "concurrency": self._concurrency,
             "tool_concurrency": {"read": self._reads},
@@ -256,7 +264,7 @@ class Story:
             return await begin(
                 self._tools,
                 journal=journal,
-                approval=leave if stream is None else self._leave_beforehand(calm) or leave,
+                approval=approval,
                 run_id="r",
                 on_event=self._watch,
                 clock=clock,

@@ -70,6 +70,10 @@ class PlanStream:
         self.ending = Ending.WHOLE if calm else _ending(chance)
         self.is_whole = False
         """Whether the plan was there, and right: nothing with effects may happen before it."""
+        self.is_judged_unread = chance.random() < 0.3
+        """Whether leave to run the plan is given, or not given, before it is written."""
+        self.thinks_s = 40.0 if chance.random() < 0.1 else 0.0
+        """How long somebody thinks who is asked for leave; longer than a lease lasts, sometimes."""
         self._plan = plan
         self._chance = chance
         self._on_trouble = on_trouble

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,11 +11,15 @@ import pytest
 from tests.simulation.__main__ import fast_folder, simulate
 from tests.simulation.world import Breach
 from toolplan.approval import Approval, approve
-from toolplan.engines import _open_calls, _runs
+from toolplan.engines import _open_calls, _runs, _streamed
+from toolplan.engines._effects import EffectCalls
 from toolplan.engines._kept import Kept
+from toolplan.engines._open_calls import OpenCalls
 from toolplan.engines._ready import Ready
+from toolplan.engines._steps import Scheduler
 from toolplan.events import Event, Failure, RunState
-from toolplan.journal import Journal, Lease, Recovered, recover
+from toolplan.journal import Journal, Lease, Recovered, RunRecord, Slot, recover
+from toolplan.plan import Step
 
 
 @pytest.fixture
@@ -31,13 +35,19 @@ def test_no_seed_breaches_anything(first: int, folder: Path) -> None:
 
 
 def test_a_seed_replays(folder: Path) -> None:
-    for seed in (3, 114, 1691, 2930, 4899):  # the last four have found mistakes
+    for seed in (3, 105, 114, 209, 1691, 2930, 4899):  # all but the first have found mistakes
         assert simulate(seed, folder) == simulate(seed, folder)
 
 
-def breaches(folder: Path, seeds: int = 400) -> str:
+STREAMS = range(1, 2_001, 4)
+"""Seeds of runs that begin while their plan is being written."""
+WHOLE = [seed for seed in range(400) if seed not in STREAMS]
+"""Seeds of runs that begin when it is."""
+
+
+def breaches(folder: Path, seeds: Iterable[int] = WHOLE) -> str:
     """Give what the first seed that breaches something says; empty where none does."""
-    for seed in range(seeds):
+    for seed in seeds:
         try:
             simulate(seed, folder)
         except Breach as breach:
@@ -96,7 +106,7 @@ def test_a_journal_that_does_not_look_at_the_token_is_found_out(
         whole(journal, replace(lease, token=token), texts, max(at, end), sync=sync, status=status)
 
     monkeypatch.setattr(Journal, "append", trusting)
-    said = breaches(folder, 1_500)
+    said = breaches(folder, range(1_500))
     assert "had taken its run over" in said or "called" in said or "ended twice" in said
 
 
@@ -119,3 +129,70 @@ def test_an_engine_that_does_not_ask_is_found_out(
 
     monkeypatch.setattr(_runs, "ask", itself)
     assert "approv" in breaches(folder)
+
+
+def test_effects_of_a_stream_that_are_not_held_back_are_found_out(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = Scheduler.admit
+
+    def hasty(
+        scheduler: Scheduler,
+        steps: Sequence[Step],
+        needs: Callable[[Step], tuple[str, ...]],
+        *,
+        hold_effects: bool = False,
+    ) -> None:
+        del hold_effects
+        whole(scheduler, steps, needs)
+
+    monkeypatch.setattr(Scheduler, "admit", hasty)
+    assert "is failed with" in breaches(folder, STREAMS)  # the approval has no slot for it yet
+
+    def generous(calls: EffectCalls, slot: Slot) -> None:
+        del calls, slot
+
+    monkeypatch.setattr(EffectCalls, "take", generous)
+    assert "before the plan was whole" in breaches(folder, STREAMS)
+
+
+def test_steps_of_a_refused_stream_that_go_on_are_found_out(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def lenient(calls: OpenCalls) -> None:
+        del calls
+
+    monkeypatch.setattr(OpenCalls, "close", lenient)
+    assert "tasks are left" in breaches(folder, STREAMS)
+
+
+def test_a_stream_that_is_not_held_to_what_it_gave_is_found_out(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def alike(step: Step, other: object) -> bool:
+        del step, other
+        return True
+
+    monkeypatch.setattr(Step, "__eq__", alike)
+    assert "A plan was run although a given step" in breaches(folder, STREAMS)
+
+
+def test_a_streamed_run_that_is_not_accepted_first_is_found_out(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def later(kept: Kept, run: str, digest: str, record: RunRecord) -> None:
+        del kept, run, digest, record
+
+    monkeypatch.setattr(Kept, "accept", later)
+    assert "before its intent was on disk" in breaches(folder, STREAMS)
+
+
+def test_a_stream_that_nobody_is_asked_about_is_found_out(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def itself(approver: object, runnable: _runs.Runnable, *others: object) -> Approval:
+        del approver, others
+        return approve(runnable.plan)
+
+    monkeypatch.setattr(_streamed, "ask", itself)
+    assert "before its approval was on disk" in breaches(folder, STREAMS)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 import random
+from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from toolplan.path import Json
@@ -66,7 +67,7 @@ class World:
         self.timeouts: dict[str, float] = {}
         self.may_end_calls = False
         """Whether calls may be cut short now: the run is being cancelled, or has failed."""
-        self.on_effect = _nothing
+        self.on_effect: Callable[[ToolCall], None] = _nothing
         """Called with every call that has effects, before it has them."""
         self._chance = chance
         self._nasty = nasty

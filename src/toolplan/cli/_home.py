@@ -20,6 +20,8 @@ JOURNAL: Final = "runs.sqlite"
 SETTINGS: Final = "toolplan.toml"
 
 _LABELS: Final = tuple(label.value for label in Effects)
+_EXAMPLE: Final = 'Its table [effects] has lines such as `send_mail = "write"`.'
+_MEND: Final = "Mend the file, or move it away."
 _ANOTHER_PROCESS: Final = frozenset(("journal-taken", "approval-used"))
 
 
@@ -106,7 +108,9 @@ def settings_labels() -> dict[str, Effects]:
     found: dict[str, Effects] = {}
     for tool, label in table.items():
         if not isinstance(label, str) or label not in _LABELS:
-            raise _bad_settings(path, f"the label of {tool!r} is none of {', '.join(_LABELS)}")
+            raise bad_settings(
+                path, f"the label of {tool!r} is none of {', '.join(_LABELS)}", _EXAMPLE
+            )
         found[tool] = Effects(label)
     return found
 
@@ -123,18 +127,15 @@ def settings_table(name: str) -> tuple[Path, dict[str, object]]:
     except (FileNotFoundError, NotADirectoryError):
         return path, {}
     except OSError as error:
-        raise _bad_settings(path, error.strerror or type(error).__name__) from None
+        raise bad_settings(path, error.strerror or type(error).__name__, _MEND) from None
     except ValueError as error:  # no TOML, or no UTF-8
-        raise _bad_settings(path, str(error)) from None
+        raise bad_settings(path, str(error), _MEND) from None
     table: object = settings.get(name, {})
     if not isinstance(table, dict):
-        raise _bad_settings(path, f"{name!r} is no table")
+        raise bad_settings(path, f"{name!r} is no table", f"Write [{name}] on a line of its own.")
     return path, cast("dict[str, object]", table)
 
 
-def _bad_settings(path: Path, reason: str) -> CommandError:
-    return CommandError(
-        "bad-settings",
-        f"{path}: {reason}.",
-        'Its table [effects] has lines such as `send_mail = "write"`.',
-    )
+def bad_settings(path: Path, reason: str, example: str) -> CommandError:
+    """Give the error for settings that cannot be used; `example` says what can."""
+    return CommandError("bad-settings", f"{path}: {reason}.", example)

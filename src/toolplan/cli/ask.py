@@ -18,6 +18,7 @@ from toolplan.cli._going import Going
 from toolplan.cli._home import open_journal, storage
 from toolplan.cli._learning import learn_from
 from toolplan.cli._leave import Leave
+from toolplan.cli._limits import AtOnceOption, LimitOptions, TimeoutOption
 from toolplan.cli._options import (
     ApproveOption,
     BaseUrlOption,
@@ -42,6 +43,7 @@ from toolplan.cli._terminal import Exit, err, note, out
 from toolplan.cli._toolbox import Toolset, open_tools
 from toolplan.compiler import Compiled
 from toolplan.deltas import Delta
+from toolplan.engines import Bounds
 from toolplan.forecast import Forecast
 from toolplan.journal import Journal, JournalError
 from toolplan.memory import Memory
@@ -82,6 +84,8 @@ def ask_command(
     tools: ToolsOption = None,
     base_url: BaseUrlOption = None,
     effects: EffectsOption = (),
+    at_once: AtOnceOption = (),
+    timeout: TimeoutOption = None,
     today: TodayOption = None,
     weeks: WeeksOption = "rolling",
     planner: PlannerOption = "auto",
@@ -98,9 +102,10 @@ def ask_command(
     how = planning(planner, llm, weeks, contracts)
     how = replace(how, planner=talking(how.planner, session, weeks))
     with (
-        open_tools(tools, day(today), rows, effects, base_url) as opened,
+        open_tools(tools, day(today), rows, effects, base_url) as toolset,
         remembered(session) as memory,
     ):
+        bounds, opened = LimitOptions(at_once, timeout).taken(toolset)
         kept = _Kept(memory, session or "")
         asking = _Asking(question, day(today), how, opened, kept, as_json=as_json)
         if plan_only:
@@ -110,7 +115,7 @@ def ask_command(
             storage(),
             closing(Display(silent=as_json or summary == "json")) as display,
         ):
-            latest = _Latest(display, journal, opened.tools, as_json=as_json)
+            latest = _Latest(display, journal, opened.tools, bounds, as_json=as_json)
             leave = Leave(yes, approve, opened.tools, display, may_ask=not as_json)
             with told_planning_errors(), latest.told(leave):
                 asked = asking.ask(latest, leave, early=early, loop=loop)
@@ -186,6 +191,7 @@ class _Asking:
             self._opened.tools,
             self._how.planner,
             facts=self._opened.facts,
+            bounds=latest.bounds,
             attempts=self._how.attempts,
             approve=leave.approve(),
             loop=loop,
@@ -213,11 +219,12 @@ class _Latest(Going):
     """The plan that runs, or was shown last, and the name of its run."""
 
     def __init__(
-        self, display: Display, journal: Journal, tools: Toolbox, *, as_json: bool
+        self, display: Display, journal: Journal, tools: Toolbox, bounds: Bounds, *, as_json: bool
     ) -> None:
         super().__init__()
         self.expected: Forecast | None = None
         self.journal = journal
+        self.bounds = bounds
         self.show_event = display.show_event
         self._display = display
         self._tools = tools
@@ -243,7 +250,7 @@ class _Latest(Going):
         self._display.show_plan(compiled.plan, self._tools)
         if compiled.diagnostics and not self._as_json:
             err().print(DiagnosticView(tuple(Located(each) for each in compiled.diagnostics)))
-        self.expected = foreseen(compiled.plan, self.journal)
+        self.expected = foreseen(compiled.plan, self.journal, self._tools, self.bounds)
         tell_forecast(self.expected, as_json=self._as_json)
         self._display.open(compiled.plan)
 

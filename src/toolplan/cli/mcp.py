@@ -12,6 +12,7 @@ from cyclopts import Parameter
 
 from toolplan.cli._home import open_journal, storage
 from toolplan.cli._learning import learn_from
+from toolplan.cli._limits import AtOnceOption, LimitOptions, TimeoutOption
 from toolplan.cli._options import (
     BaseUrlOption,
     EffectsOption,
@@ -50,6 +51,8 @@ def mcp_command(
     tools: ToolsOption = None,
     base_url: BaseUrlOption = None,
     effects: EffectsOption = (),
+    at_once: AtOnceOption = (),
+    timeout: TimeoutOption = None,
     planner: PlannerOption = "auto",
     llm: LlmOption = (),
     weeks: WeeksOption = "rolling",
@@ -67,16 +70,18 @@ def mcp_command(
     """
     how = planning(planner, llm, weeks)
     with (
-        open_tools(tools, date.today(), None, effects, base_url) as opened,
+        open_tools(tools, date.today(), None, effects, base_url) as toolset,
         closing(open_journal()) as journal,
         storage(),
     ):
+        bounds, opened = LimitOptions(at_once, timeout).taken(toolset)
         try:
             asyncio.run(
                 serve(
                     opened.tools,
                     journal=journal,
                     planner=how.planner,
+                    bounds=bounds,
                     facts=opened.facts,
                     metadata=opened.advice,
                     transport="http" if http else "stdio",

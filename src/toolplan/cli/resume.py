@@ -16,6 +16,7 @@ from toolplan.cli._going import Going
 from toolplan.cli._home import open_journal, storage
 from toolplan.cli._learning import learn_from
 from toolplan.cli._leave import Leave
+from toolplan.cli._limits import AtOnceOption, LimitOptions, TimeoutOption
 from toolplan.cli._options import (
     ApproveOption,
     EffectsOption,
@@ -61,6 +62,8 @@ def resume_command(
     yes: YesFlag = False,
     approve: ApproveOption = None,
     effects: EffectsOption = (),
+    at_once: AtOnceOption = (),
+    timeout: TimeoutOption = None,
     as_json: JsonFlag = False,
 ) -> int:
     """Go on with a run that was interrupted, or that waits for a person.
@@ -71,7 +74,9 @@ def resume_command(
     decisions = decisions_of(retry, done, abort)
     with closing(open_journal()) as journal, storage(), closing(Display(silent=as_json)) as display:
         name = journal.find(run)
-        with reopen_tools(journal.record(name).plan, tools, effects) as opened:
+        kept = journal.record(name).plan
+        with reopen_tools(kept, tools, effects) as opened:
+            bounds = LimitOptions(at_once, timeout).bounds(opened, kept)
             leave = Leave(yes, approve, opened.tools, display, may_ask=not as_json)
             try:
                 plan = plan_of(name, opened.tools, journal=journal)
@@ -84,6 +89,7 @@ def resume_command(
                             journal=journal,
                             approve=leave.approve(),
                             decisions=decisions,
+                            bounds=bounds,
                             on_event=display.show_event,
                         )
                     )

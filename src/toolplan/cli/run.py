@@ -16,6 +16,7 @@ from toolplan.cli._going import Going
 from toolplan.cli._home import existing_journal, open_journal, storage
 from toolplan.cli._learning import learn_from
 from toolplan.cli._leave import Leave
+from toolplan.cli._limits import AtOnceOption, LimitOptions, TimeoutOption
 from toolplan.cli._options import (
     TOOLS_HELP,
     ApproveOption,
@@ -35,7 +36,7 @@ from toolplan.cli._plan_file import print_diagnostics, read_plan
 from toolplan.cli._terminal import CommandError, Exit, err, out, print_json
 from toolplan.cli._toolbox import Toolset, open_tools
 from toolplan.compiler import compile_plan, output_schemas
-from toolplan.engines import CannotRun, run
+from toolplan.engines import Bounds, CannotRun, run
 from toolplan.engines.dry import dry_run
 from toolplan.events import Run
 from toolplan.execution_plan import ExecutionPlan
@@ -61,6 +62,8 @@ def run_command(
     yes: YesFlag = False,
     approve: ApproveOption = None,
     effects: EffectsOption = (),
+    at_once: AtOnceOption = (),
+    timeout: TimeoutOption = None,
     dry: DryFlag = False,
     today: TodayOption = None,
     rows: RowsOption = None,
@@ -74,7 +77,8 @@ def run_command(
     both ways.
     """
     plan_file = read_plan(file, known_dialect(dialect))
-    with open_tools(tools, day(today), rows, effects, base_url) as opened:
+    with open_tools(tools, day(today), rows, effects, base_url) as toolset:
+        bounds, opened = LimitOptions(at_once, timeout).taken(toolset)
         compiled = compile_plan(plan_file.text, dialect, tools=opened.tools)
         if compiled.diagnostics and not as_json:
             print_diagnostics(err(), plan_file, compiled.diagnostics)
@@ -93,13 +97,13 @@ def run_command(
             storage(),
             closing(Display(silent=as_json)) as display,
         ):
-            expected = foreseen(compiled.plan, journal)
+            expected = foreseen(compiled.plan, journal, opened.tools, bounds)
             # where its tools come from is for whoever resumes it
             plan = noted(compiled.plan, {**opened.advice, **estimate(expected)})
             display.show_plan(plan, opened.tools)
             tell_forecast(expected, as_json=as_json)
             leave = Leave(yes, approve, opened.tools, display, may_ask=not as_json)
-            ended = _run(plan, opened, leave, journal)
+            ended = _run(plan, opened, leave, journal, bounds)
             tell_comparison(expected, ended, as_json=as_json)
         learn_from(plan.plan, ended, opened.tools)
         schemas = output_schemas(plan.plan, opened.tools)
@@ -127,7 +131,9 @@ def _dry(plan: ExecutionPlan, opened: Toolset, *, as_json: bool) -> int:
     return (Exit.FINE if found.succeeded else Exit.FAILED).value
 
 
-def _run(plan: ExecutionPlan, opened: Toolset, leave: Leave, journal: Journal) -> Run:
+def _run(
+    plan: ExecutionPlan, opened: Toolset, leave: Leave, journal: Journal, bounds: Bounds
+) -> Run:
     going = Going(plan, uuid.uuid4().hex)
     approve = leave.approve()
     leave.display.open(plan)
@@ -141,6 +147,7 @@ def _run(plan: ExecutionPlan, opened: Toolset, leave: Leave, journal: Journal) -
                     approval=None if approve is None else approver(approve),
                     run_id=going.run,
                     on_event=leave.display.show_event,
+                    **bounds.options(),
                 )
             )
     except CannotRun as error:

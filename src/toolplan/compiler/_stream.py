@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
+from inspect import isasyncgen
 from typing import Self
 
 from toolplan.compiler._compile import Compiled, Tools, check, compile_plan, parse, toolbox
@@ -107,6 +108,13 @@ class CompileStream:
 
     async def __anext__(self) -> Step:
         return await anext(self._given)
+
+    async def aclose(self) -> None:
+        """Read no further; what wrote the text is told, where it can be."""
+        await self._given.aclose()
+        chunks: object = self._chunks
+        if isasyncgen(chunks):
+            await chunks.aclose()
 
     async def _give(self) -> AsyncGenerator[Step]:
         # a local name, so that adding to it does not copy all of it each time

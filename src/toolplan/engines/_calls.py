@@ -23,6 +23,19 @@ class CannotRun(ValueError):
     """A plan cannot be run with these tools or limits; nothing of it was started."""
 
 
+class Options(TypedDict, total=False):
+    """The fields of `Bounds`, as `run` and `resume` take them."""
+
+    concurrency: int
+    timeout_s: float
+    backoff_s: float
+    grace_s: float
+    result_size: int
+    tool_concurrency: Mapping[str, int]
+    source_concurrency: Mapping[str, int]
+    patience_s: float
+
+
 class Bounds(NamedTuple):
     """How much at once, and how long.
 
@@ -47,18 +60,9 @@ class Bounds(NamedTuple):
     source_concurrency: Mapping[str, int] = MappingProxyType({})
     patience_s: float = 30.0
 
-
-class Options(TypedDict, total=False):
-    """The fields of `Bounds`, as `run` and `resume` take them."""
-
-    concurrency: int
-    timeout_s: float
-    backoff_s: float
-    grace_s: float
-    result_size: int
-    tool_concurrency: Mapping[str, int]
-    source_concurrency: Mapping[str, int]
-    patience_s: float
+    def options(self) -> Options:
+        """Give the fields by their names."""
+        return Options(**self._asdict())
 
 
 class CallOwner(Protocol):

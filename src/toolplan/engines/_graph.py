@@ -47,10 +47,10 @@ class Graph:
                 at = positions.get(each)
                 if at is None:
                     self._expected.setdefault(each, []).append(position)
-                elif at in over:
+                    continue
+                dependents[at].append(position)  # one that is over too: it is no sink any more
+                if at in over:
                     waiting -= 1
-                else:
-                    dependents[at].append(position)
             if holds is not None and holds(step):
                 waiting += 1
                 self._held.append(position)

@@ -25,8 +25,9 @@ class _Gate:
 class Ready:
     """What could start: steps in the order of the plan, while there is room for all of them.
 
-    As soon as there is not, the step with the longest way of steps behind it goes first. `ranks`
-    gives for each position how many steps its longest way has; it is asked when that happens.
+    As soon as there is not, the step with the longest way of steps behind it goes first; so it
+    does wherever single tools or sources have limits. `ranks` gives for each position how many
+    steps its longest way has; it is asked when that happens.
 
     Each entry is a turn and a place. Steps that have not started have turn 0; a step with
     `for_each` comes back with one turn more for each item, so that a step with thousands of items
@@ -75,7 +76,7 @@ class Ready:
         heap = self._heap
         if not heap and not self.more():
             return None
-        if len(heap) > room and not self._places:
+        if (len(heap) > room or self._gates) and not self._places:
             self._rank()
         if not self._places and not self._gates:  # nearly every run
             key = heappop(heap)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from toolplan.approval import Approval, ApprovalRequired
 from toolplan.engines._kept import Kept
@@ -49,12 +49,21 @@ class StepStream(Protocol):
     """
 
     def __aiter__(self) -> AsyncIterator[Step]:
-        """Give each step when it is complete."""
+        """Give each step when it is complete; what it gives may be `Closing`."""
         ...
 
     @property
     def compiled(self) -> WholePlan:
         """What came of the whole; it is asked for when the steps are at their end."""
+        ...
+
+
+@runtime_checkable
+class Closing(Protocol):
+    """What can be told that nobody listens any more, as an asynchronous generator can."""
+
+    async def aclose(self) -> None:
+        """Give nothing more."""
         ...
 
 
@@ -119,8 +128,11 @@ class _Feed:
 
     async def run(self) -> None:
         """Feed the scheduler; whatever goes wrong ends the run."""
+        steps = aiter(self._stream)
         try:
-            async for step in self._stream:
+            async for step in steps:
+                if step.id in self._given:
+                    raise StreamRefused(f"The step {step.id!r} was given twice.")
                 self._given[step.id] = step
                 self._admit([step])
                 self._kept.add(StepArrived(step.id, self._clock()))
@@ -130,6 +142,9 @@ class _Feed:
             raise
         except BaseException as error:  # whoever waits for the run gets it
             self._scheduler.abandon(error)
+        finally:
+            if isinstance(steps, Closing):  # who still writes need not go on
+                await steps.aclose()
 
     def _admit(self, steps: list[Step]) -> None:
         self._scheduler.admit(steps, needs, hold_effects=True)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from toolplan.answer import FactFunction
+from toolplan.engines import Bounds
 from toolplan.events import Run
 from toolplan.execution_plan import ExecutionPlan, Policy
 from toolplan.path import Json
@@ -27,6 +28,7 @@ class Options:
     Attributes:
         policy: what plans may use.
         limits: bounds on what is read and run.
+        bounds: how much one run does at once, and how long it may take.
         facts: functions that find more in rows than holds for any rows.
         metadata: advice that is put into every plan.
         approve: asked for leave to run a plan with effects; None leaves it to a person elsewhere.
@@ -38,6 +40,7 @@ class Options:
 
     policy: Policy = field(default_factory=Policy)
     limits: Limits = field(default_factory=Limits)
+    bounds: Bounds = field(default_factory=Bounds)
     facts: Sequence[FactFunction] = ()
     metadata: Mapping[str, Json] = field(default_factory=_no_advice)
     approve: Approve | None = None

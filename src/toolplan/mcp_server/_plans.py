@@ -46,6 +46,7 @@ class Plans:
             planner,
             policy=options.policy,
             limits=options.limits,
+            bounds=options.bounds,
             journal=journal,
             metadata=options.metadata,
             clock=options.clock,
@@ -118,7 +119,9 @@ class Plans:
 
     async def _with_advice(self, plan: ExecutionPlan) -> ExecutionPlan:
         try:
-            expected = await asyncio.to_thread(foreseen, plan, self._journal)
+            expected = await asyncio.to_thread(
+                foreseen, plan, self._journal, self._toolbox, self._options.bounds
+            )
         except JournalError as error:
             raise of_journal(error) from None
         bare = replace(plan, plan=replace(plan.plan, metadata=kept_metadata(plan.plan.metadata)))

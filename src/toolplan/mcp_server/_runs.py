@@ -112,6 +112,7 @@ class Runs:
             on_event=progress.add,
             run_id=name,
             clock=self._options.clock,
+            **self._options.bounds.options(),
         )
         return self._begun(name, plan, progress, running, request)
 
@@ -143,6 +144,7 @@ class Runs:
             limits=self._options.limits,
             on_event=progress.add,
             clock=self._options.clock,
+            **self._options.bounds.options(),
         )
         return self._begun(name, plan, progress, running, request)
 

@@ -17,6 +17,7 @@ from mcp.server.transport_security import TransportSecuritySettings
 from starlette.types import ASGIApp
 
 from toolplan.answer import FactFunction
+from toolplan.engines import Bounds
 from toolplan.events import Run
 from toolplan.execution_plan import ExecutionPlan, Policy
 from toolplan.journal import Journal
@@ -50,6 +51,7 @@ async def serve(
     planner: Planner,
     policy: Policy = Policy(),
     limits: Limits = Limits(),
+    bounds: Bounds = Bounds(),
     facts: Sequence[FactFunction] = (),
     metadata: Mapping[str, Json] = MappingProxyType({}),
     approve: Approve | None = None,
@@ -65,8 +67,8 @@ async def serve(
 ) -> None:
     """Serve `toolbox` as plans over MCP until the client leaves (stdio) or the process is told to.
 
-    A run goes on when its client leaves. Over stdio the end of input ends the server when its runs
-    are over; over HTTP a signal ends these too, and each can be resumed.
+    A run goes on when its client leaves. Over stdio the end of input ends the server after its
+    runs; over HTTP a signal ends these too, and each can be resumed.
 
     Args:
         toolbox: what plans may call.
@@ -74,6 +76,7 @@ async def serve(
         planner: what proposes plans.
         policy: what plans may use.
         limits: bounds on what is read and run.
+        bounds: how much one run does at once, and how long it may take.
         facts: functions that find more in rows than holds for any rows.
         metadata: advice that is put into every plan.
         approve: asked for leave to run a plan with effects; else the run waits for a person.
@@ -88,15 +91,14 @@ async def serve(
         on_ready: called with the URL when requests are taken.
 
     Raises:
-        CannotServe: the address is not safe or not free, or the token is weak; nothing was served.
+        CannotServe: the address is not safe or not free, or the token is weak.
     """
-    options = Options(policy, limits, facts, metadata, approve, on_ended)
+    options = Options(policy, limits, bounds, facts, metadata, approve, on_ended)
     async with Runs(toolbox, journal=journal, options=options) as runs:
         plans = Plans(toolbox, journal=journal, planner=planner, options=options)
         desk = Desk(toolbox, options, plans, runs, Leave(toolbox) if elicit else None)
         if transport == "stdio":
-            await _over_stdio(make_server(desk))
-            return
+            return await _over_stdio(make_server(desk))
         rules = checked_rules(host, token, hosts, origins)
         try:
             await _over_http(make_server(desk), rules, host, port, on_ready)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from asyncio import Task
 from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import aclosing
 from typing import NamedTuple, TypeAlias
 
 from toolplan.compiler import Compiled, CompileStream
@@ -48,10 +49,11 @@ class StepsTold:
 
     async def __aiter__(self) -> AsyncIterator[Step]:
         """Give each step when it is complete."""
-        async for step in self._stream:
-            if self._on_step is not None:
-                self._on_step(step)
-            yield step
+        async with aclosing(self._stream) as steps:
+            async for step in steps:
+                if self._on_step is not None:
+                    self._on_step(step)
+                yield step
         if self._on_plan is not None and self.compiled.plan is not None:
             self._on_plan(self.compiled)
 

@@ -5,15 +5,28 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from toolplan.engines import Bounds
 from toolplan.execution_plan import ExecutionPlan
 from toolplan.forecast import Forecast, forecast
 from toolplan.journal import Journal
 from toolplan.path import Json
+from toolplan.tools import Toolbox
 
 
-def foreseen(plan: ExecutionPlan, journal: Journal) -> Forecast:
-    """Give the forecast of `plan` from the durations that `journal` keeps."""
-    return forecast(plan, journal.durations({step.tool for step in plan.plan.steps}))
+def foreseen(
+    plan: ExecutionPlan, journal: Journal, tools: Toolbox, bounds: Bounds = Bounds()
+) -> Forecast:
+    """Give the forecast of `plan`, run with `bounds`, from the durations that `journal` keeps."""
+    used = {step.tool for step in plan.plan.steps}
+    return forecast(
+        plan,
+        journal.durations(used),
+        concurrency=bounds.concurrency,
+        tool_concurrency=bounds.tool_concurrency,
+        source_concurrency=bounds.source_concurrency,
+        sources={name: tools[name].source for name in used},
+        timeout_s=bounds.timeout_s,
+    )
 
 
 def estimate(expected: Forecast) -> dict[str, Json]:

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Final
 
 from toolplan.compiler import Tools, compile_plan, toolbox
-from toolplan.engines import CannotRun, Decided
+from toolplan.engines import Bounds, CannotRun, Decided
 from toolplan.engines import resume as go_on
 from toolplan.events import Event, Run
 from toolplan.execution_plan import ExecutionPlan, Policy
@@ -28,6 +28,7 @@ async def resume(
     approve: Approve | None = None,
     decisions: Mapping[Slot, Decided] = _NO_DECISIONS,
     limits: Limits = Limits(),
+    bounds: Bounds = Bounds(),
     on_event: Callable[[Event], None] | None = None,
     clock: Callable[[], float] = time.time,
 ) -> Run:
@@ -43,6 +44,7 @@ async def resume(
         decisions: by step and item (None without `for_each`), what is to be done about calls in
             doubt.
         limits: bounds on what is run.
+        bounds: how much is run at once, and how long it may take.
         on_event: called with every new event.
         clock: seconds since the epoch.
 
@@ -64,6 +66,7 @@ async def resume(
         limits=limits,
         on_event=on_event,
         clock=clock,
+        **bounds.options(),
     )
 
 

@@ -28,7 +28,7 @@ from toolplan.compiler import (
     toolbox,
 )
 from toolplan.deltas import Delta, delta, left
-from toolplan.engines import run, run_stream
+from toolplan.engines import Bounds, run, run_stream
 from toolplan.events import Event, Run, RunState
 from toolplan.execution_plan import ExecutionPlan, Policy
 from toolplan.journal import Journal
@@ -98,6 +98,7 @@ class Session:
         facts: Sequence[FactFunction] = (),
         policy: Policy = Policy(),
         limits: Limits = Limits(),
+        bounds: Bounds = Bounds(),
         attempts: int = DEFAULT_ATTEMPTS,
         approve: Approve | None = None,
         loop: bool = False,
@@ -118,28 +119,26 @@ class Session:
             facts: functions that find more in rows than holds for any rows (`toolplan.answer`).
             policy: what plans may use.
             limits: bounds on what is read and run.
+            bounds: how much is run at once, and how long it may take.
             attempts: the most drafts for one question, 1 or more.
             approve: asked for leave to run a plan with effects; None refuses them all.
-            loop: go on with another plan after a failed run with effects too; none is done twice.
-            assess: says of an answered question how much is missing from its answer, 0 for
-                nothing; the planner is asked for more as long as that becomes less.
+            loop: go on with another plan after a failed run with effects; none is done twice.
+            assess: how much an answer lacks, 0 for nothing; more is asked for while it shrinks.
             journal: where runs are kept, so that they can be resumed; None keeps them in memory.
-            memory: where turns are kept, so that one question may follow another; None lets each
-                stand alone. Where it fails, it is as if nothing had been said.
+            memory: where turns are kept, so that one may follow another; where it fails, none does.
             conversation: the name of the conversation, one for each of each user.
             follow: the planner, or one inside of it, whose plans are read while it writes them.
             metadata: advice that is put into every plan, with an estimate where there is one.
             clock: seconds since the epoch, for the times of events.
             new_id: gives the name of a run.
         """
-        if attempts < 1:
-            raise ValueError("At least one attempt is needed.")
+        self.attempts = _at_least_one(attempts)
         self.tools = toolbox(tools)
         self.planner = planner if memory is None else _talking(planner)
         self.facts = tuple(facts)
         self.policy = policy
         self.limits = limits
-        self.attempts = attempts
+        self.bounds = bounds
         self.journal = journal
         self.memory = _guarded(memory)
         self.conversation = conversation
@@ -295,7 +294,6 @@ class Session:
             if asked.plan is not None:
                 break
         return asked
-        return asked
 
     def _following(self, question: Question, watchers: _Watchers) -> Following | None:
         if self.follow is None or (watchers.on_step is None and not watchers.early):
@@ -353,6 +351,7 @@ class Session:
                 on_event=watchers.keep,
                 run_id=self._new_id(),
                 clock=self._clock,
+                **self.bounds.options(),
             )
 
         return start
@@ -380,6 +379,7 @@ class Session:
             run_id=self._new_id(),
             done=() if change is None else change.events,
             clock=self._clock,
+            **self.bounds.options(),
         )
         last = asked.attempts[-1]._replace(events=tuple(watchers.events))
         said = self._answer(plan, ended)
@@ -404,7 +404,7 @@ class Session:
         notes |= compiled.plan.plan.metadata
         notes |= self.metadata
         if self.journal is not None:
-            notes |= estimate(foreseen(compiled.plan, self.journal))
+            notes |= estimate(foreseen(compiled.plan, self.journal, self.tools, self.bounds))
         notes["created_at"] = created.replace("+00:00", "Z")
         plan = noted(compiled.plan, notes)
         return compiled._replace(plan=plan, draft=plan.plan)
@@ -438,6 +438,12 @@ class _Ran(NamedTuple):
     events: tuple[Event, ...]
     missing: tuple[int, int]
     is_to_go_on: bool
+
+
+def _at_least_one(attempts: int) -> int:
+    if attempts < 1:
+        raise ValueError("At least one attempt is needed.")
+    return attempts
 
 
 def _talking(planner: Planner) -> Planner:

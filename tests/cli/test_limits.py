@@ -1,0 +1,207 @@
+"""How much a run does at once and how long its calls may take: --at-once, --timeout, [limits]."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from tests.cli.calls import Call
+from toolplan.settings import read_settings
+
+TOOLS = """
+import asyncio, os, signal, time
+from pathlib import Path
+from toolplan import tool
+
+LEDGER = Path(__file__).with_name("ledger")
+RUNNING = {"in all": 0, "fetch": 0, "look": 0}
+
+
+async def work(name):
+    for each in ("in all", name):
+        RUNNING[each] += 1
+        with LEDGER.open("a") as file:
+            file.write(f"{each}: {RUNNING[each]}\\n")
+    await asyncio.sleep(0.02)
+    for each in ("in all", name):
+        RUNNING[each] -= 1
+    return {"n": 1}
+
+
+@tool(effects="read")
+async def fetch(at: int) -> dict[str, int]:
+    \"\"\"Fetches.\"\"\"
+    if os.environ.get("DIE") and at == 3:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return await work("fetch")
+
+
+@tool(effects="read")
+async def look(at: int) -> dict[str, int]:
+    \"\"\"Looks.\"\"\"
+    return await work("look")
+
+
+@tool(effects="read")
+async def hang() -> None:
+    \"\"\"Never answers.\"\"\"
+    await asyncio.sleep(3600)
+
+
+TOOLS = [fetch, look, hang]
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with two plans and a module of their tools, which can be imported."""
+    (tmp_path / "limited_tools.py").write_text(TOOLS.replace("\\\\n", "\\n"))
+    plan = {
+        "toolplan": 1,
+        "steps": [
+            {
+                "id": name,
+                "tool": name,
+                "for_each": list(range(6)),
+                "max_items": 6,
+                "args": {"at": "${item}"},
+            }
+            for name in ("fetch", "look")
+        ],
+    }
+    (tmp_path / "plan.json").write_text(json.dumps(plan))
+    (tmp_path / "hang.json").write_text('{"toolplan": 1, "steps": [{"id": "h", "tool": "hang"}]}')
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    sys.modules.pop("limited_tools", None)
+    return tmp_path
+
+
+def words(folder: Path, *more: str, plan: str = "plan.json") -> list[str]:
+    return ["run", str(folder / plan), "--tools", "limited_tools:TOOLS", *more]
+
+
+def most(folder: Path) -> dict[str, int]:
+    """The most calls at once, in all and by tool."""
+    found: dict[str, int] = {}
+    for line in (folder / "ledger").read_text().splitlines():
+        name, _, count = line.partition(": ")
+        found[name] = max(found.get(name, 0), int(count))
+    return found
+
+
+def settings(home: Path, *lines: str) -> None:
+    (home / "toolplan.toml").write_text("\n".join(lines))
+
+
+@pytest.mark.parametrize(
+    ("options", "wanted"),
+    [
+        ([], {"in all": 12, "fetch": 6, "look": 6}),
+        (["--at-once", "1"], {"in all": 1, "fetch": 1, "look": 1}),
+        (["--at-once", "fetch=2"], {"in all": 8, "fetch": 2, "look": 6}),
+        (["--at-once", "fetch=2", "--at-once", "look=1"], {"in all": 3, "fetch": 2, "look": 1}),
+        (["--at-once", "python=4"], {"in all": 4}),
+        (["--at-once", "5", "--at-once", "4"], {"in all": 4}),
+    ],
+)
+def test_no_more_calls_are_made_at_once_than_was_asked_for(
+    folder: Path, call: Call, options: Sequence[str], wanted: dict[str, int]
+) -> None:
+    assert call(*words(folder, *options)).code == 0
+    found = most(folder)
+    assert {name: found[name] for name in wanted} == wanted
+
+
+def test_a_call_has_no_more_time_than_was_asked_for(folder: Path, call: Call) -> None:
+    said = call(*words(folder, "--timeout", "0.05", plan="hang.json"))
+    assert said.code == 1
+    assert "No answer came within 0.05 s." in said.out + said.err
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--at-once", "0"], "--at-once '0' is no limit"),
+        (["--at-once", "fetch=-1"], "--at-once 'fetch=-1' is no limit"),
+        (["--at-once", "fetch="], "--at-once 'fetch=' is no limit"),
+        (["--at-once", "99999999"], "is no limit"),
+        (["--at-once", "fetsch=1"], "Did you mean 'fetch'?"),
+        (["--at-once", "zzz=1"], "Sources: 'builtin', 'python'"),
+        (["--timeout", "0"], "--timeout 0 is no time for a call"),
+        (["--timeout", "nan"], "--timeout nan is no time for a call"),
+        (["--timeout", "1e9"], "is no time for a call"),
+    ],
+)
+def test_what_is_no_limit_is_a_usage_error_and_nothing_runs(
+    folder: Path, call: Call, options: Sequence[str], message: str
+) -> None:
+    said = call(*words(folder, *options))
+    assert said.code == 2
+    assert message in said.err
+    assert not (folder / "ledger").exists()
+
+
+def test_limits_of_the_settings_hold_until_the_command_says_otherwise(
+    folder: Path, home: Path, call: Call
+) -> None:
+    settings(
+        home,
+        "[limits]",
+        "at_once = 3",
+        "timeout = 0.5",
+        "[limits.tools]",
+        "look = 1",
+        "absent = 1",
+        "[limits.sources]",
+        "elsewhere = 1",
+    )
+    assert read_settings().models == ()  # the table is not theirs, and known to them
+    assert call(*words(folder)).code == 0
+    found = most(folder)
+    assert (found["in all"], found["look"]) == (3, 1)
+    (folder / "ledger").unlink()
+    assert call(*words(folder, "--at-once", "9", "--at-once", "look=2")).code == 0
+    assert most(folder) == {"in all": 8, "fetch": 6, "look": 2}
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        (["limits = 3"], "'limits' is no table"),
+        (["[limits]", "at_once = 0"], "'at_once' in [limits] cannot be used"),
+        (["[limits]", "at_once = true"], "'at_once' in [limits] cannot be used"),
+        (["[limits]", "timeout = -2"], "'timeout' in [limits] cannot be used"),
+        (["[limits]", "at_onc = 3"], "'at_onc' in [limits] cannot be used"),
+        (["[limits.tools]", 'look = "1"'], "'look' in [limits.tools] is no limit"),
+    ],
+)
+def test_settings_that_are_no_limits_are_a_usage_error(
+    folder: Path, home: Path, call: Call, lines: Sequence[str], message: str
+) -> None:
+    settings(home, *lines)
+    said = call(*words(folder))
+    assert said.code == 2
+    assert message in said.err
+    assert "toolplan.toml" in said.err
+
+
+def test_a_run_that_is_resumed_keeps_its_limits_until_they_are_given_anew(
+    folder: Path, call: Call
+) -> None:
+    command = [sys.executable, "-m", "toolplan", *words(folder, "--at-once", "fetch=1")]
+    for more in ([], ["--at-once", "fetch=2"]):
+        died = subprocess.run(command, env={**os.environ, "DIE": "1"}, capture_output=True)
+        assert died.returncode == -signal.SIGKILL
+        run = call("runs", "--json").json[0]["run"]
+        (folder / "ledger").unlink(missing_ok=True)
+        sys.modules.pop("limited_tools", None)
+        assert call("resume", run, *more).code == 0
+        assert most(folder)["fetch"] == (2 if more else 1)
