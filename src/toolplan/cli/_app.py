@@ -6,7 +6,13 @@ import sys
 from importlib.metadata import version
 from typing import Final
 
-from cyclopts import App, CycloptsError, MissingArgumentError, UnusedCliTokensError
+from cyclopts import (
+    App,
+    CycloptsError,
+    MissingArgumentError,
+    Parameter,
+    UnusedCliTokensError,
+)
 
 from toolplan.cli import _terminal
 from toolplan.cli._terminal import CommandError, Exit
@@ -27,6 +33,11 @@ _COMMANDS: Final = {
 }
 
 
+def _shown(default: object) -> str | None:
+    """Give a default as the help shows it: where none is meant, nothing."""
+    return None if default is None or default is False or default == () else str(default)
+
+
 def _app() -> App:
     app = App(
         name="toolplan",
@@ -35,9 +46,12 @@ def _app() -> App:
             "shows it, and runs exactly that plan."
         ),
         version=lambda: version("toolplan"),
-        help_epilogue="Every command has --json. Exit: 0 fine, 1 failed or no plan, 2 usage.",
+        help_epilogue=(
+            "Every command has --json. Exit: 0 fine, 1 failed or no plan, 2 usage, 3 storage."
+        ),
         help_format="plaintext",
         result_action="return_value",
+        default_parameter=Parameter(show_default=_shown),
     )
     for name, summary in _COMMANDS.items():
         # a name of a module, not the module: it is imported when its command runs

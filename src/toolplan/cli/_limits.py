@@ -22,13 +22,13 @@ AtOnceOption: TypeAlias = Annotated[
     Parameter(
         name="--at-once",
         negative="",
-        help="N: the most calls at once. NAME=N: of one tool, or of all of one source "
+        help="N: the most calls at once (32). NAME=N: of one tool, or of all of one source "
         "(repeatable).",
     ),
 ]
 TimeoutOption: TypeAlias = Annotated[
     float | None,
-    Parameter(name="--timeout", help="The most seconds of each try of a call."),
+    Parameter(name="--timeout", help="The most seconds of each try of a call (60)."),
 ]
 
 _MOST_AT_ONCE: Final = 100_000
