@@ -4,19 +4,31 @@ from __future__ import annotations
 
 import asyncio
 import json
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from toolplan import ApprovalRequired, Session, Tool, Toolbox, ToolError, approve
+from toolplan import (
+    ApprovalRequired,
+    Bounds,
+    Journal,
+    Run,
+    Session,
+    Tool,
+    Toolbox,
+    ToolError,
+    approve,
+    resume,
+)
 from toolplan.demo import TOOLS as DEMO
 from toolplan.events import Event
 from toolplan.memory import SqliteMemory
 from toolplan.path import Json
 from toolplan.plan import Literal
 from toolplan.planners import Clarification, Draft, GroundedPlanner, Proposal, Refusal
-from toolplan.testing import ScriptedPlanner
+from toolplan.testing import Gives, ScriptedPlanner, ScriptedTools
 from toolplan.tools import Arguments, Effects
 
 
@@ -151,3 +163,31 @@ def test_a_memory_that_fails_is_not_the_reason_why_there_is_no_answer(tmp_path: 
     memory = SqliteMemory(tmp_path / "memory.sqlite")
     session = Session(DEMO, GroundedPlanner(), memory=memory, conversation="here")
     assert asyncio.run(session.ask("Get facilities in Berlin", today="2025-10-12")).succeeded
+
+
+@pytest.mark.parametrize("most", [1, 2])
+def test_a_session_and_who_goes_on_with_its_run_make_no_more_calls_at_once_than_they_may(
+    tmp_path: Path, most: int
+) -> None:
+    tools = ScriptedTools()
+    tools.add("work", Gives(1, delay_s=0.002))
+    proposal = draft(*({"id": f"s{at}", "tool": "work"} for at in range(6)))
+    bounds = Bounds(concurrency=5, tool_concurrency={"work": most})
+    with closing(Journal(tmp_path / "runs.sqlite")) as journal:
+        session = Session(
+            tools.toolbox,
+            ScriptedPlanner(proposal),
+            bounds=bounds,
+            journal=journal,
+            new_id=lambda: "r",
+        )
+
+        async def leave_and_go_on() -> Run:
+            asking = asyncio.ensure_future(session.ask("what?", today="2025-10-12"))
+            await tools.started("work", times=most)
+            asking.cancel()
+            await asyncio.gather(asking, return_exceptions=True)
+            return await resume("r", tools.toolbox, journal=journal, bounds=bounds)
+
+        assert asyncio.run(leave_and_go_on()).succeeded
+    assert tools.most_running == most
