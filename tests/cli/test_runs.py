@@ -48,10 +48,12 @@ def erase(name: str) -> dict:
 
 TOOLS = Toolbox([people, send, erase])
 '''.replace("\\\\n", "\\n")
-# A fork of this process, which has threads, could hang before it came to run anything else.
+# A fork of this process, which has threads, could hang before it came to run anything else. Where
+# the tests run in the background, Ctrl-C is ignored, by what they start as well.
 ON_ITS_TERMINAL = """
-import fcntl, os, sys, termios
+import fcntl, os, signal, sys, termios
 fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+signal.signal(signal.SIGINT, signal.SIG_DFL)
 os.execv(sys.executable, [sys.executable, *sys.argv[1:]])
 """
 PLAN = {

@@ -1,23 +1,27 @@
 """Deadlines and cancellation: calls that hang, and runs that are ended."""
 
 import asyncio
+from contextlib import closing
+from pathlib import Path
 from threading import Event as Signal
 
 import pytest
 
 from tests.engines._running import codes, in_loop, ran, started, states
 from tests.plans_strategy import execution_plan
-from toolplan.engines import run
+from toolplan.engines import resume, run
 from toolplan.events import (
     AttemptFailed,
     RunEnded,
     RunState,
     StepCancelled,
     StepState,
+    StepSucceeded,
 )
+from toolplan.journal import Journal
 from toolplan.path import Json
 from toolplan.plan import Literal, Plan, Ref, Step
-from toolplan.testing import Gives, Hangs, Raises, ScriptedTools
+from toolplan.testing import Gives, Hangs, Raises, RecordingSink, ScriptedTools
 from toolplan.tools import Arguments, Effects, Tool, Toolbox, ToolError
 
 
@@ -138,3 +142,60 @@ def test_a_tool_that_blocks_the_loop_misses_its_deadline() -> None:
     assert step.state is StepState.FAILED
     assert step.error is not None
     assert step.error.code == "timeout"
+
+
+def test_the_end_of_a_run_is_told_although_it_was_cancelled_as_its_last_call_ended() -> None:
+    async def test() -> None:
+        async def last(args: Arguments) -> Json:
+            await asyncio.sleep(0.01)
+            task.cancel()
+            return 1
+
+        tools = Toolbox([Tool("last", "", {"type": "object"}, None, Effects.READ, call=last)])
+        sink = RecordingSink()
+        plan = execution_plan(Plan((Step("s", "last"),)), tools)
+        task = asyncio.ensure_future(run(plan, tools, on_event=sink))
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert [type(event) for event in sink.events[-2:]] == [StepSucceeded, RunEnded]
+        assert sink.run.status is RunState.CANCELLED
+
+    in_loop(test)
+
+
+@pytest.mark.parametrize("turns", range(6))
+def test_a_run_that_is_cancelled_while_the_journal_takes_it_is_let_go_of(
+    tmp_path: Path, turns: int
+) -> None:
+    """It is told to be cancelled, there as well, and this process does not hold it."""
+
+    async def test() -> None:
+        tools = ScriptedTools()
+        tools.add("hang", Hangs())
+        plan = execution_plan(Plan((Step("s", "hang"),)), tools.toolbox)
+        sink = RecordingSink()
+        with closing(Journal(tmp_path / "runs.sqlite")) as journal:
+            running = run(plan, tools.toolbox, journal=journal, run_id="r", on_event=sink)
+            task = asyncio.ensure_future(running)
+            await asyncio.sleep(0)
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            assert sink.run.status is RunState.CANCELLED
+            assert sink.run.steps["s"].state is StepState.CANCELLED
+            assert journal.load("r") == sink.run
+            lease = journal.take("r")  # nobody holds it
+            journal.release(lease)
+            journal.forget(lease)
+
+            again = asyncio.ensure_future(resume(plan, tools.toolbox, "r", journal=journal))
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            again.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await again
+            journal.release(journal.take("r"))
+
+    in_loop(test)

@@ -1,11 +1,16 @@
 """Calls that begin in the turn in which the last of their needs ended."""
 
 import asyncio
+import gc
+import types
+import weakref
 from asyncio import Future, Task
+from collections.abc import Generator
 from contextvars import ContextVar, copy_context
 from typing import Literal as Either
 from typing import TypeAlias
 
+import anyio
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -17,7 +22,7 @@ from toolplan.engines._head_start import begun
 from toolplan.events import Event, StepStarted
 from toolplan.path import Json
 from toolplan.plan import Plan, Ref, Step
-from toolplan.tools import Arguments, Call, Effects, Tool, Toolbox
+from toolplan.tools import Arguments, Call, Effects, Tool, Toolbox, ToolError
 
 LONG_S = 0.01
 
@@ -67,7 +72,24 @@ def test_what_waited_for_a_long_call_begins_in_the_turn_in_which_that_ended(
     in_loop(test)
 
 
-def test_steps_that_end_as_soon_as_they_begin_let_others_have_a_turn_between() -> None:
+def test_the_first_calls_of_a_run_begin_at_once() -> None:
+    async def test() -> None:
+        order: list[str] = []
+
+        async def first(args: Arguments) -> Json:
+            order.append("a")
+            return 1
+
+        tools = toolbox(first=first)
+        asyncio.get_running_loop().call_soon(order.append, "turn")
+        await run(execution_plan(Plan((FIRST,)), tools), tools)
+        assert order == ["a", "turn"]  # and all of it took a turn: who waits for it is not starved
+
+    in_loop(test)
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_steps_that_end_as_soon_as_they_begin_let_others_have_a_turn_between(fails: bool) -> None:
     """A chain of calls that block the loop does not keep it for its whole length."""
 
     async def test() -> None:
@@ -85,11 +107,13 @@ def test_steps_that_end_as_soon_as_they_begin_let_others_have_a_turn_between() -
             while asyncio.get_running_loop().time() < until:
                 pass
             seen.append(turns)
+            if fails:
+                raise ToolError("no")
             return 1
 
         names = [f"s{at}" for at in range(10)]
         chain = [
-            Step(name, "blocking", {"x": Ref(before)} if before else {})
+            Step(name, "blocking", {"x": Ref(before)} if before else {}, on_error="continue")
             for name, before in zip(names, ["", *names], strict=False)
         ]
         turn()
@@ -190,6 +214,103 @@ def test_a_run_cancelled_in_the_turn_in_which_a_call_began_takes_what_that_waits
     in_loop(test)
 
 
+def test_a_scope_that_one_tool_cancels_catches_that_in_another() -> None:
+    """anyio knows its own cancellations by their message, which has to arrive."""
+
+    async def test() -> None:
+        scopes: list[anyio.CancelScope] = []
+
+        async def first(args: Arguments) -> Json:
+            await asyncio.sleep(LONG_S)
+            return 1
+
+        async def second(args: Arguments) -> Json:
+            with anyio.CancelScope() as scope:
+                scopes.append(scope)
+                await anyio.sleep(60)
+            return scope.cancelled_caught
+
+        async def third(args: Arguments) -> Json:
+            scopes[0].cancel()
+            return 1
+
+        tools = toolbox(first=first, second=second, third=third)
+        plan = Plan((FIRST, SECOND, Step("c", "third", {"x": Ref("a")})))
+        done = await run(execution_plan(plan, tools), tools)
+        assert done.steps["b"].output is True
+
+    in_loop(test)
+
+
+def test_a_call_that_waits_shows_where() -> None:
+    async def test() -> None:
+        async def first(args: Arguments) -> Json:
+            await asyncio.sleep(LONG_S)
+            return 1
+
+        tools = toolbox(first=first)
+        going = asyncio.ensure_future(run(execution_plan(Plan((FIRST,)), tools), tools))
+        await asyncio.sleep(LONG_S / 2)
+        (task,) = (each for each in asyncio.all_tasks() if each.get_name() == "a")
+        assert "_attend" in repr(task)
+        assert task.get_stack()
+        await going
+
+    in_loop(test)
+
+
+def test_no_task_of_a_call_is_left_for_the_collector() -> None:
+    async def test() -> None:
+        tasks: list[weakref.ref[Task[object]]] = []
+
+        async def first(args: Arguments) -> Json:
+            keep()
+            await asyncio.sleep(LONG_S)
+            return 1
+
+        async def second(args: Arguments) -> Json:
+            keep()
+            return 1
+
+        def keep() -> None:
+            task = asyncio.current_task()
+            assert task is not None
+            tasks.append(weakref.ref(task))
+
+        tools = toolbox(first=first, second=second)
+        plan = Plan((FIRST, SECOND, Step("c", "second")))
+        gc.collect()
+        gc.disable()
+        try:
+            await run(execution_plan(plan, tools), tools)
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)
+            assert [ref() for ref in tasks] == [None, None, None]
+        finally:
+            gc.enable()
+
+    in_loop(test)
+
+
+def test_what_is_yielded_and_not_awaited_is_an_error_as_ever() -> None:
+    async def test(*, at_once: bool) -> str:
+        @types.coroutine
+        def wrong() -> Generator[object, None, None]:
+            yield asyncio.get_running_loop().create_future()
+
+        async def waits() -> None:
+            await wrong()
+
+        loop = asyncio.get_running_loop()
+        task = begun(waits(), loop, "t", copy_context()) if at_once else Task(waits(), loop=loop)
+        (error,) = await asyncio.gather(task, return_exceptions=True)
+        return repr(error).partition(" in ")[0]
+
+    told = asyncio.run(test(at_once=True))
+    assert told == asyncio.run(test(at_once=False))
+    assert "yield was used instead of yield from" in told
+
+
 Act: TypeAlias = Either["turn", "done", "shared", "sleep", "inner", "timeout", "raise", "shield"]
 ACTS: tuple[Act, ...] = ("turn", "done", "shared", "sleep", "inner", "timeout", "raise", "shield")
 
@@ -200,8 +321,8 @@ async def acting(acts: list[Act], shared: Future[int], told: list[str]) -> None:
         told.append(f"{act} by {getattr(asyncio.current_task(), 'get_name', str)()}")
         try:
             await _act(act, shared, told)
-        except asyncio.CancelledError:
-            told.append(f"{act} cancelled")
+        except asyncio.CancelledError as error:
+            told.append(f"{act} cancelled {error.args}")
             if act != "shield":  # that one goes on, as some tools do
                 raise
         except TimeoutError:
@@ -264,7 +385,7 @@ def test_a_task_that_begins_at_once_does_what_any_other_does(
             await asyncio.sleep(0)
         if cancelled_after is not None:
             for task in tasks:
-                task.cancel()
+                task.cancel("enough")
         ends = await asyncio.gather(*tasks, return_exceptions=True)
         shared.cancel()
         for ended, line in zip(ends, told, strict=True):

@@ -32,6 +32,8 @@ def test_a_journal_that_is_closed_or_forgotten_leaves_no_thread(
 ) -> None:
     before = writers()
 
+    kept: list[Journal] = []  # one that is closed leaves none, whoever still holds it
+
     def keep_a_run(at: int) -> None:
         journal = Journal(tmp_path / f"{at}.sqlite")
         tools = scripted_tools()
@@ -39,11 +41,56 @@ def test_a_journal_that_is_closed_or_forgotten_leaves_no_thread(
         asyncio.run(run(plan, tools.toolbox, journal=journal))
         if is_closed:
             journal.close()
+            kept.append(journal)
 
     for at in range(3):
         keep_a_run(at)
     gc.collect()
     assert ended(writers() - before)
+    assert len(kept) == (3 if is_closed else 0)
+
+
+def test_what_comes_after_a_stop_waits_for_what_came_before_it() -> None:
+    async def test() -> None:
+        worker, seen = WriterThread(), list[str]()
+        done, let = asyncio.Event(), threading.Event()
+        loop = asyncio.get_running_loop()
+
+        def slow() -> None:
+            let.wait(10)
+            seen.append("first")
+
+        worker.submit(loop, slow, lambda _: None)
+        worker.stop()
+        worker.submit(loop, lambda: seen.append("second"), lambda _: done.set())
+        await asyncio.sleep(0.01)
+        let.set()
+        await done.wait()
+        worker.stop()
+        assert seen == ["first", "second"]
+
+    asyncio.run(test())
+
+
+def test_a_thread_that_could_not_be_started_is_started_by_the_next_work(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def test() -> None:
+        worker, done = WriterThread(), asyncio.Event()
+        loop = asyncio.get_running_loop()
+
+        def no_room(_: threading.Thread) -> None:
+            raise RuntimeError("can't start new thread")
+
+        with monkeypatch.context() as broken:
+            broken.setattr(threading.Thread, "start", no_room)
+            with pytest.raises(RuntimeError):
+                worker.submit(loop, lambda: None, lambda _: None)
+        worker.submit(loop, lambda: None, lambda _: done.set())
+        await done.wait()
+        worker.stop()
+
+    asyncio.run(test())
 
 
 def test_work_is_done_in_order_and_more_of_it_after_a_stop() -> None:

@@ -45,13 +45,18 @@ else:
         waits for, or how it ended.
         """
 
-        __slots__ = ("_coroutine", "_ended", "_is_ahead", "_waits_for")
+        __slots__ = ("_coroutine", "_ended", "_is_ahead", "_is_awaited", "_waits_for")
 
         def __init__(self, coroutine: Coroutine[Any, Any, None]) -> None:
             self._coroutine = coroutine
             self._is_ahead = False
+            self._is_awaited = False
             self._waits_for: object = None
             self._ended: BaseException | None = None
+
+        def __getattr__(self, name: str) -> object:
+            # its name, frame and state, by which tasks are shown and their stacks are found
+            return getattr(self._coroutine, name)
 
         def begin(self, task: Task[None], loop: AbstractEventLoop, context: Context) -> None:
             """Run the first part, with `task` as the one that is current."""
@@ -69,6 +74,7 @@ else:
                     asyncio._enter_task(loop, outer)
             if asyncio.isfuture(self._waits_for):
                 # until the task asks, others may wait for the same future
+                self._is_awaited = self._waits_for._asyncio_future_blocking
                 self._waits_for._asyncio_future_blocking = False
             self._is_ahead = True
 
@@ -87,7 +93,10 @@ else:
             # a task gives the error itself and nothing else
             if self._is_ahead:
                 waits_for = self._waits_for
-                if self._ended is not None or (asyncio.isfuture(waits_for) and waits_for.cancel()):
+                reason = error.args[0] if isinstance(error, BaseException) and error.args else None
+                if self._ended is not None or (
+                    asyncio.isfuture(waits_for) and waits_for.cancel(reason)
+                ):
                     # as a task does that is cancelled while it waits: it cancels that, and waits
                     return self._caught_up()
                 self._is_ahead, self._waits_for = False, None
@@ -106,5 +115,5 @@ else:
             if ended is not None:
                 raise ended
             if asyncio.isfuture(waits_for):
-                waits_for._asyncio_future_blocking = True
+                waits_for._asyncio_future_blocking = self._is_awaited
             return waits_for

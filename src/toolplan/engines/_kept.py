@@ -87,10 +87,10 @@ class Kept:
         if journal is None:
             return
         events, self._before = self._before or [], []
-        self._lease = await self._in_worker(
-            journal, lambda: journal.accept(run, digest, record, events)
-        )
-        self.write()
+        try:
+            await self._take(journal, lambda: journal.accept(run, digest, record, events))
+        finally:
+            self.write()
 
     async def approve(self, event: RunApproved) -> None:
         """Take an approval; where there is a journal, it is on disk first.
@@ -115,9 +115,12 @@ class Kept:
         journal = self._journal
         if journal is None:
             return []
-        lease = await self._in_worker(journal, lambda: journal.take(run))
-        self._lease = lease
-        events = await self._in_worker(journal, lambda: journal.events(run))
+        try:
+            await self._take(journal, lambda: journal.take(run))
+            events = await self._in_worker(journal, lambda: journal.events(run))
+        except BaseException:
+            await self.let_go()
+            raise
         for event in events:
             self._folding.add(event)
         return events
@@ -174,6 +177,20 @@ class Kept:
         finally:
             writer.close()
             journal.forget(lease)
+
+    async def _take(self, journal: Journal, work: Callable[[], Lease]) -> None:
+        """Take the lease that `work` gives, even where this is cancelled before that is done.
+
+        So it can be let go of: else nobody could go on with the run until the lease is over.
+        """
+        taking = asyncio.ensure_future(self._in_worker(journal, work))
+        try:
+            self._lease = await asyncio.shield(taking)
+        except asyncio.CancelledError:
+            await asyncio.wait([taking])
+            if taking.exception() is None:
+                self._lease = taking.result()
+            raise
 
     async def _in_worker(self, journal: Journal, work: Callable[[], T]) -> T:
         loop = asyncio.get_running_loop()

@@ -241,6 +241,7 @@ class OpenCalls:
         if call not in self._deadlines.open:
             self._note_late(call, Late(answer, failure))
             return  # too late: it was given up, and the step goes on without it
+        self.at_once = False  # however it ended: those behind it wait their turn
         del self._deadlines.open[call]
         call.task = None  # the task's context has the call: a ring that only the collector undoes
         now = self._loop.time()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
@@ -111,7 +112,13 @@ async def start(
     if asks:
         kept.add(RunWaiting(clock()))
     if kept.is_journaled:
-        await kept.accept(name, runnable.plan.digest, record_of(runnable.plan, tools))
+        record = record_of(runnable.plan, tools)
+        try:
+            await kept.accept(name, runnable.plan.digest, record)
+        except asyncio.CancelledError:
+            scheduler.tell_cancelled()
+            await kept.finish(())
+            raise
     try:
         if asks and approval is not None and not isinstance(approval, Approval):
             granted = await _ask_or_end(approval, runnable, name, kept, clock)

@@ -64,6 +64,7 @@ class Scheduler:
         self._recovered = recovered
         self._over: Future[None] = asyncio.get_running_loop().create_future()
         self._closed = False
+        self._has_told_end = False
         self._starting = False
 
         self._steps: list[Step] = []
@@ -146,6 +147,8 @@ class Scheduler:
         try:
             self._restore()
             self.start()
+            if self._over.done():  # all ended as it began: a run takes a turn at least
+                await asyncio.sleep(0)
             await self._over
         except GeneratorExit:  # the loop is gone, and nothing can be awaited any more
             raise
@@ -154,7 +157,7 @@ class Scheduler:
             try:
                 await self._calls.close()
             finally:
-                self._tell_cancelled()
+                self.tell_cancelled()
             raise
         self._closed = True
         await self._calls.close()
@@ -243,6 +246,7 @@ class Scheduler:
         """
         if self._effects.in_doubt:
             if self._whole and not self._over.done():
+                self._has_told_end = True
                 self._emit(RunParked(RunState.IN_DOUBT, self._clock()))
                 self._over.set_result(None)
         elif self._whole:
@@ -428,13 +432,15 @@ class Scheduler:
             given = {name: self._outputs[name] for name in sinks if name in self._outputs}
         well = complete and not self._failed
         status = RunState.SUCCEEDED if well else RunState.FAILED
+        self._has_told_end = True
         self._emit(RunEnded(status, given, self._clock()))
         self._over.set_result(None)
 
     # Leaving
 
-    def _tell_cancelled(self) -> None:
-        if self._whole and not self._left:
+    def tell_cancelled(self) -> None:
+        """Tell what is not over, and the end of the run, unless that was told already."""
+        if self._has_told_end:
             return  # it was over before the cancellation came
         for call, outcome in self._calls.outcomes():
             self._tell_outcome(call, outcome)

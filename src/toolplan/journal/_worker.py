@@ -45,6 +45,7 @@ class WriterThread:
     def __init__(self) -> None:
         self._work: _Work = queue.SimpleQueue()
         self._end: weakref.finalize[[None], WriterThread] | None = None
+        self._last: threading.Thread | None = None
         self._starting = threading.Lock()
 
     def submit(self, loop: AbstractEventLoop, work: Callable[[], None], done: Done) -> None:
@@ -61,12 +62,14 @@ class WriterThread:
 
         with self._starting:
             if self._end is None:
-                self._work = queue.SimpleQueue()
-                self._end = weakref.finalize(self, self._work.put, None)
+                queued: _Work = queue.SimpleQueue()
+                thread = threading.Thread(
+                    target=_serve, args=(queued, self._last), name="toolplan-journal", daemon=True
+                )
+                thread.start()
+                self._work, self._last = queued, thread
+                self._end = weakref.finalize(self, queued.put, None)
                 self._end.atexit = False
-                threading.Thread(
-                    target=_serve, args=(self._work,), name="toolplan-journal", daemon=True
-                ).start()
             self._work.put(job)
 
     def stop(self) -> None:
@@ -77,7 +80,10 @@ class WriterThread:
                 self._end = None
 
 
-def _serve(work: _Work) -> None:
+def _serve(work: _Work, before: threading.Thread | None) -> None:
+    if before is not None:  # it may still be doing what was submitted before it was stopped
+        before.join()
+        del before
     # it knows the queue alone: a thread that knew the object would keep it
     while (job := work.get()) is not None:
         job()
