@@ -14,7 +14,16 @@ from typing import Final, NamedTuple
 
 from toolplan.path import Json
 from toolplan.planners import words
-from toolplan.planners.schemas import Rows, Shape, as_node, properties, rows, text, texts
+from toolplan.planners.schemas import (
+    Rows,
+    Shape,
+    as_node,
+    bare_rows,
+    properties,
+    rows,
+    text,
+    texts,
+)
 from toolplan.tools import Tool
 
 SQL_TOOL: Final = "sql"
@@ -191,7 +200,10 @@ def read_card(tool: Tool) -> ToolCard | None:
     guessed_verb, guessed_entity = _by_name(tool.name)
     stated = text(root.get("x-verb"))
     verb = Verb(stated) if stated in set(Verb) else guessed_verb
-    output = rows(as_node(tool.raw_output))
+    node = as_node(tool.raw_output)
+    output = rows(node)
+    if (stated or guessed_verb) == Verb.LIST and not (output and output.many):
+        output = bare_rows(node) or output
     entity = text(root.get("x-entity")) or (output and output.entity) or guessed_entity
     if verb is None or not entity:
         return None

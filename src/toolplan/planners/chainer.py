@@ -61,6 +61,8 @@ class Chainer:
         self.draft = draft
         self.unexplained: list[Mention] = []
         self.reasons: list[str] = []
+        self.missing: list[str] = []
+        """Arguments that a tool requires and no word gives."""
 
     def rows(self, frame: Frame) -> list[Source]:
         """Give the rows of `frame`, one source for each call, after making their steps."""
@@ -100,7 +102,10 @@ class Chainer:
             return Built(single)
         card = kind.listing
         if card is None or card.rows is None or not card.rows.many:
-            self._leave(frame.mentions, f"nothing lists {kind.plural}")
+            reason = f"nothing lists {kind.plural}"
+            if card is not None:
+                reason = f"{card.name} does not say that it gives a list"
+            self._leave(frame.mentions, reason)
             return Built([])
         chosen = bool(conditions) or any(link.negated for link in bound.links)
         cut = self._cut(kind, card, frame, forked=_forks(bound), conditions=chosen)
@@ -359,6 +364,8 @@ class Chainer:
         rows = card.rows
         if rows is None:
             return
+        absent = (name for name in card.required if name not in arguments)
+        self.missing.extend(name for name in absent if name not in self.missing)
         step = self.draft.add(named, card.name, _ordered(card, arguments), for_each=for_each)
         yield source_of(step, kind.entity, rows, for_each is not None)
 

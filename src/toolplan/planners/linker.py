@@ -303,7 +303,7 @@ class Linker:
         if modifier.column is not None:
             return self._names(modifier.column, attribute)
         cues = {" ".join(words.keys(cue)) for cue in attribute.shape.cues}
-        if modifier.cue is None or attribute.shape.kind in (None, "text", "code"):
+        if modifier.cue is None or attribute.shape.kind in ("text", "code"):
             return False
         located = attribute.shape.kind == "place" and modifier.cue in _LOCATIVE
         return modifier.cue in cues or (located and not attribute.is_end_of_way)

@@ -83,6 +83,7 @@ def outcome(text: str, mentions: Sequence[Mention], catalogue: Catalogue, today:
     found.unexplained = [*request.unexplained, *chainer.unexplained, *ordered]
     found.unexplained.extend(m for m in request.asked if not chainer.shows(m))
     found.unexplained.extend(ahead)
+    found.missing = chainer.missing
     found.reasons = [*chainer.reasons, *(f"{m.text} has not come yet" for m in ahead)]
     return found
 

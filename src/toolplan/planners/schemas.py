@@ -153,14 +153,21 @@ def rows(root: Node) -> Rows | None:
     return _list_of_objects(dict(root), root, ()) or _one_object(root)
 
 
-def _list_of_objects(raw: Json, root: Node, path: Path, depth: int = 0) -> Rows | None:
+def bare_rows(root: Node) -> Rows | None:
+    """Find rows of which the output schema `root` says only that they are objects."""
+    return _list_of_objects(dict(root), root, (), bare=True)
+
+
+def _list_of_objects(
+    raw: Json, root: Node, path: Path, depth: int = 0, *, bare: bool = False
+) -> Rows | None:
     for node in _branches(raw, root):
         for item in _branches(node.get("items"), root):
-            if "properties" in item:
+            if "properties" in item or (bare and "object" in _types(item)):
                 return Rows(path, True, text(item.get("x-entity")), _columns(item, root))
         if depth < 1:  # deeper lists belong to one record
             for name, inner in as_node(node.get("properties")).items():
-                if found := _list_of_objects(inner, root, (*path, name), depth + 1):
+                if found := _list_of_objects(inner, root, (*path, name), depth + 1, bare=bare):
                     return found
     return None
 
