@@ -108,9 +108,7 @@ class Story:
                 self._decide(seen, sure=life >= MOST_LIVES - 5)
             raise Breach("The run did not end, although nothing disturbed it any more.")
         finally:
-            if self._sleeping is not None:
-                self._sleeping.process.loop.abandon()
-                self._sleeping.process.journal.close()
+            self._forget_sleeper()
             for path in self._path.parent.glob(self._path.name + "*"):
                 path.unlink()
 
@@ -138,6 +136,7 @@ class Story:
             died = True
             if self._chance.random() < 0.5:
                 journal.cut_power("r")
+                self._forget_sleeper()  # it stood on the same machine
         except Pause:
             token = journal.token_of("r")
             is_its_own = token is not None and token[0] == f"p{self._world.life}"
@@ -157,6 +156,13 @@ class Story:
             self._wake()
         if died or self._chance.random() < 0.5:
             self._forget_lease(journal)
+
+    def _forget_sleeper(self) -> None:
+        """Let the process that stands still be gone, if there is one."""
+        if self._sleeping is not None:
+            self._sleeping.process.loop.abandon()
+            self._sleeping.process.journal.close()
+            self._sleeping = None
 
     def _new_process(self, before: _Seen | None, *, calm: bool) -> Process:
         chance = self._chance
