@@ -112,9 +112,9 @@ async def start(
     if asks:
         kept.add(RunWaiting(clock()))
     if kept.is_journaled:
-        record = record_of(runnable.plan, tools)
         try:
-            await kept.accept(name, runnable.plan.digest, record)
+            # the record is not held on to: it is as large as the plan, and goes when it is written
+            await kept.accept(name, runnable.plan.digest, record_of(runnable.plan, tools))
         except asyncio.CancelledError:
             scheduler.tell_cancelled()
             await kept.finish(())
