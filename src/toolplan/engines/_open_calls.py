@@ -167,9 +167,12 @@ class OpenCalls:
         self._begin(call)
 
     def _begin(self, call: OpenCall) -> None:
-        """Give the call its task; at once where a call that took its time made way for it."""
+        """Give the call its task; at once where a call that took its time made way for it.
+
+        Calls with effects wait for the disk anyway, and the intents of one turn share a sync.
+        """
         loop, name, context = self._loop, call.step.id, self._context.copy()
-        if not self.at_once:
+        if not self.at_once or call.tool.has_effects:
             call.task = Task(self._attend(call), loop=loop, name=name, context=context)
             return
         task = begun(self._attend(call), loop, name, context)
