@@ -45,13 +45,14 @@ WHOLE = [seed for seed in range(400) if seed not in STREAMS]
 """Seeds of runs that begin when it is."""
 
 
-def breaches(folder: Path, seeds: Iterable[int] = WHOLE) -> str:
-    """Give what the first seed that breaches something says; empty where none does."""
+def breaches(folder: Path, seeds: Iterable[int] = WHOLE, about: str = "") -> str:
+    """Give what the first seed that breaches something says, if it is `about` that."""
     for seed in seeds:
         try:
             simulate(seed, folder)
         except Breach as breach:
-            return str(breach)
+            if about in str(breach):
+                return str(breach)
     return ""
 
 
@@ -153,7 +154,8 @@ def test_effects_of_a_stream_that_are_not_held_back_are_found_out(
         del calls, slot
 
     monkeypatch.setattr(EffectCalls, "take", generous)
-    assert "before the plan was whole" in breaches(folder, STREAMS)
+    # most of these are not on disk either, which is told first
+    assert breaches(folder, STREAMS, about="before the plan was whole")
 
 
 def test_steps_of_a_refused_stream_that_go_on_are_found_out(
