@@ -93,33 +93,41 @@ def test_a_thread_that_could_not_be_started_is_started_by_the_next_work(
     asyncio.run(test())
 
 
-def test_work_is_done_in_order_and_more_of_it_after_a_stop() -> None:
-    async def test() -> list[object]:
-        seen: list[object] = []
+def test_work_is_done_and_told_in_order_and_more_of_it_after_a_stop() -> None:
+    async def test() -> None:
+        # the thread works while the loop is told: each has an order, between them there is none
+        worked: list[object] = []
+        told: list[type[BaseException] | None] = []
         loop = asyncio.get_running_loop()
-        worker = WriterThread()
+        worker, done = WriterThread(), asyncio.Event()
 
         def fail() -> None:
+            worked.append("fails")
             raise OSError("no")
+
+        def tell(error: BaseException | None) -> None:
+            told.append(error and type(error))
+
+        def tell_last(error: BaseException | None) -> None:
+            tell(error)
+            done.set()
 
         before = writers()
         for at in range(3):
-            worker.submit(loop, lambda at=at: seen.append(at), seen.append)
-        worker.submit(loop, fail, lambda error: seen.append(type(error)))
+            worker.submit(loop, lambda at=at: worked.append(at), tell)
+        worker.submit(loop, fail, tell)
         threads = writers() - before
         assert len(threads) == 1
         worker.stop()
         worker.stop()
         assert ended(threads)
-        done = asyncio.Event()
-        worker.submit(loop, lambda: seen.append("again"), lambda _: done.set())
+        worker.submit(loop, lambda: worked.append("again"), tell_last)
         await done.wait()
         worker.stop()
-        return seen
+        assert worked == [0, 1, 2, "fails", "again"]
+        assert told == [None, None, None, OSError, None]
 
-    seen = asyncio.run(test())
-    assert [each for each in seen if each is not None] == [0, 1, 2, OSError, "again"]
-    assert seen.count(None) == 3
+    asyncio.run(test())
 
 
 def test_what_was_submitted_is_done_before_the_thread_of_a_forgotten_one_ends() -> None:

@@ -241,21 +241,20 @@ class OpenCalls:
             failure = tool_failure(error)
             if call not in self._deadlines.open and isinstance(error, asyncio.CancelledError):
                 return  # it was given up, and it obeyed
-        if call not in self._deadlines.open:
-            self._note_late(call, Late(answer, failure))
-            return  # too late: it was given up, and the step goes on without it
-        self.at_once = False  # however it ended: those behind it wait their turn
-        del self._deadlines.open[call]
+        try:
+            del self._deadlines.open[call]
+        except KeyError:  # too late: it was given up, and the step goes on without it
+            return self._note_late(call, Late(answer, failure))
         call.task = None  # the task's context has the call: a ring that only the collector undoes
         now = self._loop.time()
         took = now - call.began
+        self.at_once = took > _SHORT_S and failure is None and now < call.deadline
         if self._log is not None:
             self._keep_duration(call.tool.name, took)
         if call.deadline <= now:
             # a tool that blocks the loop keeps the timer from firing
             self._safely(self._give_up, call, Late(answer, failure))
         elif failure is None:
-            self.at_once = took > _SHORT_S
             try:  # `_safely`, written out for nearly every call
                 self._take(call, answer)
             except BaseException as error:
