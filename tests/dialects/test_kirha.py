@@ -46,7 +46,7 @@ def test_every_form_of_a_path_is_read_in_text_and_in_objects(path: str, wanted: 
     assert read({"fromStep": 0, "outputKey": path}) == (Ref("s0", wanted), [])
 
 
-def test_one_placeholder_keeps_the_type_and_one_inside_of_text_is_text() -> None:
+def test_one_reference_keeps_the_type_and_one_inside_of_text_is_text() -> None:
     """C-31, F002-8, F002-20."""
     assert read("{0.n}") == (Ref("s0", ("n",)), [])
     assert read("{0}") == (Ref("s0"), [])
