@@ -21,6 +21,7 @@ from toolplan.approval import known_calls, most_calls
 from toolplan.execution_plan import ExecutionPlan
 from toolplan.path import Json
 from toolplan.plan import Step, step_refs
+from toolplan.ready_queue import ReadyQueue
 
 _WITHIN: Final = 0.9
 _CALLS_PLAYED: Final = 200_000
@@ -29,8 +30,6 @@ _NOTHING_KNOWN: Final = (0.0,)
 _NO_LIMITS: Final[Mapping[str, int]] = MappingProxyType({})
 _NO_SOURCES: Final[Mapping[str, str]] = MappingProxyType({})
 
-_NEXT_TURN: Final = 1 << 32
-_PLACE: Final = _NEXT_TURN - 1
 _CHANCE_BITS: Final = 32
 
 # steps of one tool and one timeout take equally long
@@ -131,8 +130,8 @@ def forecast(
         (tool, stated): _pool(past[tool], timeout_s if stated is None else stated)
         for tool, stated in dict.fromkeys(map(_kind, steps))
     }
-    limits = _Limits.of(plan, concurrency, tool_concurrency, source_concurrency, sources)
-    spans = _spans(_Shape.of(plan, pools), limits, draws, seed)
+    limits = _Limits(concurrency, tool_concurrency, source_concurrency, sources)
+    spans = _spans(_Shape.of(plan, pools, limits), limits, draws, seed)
     return Forecast(
         expected_s=sum(spans) / len(spans),
         p90_s=_quantile(spans, _WITHIN),
@@ -146,90 +145,34 @@ def forecast(
     )
 
 
-class _Limits(NamedTuple):
-    """How many calls are made at once: in all, and by the gates of each tool.
+class _Called(NamedTuple):
+    """What limits are told apart by, of the tool of one step."""
 
-    A gate is the limit of one tool or of one source; it stands here by its number.
-    """
+    name: str
+    source: str
+
+
+class _Limits(NamedTuple):
+    """How many calls are made at once: in all, of single tools, and of single sources."""
 
     concurrency: int
-    gates: tuple[int, ...]
-    before: Mapping[str, tuple[int, ...]]
+    by_tool: Mapping[str, int]
+    by_source: Mapping[str, int]
+    sources: Mapping[str, str]
 
-    @classmethod
-    def of(
-        cls,
-        plan: ExecutionPlan,
-        concurrency: int,
-        by_tool: Mapping[str, int],
-        by_source: Mapping[str, int],
-        sources: Mapping[str, str],
-    ) -> _Limits:
-        """Give the limits that matter to `plan`."""
-        gates: dict[tuple[str, str], int] = {}
-        before: dict[str, tuple[int, ...]] = {}
-        for tool in dict.fromkeys(step.tool for step in plan.plan.steps):
-            source = sources.get(tool, "")
-            names: list[tuple[str, str]] = []
-            if tool in by_tool:
-                names.append(("tool", tool))
-            if source in by_source:
-                names.append(("source", source))
-            before[tool] = tuple(gates.setdefault(name, len(gates)) for name in names)
-        rooms = (by_tool[name] if kind == "tool" else by_source[name] for kind, name in gates)
-        return cls(concurrency, tuple(rooms), before)
+    def called(self, tool: str) -> _Called:
+        """Give `tool` with its source."""
+        return _Called(tool, self.sources.get(tool, ""))
 
     def at_once(self, tool: str) -> int:
         """Give the most calls of `tool` at once."""
-        return min([self.concurrency, *(self.gates[gate] for gate in self.before[tool])])
+        most = self.concurrency
+        of_tool, of_source = self.by_tool.get(tool), self.by_source.get(self.called(tool).source)
+        return min(each for each in (most, of_tool, of_source) if each is not None)
 
-
-class _Queue:
-    """What could start in a run that is played, behind the gates of its tools.
-
-    It is the order in which the engine starts them, which a test holds against the engine.
-    """
-
-    def __init__(self, ready: list[int], limits: _Limits, tools: Sequence[str]) -> None:
-        self._ready = ready
-        self._free = list(limits.gates)
-        self._parked: list[list[int]] = [[] for _ in limits.gates]
-        self._before = [limits.before[tool] for tool in tools]
-
-    def pop(self) -> int | None:
-        """Give what starts next, None where nothing can."""
-        while self._ready or self._let_all_in():
-            key = heappop(self._ready)
-            gates = self._before[key & _PLACE]
-            closed = next((gate for gate in gates if self._free[gate] <= 0), None)
-            if closed is None:
-                return key
-            heappush(self._parked[closed], key)
-            for gate in gates:
-                if self._free[gate] > 0:
-                    self._let_in(gate)
-        return None
-
-    def take(self, place: int) -> None:
-        """Count a call of the step at `place`."""
-        for gate in self._before[place]:
-            self._free[gate] -= 1
-
-    def release(self, place: int) -> None:
-        """Count it no more."""
-        for gate in self._before[place]:
-            self._free[gate] += 1
-            self._let_in(gate)
-
-    def _let_in(self, gate: int) -> None:
-        if self._parked[gate]:
-            heappush(self._ready, heappop(self._parked[gate]))
-
-    def _let_all_in(self) -> bool:
-        for gate, free in enumerate(self._free):
-            if free > 0:
-                self._let_in(gate)
-        return bool(self._ready)
+    def queue(self, tools: Sequence[_Called]) -> ReadyQueue:
+        """Give a queue for steps with these tools, which stand in the order of their ranks."""
+        return ReadyQueue(tools, None, self.by_tool, self.by_source)
 
 
 class _Shape(NamedTuple):
@@ -240,7 +183,7 @@ class _Shape(NamedTuple):
     All calls stand in one row, in this order; `ends` gives where those of each step end.
     """
 
-    tools: tuple[str, ...]
+    tools: tuple[_Called, ...]
     counts: tuple[int, ...]
     ends: tuple[int, ...]
     fans: tuple[bool, ...]
@@ -249,7 +192,7 @@ class _Shape(NamedTuple):
     pools: tuple[Sequence[float], ...]
 
     @classmethod
-    def of(cls, plan: ExecutionPlan, pools: _Pools) -> _Shape:
+    def of(cls, plan: ExecutionPlan, pools: _Pools, limits: _Limits) -> _Shape:
         """Give the shape of `plan`."""
         ranks = _ranks(plan)
         # sorting is stable: steps of one rank stay in the order of the plan
@@ -261,7 +204,7 @@ class _Shape(NamedTuple):
                 behind[places[each]].append(place)
         counts = tuple(map(_calls, steps))
         return cls(
-            tools=tuple(step.tool for step in steps),
+            tools=tuple(limits.called(step.tool) for step in steps),
             counts=counts,
             ends=tuple(accumulate(counts)),
             fans=tuple(step.for_each is not None for step in steps),
@@ -301,45 +244,47 @@ def _span(shape: _Shape, seconds: Sequence[float], limits: _Limits) -> float:
     fans, behind, ends = shape.fans, shape.behind, shape.ends
     waiting, left = list(shape.waiting), list(shape.counts)
     nexts = [0, *ends]
-    # entries are a turn and a place, as an engine has them: a step with `for_each` first comes to
-    # have its items counted, and then comes back with a turn more for each of them
-    ready = [place for place, count in enumerate(waiting) if not count]
-    queue = _Queue(ready, limits, shape.tools)
+    # as in an engine, a step with `for_each` first comes to have its items counted, and then comes
+    # back with a turn more for each of them
+    ready = limits.queue(shape.tools)
+    for place, count in enumerate(waiting):
+        if not count:
+            ready.push(place)
     running: list[tuple[float, int]] = []
     now = 0.0
     free = limits.concurrency
     while True:
-        while free and (key := queue.pop()) is not None:
-            place = key & _PLACE
-            if key == place and fans[place]:
+        while free and (entry := ready.pop(free)) is not None:
+            place, turn = entry
+            if not turn and fans[place]:
                 if left[place]:
-                    heappush(ready, key + _NEXT_TURN)
+                    ready.push(place, 1)
                 else:
                     _let_go(behind[place], waiting, ready)
                 continue
             call = nexts[place]
             nexts[place] = call + 1
             heappush(running, (now + seconds[call], place))
-            queue.take(place)
+            ready.take(place)
             free -= 1
             if call + 1 < ends[place]:
-                heappush(ready, key + _NEXT_TURN)
+                ready.push(place, turn + 1)
         if not running:
             return now
         now, place = heappop(running)
-        queue.release(place)
+        ready.release(place)
         free += 1
         left[place] -= 1
         if not left[place]:
             _let_go(behind[place], waiting, ready)
 
 
-def _let_go(dependents: Sequence[int], waiting: list[int], ready: list[int]) -> None:
+def _let_go(dependents: Sequence[int], waiting: list[int], ready: ReadyQueue) -> None:
     """Count off a step that is over from what its dependents wait for."""
     for each in dependents:
         waiting[each] -= 1
         if not waiting[each]:
-            heappush(ready, each)
+            ready.push(each)
 
 
 def _quantile(spans: list[float], share: float) -> float:

@@ -7,7 +7,7 @@ import json
 import math
 import random
 import sqlite3
-from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import get_args
 
@@ -36,7 +36,6 @@ from toolplan.journal import (
     BadRecord,
     Journal,
     JournalError,
-    Lease,
     LeaseLost,
     RunRecord,
     from_record,
@@ -309,31 +308,20 @@ def office() -> ScriptedTools:
 
 
 def test_the_intents_of_calls_that_become_ready_together_share_a_sync(tmp_path: Path) -> None:
-    groups: list[list[str]] = []
-
-    class Watched(Journal):
-        def append(
-            self,
-            lease: Lease,
-            texts: Sequence[str],
-            at: int,
-            *,
-            sync: bool,
-            status: RunState | None = None,
-        ) -> None:
-            groups.append([text for text in texts if sync and "call-intended" in text])
-            super().append(lease, texts, at, sync=sync, status=status)
-
+    """What is committed together stands in one row."""
+    path = tmp_path / "runs.sqlite"
     tools = ScriptedTools()
     tools.add("read", Gives(1, delay_s=0.01))
     tools.add("send", effects=Effects.WRITE)
     sends = (Step(f"s{at}", "send", {"x": Ref("r")}) for at in range(5))
     plan = execution_plan(Plan((Step("r", "read"), *sends)), tools.toolbox)
-    journal = Watched(tmp_path / "runs.sqlite")
+    journal = Journal(path)
     done = asyncio.run(run(plan, tools.toolbox, journal=journal, approval=approve(plan)))
     journal.close()
     assert done.succeeded
-    assert [len(group) for group in groups if group] == [5]
+    with closing(sqlite3.connect(path)) as file:
+        rows = [row.count("call-intended") for (row,) in file.execute("SELECT event FROM events")]
+    assert [intents for intents in rows if intents] == [5]
 
 
 def test_resume_takes_plan_and_policy_from_the_journal(tmp_path: Path) -> None:

@@ -15,11 +15,11 @@ from toolplan.engines import _open_calls, _runs, _streamed
 from toolplan.engines._effects import EffectCalls
 from toolplan.engines._kept import Kept
 from toolplan.engines._open_calls import OpenCalls
-from toolplan.engines._ready import Ready
 from toolplan.engines._steps import Scheduler
 from toolplan.events import Event, Failure, RunState
 from toolplan.journal import Journal, Lease, Recovered, RunRecord, Slot, recover
 from toolplan.plan import Step
+from toolplan.ready_queue import ReadyQueue
 
 
 @pytest.fixture
@@ -79,10 +79,10 @@ def test_an_engine_that_does_not_wait_for_the_disk_is_found_out(
 def test_limits_that_are_not_kept_are_found_out(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def unlimited(ready: Ready, position: int) -> None:
+    def unlimited(ready: ReadyQueue, position: int) -> None:
         del ready, position
 
-    monkeypatch.setattr(Ready, "take", unlimited)
+    monkeypatch.setattr(ReadyQueue, "take", unlimited)
     assert "Too many calls at once" in breaches(folder)
 
 

@@ -62,7 +62,7 @@ class LimitOptions(NamedTuple):
             source_concurrency=found.sources,
         )
 
-    def taken(self, opened: Toolset) -> tuple[Bounds, Toolset]:
+    def for_run(self, opened: Toolset) -> tuple[Bounds, Toolset]:
         """Give the bounds, and `opened` with these options in its advice.
 
         Whoever resumes the run need not repeat them.

@@ -105,7 +105,7 @@ def ask_command(
         open_tools(tools, day(today), rows, effects, base_url) as toolset,
         remembered(session) as memory,
     ):
-        bounds, opened = LimitOptions(at_once, timeout).taken(toolset)
+        bounds, opened = LimitOptions(at_once, timeout).for_run(toolset)
         kept = _Kept(memory, session or "")
         asking = _Asking(question, day(today), how, opened, kept, as_json=as_json)
         if plan_only:

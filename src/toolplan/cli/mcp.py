@@ -74,7 +74,7 @@ def mcp_command(
         closing(open_journal()) as journal,
         storage(),
     ):
-        bounds, opened = LimitOptions(at_once, timeout).taken(toolset)
+        bounds, opened = LimitOptions(at_once, timeout).for_run(toolset)
         try:
             asyncio.run(
                 serve(

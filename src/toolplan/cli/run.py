@@ -78,7 +78,7 @@ def run_command(
     """
     plan_file = read_plan(file, known_dialect(dialect))
     with open_tools(tools, day(today), rows, effects, base_url) as toolset:
-        bounds, opened = LimitOptions(at_once, timeout).taken(toolset)
+        bounds, opened = LimitOptions(at_once, timeout).for_run(toolset)
         compiled = compile_plan(plan_file.text, dialect, tools=opened.tools)
         if compiled.diagnostics and not as_json:
             print_diagnostics(err(), plan_file, compiled.diagnostics)

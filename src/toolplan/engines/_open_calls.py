@@ -244,7 +244,8 @@ class OpenCalls:
         try:
             del self._deadlines.open[call]
         except KeyError:  # too late: it was given up, and the step goes on without it
-            return self._note_late(call, Late(answer, failure))
+            self._note_late(call, Late(answer, failure))
+            return
         call.task = None  # the task's context has the call: a ring that only the collector undoes
         now = self._loop.time()
         took = now - call.began

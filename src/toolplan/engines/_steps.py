@@ -19,7 +19,6 @@ from toolplan.engines._effects import EffectCalls
 from toolplan.engines._graph import Graph
 from toolplan.engines._inputs import filled, holds, items_of
 from toolplan.engines._open_calls import EventLog, OpenCalls
-from toolplan.engines._ready import Ready
 from toolplan.engines._values import filled_output
 from toolplan.events import (
     Event,
@@ -37,6 +36,7 @@ from toolplan.events import (
 from toolplan.journal import Recovered
 from toolplan.path import Json
 from toolplan.plan import Limits, Step, Value
+from toolplan.ready_queue import ReadyQueue
 from toolplan.tools import Arguments, Tool
 
 
@@ -70,7 +70,7 @@ class Scheduler:
         self._steps: list[Step] = []
         self._tools_of: list[Tool] = []
         self._graph = Graph()
-        self._ready = Ready(
+        self._ready = ReadyQueue(
             self._tools_of, self._ranks, bounds.tool_concurrency, bounds.source_concurrency
         )
         self._output: Value | None = None
