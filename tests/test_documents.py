@@ -39,6 +39,7 @@ GUIDES = {
 
 @pytest.mark.parametrize("name", GUIDES)
 def test_the_snippets_of_the_guides_run(name: str) -> None:
+    """F000-11, F000-43, F002-2, F004-1 to F004-15: also those for who comes from elsewhere."""
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", GUIDES[name]],
         capture_output=True,
@@ -47,6 +48,11 @@ def test_the_snippets_of_the_guides_run(name: str) -> None:
         cwd=ROOT,
     )
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("page", sorted((ROOT / "docs").glob("coming-from-*.md")))
+def test_who_comes_from_elsewhere_is_shown_an_example(page: Path) -> None:
+    assert f"{page.stem}-0" in GUIDES
 
 
 def test_the_readme_names_every_command() -> None:
