@@ -262,9 +262,9 @@ def hanging() -> tuple[ScriptedTools, Provider]:
 def test_a_query_that_takes_too_long_ends_with_its_calls_cancelled() -> None:
     """`timeout` was never used in the original (behaviours 2.10)."""
     tools, provider = hanging()
-    response = ask(orchestrator(provider, tools.toolbox, timeout=60))
+    response = ask(orchestrator(provider, tools.toolbox, timeout=600))
     assert (response.status, response.metadata.error) == ("timed-out", True)
-    assert response.message == "The query took longer than 0.06 s."
+    assert response.message == "The query took longer than 0.6 s."
     assert tools.cancelled == ["hangs"]
 
 
@@ -307,7 +307,7 @@ def test_a_query_is_given_up_with_whoever_waits_for_it() -> None:
 
 def test_a_stage_has_a_time_of_its_own() -> None:
     tools, provider = hanging()
-    response = ask(orchestrator(provider, tools.toolbox, executionTimeout=60))
+    response = ask(orchestrator(provider, tools.toolbox, executionTimeout=300))
     assert response.status == "failed"
     assert tools.cancelled == ["hangs"]
 

@@ -110,6 +110,11 @@ def test_a_foreign_client_runs_a_plan_and_is_refused_an_effect(
     in_loop(work)
 
 
+def wait_for_the_end(journal: Journal) -> None:
+    while journal.runs()[0].status is RunState.RUNNING:
+        time.sleep(0.01)
+
+
 def test_a_client_that_leaves_does_not_stop_its_run(tmp_path: Path) -> None:
     """H28: over HTTP a request ends with its connection, and the run does not."""
 
@@ -126,7 +131,7 @@ def test_a_client_that_leaves_does_not_stop_its_run(tmp_path: Path) -> None:
                 assert tools.running == 1
                 free.set()
                 await tools.idle()
-                await asyncio.sleep(0.1)
+                await asyncio.to_thread(wait_for_the_end, journal)
             (entry,) = journal.runs()
             assert entry.status is RunState.SUCCEEDED
             assert tools.cancelled == []
@@ -302,10 +307,10 @@ def test_headers_that_do_not_come_are_given_up(
 def test_a_connection_that_is_in_use_is_not_given_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("toolplan.mcp_server._connection.HEADERS_S", 0.05)
+    monkeypatch.setattr("toolplan.mcp_server._connection.HEADERS_S", 0.4)
 
     async def work() -> None:
-        tools = scripted(Gives({"data": ["ann"]}, delay_s=0.5))
+        tools = scripted(Gives({"data": ["ann"]}, delay_s=0.6))
         with closing(Journal(tmp_path / "runs.sqlite")) as journal:
             async with listening(journal, tools.toolbox) as url, connected(url, "legacy") as client:
                 for _ in range(2):

@@ -17,7 +17,7 @@ import pytest
 from mcp import Client, MCPError, StdioServerParameters
 
 from tests.mcp_server.served import content, error, in_loop
-from toolplan.events import RunState
+from toolplan.events import RunState, StepState
 from toolplan.journal import Journal
 from toolplan.mcp_server.__main__ import main
 
@@ -41,9 +41,10 @@ async def look(name: str) -> dict:
     """Looks something up; `slow` waits for a file."""
     print("this goes to standard output")
     write(f"look {name}")
-    while name == "slow" and not (HERE / "go").exists():
-        await asyncio.sleep(0.2)  # what is over is on disk by then
+    if name == "slow":
         (HERE / "pid").write_text(str(os.getpid()))
+    while name == "slow" and not (HERE / "go").exists():
+        await asyncio.sleep(0.05)
     return {"found": name}
 
 
@@ -101,10 +102,14 @@ def ledger(folder: Path) -> list[str]:
 
 
 def server_of(folder: Path) -> int:
-    """Wait until the slow tool is under way, and give the process that it is in."""
+    """Wait until the slow tool is under way, and what is over on disk; give their process."""
     path = folder / "pid"
     while not (path.exists() and path.read_text()):
         time.sleep(0.02)
+    with closing(Journal(folder / "home" / "runs.sqlite")) as journal:
+        (entry,) = journal.runs()
+        while journal.load(entry.run).steps["quick"].state is not StepState.SUCCEEDED:
+            time.sleep(0.02)
     return int(path.read_text())
 
 

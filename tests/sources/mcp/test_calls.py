@@ -135,11 +135,11 @@ def test_a_result_is_not_held_to_the_servers_schema_by_the_sdk(tmp_path: Path) -
 
 def test_a_call_has_a_time_limit_of_its_own(tmp_path: Path) -> None:
     script = Scripted(
-        tmp_path, pages=one_page(told("slow")), results={"slow": {**text("x"), "sleep": 0.5}}
+        tmp_path, pages=one_page(told("slow")), results={"slow": {**text("x"), "sleep": 2.0}}
     )
-    with connected({"it": script.server(timeout_s=0.2)}) as source:
+    with connected({"it": script.server(timeout_s=0.8)}) as source:
         tools = source.toolbox()
-        with pytest.raises(OutcomeUnknown, match=r"within 0\.2 s"):
+        with pytest.raises(OutcomeUnknown, match=r"within 0\.8 s"):
             call(tools, "it.slow")
     assert script.sent("notifications/cancelled")
 

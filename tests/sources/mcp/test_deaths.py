@@ -162,7 +162,7 @@ def test_a_death_between_calls_costs_no_call(tmp_path: Path) -> None:
 
 def test_no_process_is_left_behind(tmp_path: Path) -> None:
     ledger = tmp_path / "ledger"
-    with connected({"a": ledger_server(ledger)}, timeout_s=0.3) as source:
+    with connected({"a": ledger_server(ledger)}, timeout_s=1.5) as source:
         with pytest.raises(OutcomeUnknown):
             call(source.toolbox(), "a.look", n=1)
         [line] = mcp_ledger.lines(ledger)
