@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import signal
 import sqlite3
 import subprocess
@@ -100,7 +101,8 @@ def test_an_engine_that_is_wrong_is_found_out(sabotage: str, breach: str) -> Non
         # one that takes every tool for one that only reads
         (
             "from toolplan import tools\ntools.Tool.has_effects = property(lambda self: False)",
-            "is not in the journal",
+            # by where the first kill meets it
+            r"is not in the journal|was called \d+ times",
         ),
         # one that does not have the run accepted
         (
@@ -116,7 +118,7 @@ def test_an_engine_that_streams_wrongly_is_found_out(sabotage: str, breach: str)
         f"{sabotage}\nfrom tests.crash.__main__ import kill\nkill(100, 1, streams=True, quiet=True)"
     )
     assert "Breach: seed" in done.stderr
-    assert breach in done.stderr
+    assert re.search(breach, done.stderr)
 
 
 class Calls(list[Json]):
