@@ -30,7 +30,7 @@ LISTED: Final = "each event listed"
 JOURNAL: Final = "journal"
 EFFECTS: Final = "effects"
 
-_TURNS: Final = {1_000: 15, 10_000: 9, 100_000: 3}
+_TURNS: Final = {1_000: 45, 10_000: 9, 100_000: 3}
 
 
 class Cost(NamedTuple):
