@@ -8,15 +8,18 @@ import signal
 import subprocess
 import sys
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from tests.cli.calls import Call
+from toolplan.journal import Journal
 from toolplan.settings import read_settings
 
 TOOLS = """
 import asyncio, os, signal, time
+from contextlib import closing
 from pathlib import Path
 from toolplan import tool
 
@@ -191,6 +194,15 @@ def test_settings_that_are_no_limits_are_a_usage_error(
     assert said.code == 2
     assert message in said.err
     assert "toolplan.toml" in said.err
+
+
+def test_what_a_plan_is_said_to_take_counts_the_limits(home: Path, call: Call) -> None:
+    with closing(Journal(home / "runs.sqlite")) as journal:
+        journal.keep_durations([("shipments_list", 5.0)])
+    question = ["plan", "Show me rejected shipments", "--json"]
+    assert call(*question).json["metadata"]["estimated_duration_ms"] == 5_000
+    settings(home, "[limits]", "timeout = 2")
+    assert call(*question).json["metadata"]["estimated_duration_ms"] == 2_000
 
 
 def test_a_run_that_is_resumed_keeps_its_limits_until_they_are_given_anew(

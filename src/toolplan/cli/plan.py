@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from toolplan.cli._conversation import remembered
 from toolplan.cli._home import existing_journal, storage
+from toolplan.cli._limits import LimitOptions
 from toolplan.cli._options import (
     BaseUrlOption,
     ContractsOption,
@@ -70,6 +71,7 @@ def plan_command(
             journal=existing_journal(),
             memory=memory,
             conversation=session or "",
+            bounds=LimitOptions().bounds(opened),
         )
         asked = asyncio.run(session_.plan(question, today=day(today)))
     if not as_json:
