@@ -14,15 +14,15 @@ from pathlib import Path
 
 import pytest
 
+from tests.crash.chains import Calls, chain, tools
 from tests.crash.stream import GIVEN, NEXT, WHOLE
 from toolplan.approval import approve
-from toolplan.compiler import compile_plan
 from toolplan.engines import Decided, resume, run
 from toolplan.events import Run, RunState
 from toolplan.execution_plan import ExecutionPlan
 from toolplan.journal import Journal, JournalError, LeaseLost, Slot
 from toolplan.path import Json
-from toolplan.tools import Arguments, Effects, Tool, Toolbox
+from toolplan.tools import Toolbox
 
 ROOT = Path(__file__).parents[2]
 
@@ -121,40 +121,6 @@ def test_an_engine_that_streams_wrongly_is_found_out(sabotage: str, breach: str)
     assert re.search(breach, done.stderr)
 
 
-class Calls(list[Json]):
-    """The calls that were made; `third` is set by the third."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.third = asyncio.Event()
-
-    def append(self, made: Json) -> None:
-        super().append(made)
-        if len(self) == 3:
-            self.third.set()
-
-
-def tools(calls: list[Json], *, pause_s: float = 0) -> Toolbox:
-    async def write(args: Arguments) -> Json:
-        calls.append(args["x"])
-        await asyncio.sleep(pause_s)
-        return {"x": args["x"], "text": "so much has to be written down " * 400}
-
-    tool = Tool("write", "Writes.", {"type": "object"}, effects=Effects.WRITE, call=write)
-    return Toolbox([tool])
-
-
-def chain(box: Toolbox, steps: int) -> ExecutionPlan:
-    written = ", ".join(
-        f'{{"id": "s{at}", "tool": "write", "args": {{"x": {at}}}'
-        + (f', "after": ["s{at - 1}"]}}' if at else "}")
-        for at in range(steps)
-    )
-    plan = compile_plan(f'{{"toolplan": 1, "steps": [{written}]}}', tools=box).plan
-    assert plan is not None
-    return plan
-
-
 def test_a_process_that_hung_and_wakes_up_after_another_took_over_changes_nothing(
     tmp_path: Path,
 ) -> None:
@@ -163,7 +129,7 @@ def test_a_process_that_hung_and_wakes_up_after_another_took_over_changes_nothin
     code = """
 import asyncio, sys
 from pathlib import Path
-from tests.crash import test_kills as t
+from tests.crash import chains
 from toolplan.approval import approve
 from toolplan.engines import run
 from toolplan.journal import Journal
@@ -171,8 +137,8 @@ class Ledger(list):
     def append(self, x):
         with Path(sys.argv[2]).open("a") as file:
             file.write(f"{x}\\n")
-box = t.tools(Ledger(), pause_s=0.1)
-plan = t.chain(box, 20)
+box = chains.tools(Ledger(), pause_s=0.1)
+plan = chains.chain(box, 20)
 journal = Journal(sys.argv[1], lease_s=0.6)
 asyncio.run(run(plan, box, journal=journal, approval=approve(plan), run_id="r", patience_s=1))
 """

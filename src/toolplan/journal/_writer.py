@@ -6,6 +6,7 @@ that a disk that is slow gets larger groups and not more of them. Only who asks 
 
 from __future__ import annotations
 
+import logging
 from asyncio import AbstractEventLoop, Future, TimerHandle
 from collections.abc import Callable, Sequence
 from typing import Final, Protocol
@@ -34,6 +35,10 @@ FULL: Final = 20_000
 
 _FIRST_PAUSE_S: Final = 0.05
 _MAX_PAUSE_S: Final = 1.0
+_TOLD_AFTER_S: Final = 1.0
+"""What lasts longer, a person should know of: they may be able to end it."""
+
+_LOG: Final = logging.getLogger(__name__)
 
 
 class Appends(Protocol):
@@ -62,8 +67,8 @@ class Writer:
     """Takes the events of one run, in order, and puts them into the journal.
 
     `on_failure` is called once, when the journal cannot be written for `patience_s` seconds or
-    another process has taken the run; from then on nothing is taken. `on_room` is called when
-    `full` is over.
+    another process has taken the run; from then on nothing is taken. That the run waits for the
+    journal is logged as a warning. `on_room` is called when `full` is over.
     """
 
     def __init__(
@@ -95,6 +100,7 @@ class Writer:
         self._busy = False
         self._timer: TimerHandle | None = None
         self._trouble_since: float | None = None
+        self._is_told = False
         self._pause_s = _FIRST_PAUSE_S
         self._waiters: list[Future[None]] = []  # for what is pending
         self._group_waiters: list[Future[None]] = []
@@ -193,7 +199,7 @@ class Writer:
         if error is not None:
             self._in_trouble(error)
             return
-        self._trouble_since = None
+        self._trouble_since, self._is_told = None, False
         self._pause_s = _FIRST_PAUSE_S
         self._at += len(self._group)
         self._group = []
@@ -218,8 +224,12 @@ class Writer:
         now = self._loop.time()
         if self._trouble_since is None:
             self._trouble_since = now
-        lasting = now - self._trouble_since >= self._patience_s
-        if isinstance(error, JournalError) and error.code in MAY_PASS and not lasting:
+        lasted_s = now - self._trouble_since
+        may_pass = isinstance(error, JournalError) and error.code in MAY_PASS
+        if may_pass and lasted_s < self._patience_s:
+            if lasted_s >= _TOLD_AFTER_S and not self._is_told:
+                self._is_told = True
+                _LOG.warning("%s The run waits up to %g s for it.", error, self._patience_s)
             self._loop.call_later(self._pause_s, self._write_again)
             self._pause_s = min(2 * self._pause_s, _MAX_PAUSE_S)
             return
