@@ -280,7 +280,9 @@ Event: TypeAlias = RunEvent | StepEvent
 
 
 class StepRun(NamedTuple):
-    """How one step stands. `items_done` and `items` count the calls of `for_each`.
+    """How one step stands. `items` counts the calls of `for_each`.
+
+    `items_done` are those that are over, and `items_failed` those of them that failed.
 
     `in_doubt` are the calls that a person has to decide about, each by its item, None without
     `for_each`.
@@ -294,6 +296,7 @@ class StepRun(NamedTuple):
     attempts: int = 0
     items: int | None = None
     items_done: int = 0
+    items_failed: int = 0
     in_doubt: tuple[int | None, ...] = ()
 
 
@@ -311,6 +314,17 @@ class Run:
     output: Json = None
     started_at: float | None = None
     ended_at: float | None = None
+    approved_at: float | None = None
+    is_resumed: bool = False
+
+    @property
+    def took_s(self) -> float | None:
+        """Seconds from the start to the end, None where it has none; nobody's thinking counts.
+
+        Of a run that was resumed, the time in which nobody worked on it is among them.
+        """
+        begun = self.started_at if self.approved_at is None else self.approved_at
+        return None if begun is None or self.ended_at is None else self.ended_at - begun
 
     @property
     def succeeded(self) -> bool:
@@ -397,11 +411,12 @@ def apply(run: Run, event: Event) -> Run:
             )
         case RunWaiting():
             return replace(run, status=RunState.WAITING)
-        case RunApproved():
-            return replace(run, status=RunState.RUNNING)
+        case RunApproved(at=at):
+            return replace(run, status=RunState.RUNNING, approved_at=at)
         case RunResumed():
             steps = {name: _resumed(step) for name, step in run.steps.items()}
-            return replace(run, status=RunState.RUNNING, steps=steps, output=None, ended_at=None)
+            again = replace(run, status=RunState.RUNNING, steps=steps, output=None, ended_at=None)
+            return replace(again, is_resumed=True)
         case RunParked(status=status):
             return replace(run, status=status)
         case RunEnded(status=status, output=output, at=at):
@@ -427,8 +442,9 @@ def _apply_to_step(step: StepRun, event: StepEvent) -> StepRun:
             return step._replace(state=StepState.RUNNING, started_at=at, items=items)
         case AttemptFailed(attempt=attempt):
             return step._replace(attempts=attempt)
-        case ItemEnded():
-            return step._replace(items_done=step.items_done + 1)
+        case ItemEnded(failure=failure):
+            failed = step.items_failed + (failure is not None)
+            return step._replace(items_done=step.items_done + 1, items_failed=failed)
         case StepProgressed() | CallIntended() | CallAnsweredLate():
             return step
         case CallInDoubt(item=item, failure=failure):
@@ -463,7 +479,9 @@ def _resumed(step: StepRun) -> StepRun:
     """Give a step as it stands when its run is taken up again: what is over stays."""
     if step.state in _OVER:
         return step
-    return _PENDING if step.items is None else StepRun(items=step.items, items_done=step.items_done)
+    if step.items is None:
+        return _PENDING
+    return StepRun(items=step.items, items_done=step.items_done, items_failed=step.items_failed)
 
 
 def _step_to_json(step: StepRun) -> Json:

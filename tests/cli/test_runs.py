@@ -33,6 +33,8 @@ def people(team: str) -> dict:
 @tool(effects=Effects.WRITE)
 def send(to: str) -> dict:
     """Sends mail."""
+    if to == os.environ.get("REFUSE"):
+        raise ValueError("no such mailbox")
     with LEDGER.open("a") as file:
         file.write(to + "\\\\n")
     if os.environ.get("DIE"):
@@ -294,3 +296,51 @@ def test_a_plan_says_how_long_it_will_take_when_its_tools_have_been_called(call:
     assert "estimated_duration_ms" not in call("plan", *question, "--json").json["metadata"]
     assert call("ask", *question).code == 0
     assert call("plan", *question, "--json").json["metadata"]["estimated_duration_ms"] >= 0
+
+
+def test_a_decision_about_a_run_that_is_over_is_refused(folder: Path, call: Call) -> None:
+    assert call(*words(folder, "--yes")).code == 0
+    run = call("runs", "--json").json[0]["run"]
+    for option in (["--abort", "s:1"], ["--retry", "nosuch"], ["--done", "s:0=1", "--json"]):
+        said = call("resume", run, *option)
+        assert said.code == 2
+        assert "There is no call in doubt for" in said.err + said.out
+        assert "the run is succeeded" in said.err + said.out
+    assert call("resume", run).code == 0
+
+
+def test_a_run_whose_process_is_gone_is_shown_as_interrupted(folder: Path, call: Call) -> None:
+    run = killed_run(folder, call)
+    said = call("show", run)
+    assert f"run {run}: interrupted" in said.out
+    assert f"`toolplan resume {run[:8]}` goes on with it" in said.err
+    assert call("show", run, "--json").json["is_left"]
+
+
+def test_a_run_that_is_gone_on_with_is_no_longer_listed_as_in_doubt(
+    folder: Path, call: Call
+) -> None:
+    run = killed_run(folder, call)
+    doubted = call("resume", run, "--json").json
+    assert doubted["status"] == call("runs", "--json").json[0]["status"] == "in_doubt"
+    command = [sys.executable, "-m", "toolplan", "resume", run, "--retry", "s:0"]
+    died = subprocess.run(command, env={**os.environ, "DIE": "1"}, capture_output=True)
+    assert died.returncode == -signal.SIGKILL
+    (entry,) = call("runs", "--json").json
+    assert (entry["status"], entry["is_left"]) == ("running", True)
+    assert "interrupted" in call("show", run).out
+
+
+def test_of_a_step_that_failed_it_is_told_which_items_did_their_work(
+    folder: Path, call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("REFUSE", "bob")
+    assert call(*words(folder, "--yes")).code == 1
+    assert ledger(folder) == ["ann"]
+    run = call("runs", "--json").json[0]["run"]
+    said = call("show", run)
+    assert "failed, 1 of 2 items" in said.out
+    assert "s: item 0 succeeded; item 1 failed." in said.err
+    assert call("show", run, "--json").json["items"] == {
+        "s": [{"item": 0, "state": "succeeded"}, {"item": 1, "state": "failed"}]
+    }

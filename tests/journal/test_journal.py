@@ -25,8 +25,10 @@ from toolplan.events import (
     ItemEnded,
     RunApproved,
     RunEnded,
+    RunResumed,
     RunStarted,
     RunState,
+    RunWaiting,
     StepFailed,
     StepStarted,
     StepSucceeded,
@@ -141,7 +143,7 @@ def test_who_was_taken_over_writes_nothing_more(tmp_path: Path) -> None:
     one = Journal(tmp_path / "j.sqlite", clock=lambda: now[0], owner="elsewhere:1")
     two = Journal(tmp_path / "j.sqlite", clock=lambda: now[0], owner="elsewhere:2")
     lease = one.accept("r", "digest", RECORD, [RunStarted("r", "digest", ("a",), 1.0)])
-    with pytest.raises(JournalError, match="being worked on") as caught:
+    with pytest.raises(JournalError, match="being worked on by process 1 on elsewhere") as caught:
         two.take("r")
     assert caught.value.code == "journal-taken"
     now[0] += 60
@@ -404,3 +406,14 @@ def test_other_tools_than_those_of_the_run_are_refused(tmp_path: Path) -> None:
     done = asyncio.run(resume("r", tools.toolbox, journal=journal))
     assert done.status is RunState.SUCCEEDED
     journal.close()
+
+
+def test_what_a_run_took_begins_with_its_approval() -> None:
+    """What a person thinks is no time that calls take."""
+    begun: list[Event] = [RunStarted("r", "d", (), 1.0)]
+    end = RunEnded(RunState.SUCCEEDED, None, 9.0)
+    assert fold(begun).took_s is None
+    assert fold([*begun, end]).took_s == 8.0
+    asked = fold([*begun, RunWaiting(1.5), RunApproved("leave", "d", 7.0), end])
+    assert (asked.took_s, asked.is_resumed) == (2.0, False)
+    assert fold([*begun, RunResumed(5.0), end]).is_resumed

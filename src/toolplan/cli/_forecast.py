@@ -16,5 +16,5 @@ def tell_forecast(expected: Forecast, *, as_json: bool) -> None:
 
 def tell_comparison(expected: Forecast, run: Run, *, as_json: bool) -> None:
     """Tell what a run took beside what was expected, where anything was."""
-    if expected.p90_s > 0 and not as_json and run.started_at is not None and run.ended_at:
-        note(f"It {compared_text(expected, run.ended_at - run.started_at)}.")
+    if expected.p90_s > 0 and not as_json and run.took_s is not None:
+        note(f"It {compared_text(expected, run.took_s)}.")

@@ -33,7 +33,11 @@ def print_run(run: Run, answer: Answer | None, *, as_json: bool) -> int:
 
 def interrupted(run: str) -> str:
     """Give what to tell where a run was interrupted."""
-    return f"Interrupted. `toolplan resume {run[:SHORT]}` goes on with it."
+    short = run[:SHORT]
+    return (
+        f"Interrupted. `toolplan show {short}` tells how it stands, "
+        f"`toolplan resume {short}` goes on with it."
+    )
 
 
 def print_doubts(run: Run) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Sequence
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,16 +22,17 @@ from toolplan.cli._options import (
 )
 from toolplan.cli._outcome import print_doubts
 from toolplan.cli._plan_file import print_diagnostics, read_plan, whole_plan
-from toolplan.cli._terminal import CommandError, Exit, err, out, print_json
+from toolplan.cli._terminal import CommandError, Exit, err, note, out, print_json
 from toolplan.cli._toolbox import open_given
 from toolplan.compiler import parse
-from toolplan.events import Run, to_json
+from toolplan.events import Event, ItemEnded, Run, RunState, StepState, fold, to_json
 from toolplan.path import Json
 from toolplan.plan_json import dump, load
 from toolplan.render.mermaid import mermaid as as_mermaid
 from toolplan.render.plan_tree import effect_marks, plan_tree
+from toolplan.render.printable import printable
 from toolplan.render.run_progress import duration_text
-from toolplan.render.runs_view import run_marks
+from toolplan.render.runs_view import SHORT, items_text, run_marks, status_text
 from toolplan.render.svg import svg as as_svg
 
 MermaidFlag = Annotated[
@@ -97,26 +99,45 @@ def show_command(
 def _show_run(start: str, *, as_json: bool) -> int:
     with closing(open_journal()) as journal, storage():
         name = journal.find(start)
-        run = journal.load(name)
+        events = journal.events(name)
+        is_left = journal.entry(name).is_left
         plan = load(journal.record(name).plan).plan
+    run, items = fold(events), _items(events)
     if as_json:
-        print_json({**to_json(run), "plan": None if plan is None else dump(plan)})
+        told: dict[str, Json] = {**to_json(run), "items": {**items}, "is_left": is_left}
+        print_json({**told, "plan": None if plan is None else dump(plan)})
         return Exit.FINE.value
     expected = None if plan is None else plan.metadata.get("estimated_duration_ms")
-    out().print(_heading(run, expected), soft_wrap=True)
+    out().print(_heading(run, is_left, expected), soft_wrap=True)
     if plan is not None:
         out().print(plan_tree(plan, marks=run_marks(run)))
+    for step, over in items.items():
+        if run.steps[step].state is not StepState.SUCCEEDED:
+            note(f"{printable(step)}: {items_text(over)}.")
     print_doubts(run)
+    if is_left and run.status is not RunState.IN_DOUBT:
+        note(f"Nobody works on it: `toolplan resume {name[:SHORT]}` goes on with it.")
     return Exit.FINE.value
 
 
-def _heading(run: Run, expected_ms: Json) -> str:
-    words = f"run {run.run}: {run.status.value.replace('_', ' ')}"
+def _items(events: Sequence[Event]) -> dict[str, list[Json]]:
+    """Give what became of the items of each step with `for_each`, as far as they are over."""
+    found: dict[str, dict[int, Json]] = {}
+    for event in events:
+        if isinstance(event, ItemEnded):
+            state = StepState.SUCCEEDED if event.failure is None else StepState.FAILED
+            ended: Json = {"item": event.item, "state": state.value}
+            found.setdefault(event.step, {})[event.item] = ended
+    return {step: [over[item] for item in sorted(over)] for step, over in found.items()}
+
+
+def _heading(run: Run, is_left: bool, expected_ms: Json) -> str:
+    words = f"run {run.run}: {status_text(run.status, is_left)}"
     if run.started_at is not None:
         started = datetime.fromtimestamp(run.started_at, UTC).astimezone()
         words += f", started {started:%Y-%m-%d %H:%M:%S}"
-        if run.ended_at is not None:
-            words += f", took {duration_text(run.ended_at - run.started_at)}"
-    if isinstance(expected_ms, int):
+        if run.took_s is not None:
+            words += f", took {duration_text(run.took_s)}"
+    if isinstance(expected_ms, int) and not run.is_resumed:
         words += f" (about {duration_text(expected_ms / 1000)} were expected)"
     return words

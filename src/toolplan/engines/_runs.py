@@ -254,6 +254,9 @@ async def go_on(
     recovered = recover(events)
     if recovered.status is not None:
         await kept.let_go()
+        for slot in decisions:
+            ended = recovered.status.value.replace("_", " ")
+            raise CannotRun(f"There is no call in doubt for {_place(slot)}: the run is {ended}.")
         return kept.run()
     try:
         runnable = frozen(plan, tools)
@@ -328,8 +331,7 @@ def _prepared(
     for slot, (decision, output) in decisions.items():
         step, item = slot
         if slot not in recovered.intents or tools[steps[step].tool].may_repeat:
-            place = f"step {step!r}" if item is None else f"item {item} of step {step!r}"
-            raise CannotRun(f"There is no call in doubt for {place}.")
+            raise CannotRun(f"There is no call in doubt for {_place(slot)}.")
         attempt = recovered.intents[slot]
         if decision == "done":
             output = _fitting(tools[steps[step].tool], output, settings)
@@ -340,6 +342,11 @@ def _prepared(
     scheduler.admit(runnable.plan.plan.steps, runnable.needs)
     scheduler.settle(runnable.plan.plan.output)
     return scheduler, decided
+
+
+def _place(slot: Slot) -> str:
+    step, item = slot
+    return f"step {step!r}" if item is None else f"item {item} of step {step!r}"
 
 
 def _fitting(tool: Tool, output: Json, settings: Settings) -> Json:

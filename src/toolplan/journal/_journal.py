@@ -23,7 +23,7 @@ from toolplan.events import (
 from toolplan.journal._blobs import BadBlob, Blobs
 from toolplan.journal._database import connect
 from toolplan.journal._errors import JournalError, LeaseLost, journal_error
-from toolplan.journal._processes import is_gone, this_process
+from toolplan.journal._processes import is_gone, shown, this_process
 from toolplan.journal._records import BadRecord, from_record, to_record
 from toolplan.journal._recovery import made_whole
 from toolplan.journal._results import results_of
@@ -188,8 +188,9 @@ class Journal:
             if owner and until > now and not mine and not is_gone(owner):
                 raise JournalError(
                     "journal-taken",
-                    f"Run {run!r} is being worked on by process {owner}.",
-                    f"Wait for it, or end it; its hold ends by itself in {until - now:.0f} s.",
+                    f"Run {run!r} is being worked on by {shown(owner)}.",
+                    "Wait for it, or end it. Where it hangs or is gone, its hold ends "
+                    f"{self.lease_s:g} s after its last sign of life.",
                 )
             connection.execute(
                 "UPDATE runs SET owner = ?, token = ?, lease_until = ? WHERE run = ?",
@@ -242,13 +243,26 @@ class Journal:
 
     def runs(self, limit: int = 50) -> list[RunEntry]:
         """Give the latest runs, the newest first."""
+        return self._entries("", limit)
+
+    def entry(self, run: str) -> RunEntry:
+        """Give the line of one run.
+
+        Raises:
+            JournalError: there is no such run.
+        """
+        for entry in self._entries(run, 1) if run else ():
+            return entry
+        raise _unknown(run)
+
+    def _entries(self, run: str, limit: int) -> list[RunEntry]:
         rows = self._read(
             "SELECT run, created_at, status, digest, "
             "coalesce(json_extract(record, '$.plan.metadata.query'), ''), coalesce(("
             "SELECT group_concat(tool, ', ') FROM (SELECT json_extract(value, '$.tool') AS tool "
             "FROM json_each(record, '$.plan.steps') LIMIT 3)), ''), owner, lease_until "
-            "FROM runs ORDER BY created_at DESC, run LIMIT ?",
-            (limit,),
+            "FROM runs WHERE ? IN ('', run) ORDER BY created_at DESC, run LIMIT ?",
+            (run, limit),
         )
         now = self._clock()
         return [

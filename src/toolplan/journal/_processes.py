@@ -11,6 +11,12 @@ def this_process() -> str:
     return f"{_machine()}:{os.getpid()}"
 
 
+def shown(owner: str) -> str:
+    """Give `owner` as a person would look for it."""
+    machine, _, number = owner.rpartition(":")
+    return f"process {number} on {machine.partition('pid:[')[0]}"
+
+
 def _machine() -> str:
     # processes in containers may share a host's name and count from 1 each
     try:

@@ -16,6 +16,7 @@ from toolplan.events import (
     RunApproved,
     RunEnded,
     RunParked,
+    RunResumed,
     RunState,
     StepProgressed,
     StepStarted,
@@ -126,6 +127,8 @@ class Writer:
             return
         elif isinstance(event, RunEnded | RunParked):
             self._status = event.status
+        elif isinstance(event, RunResumed):
+            self._status = RunState.RUNNING
         self._pending.append(to_record(event))
         if self._timer is None and not self._busy:
             self._timer = self._loop.call_later(GATHER_S, self._flush)

@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from toolplan.events import Run, RunState, StepRun, StepState
+from toolplan.path import Json
 from toolplan.render.printable import cut, fit_encoding, printable
 from toolplan.render.run_progress import duration_text
 
@@ -55,7 +56,7 @@ class RunsView:
             table.add_row(
                 printable(entry.run[:SHORT]),
                 datetime.fromtimestamp(entry.created_at).strftime("%Y-%m-%d %H:%M"),
-                Text(_words(entry), style=_STYLES[entry.status]),
+                Text(status_text(entry.status, entry.is_left), style=_STYLES[entry.status]),
                 Text(fit_encoding(subject, options.encoding)),
             )
         yield table
@@ -66,16 +67,43 @@ def run_marks(run: Run) -> dict[str, str]:
     return {name: _mark(step) for name, step in run.steps.items()}
 
 
-def _words(entry: RunLine) -> str:
-    if entry.status is RunState.RUNNING and entry.is_left:
+def status_text(status: RunState, is_left: bool) -> str:
+    """Give the state of a run in words; `is_left` says that nobody works on it."""
+    if status is RunState.RUNNING and is_left:
         return "interrupted"
-    return entry.status.value.replace("_", " ")
+    return status.value.replace("_", " ")
+
+
+def items_text(over: Sequence[Json]) -> str:
+    """Say which of the items of a step succeeded, and which failed; each is an object."""
+    places: dict[str, list[int]] = {}
+    for each in over:
+        match each:
+            case {"item": int(item), "state": str(state)}:
+                places.setdefault(state, []).append(item)
+            case _:
+                pass
+    return "; ".join(
+        f"{'item' if len(items) == 1 else 'items'} {_spans(items)} {state}"
+        for state, items in places.items()
+    )
+
+
+def _spans(items: Sequence[int]) -> str:
+    """Give ascending numbers with those that follow one another as one span."""
+    spans: list[list[int]] = []
+    for item in items:
+        if spans and item == spans[-1][-1] + 1:
+            spans[-1][1:] = [item]
+        else:
+            spans.append([item])
+    return ", ".join("–".join(map(str, span)) for span in spans)
 
 
 def _mark(step: StepRun) -> str:
     word = step.state.value.replace("_", " ")
     if step.items is not None and step.state is not StepState.SUCCEEDED:
-        word += f", {step.items_done} of {step.items} items"
+        word += f", {step.items_done - step.items_failed} of {step.items} items"
     if step.started_at is not None and step.ended_at is not None:
         word += f" in {duration_text(step.ended_at - step.started_at)}"
     if step.error is not None:
