@@ -1,4 +1,4 @@
-"""What a dry run finds, as values: faults, ways through the plan, and bounds on calls."""
+"""What a dry run finds, as values: what fails, ways through the plan, and bounds on calls."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from toolplan.tools import Effects
 
 
 class Fault(NamedTuple):
-    """A step that fails, whatever real values it is given, or with values that were recorded.
+    """A step that fails, whatever its tools give.
 
     Lists are thought to have elements: what is wrong with all of them is a fault.
 
@@ -25,6 +25,20 @@ class Fault(NamedTuple):
     message: str
     pointer: str
     drive: str
+
+
+class MayFail(NamedTuple):
+    """A step that fails with results that `tools` gave before, and may do with others.
+
+    The other fields are those of a `Fault`.
+    """
+
+    step: str
+    code: str
+    message: str
+    pointer: str
+    drive: str
+    tools: tuple[str, ...]
 
 
 class Drive(NamedTuple):
@@ -63,6 +77,7 @@ class DryRun:
 
     Attributes:
         faults: what is wrong, each once, in the order in which it was met.
+        may_fail: what fails with recorded results alone, likewise; it proves nothing of the plan.
         drives: the ways through the plan that were tried.
         calls: how often each step is called, by its id.
         total: how often tools are called.
@@ -72,6 +87,7 @@ class DryRun:
     """
 
     faults: tuple[Fault, ...]
+    may_fail: tuple[MayFail, ...]
     drives: tuple[Drive, ...]
     calls: Mapping[str, CallBounds]
     total: CallBounds
@@ -88,6 +104,7 @@ class DryRun:
         """Give the wire form."""
         return {
             "faults": [dict(fault._asdict()) for fault in self.faults],
+            "may_fail": [{**each._asdict(), "tools": [*each.tools]} for each in self.may_fail],
             "drives": [
                 {
                     "description": drive.description,

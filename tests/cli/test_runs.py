@@ -275,10 +275,20 @@ def test_a_dry_run_calls_nothing_and_says_what_would_go_wrong(folder: Path, call
     plan = json.loads((folder / "plan.json").read_text())
     plan["steps"][1]["for_each"] = "${p.rows}"
     (folder / "plan.json").write_text(json.dumps(plan))
+    risky = call(*words(folder, "--dry", "--json"))
+    assert risky.code == 0  # what people gave once proves nothing of the next time
+    assert risky.json["faults"] == []
+    (risk,) = risky.json["may_fail"]
+    assert (risk["step"], risk["pointer"], risk["tools"]) == ("s", "/for_each", ["people"])
+    assert "with what people gave before, step s" in call(*words(folder, "--dry")).out
+
+    plan["steps"][1]["for_each"] = [{"mail": "ann"}]
+    plan["steps"][1]["args"] = {"to": "${item.nothing}"}
+    (folder / "plan.json").write_text(json.dumps(plan))
     wrong = call(*words(folder, "--dry", "--json"))
     assert wrong.code == 1
     (fault,) = wrong.json["faults"]
-    assert (fault["step"], fault["pointer"]) == ("s", "/for_each")
+    assert fault["step"] == "s"
     assert ledger(folder) == ["ann", "bob"]
 
 

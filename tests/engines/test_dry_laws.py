@@ -55,6 +55,10 @@ TWO_READERS = Plan(
         Step("other", "other", {"value": Ref("get")}),
     )
 )
+RECORDINGS: st.SearchStrategy[list[Json]] = st.lists(
+    st.sampled_from([None, 7, "a", [1, 2, 3], [], {"data": [{"id": "x"}]}, {"data": 3}]),
+    max_size=2,
+)
 INPUTS: st.SearchStrategy[dict[str, Json]] = st.sampled_from(
     [
         {},
@@ -80,14 +84,16 @@ def test_a_step_with_a_fault_fails_with_other_values_too(
 ) -> None:
     described = Tools()
     real: list[Tool] = []
+    recordings: dict[str, list[Json]] = {}
     for name in sorted({step.tool for step in plan.steps}):
         output, inputs = data.draw(OUTPUTS), data.draw(INPUTS)
         described.add(name, output, **inputs)
+        recordings[name] = data.draw(RECORDINGS)  # results of other calls, which prove nothing
         tool = described.scripted.toolbox[name]
         # an element that is not there could not show what is wrong with all of them
         given = None if tool.output is None else tool.output.example(seed, items=1 + seed % 3)
         real.append(replace(tool, call=giving(given)))
-    dry = described.dry(*plan.steps, output=plan.output)
+    dry = described.dry(*plan.steps, output=plan.output, recordings=recordings)
     ended = asyncio.run(run(execution_plan(plan, Toolbox(real)), real, backoff_s=0.0))
     for fault in dry.faults:
         if fault.step:

@@ -11,6 +11,7 @@ from toolplan.engines.dry import (
     DryRun,
     EffectBounds,
     Fault,
+    MayFail,
     NotDriven,
 )
 from toolplan.events import StepState
@@ -22,6 +23,10 @@ DRY = DryRun(
     faults=(
         Fault("b", "reference-missing", "It has no key 'to\x1b[2Jwn'.", "/args/x", "all hold"),
         Fault("", "reference-missing", "There is none.", "/output/1", "none holds"),
+    ),
+    may_fail=(
+        MayFail("d", "not-a-list", "There is\x1b[2J text.", "/for_each", "all hold", ("ro\x1bws",)),
+        MayFail("", "reference-missing", "There is none.", "", "none holds", ("rows", "people")),
     ),
     drives=(
         Drive("all hold", {"a": StepState.SUCCEEDED, "b": StepState.FAILED}),
@@ -37,7 +42,13 @@ DRY = DryRun(
     not_driven=(NotDriven("c", "It needs step 'b'."),),
 )
 CLEAN = replace(
-    DRY, faults=(), effects=(), not_driven=(), calls={"a": CallBounds(1, 1)}, total=CallBounds(1, 1)
+    DRY,
+    faults=(),
+    may_fail=(),
+    effects=(),
+    not_driven=(),
+    calls={"a": CallBounds(1, 1)},
+    total=CallBounds(1, 1),
 )
 
 
@@ -46,6 +57,13 @@ def test_faults_come_first_then_calls_effects_and_what_was_left_out() -> None:
         "The dry run found 2 faults; no tool was called.",
         r"• step b at /args/x: It has no key 'to\x1b[2Jwn'. [reference-missing; all hold]",
         "• the output at /output/1: There is none. [reference-missing; none holds]",
+        "",
+        "May fail",
+        r"• with what ro\x1bws gave before, step d at /for_each would fail: There is\x1b[2J text."
+        " [not-a-list; all hold]",
+        "• with what rows and people gave before, the output would fail: There is none."
+        " [reference-missing; none holds]",
+        "Other results may do: it is no fault of the plan.",
         "",
         "Calls",
         "step        calls",
@@ -72,6 +90,12 @@ def test_a_plan_without_fault_is_told_in_a_few_lines() -> None:
     gap = replace(CLEAN, not_driven=DRY.not_driven)
     first = document_text(dry_document(gap)).splitlines()[0]
     assert first == "The dry run found no fault, 1 step was not driven; no tool was called."
+    risky = replace(gap, may_fail=DRY.may_fail)
+    first = document_text(dry_document(risky)).splitlines()[0]
+    assert first == (
+        "The dry run found no fault, 2 places where it may fail, 1 step was not driven;"
+        " no tool was called."
+    )
 
 
 def test_a_console_shows_it_and_is_not_steered_by_it() -> None:
@@ -97,3 +121,10 @@ def test_a_plan_of_thousands_of_steps_is_told_in_a_page() -> None:
     assert len(lines) < 200
     assert "• 4950 more" in lines
     assert "4950 steps more, counted in the last row." in lines
+    risky = replace(
+        CLEAN,
+        may_fail=tuple(MayFail(name, "code", "x" * 9_000, "", "all", ("rows",)) for name in names),
+    )
+    lines = document_text(dry_document(risky)).splitlines()
+    assert len(lines) < 100
+    assert "• 4950 more" in lines

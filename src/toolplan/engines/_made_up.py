@@ -43,12 +43,12 @@ _LARGEST_INDEX: Final = 50
 _MOST_TRIES: Final = 12
 
 
-class Recorded(NamedTuple):
-    """A value that stands in a recording or in the plan itself, so that nothing is made up."""
+class Written(NamedTuple):
+    """A value that stands in the plan itself, so that nothing is made up."""
 
 
-Reading: TypeAlias = Schema | Absent | Recorded | None
-"""What is known of what a reference selects; None where nothing is."""
+Reading: TypeAlias = Schema | Absent | Written | None
+"""What is known of what a reference selects, whatever tools give; None where nothing is."""
 
 
 class Place(NamedTuple):
@@ -118,50 +118,65 @@ class MadeUp:
         """Make up what can be; `schemas` are those of computed outputs, by step id."""
         self._steps = {step.id: step for step in plan.steps}
         self._tools = tools
-        self._recordings = {name: [*given] for name, given in recordings.items() if given}
         declared = {step.id: self._declared(step, schemas) for step in plan.steps}
         self._schemas: dict[str, Schema] = {
             name: schema for name, schema in declared.items() if schema is not None
         }
+        self._recordings = {
+            step.id: kept
+            for step in plan.steps
+            if (kept := self._of_step(step, recordings.get(step.tool, ())))
+        }
+        self._recorded_tools = {self._steps[name].tool for name in self._recordings}
         self._values: dict[str, Json] = {}
         self._make(plan)
+        self._unsaid = self._read_beyond_schemas(plan)
 
     @property
     def most_recordings(self) -> int:
-        """How many recordings the tool with the most of them has that the plan calls."""
-        used = {step.tool for step in self._steps.values()}
-        return max(
-            (len(self._recordings[name]) for name in used & self._recordings.keys()), default=0
-        )
+        """How many recordings the step with the most of them has."""
+        return max(map(len, self._recordings.values()), default=0)
 
-    def is_recorded(self, step: Step) -> bool:
-        """Say whether what `step` gives was recorded."""
-        return self.has_recording(step.tool)
+    def is_recorded(self, step_id: str, turn: int | None) -> bool:
+        """Say whether what a step gives at `turn` was recorded."""
+        if step_id not in self._recordings:
+            return False
+        return turn is not None or step_id in self._unsaid or step_id not in self._values
 
     def has_recording(self, tool: str) -> bool:
         """Say whether there is a recording of the tool of this name."""
-        return tool in self._recordings
+        return tool in self._recorded_tools
 
-    def value(self, step_id: str, turn: int) -> Json:
-        """Give what one call of a step gives; `turn` chooses among recordings."""
-        recorded = self._recordings.get(self._steps[step_id].tool)
-        if recorded is not None:
-            return recorded[turn % len(recorded)]
+    def value(self, step_id: str, turn: int | None, item: int) -> Json:
+        """Give what one call of a step gives.
+
+        `turn` chooses among recordings; without it they are taken only where nothing that will do
+        for the readers of the step can be made up.
+        """
+        if self.is_recorded(step_id, turn):
+            recorded = self._recordings[step_id]
+            return recorded[((turn or 0) + item) % len(recorded)]
         return self._values.get(step_id)
+
+    def tool_of(self, step_id: str) -> str:
+        """Give the name of the tool that a step calls."""
+        return self._steps[step_id].tool
+
+    def sources(self, ref: Ref, step: Step | None) -> tuple[str, ...]:
+        """Give the ids of the steps whose outputs `ref` reads, where it stands in `step`."""
+        if step is not None and step.for_each is not None and ref.step in RESERVED_IDS:
+            return tuple(place.ref.step for place in places(step.for_each, ()))
+        return (ref.step,)
 
     def reading(self, ref: Ref, step: Step | None) -> Reading:
         """Say what is known of what `ref` selects, where it stands in `step`."""
         if step is not None and step.for_each is not None and ref.step in RESERVED_IDS:
             if ref.step == INDEX:
-                return Recorded() if isinstance(step.for_each, Literal) else _INTEGER
+                return Written() if isinstance(step.for_each, Literal) else _INTEGER
             return self._reading_of_item(ref, step.for_each)
         source = self._steps.get(ref.step)
-        if source is None:
-            return None
-        if self.is_recorded(source):
-            return Recorded()
         schema = self._schemas.get(ref.step)
-        if schema is None:
+        if source is None or schema is None:
             return None
         if source.for_each is not None:
             schema = schema.part({"type": "array", "items": schema.node})
@@ -179,9 +194,14 @@ class MadeUp:
         return self._tools[step.tool].input.of_parts is not None
 
     def unreadable(self, step: Step) -> str | None:
-        """Say why `step` cannot be driven: it reads what nobody declares; None where it can."""
+        """Say why `step` cannot be driven: it reads what nobody declares and nothing has given.
+
+        None where it can.
+        """
         for place in step_places(step):
-            if self.reading(place.ref, step) is None:
+            read = self.sources(place.ref, step)
+            recorded = bool(read) and all(name in self._recordings for name in read)
+            if self.reading(place.ref, step) is None and not recorded:
                 told = "${" + place.ref.step + print_path(place.ref.path) + "}"
                 return f"No schema says what {told} is, at {place.pointer}."
         return None
@@ -189,7 +209,7 @@ class MadeUp:
     def _reading_of_item(self, ref: Ref, for_each: Value) -> Reading:
         match for_each:
             case Literal():
-                return Recorded()
+                return Written()
             case Ref():
                 listed = self.reading(for_each, None)
                 if not isinstance(listed, Schema):
@@ -213,6 +233,25 @@ class MadeUp:
         item = elements(computed)
         return item if isinstance(item, Schema) else tool.output
 
+    def _of_step(self, step: Step, recordings: Sequence[Json]) -> list[Json]:
+        """Give those of the recordings of its tool that `step` could give."""
+        schema = self._schemas.get(step.id)
+        if schema is None or schema is self._tools[step.tool].output:
+            return [*recordings]
+        # another call computed another schema for them
+        return [given for given in recordings if schema.is_valid(given)]
+
+    def _read_beyond_schemas(self, plan: Plan) -> set[str]:
+        """Give the steps of whose outputs something is read that no schema speaks of."""
+        read = [(place, step) for step in plan.steps for place in step_places(step)]
+        output = () if plan.output is None else places(plan.output, ("output",))
+        return {
+            name
+            for place, step in (*read, *((place, None) for place in output))
+            if self.reading(place.ref, step) is None
+            for name in self.sources(place.ref, step)
+        }
+
     # Making up
 
     def _make(self, plan: Plan) -> None:
@@ -223,7 +262,7 @@ class MadeUp:
         made: dict[tuple[int, str], Json] = {}  # most steps of one tool give the same
         for step in plan.steps:
             schema = self._schemas.get(step.id)
-            if schema is None or self.is_recorded(step):
+            if schema is None:
                 continue
             wanted = wishes.get(step.id, {})
             key = (id(schema), "\n".join(wanted))

@@ -1,11 +1,11 @@
-"""What a dry run found, to be read: faults first, then what the plan may do."""
+"""What a dry run found, to be read: faults first, what may fail, then what the plan may do."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from toolplan.drives import CallBounds, DryRun, EffectBounds, Fault
+from toolplan.drives import CallBounds, DryRun, EffectBounds, Fault, MayFail
 from toolplan.render.answer_view import AnswerView
 from toolplan.render.document import Block, Bullets, Document, Heading, Lead, Note, Table
 from toolplan.render.printable import count_text, cut, number_text, printable
@@ -22,7 +22,7 @@ def dry_view(dry: DryRun) -> AnswerView:
 
 def dry_document(dry: DryRun) -> Document:
     """Give what a dry run found as a document; `toolplan.render.document` gives it as text."""
-    return (*_faults(dry), *_calls(dry), *_effects(dry), *_gaps(dry))
+    return (*_faults(dry), *_risks(dry), *_calls(dry), *_effects(dry), *_gaps(dry))
 
 
 def _faults(dry: DryRun) -> Iterator[Block]:
@@ -30,19 +30,40 @@ def _faults(dry: DryRun) -> Iterator[Block]:
     if count:
         yield Lead(f"The dry run found {count_text(count, 'fault')}; no tool was called.", bad=True)
         yield Bullets(_few([_fault_line(fault) for fault in dry.faults]), bad=True)
-    elif not dry.not_driven:
-        yield Lead("The dry run found no fault; no tool was called.")
-    else:
+        return
+    said = ["The dry run found no fault"]
+    if dry.may_fail:
+        said.append(f"{count_text(len(dry.may_fail), 'place')} where it may fail")
+    if dry.not_driven:
         count = len(dry.not_driven)
-        gaps = f"{count_text(count, 'step')} {'was' if count == 1 else 'were'} not driven"
-        yield Lead(f"The dry run found no fault, {gaps}; no tool was called.")
+        said.append(f"{count_text(count, 'step')} {'was' if count == 1 else 'were'} not driven")
+    yield Lead(f"{', '.join(said)}; no tool was called.")
 
 
 def _fault_line(fault: Fault) -> str:
-    where = f"step {printable(fault.step)}" if fault.step else "the output"
-    place = f" at {printable(fault.pointer)}" if fault.pointer else ""
-    message = cut(printable(fault.message), _MESSAGE_WIDTH)
-    return f"{where}{place}: {message} [{printable(fault.code)}; {printable(fault.drive)}]"
+    return f"{_where(fault)}: {_what(fault)}"
+
+
+def _risks(dry: DryRun) -> Iterator[Block]:
+    if dry.may_fail:
+        yield Heading("May fail")
+        yield Bullets(_few([_risk_line(each) for each in dry.may_fail]))
+        yield Note("Other results may do: it is no fault of the plan.")
+
+
+def _risk_line(risk: MayFail) -> str:
+    tools = " and ".join(printable(name) for name in risk.tools)
+    return f"with what {tools} gave before, {_where(risk)} would fail: {_what(risk)}"
+
+
+def _where(place: Fault | MayFail) -> str:
+    step = f"step {printable(place.step)}" if place.step else "the output"
+    return f"{step} at {printable(place.pointer)}" if place.pointer else step
+
+
+def _what(found: Fault | MayFail) -> str:
+    message = cut(printable(found.message), _MESSAGE_WIDTH)
+    return f"{message} [{printable(found.code)}; {printable(found.drive)}]"
 
 
 def _calls(dry: DryRun) -> Iterator[Block]:
