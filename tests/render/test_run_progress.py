@@ -161,3 +161,64 @@ def test_of_a_thousand_steps_those_that_tell_most_are_shown() -> None:
 
 def test_a_step_that_the_plan_does_not_have_changes_nothing() -> None:
     assert shown(PLAN, [StepStarted("zz", None, 1.0)], terminal=False) == "zz: started\n"
+
+
+BEFORE: tuple[Event, ...] = (
+    RunStarted("r1", "digest", ("a", "b", "c", "d"), 100.0),
+    StepStarted("a", None, 100.0),
+    StepSucceeded("a", 1, 1, None, 100.5),
+    StepStarted("b", 3, 100.5),
+    StepStarted("c", None, 100.5),
+    ItemEnded("b", 0, None, 1, None, 100.6),
+    ItemEnded("b", 1, None, 1, None, 100.7),
+)
+
+
+def gone_on_with(events: Iterable[Event], *, terminal: bool) -> str:
+    stream = io.StringIO()
+    console = Console(file=stream, width=100, force_terminal=terminal, color_system=None)
+    with RunProgress(PLAN, console, before=BEFORE) as progress:
+        for event in events:
+            progress(event)
+    return stream.getvalue()
+
+
+def test_what_a_run_had_done_before_counts_in_its_view() -> None:
+    rest = (RunResumed(200.0), StepStarted("b", 3, 200.0), ItemEnded("b", 2, None, 1, None, 200.5))
+    shown = gone_on_with(rest, terminal=True).removeprefix("\x1b[?25l").split("\x1b[?25h")[0]
+    last = shown.split("\x1b[2K")[-1]
+    rows = [" ".join(line.split()) for line in last.splitlines() if line.strip()]
+    assert rows == [
+        "✓ a a_tool succeeded 500 ms",
+        "→ b b_tool running 3/3 500 ms",
+        "· c c_tool pending",
+        "· d d_tool pending",
+        "running: 2 pending, 1 running, 1 succeeded",
+    ]
+
+
+def test_there_is_no_view_of_a_run_before_it_goes_on() -> None:
+    assert gone_on_with((), terminal=True) == ""
+
+
+def test_the_first_view_of_a_run_that_goes_on_has_no_steps_of_the_process_before() -> None:
+    assert "→" not in gone_on_with((RunResumed(200.0),), terminal=True)
+
+
+def test_a_terminal_that_is_left_to_somebody_has_no_view_until_it_is_given_back() -> None:
+    stream = io.StringIO()
+    console = Console(file=stream, width=100, force_terminal=True, color_system=None)
+    progress = RunProgress(PLAN, console, before=BEFORE)
+    with progress:
+        pass
+    progress(RunResumed(200.0))
+    assert stream.getvalue() == "run: resumed\n"
+    with progress:
+        pass
+    assert "running: 3 pending, 1 succeeded" in stream.getvalue()
+
+
+def test_elsewhere_what_a_run_had_done_before_is_not_told() -> None:
+    rest = (RunResumed(200.0), StepStarted("c", None, 200.0))
+    told = gone_on_with(rest, terminal=False)
+    assert told.splitlines() == ["run: resumed", "c: started"]

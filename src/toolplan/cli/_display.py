@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from toolplan.cli._terminal import err, out
 from toolplan.events import Event
@@ -28,10 +28,10 @@ class Display:
             self._out.print(plan_tree(plan.plan, marks=effect_marks(plan.plan, tools)))
             self._out.print()
 
-    def open(self, plan: ExecutionPlan) -> None:
-        """Begin to show the run of `plan`."""
+    def open(self, plan: ExecutionPlan, before: Sequence[Event] = ()) -> None:
+        """Begin to show the run of `plan`; `before` is what the journal tells of it already."""
         if not self._silent:
-            self._progress = RunProgress(plan.plan, err(), clock=time.time)
+            self._progress = RunProgress(plan.plan, err(), clock=time.time, before=before)
             self._progress.__enter__()
 
     def show_event(self, event: Event) -> None:

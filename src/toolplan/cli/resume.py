@@ -80,8 +80,9 @@ def resume_command(
             leave = Leave(yes, approve, opened.tools, display, may_ask=not as_json)
             try:
                 plan = plan_of(name, opened.tools, journal=journal)
-                display.open(plan)
-                with Going(plan, name).told(leave):
+                display.open(plan, () if as_json else journal.events(name))
+                # the view ends first: it puts back the output that it found as it began
+                with Going(plan, name).told(leave), closing(display):
                     ended = asyncio.run(
                         resume(
                             name,

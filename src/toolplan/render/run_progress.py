@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from types import TracebackType
 from typing import Final, Self
 
@@ -29,7 +29,6 @@ from toolplan.events import (
     RunParked,
     RunResumed,
     RunStarted,
-    RunState,
     RunWaiting,
     StepArrived,
     StepCancelled,
@@ -42,6 +41,7 @@ from toolplan.events import (
     StepState,
     StepSucceeded,
     apply,
+    fold,
 )
 from toolplan.plan import Plan
 from toolplan.render.printable import count_text, cut, fit_encoding, number_text, printable
@@ -78,28 +78,35 @@ class RunProgress:
 
     `clock` gives seconds since the epoch and makes the times of running steps go on between
     events; without it they stand still until the next event. Events may come from any one thread.
+
+    `before` is what the journal tells of a run that is gone on with. It counts in the view, and is
+    told nowhere again; there is no view until something more happens.
     """
 
     def __init__(
-        self, plan: Plan, console: Console, *, clock: Callable[[], float] | None = None
+        self,
+        plan: Plan,
+        console: Console,
+        *,
+        clock: Callable[[], float] | None = None,
+        before: Sequence[Event] = (),
     ) -> None:
+        so_far = fold(before)
         self._console = console
         self._tools = {step.id: printable(step.tool) for step in plan.steps}
-        self._steps = dict.fromkeys(self._tools, StepRun())
-        self._status = RunState.RUNNING
+        self._steps = {**dict.fromkeys(self._tools, StepRun()), **so_far.steps}
+        self._status = so_far.status
+        self._is_open = False
+        # until it is resumed, steps stand as the process before left them: running, though dead
+        self._is_at_rest = bool(before)
         self._messages: dict[str, str] = {}
         self._clock = clock
         self._latest = 0.0
         self._live: Live | None = None
 
     def __enter__(self) -> Self:
-        if self._console.is_terminal:
-            self._live = Live(
-                console=self._console,
-                get_renderable=self._view,
-                refresh_per_second=_PER_SECOND,
-            )
-            self._live.start()
+        self._is_open = True
+        self._start_live()
         return self
 
     def __exit__(
@@ -108,6 +115,7 @@ class RunProgress:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        self._is_open = False
         if self._live is not None:
             self._live.stop()
             self._live = None
@@ -124,9 +132,21 @@ class RunProgress:
             self._steps[event.step] = after.steps[event.step]
             if isinstance(event, StepProgressed):
                 self._messages[event.step] = _progress(event)
+        if self._is_at_rest:
+            self._is_at_rest = False
+            self._start_live()
         if self._live is None and (line := _event_line(event, self._steps)):
             text = Text(fit_encoding(line, self._console.encoding))
             self._console.print(text, soft_wrap=True)
+
+    def _start_live(self) -> None:
+        if self._is_open and not self._is_at_rest and self._console.is_terminal:
+            self._live = Live(
+                console=self._console,
+                get_renderable=self._view,
+                refresh_per_second=_PER_SECOND,
+            )
+            self._live.start()
 
     def _view(self) -> RenderableType:
         now = self._latest if self._clock is None else self._clock()
