@@ -187,7 +187,9 @@ def _written(path: Path) -> dict[str, Any]:
         names = {name.lower(): name for name in _variables()}
         for key in found:
             if key not in names and key not in _OTHER_TABLES:
-                hint = did_you_mean(near(key, names)) or f"It knows {', '.join(sorted(names))}."
+                known = [*sorted(names), *(f"[{table}]" for table in sorted(_OTHER_TABLES))]
+                meant = did_you_mean(near(key, [*names, *_OTHER_TABLES]))
+                hint = meant or f"It knows {', '.join(known)}."
                 raise SettingsError(f"{path}: there is no setting {key!r}.", hint)
         return {names[key]: value for key, value in found.items() if key in names}
     raise SettingsError(f"{path}: {reason}.", "Mend the file, or move it away.")

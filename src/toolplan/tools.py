@@ -268,10 +268,14 @@ class Toolbox(Mapping[str, Tool]):
         """Hold `tools`.
 
         Raises:
-            ToolObjectError: two of them have one name.
+            ToolObjectError: two of them have one name, or one is no tool.
         """
         self._tools: dict[str, Tool] = {}
-        for tool in tools:
+        for tool in cast("Iterable[object]", tools):
+            if not isinstance(tool, Tool):
+                name = getattr(tool, "__name__", repr(tool)[:100])
+                way = " Put @toolplan.tool above it." if callable(tool) else ""
+                raise ToolObjectError(f"{name} is no tool.{way}")
             if tool.name in self._tools:
                 raise ToolObjectError(f"Two tools are named {tool.name!r}.")
             self._tools[tool.name] = tool

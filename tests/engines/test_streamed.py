@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import pytest
 
@@ -10,7 +10,7 @@ from tests.engines._running import in_loop, states
 from tests.plans_strategy import execution_plan
 from toolplan.approval import Approval, ApprovalRequired, approve
 from toolplan.compiler import compile_stream
-from toolplan.engines import CannotRun, StreamRefused, run, run_stream
+from toolplan.engines import CannotRun, StepStream, StreamRefused, run, run_stream
 from toolplan.events import PlanSettled, Run, RunState, StepArrived, StepState
 from toolplan.execution_plan import ExecutionPlan
 from toolplan.journal import Journal
@@ -231,5 +231,35 @@ def test_a_journal_gets_a_streamed_run_when_its_plan_is_whole(tmp_path: object) 
         assert done.succeeded
         assert journal.load("r1") == done
         journal.close()
+
+    in_loop(test)
+
+
+async def texts() -> AsyncIterator[str]:
+    yield '{"toolplan": 1, "steps": []}'
+
+
+async def bare_steps() -> AsyncIterator[Step]:
+    yield A
+
+
+@pytest.mark.parametrize(
+    ("stream", "given"),
+    [
+        (texts(), "async_generator"),
+        (bare_steps(), "async_generator"),
+        ("a plan", "str"),
+        (Written(cast("list[Step]", ["a piece of text"]), None).open(), "str"),
+    ],
+)
+def test_what_is_no_stream_of_steps_is_told_with_what_makes_one(stream: object, given: str) -> None:
+    async def test() -> None:
+        made = tools()
+        # one that is not iterated over would never be at its end
+        going = run_stream(cast("StepStream", stream), made.toolbox)
+        with pytest.raises(TypeError, match=r"toolplan\.compile_stream") as caught:
+            await asyncio.wait_for(going, 30)
+        assert repr(given) in str(caught.value)
+        assert made.calls == []
 
     in_loop(test)

@@ -6,11 +6,12 @@ import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from toolplan.sources.named import load_tools
-from toolplan.tools import ToolObjectError
+from toolplan.tools import Toolbox, ToolObjectError
 
 TOOLS = [{"name": "look", "description": "Look.", "input_schema": {"type": "object"}}]
 MODULE = """
@@ -21,6 +22,14 @@ BOX = Toolbox([LOOK])
 MANY = (LOOK, Tool("see", "See.", {"type": "object"}))
 TWICE = [LOOK, LOOK]
 MIXED = [LOOK, 3]
+
+
+def send(to: str) -> str:
+    return to
+
+
+PLAIN = [LOOK, send]
+MANY_PLAIN = (send,) * 7
 NUMBER = 3
 calls = 0
 
@@ -146,6 +155,8 @@ def test_an_attribute_of_a_module_in_the_folder_gives_tools(
         ("shelf_of_tools:LOOKS", "no 'LOOKS'. Did you mean 'LOOK'"),
         ("shelf_of_tools:NUMBER", "of type int"),
         ("shelf_of_tools:MIXED", "holds int"),
+        ("shelf_of_tools:PLAIN", r"no tools: 'send' at \[1\]\. Put @toolplan\.tool above"),
+        ("shelf_of_tools:MANY_PLAIN", r"'send' at \[4\], and 2 more\. Put @toolplan\.tool"),
         ("shelf_of_tools:TWICE", "Two tools"),
         ("shelf_of_tools:picky", "needs arguments"),
         ("shelf_of_tools:broken", "RuntimeError: no database"),
@@ -163,3 +174,15 @@ def test_an_attribute_that_gives_no_tools_is_told(folder: Path, spec: str, told:
 def test_the_current_folder_is_importable(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(folder)
     assert list(load_tools("shelf_of_tools:BOX")) == ["look"]
+
+
+def test_a_function_that_is_no_tool_is_named_with_the_way_out() -> None:
+    def send(to: str) -> str:
+        return to
+
+    mixed: list[Any] = [send]
+    with pytest.raises(ToolObjectError, match=r"^send is no tool\. Put @toolplan\.tool above it"):
+        Toolbox(mixed)
+    mixed = [3]
+    with pytest.raises(ToolObjectError, match=r"^3 is no tool\.$"):
+        Toolbox(mixed)

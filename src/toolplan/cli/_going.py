@@ -31,6 +31,8 @@ class Going:
             KeyboardInterrupt: it was interrupted.
         """
         try:
+            if self.plan is not None:
+                leave.check(self.plan)
             with redirect_stdout(sys.stderr):
                 yield
         except ApprovalRequired as required:

@@ -35,6 +35,15 @@ class Leave(NamedTuple):
             return self._ask
         return self._given if self.yes or self.digest is not None else None
 
+    def check(self, plan: ExecutionPlan) -> None:
+        """See that `plan` is not another one than leave was given to, before its run is kept.
+
+        Raises:
+            ApprovalRequired: leave was given to another.
+        """
+        if plan.effects and self._is_of_another(plan):
+            raise ApprovalRequired(plan.digest)
+
     def missing(self, required: ApprovalRequired, plan: ExecutionPlan | None) -> CommandError:
         """Give what to tell where leave was not given; what it would be for is shown."""
         self.display.close()
@@ -73,9 +82,10 @@ class Leave(NamedTuple):
         return not given and self.may_ask and sys.stdin.isatty() and sys.stderr.isatty()
 
     def _given(self, plan: ExecutionPlan) -> Approval | None:
-        if self.digest is not None and plan.digest != self.digest:
-            return None
-        return approve(plan)
+        return None if self._is_of_another(plan) else approve(plan)
+
+    def _is_of_another(self, plan: ExecutionPlan) -> bool:
+        return self.digest is not None and plan.digest != self.digest
 
     async def _ask(self, plan: ExecutionPlan) -> Approval | None:
         self.display.pause()

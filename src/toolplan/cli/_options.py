@@ -76,9 +76,26 @@ YesFlag: TypeAlias = Annotated[
     bool,
     Parameter(name="--yes", negative="", help="Give leave to run a plan with effects."),
 ]
+
+
+def _check_digest(_: object, digest: str | None) -> None:
+    # as a rule a variable of the shell that is not set
+    if digest is not None and not digest.strip():
+        raise CommandError(
+            "usage",
+            "--approve has no digest.",
+            "Give the digest that the command names where it asks for leave; without --approve it"
+            " names it and runs nothing.",
+        )
+
+
 ApproveOption: TypeAlias = Annotated[
     str | None,
-    Parameter(name="--approve", help="Give leave to run the plan with effects of this digest."),
+    Parameter(
+        name="--approve",
+        validator=_check_digest,
+        help="Give leave to run the plan with effects of this digest.",
+    ),
 ]
 EffectsOption: TypeAlias = Annotated[
     tuple[str, ...],

@@ -52,7 +52,6 @@ from toolplan.render.diagnostics import DiagnosticView, Located
 from toolplan.render.plan_tree import effect_marks, plan_tree
 from toolplan.render.printable import printable
 from toolplan.session import Asked, Session, foreseen
-from toolplan.tools import Toolbox
 
 PlanOnly = Annotated[
     bool, Parameter(name="--plan-only", negative="", help="Show the plan, and run nothing.")
@@ -115,15 +114,14 @@ def ask_command(
             storage(),
             closing(Display(silent=as_json or summary == "json")) as display,
         ):
-            latest = _Latest(display, journal, opened.tools, bounds, as_json=as_json)
             leave = Leave(yes, approve, opened.tools, display, may_ask=not as_json)
-            with told_planning_errors(), latest.told(leave):
+            latest = _Latest(leave, journal, bounds, as_json=as_json)
+            # the view ends first: it puts back the output that it found as it began
+            with told_planning_errors(), latest.told(leave), closing(display):
                 asked = asking.ask(latest, leave, early=early, loop=loop)
             if asked.unapproved is not None:
-                display.close()
                 leave.tell_more(asked.unapproved)
             if asked.run is not None and latest.expected is not None:
-                display.close()
                 tell_comparison(latest.expected, asked.run, as_json=as_json)
         if asked.run is None:
             tell_usage(None if as_json else how.ledger)
@@ -218,16 +216,15 @@ class _Asking:
 class _Latest(Going):
     """The plan that runs, or was shown last, and the name of its run."""
 
-    def __init__(
-        self, display: Display, journal: Journal, tools: Toolbox, bounds: Bounds, *, as_json: bool
-    ) -> None:
+    def __init__(self, leave: Leave, journal: Journal, bounds: Bounds, *, as_json: bool) -> None:
         super().__init__()
         self.expected: Forecast | None = None
         self.journal = journal
         self.bounds = bounds
-        self.show_event = display.show_event
-        self._display = display
-        self._tools = tools
+        self.show_event = leave.display.show_event
+        self._leave = leave
+        self._display = leave.display
+        self._tools = leave.tools
         self._as_json = as_json
 
     def new_id(self) -> str:
@@ -243,7 +240,11 @@ class _Latest(Going):
             return False
 
     def show_plan(self, compiled: Compiled) -> None:
-        """Show the plan that is about to run, and what was mended in it."""
+        """Show the plan that is about to run, and what was mended in it.
+
+        Raises:
+            ApprovalRequired: leave was given to another one, and no run has begun.
+        """
         if compiled.plan is None:
             return
         self.plan = compiled.plan
@@ -252,6 +253,8 @@ class _Latest(Going):
             err().print(DiagnosticView(tuple(Located(each) for each in compiled.diagnostics)))
         self.expected = foreseen(compiled.plan, self.journal, self._tools, self.bounds)
         tell_forecast(self.expected, as_json=self._as_json)
+        if not self.is_kept():  # of a plan that goes on with a run the engine knows what it asks
+            self._leave.check(compiled.plan)
         self._display.open(compiled.plan)
 
     def show_step(self, step: Step) -> None:

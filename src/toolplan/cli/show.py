@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Sequence
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 from cyclopts import Parameter
 
-from toolplan.cli._home import open_journal, storage
+from toolplan.cli._home import existing_journal, open_journal, storage
 from toolplan.cli._options import (
     DialectOption,
     EffectsOption,
@@ -26,6 +25,7 @@ from toolplan.cli._terminal import CommandError, Exit, err, note, out, print_jso
 from toolplan.cli._toolbox import open_given
 from toolplan.compiler import parse
 from toolplan.events import Event, ItemEnded, Run, RunState, StepState, fold, to_json
+from toolplan.journal import JournalError
 from toolplan.path import Json
 from toolplan.plan_json import dump, load
 from toolplan.render.mermaid import mermaid as as_mermaid
@@ -40,8 +40,7 @@ MermaidFlag = Annotated[
 ]
 SvgFlag = Annotated[bool, Parameter(name="--svg", negative="", help="Print an SVG drawing.")]
 
-
-_RUN_NAME = re.compile(r"[0-9a-f]{4,32}")
+_WAYS: Final = "Name a file, or -, or a run by how its name in `toolplan runs` begins."
 
 FileOrRun = Annotated[
     str,
@@ -68,9 +67,12 @@ def show_command(
     --tools, steps that may change something are marked. Of a run it
     shows how its steps stand.
     """
-    if _RUN_NAME.fullmatch(file) and not Path(file).exists():
-        return _show_run(file, as_json=as_json)
-    plan_file = read_plan(file, known_dialect(dialect))
+    try:
+        plan_file = read_plan(file, known_dialect(dialect))
+    except CommandError as error:
+        if error.code != "unreadable-file":
+            raise
+        return _show_run(_run_named(file, error), as_json=as_json)
     with open_given(tools, effects) as opened:
         known = None if opened is None else opened.tools
         parsed = parse(plan_file.text, dialect, known)
@@ -94,6 +96,29 @@ def show_command(
         else:
             out().print(plan_tree(parsed.plan, marks=marks))
         return Exit.FINE.value
+
+
+def _run_named(start: str, unreadable: CommandError) -> str:
+    """Give the name of the run that begins with `start`, which is no file that can be read.
+
+    Raises:
+        CommandError: there is no such run either, or the journal cannot be used.
+    """
+    if not start:
+        raise CommandError("usage", "The name of a file or a run is empty.", _WAYS)
+    journal = existing_journal()
+    unknown = f"There is no run {start!r}."
+    if journal is not None:
+        with closing(journal), storage():
+            try:
+                return journal.find(start)
+            except JournalError as error:
+                if error.code != "unknown-run":
+                    raise
+                unknown = str(error)
+    if Path(start).name != start or "." in start:  # who writes that means a file
+        raise CommandError(unreadable.code, str(unreadable), _WAYS)
+    raise CommandError("unknown-run", f"{unknown} {unreadable}", _WAYS)
 
 
 def _show_run(start: str, *, as_json: bool) -> int:

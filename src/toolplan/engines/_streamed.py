@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
-from typing import Protocol, runtime_checkable
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Mapping
+from typing import Protocol, cast, runtime_checkable
 
 from toolplan.approval import Approval, ApprovalRequired
 from toolplan.engines._kept import Kept
@@ -88,6 +88,7 @@ async def start_stream(
     settings: Settings,
 ) -> Run:
     """Run what `stream` gives, under `name`; see `toolplan.engines.local.run_stream`."""
+    _check(stream)
     scheduler = new_scheduler(name, tools, kept, settings, Recovered())
     feed = _Feed(stream, tools, name, kept, approval, settings, scheduler)
     kept.add(RunStarted(name, "", (), settings.clock()))
@@ -102,6 +103,28 @@ async def start_stream(
         await asyncio.gather(feeding, return_exceptions=True)
         await kept.finish(scheduler.durations)
     return kept.run()
+
+
+def _check(stream: object) -> None:
+    """See that `stream` can give steps and a plan, before anything waits for them.
+
+    Raises:
+        TypeError: it cannot; a generator has no `compiled`, whatever it gives.
+    """
+    if not isinstance(stream, AsyncIterable) or isinstance(stream, AsyncGenerator):
+        raise _no_steps(cast("object", stream))
+
+
+def _check_step(given: object) -> None:
+    if not isinstance(given, Step):
+        raise _no_steps(given)
+
+
+def _no_steps(given: object) -> TypeError:
+    return TypeError(
+        "run_stream takes a stream of steps, as toolplan.compile_stream(chunks, tools=tools) makes"
+        f" it of text; it was given {type(given).__name__!r}."
+    )
 
 
 class _Feed:
@@ -131,6 +154,7 @@ class _Feed:
         steps = aiter(self._stream)
         try:
             async for step in steps:
+                _check_step(step)
                 if step.id in self._given:
                     raise StreamRefused(f"The step {step.id!r} was given twice.")
                 self._given[step.id] = step

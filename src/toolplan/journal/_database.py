@@ -58,20 +58,20 @@ def connect(path: Path) -> sqlite3.Connection:
     Raises:
         JournalError: it cannot be opened, or a newer program has written it.
     """
+    place = path.absolute()
     try:
         return _FILE.connect(path)
     except (sqlite3.Error, OSError) as error:
-        raise journal_error(error, path.name) from None
+        raise journal_error(error, str(place)) from None
     except NewerFile as newer:
         raise JournalError(
             "journal-newer",
-            f"The journal {path.name} has version {newer.version}; this program knows"
-            f" {newer.known}.",
+            f"The journal {place} has version {newer.version}; this program knows {newer.known}.",
             "Use the newer toolplan that wrote it.",
         ) from None
     except ForeignFile:
         raise JournalError(
             "journal-damaged",
-            f"{path.name} is a database of something else.",
+            f"{place} is a database of something else.",
             "Give the journal a file of its own.",
         ) from None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from pathlib import Path
 from typing import Final
 
 from toolplan.database_file import fault_of
@@ -32,12 +33,17 @@ class LeaseLost(JournalError):
         )
 
 
+# many commands have no run to go on with
+_AGAIN: Final = "try again; a run that had begun can be resumed."
 _HELP: Final = {
-    "journal-locked": "Another program holds the file; end it, or wait, and resume the run.",
-    "journal-full": "Make room on the disk, and resume the run.",
+    "journal-locked": f"Another program holds the file; end it, or wait, and {_AGAIN}",
+    "journal-full": f"Make room on the disk, and {_AGAIN}",
     "journal-read-only": "Make the file and its folder writable, or set TOOLPLAN_HOME elsewhere.",
-    "journal-unavailable": "See to the disk and the folder, and resume the run.",
-    "journal-damaged": "Set the file aside and restore it from a copy.",
+    "journal-unavailable": f"See to the disk, the file and its folder, and {_AGAIN}",
+    "journal-damaged": (
+        "Set the file aside and restore it from a copy. Without a copy, move it away, and with it"
+        " the folder {name}-blobs beside it: the runs in it are lost, and a new journal is made."
+    ),
 }
 
 MAY_PASS: Final = frozenset(
@@ -50,4 +56,5 @@ def journal_error(error: sqlite3.Error | OSError, path: str) -> JournalError:
     """Give `error`, which came up with the journal at `path`, by its name."""
     kind, reason = fault_of(error)
     code = f"journal-{kind}"
-    return JournalError(code, f"The journal {path} cannot be used: {reason}.", _HELP[code])
+    help_ = _HELP[code].format(name=Path(path).name)
+    return JournalError(code, f"The journal {path} cannot be used: {reason}.", help_)

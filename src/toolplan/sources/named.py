@@ -11,7 +11,7 @@ import inspect
 import json
 import re
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Final, cast
@@ -25,6 +25,7 @@ _ATTRIBUTE: Final = re.compile(
     r"(?P<module>[^\W\d]\w*(\.[^\W\d]\w*)*):(?P<name>[^\W\d]\w*(\.\w+)*(\.\*)?|\*)"
 )
 _ALL: Final = "*"
+_MOST_TOLD: Final = 5
 _MEMBERS: Final = "toolplan.sources.members"
 
 
@@ -192,7 +193,8 @@ def _toolbox(found: object, spec: str) -> Toolbox:
         if inspect.iscoroutine(found):
             found.close()
         raise ToolObjectError(
-            f"{spec!r} is {_kind(found)}; it must be a Toolbox, a Tool, or an iterable of tools."
+            _undecorated(found, spec)
+            or f"{spec!r} is {_kind(found)}; it must be a Toolbox, a Tool, or an iterable of tools."
         )
     try:
         return Toolbox(tools)
@@ -208,6 +210,23 @@ def _listed(found: object) -> list[Tool] | None:
     listed = list(cast("Iterable[object]", found))
     tools = [each for each in listed if isinstance(each, Tool)]
     return tools if len(tools) == len(listed) else None
+
+
+def _undecorated(found: object, spec: str) -> str | None:
+    """Say which items of a list are plain functions; None where none is."""
+    if not isinstance(found, list | tuple):
+        return None
+    items = enumerate(cast("Sequence[object]", found))
+    functions = [f"{each.__name__!r} at [{at}]" for at, each in items if inspect.isroutine(each)]
+    if not functions:
+        return None
+    told = ", ".join(functions[:_MOST_TOLD])
+    if len(functions) > _MOST_TOLD:
+        told += f", and {len(functions) - _MOST_TOLD} more"
+    return (
+        f"{spec!r} holds functions which are no tools: {told}."
+        " Put @toolplan.tool above the definition of each."
+    )
 
 
 def _kind(found: object) -> str:

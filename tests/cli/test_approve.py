@@ -1,0 +1,130 @@
+"""`--approve DIGEST`: another plan's digest keeps no run, and leaves alone one that waits."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from tests.cli.calls import Call
+from toolplan import ExecutionPlan, compile_plan
+from toolplan.engines import run
+from toolplan.journal import Journal
+from toolplan.sources.named import load_tools
+from toolplan.testing.model_server import ScriptedModelServer
+
+TOOLS = '''
+from pathlib import Path
+from toolplan import tool
+
+LEDGER = Path(__file__).with_name("ledger")
+
+
+@tool(effects="write")
+def send(to: str) -> dict:
+    """Sends mail."""
+    with LEDGER.open("a") as file:
+        file.write(to)
+    return {"sent": to}
+
+
+TOOLS = [send]
+'''
+PLAN = json.dumps({"toolplan": 1, "steps": [{"id": "s", "tool": "send", "args": {"to": "ann"}}]})
+WRONG = "0" * 64
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a plan and a module of its tools."""
+    (tmp_path / "approved_tools.py").write_text(TOOLS)
+    (tmp_path / "plan.json").write_text(PLAN)
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    sys.modules.pop("approved_tools", None)
+    return tmp_path
+
+
+@pytest.fixture
+def plan(folder: Path) -> ExecutionPlan:
+    compiled = compile_plan(PLAN, tools=load_tools("approved_tools:TOOLS", folder)).plan
+    assert compiled is not None
+    return compiled
+
+
+@pytest.fixture
+def waiting(folder: Path, home: Path, plan: ExecutionPlan) -> str:
+    """A run that waits for leave: who was asked did not answer."""
+
+    async def leaves(_: ExecutionPlan) -> None:
+        raise ConnectionError
+
+    tools = load_tools("approved_tools:TOOLS", folder)
+    with closing(Journal(home / "runs.sqlite")) as journal, pytest.raises(ConnectionError):
+        asyncio.run(run(plan, tools, journal=journal, approval=leaves, run_id="w" * 8))
+    return "w" * 8
+
+
+def words(folder: Path, *more: str) -> list[str]:
+    return ["run", str(folder / "plan.json"), "--tools", "approved_tools:TOOLS", *more]
+
+
+@pytest.mark.parametrize("digest", ["", " "])
+@pytest.mark.parametrize("more", [(), ("--yes",), ("--json",)])
+def test_an_empty_digest_is_a_usage_error_of_every_command(
+    folder: Path, call: Call, digest: str, more: tuple[str, ...]
+) -> None:
+    for command in (words(folder), ["ask", "Send mail to ann"], ["resume", "ww"]):
+        said = call(*command, "--approve", digest, *more)
+        assert said.code == 2
+        assert "--approve has no digest." in said.err
+    assert not (folder / "ledger").exists()
+    assert call("runs", "--json").json == []
+
+
+@pytest.mark.parametrize("more", [(), ("--yes",), ("--json",)])
+def test_a_wrong_digest_keeps_no_run(
+    folder: Path, plan: ExecutionPlan, call: Call, more: tuple[str, ...]
+) -> None:
+    said = call(*words(folder, "--approve", WRONG, *more))
+    assert said.code == 1
+    assert f"Its digest is {plan.digest}, not {WRONG}." in said.err
+    assert call("runs", "--json").json == []
+    assert not (folder / "ledger").exists()
+    assert call(*words(folder, "--approve", plan.digest)).code == 0
+    assert (folder / "ledger").read_text() == "ann"
+
+
+@pytest.mark.parametrize("more", [(), ("--early",), ("--loop",)])
+def test_a_wrong_digest_keeps_no_run_of_a_question_either(
+    folder: Path, plan: ExecutionPlan, call: Call, more: tuple[str, ...]
+) -> None:
+    question = ["ask", "Frobnicate ann", "--tools", "approved_tools:TOOLS", *more]
+    with ScriptedModelServer(PLAN) as server:
+        said = call(*question, "--llm", server.spec, "--approve", WRONG)
+        assert said.code == 1
+        assert f"Its digest is {plan.digest}, not {WRONG}." in said.err
+        assert call("runs", "--json").json == []
+        assert not (folder / "ledger").exists()
+        said = call(*question, "--llm", server.spec, "--approve", plan.digest)
+    assert said.code == 0, said.err
+    assert (folder / "ledger").read_text() == "ann"
+
+
+def test_a_plan_that_only_reads_needs_no_digest(folder: Path, call: Call) -> None:
+    assert call(*words(folder, "--effects", "send=read", "--approve", WRONG)).code == 0
+
+
+def test_a_run_that_waits_goes_on_waiting_after_a_wrong_digest(
+    folder: Path, waiting: str, plan: ExecutionPlan, call: Call
+) -> None:
+    tools = ("--tools", "approved_tools:TOOLS")
+    said = call("resume", waiting, *tools, "--approve", WRONG)
+    assert said.code == 1
+    assert f"Its digest is {plan.digest}, not {WRONG}." in said.err
+    assert [each["status"] for each in call("runs", "--json").json] == ["waiting"]
+    assert call("resume", waiting, *tools, "--approve", plan.digest).code == 0
+    assert (folder / "ledger").read_text() == "ann"

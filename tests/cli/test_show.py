@@ -1,0 +1,92 @@
+"""`toolplan show`: a file wins over a run, and the beginning of a run's name is enough."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from tests.cli.calls import Call
+from toolplan import compile_plan
+from toolplan.demo import TOOLS
+from toolplan.engines import run
+from toolplan.journal import Journal
+
+PLAN = '{"toolplan": 1, "steps": [{"id": "f", "tool": "facilities_list", "args": {}}]}'
+RUNS = ("7f5a" + "0" * 28, "7f5b" + "0" * 28, "e" * 32)
+WAYS = "Name a file, or -, or a run by how its name in `toolplan runs` begins."
+
+
+@pytest.fixture
+def runs(home: Path) -> tuple[str, ...]:
+    """Runs that the journal keeps."""
+    plan = compile_plan(PLAN, tools=TOOLS).plan
+    assert plan is not None
+    with closing(Journal(home / "runs.sqlite")) as journal:
+        for name in RUNS:
+            asyncio.run(run(plan, TOOLS, journal=journal, run_id=name))
+    return RUNS
+
+
+@pytest.mark.parametrize("start", ["e", "ee", "e" * 32, "7f5a", "7f5b0"])
+def test_the_beginning_of_a_runs_name_is_enough(
+    runs: tuple[str, ...], call: Call, start: str
+) -> None:
+    (name,) = [each for each in runs if each.startswith(start)]
+    said = call("show", start)
+    assert said.code == 0
+    assert f"run {name}: succeeded" in said.out
+
+
+def test_a_file_wins_over_a_run(
+    runs: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: Call
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / runs[2]).write_text(PLAN, "utf-8")
+    said = call("show", runs[2])
+    assert "facilities_list" in said.out
+    assert "succeeded" not in said.out
+    (tmp_path / "ee").mkdir()  # a folder is no plan
+    assert f"run {runs[2]}: succeeded" in call("show", "ee").out
+
+
+@pytest.mark.usefixtures("runs")
+@pytest.mark.parametrize(
+    ("name", "code", "told"),
+    [
+        ("zz", "unknown-run", "There is no run 'zz'. zz: No such file or directory."),
+        ("EE", "unknown-run", "There is no run 'EE'."),
+        ("e" * 33, "unknown-run", "There is no run 'eee"),
+        ("7f5", "unknown-run", "Several runs begin with '7f5'. 7f5: No such file or directory."),
+        ("plan.jsn", "unreadable-file", "plan.jsn: No such file or directory."),
+        ("deep/plan", "unreadable-file", "deep/plan: No such file or directory."),
+        (".", "unreadable-file", ".: Is a directory."),
+        ("", "usage", "The name of a file or a run is empty."),
+        ("x" * 5_000, "unknown-run", "File name too long."),
+    ],
+)
+def test_what_is_neither_is_told_with_both_ways(
+    call: Call, name: str, code: str, told: str
+) -> None:
+    said = call("show", name)
+    assert said.code == 2
+    assert f"error[{code}]" in said.err
+    assert told in said.err
+    assert WAYS in said.err
+
+
+def test_what_is_neither_is_told_where_no_run_was_ever_kept(home: Path, call: Call) -> None:
+    said = call("show", "zz")
+    assert said.code == 2
+    assert "There is no run 'zz'." in said.err
+    assert WAYS in said.err
+    assert not (home / "runs.sqlite").exists()  # who mistypes a file makes no journal
+
+
+def test_a_journal_that_cannot_be_used_is_told(home: Path, call: Call) -> None:
+    (home / "runs.sqlite").write_bytes(b"this is no database" * 100)
+    said = call("show", "ee")
+    assert said.code == 3
+    assert "error[journal-damaged]" in said.err
