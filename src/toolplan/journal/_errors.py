@@ -42,7 +42,7 @@ _HELP: Final = {
     "journal-unavailable": f"See to the disk, the file and its folder, and {_AGAIN}",
     "journal-damaged": (
         "Set the file aside and restore it from a copy. Without a copy, move it away, and with it"
-        " the folder {name}-blobs beside it: the runs in it are lost, and a new journal is made."
+        " the folder NAME-blobs beside it: the runs in it are lost, and a new journal is made."
     ),
 }
 
@@ -56,5 +56,5 @@ def journal_error(error: sqlite3.Error | OSError, path: str) -> JournalError:
     """Give `error`, which came up with the journal at `path`, by its name."""
     kind, reason = fault_of(error)
     code = f"journal-{kind}"
-    help_ = _HELP[code].format(name=Path(path).name)
+    help_ = _HELP[code].replace("NAME", Path(path).name)
     return JournalError(code, f"The journal {path} cannot be used: {reason}.", help_)
