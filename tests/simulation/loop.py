@@ -43,11 +43,14 @@ class _Selector(selectors.SelectSelector):
 
 
 class VirtualLoop(asyncio.SelectorEventLoop):
-    """A loop of made-up time, starting at `start`, with what is ready shuffled by `chance`."""
+    """A loop of made-up time, starting at `start`.
+
+    What is ready is shuffled by `chance`; without it keeps its order.
+    """
 
     _ready: deque[asyncio.Handle]
 
-    def __init__(self, chance: random.Random, start: float = 0.0) -> None:
+    def __init__(self, chance: random.Random | None = None, start: float = 0.0) -> None:
         self._virtual = _Selector()
         self._virtual.now = start
         self._chance = chance
@@ -64,7 +67,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
 
     def _run_once(self) -> None:
         ready = self._ready
-        if len(ready) > 1:
+        if self._chance is not None and len(ready) > 1:
             places = [at for at, handle in enumerate(ready) if _is_of_task(handle)]
             handles = [ready[at] for at in places]
             self._chance.shuffle(handles)

@@ -80,7 +80,9 @@ else:
 
         def send(self, value: None, /) -> object:
             if self._is_ahead:
-                return self._caught_up()
+                if self._waits_for is not None or self._ended is not None:
+                    return self._caught_up()
+                self._is_ahead = False  # all that it waited for was this turn
             return self._coroutine.send(value)
 
         def throw(
