@@ -268,11 +268,12 @@ def test_no_run_makes_more_calls_than_the_most_nor_fewer_than_the_least_unless_o
     executable = execution_plan(plan)
     done = asyncio.run(run(executable, tools.toolbox, backoff_s=0.0))
     found = forecast(executable, {})
-    states = [step.state for step in done.steps.values()]
+    # one whose failure the plan allows has failed too
+    failed = [s for s in done.steps.values() if s.error and s.state is not StepState.SKIPPED]
     ran = [step for step in done.steps.values() if step.state is StepState.SUCCEEDED]
     made = sum(1 if step.items is None else step.items for step in ran)
     assert made <= found.calls_most
-    if StepState.FAILED not in states:
+    if not failed:
         assert found.calls_least <= made
 
 
