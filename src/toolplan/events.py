@@ -415,8 +415,8 @@ def apply(run: Run, event: Event) -> Run:
             return replace(run, status=RunState.RUNNING, approved_at=at)
         case RunResumed():
             steps = {name: _resumed(step) for name, step in run.steps.items()}
-            again = replace(run, status=RunState.RUNNING, steps=steps, output=None, ended_at=None)
-            return replace(again, is_resumed=True)
+            again = replace(run, status=RunState.RUNNING, steps=steps, is_resumed=True)
+            return replace(again, output=None, ended_at=None)
         case RunParked(status=status):
             return replace(run, status=status)
         case RunEnded(status=status, output=output, at=at):

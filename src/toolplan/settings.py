@@ -19,10 +19,9 @@ from pydantic_settings import (
 )
 from pydantic_settings import SettingsError as SourceError
 
-from toolplan.diagnostics import did_you_mean, near
+from toolplan.known_settings import NAMES, unknown_setting
 
 FILE: Final = "toolplan.toml"
-_OTHER_TABLES: Final = frozenset(("effects", "limits", "openapi"))
 _OLLAMA: Final = "http://localhost:11434"
 
 
@@ -184,20 +183,10 @@ def _written(path: Path) -> dict[str, Any]:
     except UnicodeDecodeError as error:
         reason = f"it is no UTF-8 text (byte {error.start})"
     else:
-        names = {name.lower(): name for name in _variables()}
-        for key in found:
-            if key not in names and key not in _OTHER_TABLES:
-                known = [*sorted(names), *(f"[{table}]" for table in sorted(_OTHER_TABLES))]
-                meant = did_you_mean(near(key, [*names, *_OTHER_TABLES]))
-                hint = meant or f"It knows {', '.join(known)}."
-                raise SettingsError(f"{path}: there is no setting {key!r}.", hint)
-        return {names[key]: value for key, value in found.items() if key in names}
+        if (unknown := unknown_setting(found)) is not None:
+            raise SettingsError(f"{path}: {unknown.reason}.", unknown.help)
+        return {key.upper(): value for key, value in found.items() if key in NAMES}
     raise SettingsError(f"{path}: {reason}.", "Mend the file, or move it away.")
-
-
-def _variables() -> list[str]:
-    aliases = (field.validation_alias for field in Settings.model_fields.values())
-    return [alias for alias in aliases if isinstance(alias, str)]
 
 
 def _place(name: str, path: Path | None) -> str:

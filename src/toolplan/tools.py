@@ -7,6 +7,7 @@ only `x-aliases`, which are other names of the tool.
 
 from __future__ import annotations
 
+import inspect
 import json
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from contextvars import ContextVar
@@ -19,6 +20,8 @@ from typing import Final, NamedTuple, Protocol, TypeAlias, cast
 from toolplan.path import Json
 from toolplan.plan import Signature
 from toolplan.schema import Schema, SchemaError
+
+_MOST_TOLD: Final = 5
 
 Arguments: TypeAlias = dict[str, Json]
 Call: TypeAlias = Callable[[Arguments], Awaitable[Json]]
@@ -261,6 +264,20 @@ class Tool:
         )
 
 
+def plain_functions(found: Iterable[object]) -> str:
+    """Say which of `found` are functions and no tools, and what makes them tools.
+
+    Nothing is said where there is none.
+    """
+    routines = [(at, each) for at, each in enumerate(found) if inspect.isroutine(each)]
+    if not routines:
+        return ""
+    told = ", ".join(f"{each.__name__!r} at [{at}]" for at, each in routines[:_MOST_TOLD])
+    if len(routines) > _MOST_TOLD:
+        told += f", and {len(routines) - _MOST_TOLD} more"
+    return f"functions which are no tools: {told}. Put @toolplan.tool above the definition of each."
+
+
 class Toolbox(Mapping[str, Tool]):
     """An unchanging mapping of tool names to tools, in the order given."""
 
@@ -271,11 +288,12 @@ class Toolbox(Mapping[str, Tool]):
             ToolObjectError: two of them have one name, or one is no tool.
         """
         self._tools: dict[str, Tool] = {}
-        for tool in cast("Iterable[object]", tools):
+        listed: list[object] = [*tools]
+        if functions := plain_functions(listed):
+            raise ToolObjectError(f"The list holds {functions}")
+        for tool in listed:
             if not isinstance(tool, Tool):
-                name = getattr(tool, "__name__", repr(tool)[:100])
-                way = " Put @toolplan.tool above it." if callable(tool) else ""
-                raise ToolObjectError(f"{name} is no tool.{way}")
+                raise ToolObjectError(f"{repr(tool)[:100]} is no tool.")
             if tool.name in self._tools:
                 raise ToolObjectError(f"Two tools are named {tool.name!r}.")
             self._tools[tool.name] = tool

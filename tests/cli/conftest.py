@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -23,6 +24,21 @@ def call(capsys: pytest.CaptureFixture[str]) -> Call:
         return Said(code if isinstance(code, int) else 1, captured.out, captured.err)
 
     return run
+
+
+@pytest.fixture
+def tools_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]:
+    """Write a module of tools and a plan, for commands here and in processes of their own."""
+
+    def write(module: str, tools: str, plan: object) -> Path:
+        (tmp_path / f"{module}.py").write_text(tools)
+        (tmp_path / "plan.json").write_text(json.dumps(plan))
+        monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+        monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+        sys.modules.pop(module, None)
+        return tmp_path
+
+    return write
 
 
 @pytest.fixture

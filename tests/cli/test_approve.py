@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-import sys
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -34,23 +34,20 @@ def send(to: str) -> dict:
 
 TOOLS = [send]
 '''
-PLAN = json.dumps({"toolplan": 1, "steps": [{"id": "s", "tool": "send", "args": {"to": "ann"}}]})
+PLAN = {"toolplan": 1, "steps": [{"id": "s", "tool": "send", "args": {"to": "ann"}}]}
+TEXT = json.dumps(PLAN)
 WRONG = "0" * 64
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(tools_folder: Callable[..., Path]) -> Path:
     """A folder with a plan and a module of its tools."""
-    (tmp_path / "approved_tools.py").write_text(TOOLS)
-    (tmp_path / "plan.json").write_text(PLAN)
-    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
-    sys.modules.pop("approved_tools", None)
-    return tmp_path
+    return tools_folder("approved_tools", TOOLS, PLAN)
 
 
 @pytest.fixture
 def plan(folder: Path) -> ExecutionPlan:
-    compiled = compile_plan(PLAN, tools=load_tools("approved_tools:TOOLS", folder)).plan
+    compiled = compile_plan(TEXT, tools=load_tools("approved_tools:TOOLS", folder)).plan
     assert compiled is not None
     return compiled
 
@@ -103,7 +100,7 @@ def test_a_wrong_digest_keeps_no_run_of_a_question_either(
     folder: Path, plan: ExecutionPlan, call: Call, more: tuple[str, ...]
 ) -> None:
     question = ["ask", "Frobnicate ann", "--tools", "approved_tools:TOOLS", *more]
-    with ScriptedModelServer(PLAN) as server:
+    with ScriptedModelServer(TEXT) as server:
         said = call(*question, "--llm", server.spec, "--approve", WRONG)
         assert said.code == 1
         assert f"Its digest is {plan.digest}, not {WRONG}." in said.err

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
 
@@ -63,9 +62,8 @@ TOOLS = [fetch, look, hang]
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(tools_folder: Callable[..., Path]) -> Path:
     """A folder with two plans and a module of their tools, which can be imported."""
-    (tmp_path / "limited_tools.py").write_text(TOOLS.replace("\\\\n", "\\n"))
     plan = {
         "toolplan": 1,
         "steps": [
@@ -79,12 +77,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             for name in ("fetch", "look")
         ],
     }
-    (tmp_path / "plan.json").write_text(json.dumps(plan))
-    (tmp_path / "hang.json").write_text('{"toolplan": 1, "steps": [{"id": "h", "tool": "hang"}]}')
-    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    sys.modules.pop("limited_tools", None)
-    return tmp_path
+    folder = tools_folder("limited_tools", TOOLS.replace("\\\\n", "\\n"), plan)
+    (folder / "hang.json").write_text('{"toolplan": 1, "steps": [{"id": "h", "tool": "hang"}]}')
+    return folder
 
 
 def words(folder: Path, *more: str, plan: str = "plan.json") -> list[str]:

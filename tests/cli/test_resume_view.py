@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -49,14 +49,10 @@ PLAN = {
 
 
 @pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: Call) -> str:
+def run(tools_folder: Callable[..., Path], call: Call) -> str:
     """The name of a run that died at the third of four mails."""
-    (tmp_path / "mail_tools.py").write_text(TOOLS)
-    (tmp_path / "plan.json").write_text(json.dumps(PLAN))
-    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    sys.modules.pop("mail_tools", None)
-    words = ["run", str(tmp_path / "plan.json"), "--tools", "mail_tools:TOOLS", "--yes"]
+    folder = tools_folder("mail_tools", TOOLS, PLAN)
+    words = ["run", str(folder / "plan.json"), "--tools", "mail_tools:TOOLS", "--yes"]
     died = subprocess.run(
         [sys.executable, "-m", "toolplan", *words, "--at-once", "1"],
         env={**os.environ, "DIE_AT": "cyd"},

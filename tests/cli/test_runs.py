@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -74,14 +75,9 @@ PLAN = {
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(tools_folder: Callable[..., Path]) -> Path:
     """A folder with a plan and a module of its tools, which can be imported."""
-    (tmp_path / "office_tools.py").write_text(TOOLS)
-    (tmp_path / "plan.json").write_text(json.dumps(PLAN))
-    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    sys.modules.pop("office_tools", None)
-    return tmp_path
+    return tools_folder("office_tools", TOOLS, PLAN)
 
 
 def words(folder: Path, *more: str) -> list[str]:

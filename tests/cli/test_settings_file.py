@@ -7,13 +7,9 @@ from pathlib import Path
 import pytest
 
 from tests.cli.calls import Call
+from toolplan.known_settings import NAMES
 from toolplan.settings import Settings, read_settings
 
-NAMES = sorted(
-    str(field.validation_alias).lower()
-    for field in Settings.model_fields.values()
-    if field.validation_alias is not None
-)
 TABLES = """
 [effects]
 no_tool_of_these = "write"
@@ -49,6 +45,11 @@ def test_what_nobody_reads_is_a_usage_error(
     assert meant in words
     for name in ("[effects]", "[limits]", "[openapi]", *NAMES):
         assert name in words
+
+
+def test_the_names_are_those_of_the_settings() -> None:
+    fields = Settings.model_fields.values()
+    assert list(NAMES) == sorted(str(field.validation_alias).lower() for field in fields)
 
 
 def test_every_table_and_setting_that_is_read_is_known(home: Path, call: Call) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.providers.asking import KEY
+from toolplan import known_settings
 from toolplan.providers import open_model
 from toolplan.settings import Settings, SettingsError, read_settings
 
@@ -203,7 +204,9 @@ def test_a_file_that_cannot_be_used_is_told(tmp_path: Path, text: str, told: str
 def test_a_misspelt_name_is_answered_with_the_one_that_was_meant(tmp_path: Path) -> None:
     with pytest.raises(SettingsError) as caught:
         read_settings(write(tmp_path, "planner_temprature = 1"))
-    assert caught.value.help == "Did you mean 'planner_temperature'?"
+    meant, _, known = caught.value.help.partition(" It knows ")
+    assert meant == "Did you mean 'planner_temperature'?"
+    assert known == f"[effects], [limits], [openapi], {', '.join(known_settings.NAMES)}."
 
 
 def test_a_file_that_is_no_text_or_no_file_is_told(tmp_path: Path) -> None:

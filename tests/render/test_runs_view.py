@@ -4,25 +4,24 @@ from __future__ import annotations
 
 import pytest
 
-from toolplan.events import RunState
-from toolplan.path import Json
+from toolplan.events import RunState, StepState
 from toolplan.render.runs_view import items_text, status_text
 
 
-def over(state: str, *items: int) -> list[Json]:
-    return [{"item": item, "state": state} for item in items]
+def over(state: str, *items: int) -> dict[int, StepState]:
+    return dict.fromkeys(items, StepState(state))
 
 
 @pytest.mark.parametrize(
     ("items", "text"),
     [
-        ([], ""),
+        ({}, ""),
         (over("succeeded", 0), "item 0 succeeded"),
         (over("succeeded", 0, 1, 2, 5, 7, 8), "items 0–2, 5, 7–8 succeeded"),
-        ([*over("succeeded", 1, 3), *over("failed", 2)], "items 1, 3 succeeded; item 2 failed"),
+        (over("failed", 2) | over("succeeded", 3, 1), "items 1, 3 succeeded; item 2 failed"),
     ],
 )
-def test_items_are_told_as_spans(items: list[Json], text: str) -> None:
+def test_items_are_told_as_spans(items: dict[int, StepState], text: str) -> None:
     assert items_text(items) == text
 
 

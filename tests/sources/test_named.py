@@ -181,7 +181,9 @@ def test_a_function_that_is_no_tool_is_named_with_the_way_out() -> None:
         return to
 
     mixed: list[Any] = [send]
-    with pytest.raises(ToolObjectError, match=r"^send is no tool\. Put @toolplan\.tool above it"):
+    with pytest.raises(
+        ToolObjectError, match=r"no tools: 'send' at \[0\]\. Put @toolplan\.tool above"
+    ):
         Toolbox(mixed)
     mixed = [3]
     with pytest.raises(ToolObjectError, match=r"^3 is no tool\.$"):

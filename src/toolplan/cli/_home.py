@@ -12,37 +12,13 @@ from typing import Final, cast
 import platformdirs
 
 from toolplan.cli._terminal import CommandError, Exit
-from toolplan.diagnostics import did_you_mean, near
 from toolplan.journal import Journal, JournalError
+from toolplan.known_settings import unknown_setting
 from toolplan.tools import Effects
 
 VARIABLE: Final = "TOOLPLAN_HOME"
 JOURNAL: Final = "runs.sqlite"
 SETTINGS: Final = "toolplan.toml"
-
-# the tables, and what `toolplan.settings` reads, which takes long to import
-_TABLES: Final = ("effects", "limits", "openapi")
-_OF_MODELS: Final = (
-    "anthropic_api_key",
-    "groq_api_key",
-    "groq_model",
-    "ollama_base_url",
-    "ollama_model",
-    "ollama_url",
-    "openai_api_key",
-    "openai_model",
-    "planner_cache_max_size",
-    "planner_cache_ttl",
-    "planner_enable_caching",
-    "planner_max_retries",
-    "planner_max_tokens",
-    "planner_temperature",
-    "planner_validate_tools",
-    "toolplan_llm",
-    "toolplan_llm_keys",
-    "toolplan_llm_max_calls",
-    "toolplan_llm_timeout",
-)
 
 _LABELS: Final = tuple(label.value for label in Effects)
 _EXAMPLE: Final = 'Its table [effects] has lines such as `send_mail = "write"`.'
@@ -155,21 +131,12 @@ def settings_table(name: str) -> tuple[Path, dict[str, object]]:
         raise bad_settings(path, error.strerror or type(error).__name__, _MEND) from None
     except ValueError as error:  # no TOML, or no UTF-8
         raise bad_settings(path, str(error), _MEND) from None
-    for key in settings:
-        if key not in _TABLES and key not in _OF_MODELS:
-            raise _unknown_setting(path, key)
+    if (unknown := unknown_setting(settings)) is not None:
+        raise bad_settings(path, unknown.reason, unknown.help)
     table: object = settings.get(name, {})
     if not isinstance(table, dict):
         raise bad_settings(path, f"{name!r} is no table", f"Write [{name}] on a line of its own.")
     return path, cast("dict[str, object]", table)
-
-
-def _unknown_setting(path: Path, key: str) -> CommandError:
-    known = ", ".join((*(f"[{table}]" for table in _TABLES), *_OF_MODELS))
-    meant = did_you_mean(near(key, (*_TABLES, *_OF_MODELS)))
-    return bad_settings(
-        path, f"there is no setting {key!r}", f"{meant or ''} It knows {known}.".strip()
-    )
 
 
 def bad_settings(path: Path, reason: str, example: str) -> CommandError:

@@ -223,8 +223,6 @@ class _Latest(Going):
         self.bounds = bounds
         self.show_event = leave.display.show_event
         self._leave = leave
-        self._display = leave.display
-        self._tools = leave.tools
         self._as_json = as_json
 
     def new_id(self) -> str:
@@ -248,14 +246,14 @@ class _Latest(Going):
         if compiled.plan is None:
             return
         self.plan = compiled.plan
-        self._display.show_plan(compiled.plan, self._tools)
+        self._leave.display.show_plan(compiled.plan, self._leave.tools)
         if compiled.diagnostics and not self._as_json:
             err().print(DiagnosticView(tuple(Located(each) for each in compiled.diagnostics)))
-        self.expected = foreseen(compiled.plan, self.journal, self._tools, self.bounds)
+        self.expected = foreseen(compiled.plan, self.journal, self._leave.tools, self.bounds)
         tell_forecast(self.expected, as_json=self._as_json)
         if not self.is_kept():  # of a plan that goes on with a run the engine knows what it asks
             self._leave.check(compiled.plan)
-        self._display.open(compiled.plan)
+        self._leave.display.open(compiled.plan)
 
     def show_step(self, step: Step) -> None:
         """Show a step that a model has written."""
@@ -265,7 +263,7 @@ class _Latest(Going):
         """Show what becomes of a run that goes on with another plan."""
         if self._as_json:
             return
-        self._display.close()
+        self._leave.display.close()
         parts = [("kept", [*change.kept, *change.partly]), ("new", change.added)]
         parts.append(("dropped", change.dropped))
         told = "; ".join(f"{word}: {', '.join(names)}" for word, names in parts if names)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
@@ -121,16 +121,21 @@ def _run_named(start: str, unreadable: CommandError) -> str:
     raise CommandError("unknown-run", f"{unknown} {unreadable}", _WAYS)
 
 
-def _show_run(start: str, *, as_json: bool) -> int:
+def _show_run(name: str, *, as_json: bool) -> int:
     with closing(open_journal()) as journal, storage():
-        name = journal.find(start)
         events = journal.events(name)
         is_left = journal.entry(name).is_left
         plan = load(journal.record(name).plan).plan
     run, items = fold(events), _items(events)
     if as_json:
-        told: dict[str, Json] = {**to_json(run), "items": {**items}, "is_left": is_left}
-        print_json({**told, "plan": None if plan is None else dump(plan)})
+        print_json(
+            {
+                **to_json(run),
+                "items": {step: _items_to_json(over) for step, over in items.items()},
+                "is_left": is_left,
+                "plan": None if plan is None else dump(plan),
+            }
+        )
         return Exit.FINE.value
     expected = None if plan is None else plan.metadata.get("estimated_duration_ms")
     out().print(_heading(run, is_left, expected), soft_wrap=True)
@@ -145,15 +150,18 @@ def _show_run(start: str, *, as_json: bool) -> int:
     return Exit.FINE.value
 
 
-def _items(events: Sequence[Event]) -> dict[str, list[Json]]:
+def _items(events: Sequence[Event]) -> dict[str, dict[int, StepState]]:
     """Give what became of the items of each step with `for_each`, as far as they are over."""
-    found: dict[str, dict[int, Json]] = {}
+    found: dict[str, dict[int, StepState]] = {}
     for event in events:
         if isinstance(event, ItemEnded):
             state = StepState.SUCCEEDED if event.failure is None else StepState.FAILED
-            ended: Json = {"item": event.item, "state": state.value}
-            found.setdefault(event.step, {})[event.item] = ended
-    return {step: [over[item] for item in sorted(over)] for step, over in found.items()}
+            found.setdefault(event.step, {})[event.item] = state
+    return found
+
+
+def _items_to_json(over: Mapping[int, StepState]) -> Json:
+    return [{"item": item, "state": over[item].value} for item in sorted(over)]
 
 
 def _heading(run: Run, is_left: bool, expected_ms: Json) -> str:

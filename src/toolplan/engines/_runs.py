@@ -254,9 +254,9 @@ async def go_on(
     recovered = recover(events)
     if recovered.status is not None:
         await kept.let_go()
-        for slot in decisions:
-            ended = recovered.status.value.replace("_", " ")
-            raise CannotRun(f"There is no call in doubt for {_place(slot)}: the run is {ended}.")
+        if decisions:
+            place, ended = _place(next(iter(decisions))), recovered.status.value
+            raise CannotRun(f"There is no call in doubt for {place}: the run is {ended}.")
         return kept.run()
     try:
         runnable = frozen(plan, tools)

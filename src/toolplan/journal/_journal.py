@@ -23,7 +23,7 @@ from toolplan.events import (
 from toolplan.journal._blobs import BadBlob, Blobs
 from toolplan.journal._database import connect
 from toolplan.journal._errors import JournalError, LeaseLost, journal_error
-from toolplan.journal._processes import is_gone, shown, this_process
+from toolplan.journal._processes import is_gone, process_text, this_process
 from toolplan.journal._records import BadRecord, from_record, to_record
 from toolplan.journal._recovery import made_whole
 from toolplan.journal._results import results_of
@@ -188,7 +188,7 @@ class Journal:
             if owner and until > now and not mine and not is_gone(owner):
                 raise JournalError(
                     "journal-taken",
-                    f"Run {run!r} is being worked on by {shown(owner)}.",
+                    f"Run {run!r} is being worked on by {process_text(owner)}.",
                     "Wait for it, or end it. Where it hangs or is gone, its hold ends "
                     f"{self.lease_s:g} s after its last sign of life.",
                 )
@@ -251,11 +251,13 @@ class Journal:
         Raises:
             JournalError: there is no such run.
         """
-        for entry in self._entries(run, 1) if run else ():
-            return entry
-        raise _unknown(run)
+        entries = self._entries(run, 1) if run else []
+        if not entries:
+            raise _unknown(run)
+        return entries[0]
 
     def _entries(self, run: str, limit: int) -> list[RunEntry]:
+        """Give the line of `run`; where that is empty, those of the latest runs."""
         rows = self._read(
             "SELECT run, created_at, status, digest, "
             "coalesce(json_extract(record, '$.plan.metadata.query'), ''), coalesce(("

@@ -11,7 +11,7 @@ def this_process() -> str:
     return f"{_machine()}:{os.getpid()}"
 
 
-def shown(owner: str) -> str:
+def process_text(owner: str) -> str:
     """Give `owner` as a person would look for it."""
     machine, _, number = owner.rpartition(":")
     return f"process {number} on {machine.partition('pid:[')[0]}"

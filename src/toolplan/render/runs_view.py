@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, NamedTuple
@@ -12,7 +12,6 @@ from rich.table import Table
 from rich.text import Text
 
 from toolplan.events import Run, RunState, StepRun, StepState
-from toolplan.path import Json
 from toolplan.render.printable import cut, fit_encoding, printable
 from toolplan.render.run_progress import duration_text
 
@@ -74,18 +73,14 @@ def status_text(status: RunState, is_left: bool) -> str:
     return status.value.replace("_", " ")
 
 
-def items_text(over: Sequence[Json]) -> str:
-    """Say which of the items of a step succeeded, and which failed; each is an object."""
-    places: dict[str, list[int]] = {}
-    for each in over:
-        match each:
-            case {"item": int(item), "state": str(state)}:
-                places.setdefault(state, []).append(item)
-            case _:
-                pass
+def items_text(over: Mapping[int, StepState]) -> str:
+    """Say which of the items of a step, by their numbers, stand how."""
+    items_by_state: dict[StepState, list[int]] = {}
+    for item in sorted(over):
+        items_by_state.setdefault(over[item], []).append(item)
     return "; ".join(
-        f"{'item' if len(items) == 1 else 'items'} {_spans(items)} {state}"
-        for state, items in places.items()
+        f"{'item' if len(items) == 1 else 'items'} {_spans(items)} {state.value}"
+        for state, items in items_by_state.items()
     )
 
 

@@ -17,7 +17,7 @@ from types import ModuleType
 from typing import Final, cast
 
 from toolplan.diagnostics import did_you_mean, near
-from toolplan.tools import Tool, Toolbox, ToolObjectError
+from toolplan.tools import Tool, Toolbox, ToolObjectError, plain_functions
 
 MAX_FILE_BYTES: Final = 20_000_000
 _KINDS: Final = {"mcpServers": "mcp", "openapi": "openapi", "swagger": "openapi"}
@@ -25,7 +25,6 @@ _ATTRIBUTE: Final = re.compile(
     r"(?P<module>[^\W\d]\w*(\.[^\W\d]\w*)*):(?P<name>[^\W\d]\w*(\.\w+)*(\.\*)?|\*)"
 )
 _ALL: Final = "*"
-_MOST_TOLD: Final = 5
 _MEMBERS: Final = "toolplan.sources.members"
 
 
@@ -192,10 +191,7 @@ def _toolbox(found: object, spec: str) -> Toolbox:
     if tools is None:
         if inspect.iscoroutine(found):
             found.close()
-        raise ToolObjectError(
-            _undecorated(found, spec)
-            or f"{spec!r} is {_kind(found)}; it must be a Toolbox, a Tool, or an iterable of tools."
-        )
+        raise ToolObjectError(f"{spec!r} {_no_tools(found)}")
     try:
         return Toolbox(tools)
     except ToolObjectError as error:
@@ -212,29 +208,17 @@ def _listed(found: object) -> list[Tool] | None:
     return tools if len(tools) == len(listed) else None
 
 
-def _undecorated(found: object, spec: str) -> str | None:
-    """Say which items of a list are plain functions; None where none is."""
-    if not isinstance(found, list | tuple):
-        return None
-    items = enumerate(cast("Sequence[object]", found))
-    functions = [f"{each.__name__!r} at [{at}]" for at, each in items if inspect.isroutine(each)]
-    if not functions:
-        return None
-    told = ", ".join(functions[:_MOST_TOLD])
-    if len(functions) > _MOST_TOLD:
-        told += f", and {len(functions) - _MOST_TOLD} more"
-    return (
-        f"{spec!r} holds functions which are no tools: {told}."
-        " Put @toolplan.tool above the definition of each."
-    )
-
-
-def _kind(found: object) -> str:
-    kind = type(found).__name__
+def _no_tools(found: object) -> str:
+    """Say what `found` is, which gives no tools."""
+    name = type(found).__name__
+    kind = f"of type {name}"
     if isinstance(found, list | tuple):
-        others = {type(each).__name__ for each in cast("list[object]", found)} - {"Tool"}
-        return f"a {kind} that holds {', '.join(sorted(others))}"
-    return f"of type {kind}"
+        items = cast("Sequence[object]", found)
+        if functions := plain_functions(items):
+            return f"holds {functions}"
+        others = {type(each).__name__ for each in items} - {"Tool"}
+        kind = f"a {name} that holds {', '.join(sorted(others))}"
+    return f"is {kind}; it must be a Toolbox, a Tool, or an iterable of tools."
 
 
 def _told(error: BaseException) -> str:
