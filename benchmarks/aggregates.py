@@ -27,12 +27,12 @@ from typing import Any, Final, TypeAlias
 from toolplan import Session
 from toolplan.answer.hints import NO_HINTS
 from toolplan.answer.shape import Record, Rows, Single, shape_of
+from toolplan.app import AskResult
 from toolplan.demo import demo_tools
 from toolplan.demo.database import open_database
 from toolplan.demo.rows import DEFAULT_ROWS
 from toolplan.path import Json
 from toolplan.planners import Clarification, GroundedPlanner
-from toolplan.session import Asked
 from toolplan.sources.sql import sql_tool
 from toolplan.tools import Toolbox
 
@@ -106,7 +106,7 @@ async def _checked(
 
 
 def _verdict(
-    asked: Asked, wanted: Sequence[Sequence[Cell]], *, ordered: bool
+    asked: AskResult, wanted: Sequence[Sequence[Cell]], *, ordered: bool
 ) -> tuple[Verdict, str]:
     if asked.run is None or asked.plan is None:
         if isinstance(asked.proposal, Clarification):
@@ -121,7 +121,7 @@ def _verdict(
 
 
 def rows_of(output: Json) -> list[dict[str, Json]]:
-    """Give the rows of a plan's output, of the one step that gives something."""
+    """Return the rows of a plan's output, of the one step that gives something."""
     inner = output
     if isinstance(output, dict) and len(output) == 1:
         inner = next(iter(output.values()))
@@ -170,7 +170,7 @@ def _is_cell(name: str, given: Json, wanted: Cell) -> bool:
 
 
 def lines(checked: Sequence[Checked]) -> list[str]:
-    """Give the table of what came of the questions, and their sum."""
+    """Return the table of what came of the questions, and their sum."""
     told = [
         f"{each.verdict.value:<10}  {1000 * each.seconds:5.0f} ms  {each.question}"
         + (f"\n{'':22}{each.reason}" if each.reason else "")

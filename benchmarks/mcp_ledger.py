@@ -65,14 +65,14 @@ def write(ledger: Path, tool: str, n: int, key: str | None) -> None:
 
 
 def lines(ledger: Path) -> list[dict[str, Any]]:
-    """Give what stands in the ledger."""
+    """Return what stands in the ledger."""
     if not ledger.exists():
         return []
     return [json.loads(line) for line in ledger.read_text("utf-8").splitlines()]
 
 
 def answer(request: dict[str, Any], ledger: Path) -> dict[str, Any] | None:
-    """Give the answer to a request, None where there is none: a notification, or a deadly call."""
+    """Return the answer to a request, None where there is none: a notification, or a deadly call."""
     if "id" not in request:
         return None
     envelope = {"jsonrpc": "2.0", "id": request["id"]}

@@ -206,7 +206,7 @@ async def _cost(work: Callable[[], Awaitable[None]]) -> Cost:
 
 
 def _cpu_of_children() -> float:
-    """Give the CPU seconds that the living children of this process have taken, where told."""
+    """Return the CPU seconds that the living children of this process have taken, where told."""
     listed = Path("/proc/self/task").glob("*/children")
     return sum(_cpu_of(pid) for children in listed for pid in children.read_text().split())
 

@@ -45,7 +45,7 @@ class Package(NamedTuple):
 
 
 def packages(folder: Path) -> dict[str, Package]:
-    """Give the servers, by the names that their tools get."""
+    """Return the servers, by the names that their tools get."""
     return {
         "time": Package("mcp-server-time", arguments=("--local-timezone", "Europe/Berlin")),
         "git": Package("mcp-server-git", arguments=("--repository", str(folder / "repository"))),
@@ -60,7 +60,7 @@ def packages(folder: Path) -> dict[str, Package]:
 
 
 def steps_of(folder: Path, address: str) -> dict[str, list[dict[str, Any]]]:
-    """Give the steps of the plan, by the server that they need besides `time`."""
+    """Return the steps of the plan, by the server that they need besides `time`."""
     repository = str(folder / "repository")
     table = "CREATE TABLE IF NOT EXISTS seen (at TEXT, page TEXT)"
     insert = "INSERT INTO seen VALUES ('${now.datetime}', 'a page')"

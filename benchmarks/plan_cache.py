@@ -30,11 +30,11 @@ from typing import Final, NamedTuple
 
 from toolplan.demo import demo_tools
 from toolplan.path import Json
-from toolplan.plan_cache import PlanCache
 from toolplan.planners import Draft, GroundedPlanner, Question
 from toolplan.planners.cache import CachedPlanner
-from toolplan.planners.words import word_set
+from toolplan.planners.grounded.language.words import word_set
 from toolplan.sources.sql import sql_tool
+from toolplan.storage.plan_cache import PlanCache
 from toolplan.tools import Toolbox
 
 TODAY: Final = "2025-10-12"
@@ -71,7 +71,7 @@ class Hits:
 
 @cache
 def demo() -> Toolbox:
-    """Give the demo's tools over made-up data of one day, and the one that computes."""
+    """Return the demo's tools over made-up data of one day, and the one that computes."""
     tools = demo_tools(date.fromisoformat(TODAY), rows=50)
     return tools if "sql" in tools else tools.with_tools(sql_tool())
 
@@ -81,23 +81,23 @@ _GROUNDED: Final = GroundedPlanner()
 
 @cache
 def planned(question: str) -> str | None:
-    """Give the grounded planner's draft for `question`, None where it has none."""
+    """Return the grounded planner's draft for `question`, None where it has none."""
     proposal = _GROUNDED.plan(Question(question, TODAY), demo())
     return proposal.text if isinstance(proposal, Draft) else None
 
 
 def steps(text: str) -> str:
-    """Give the steps of a draft, as text that is equal for equal steps."""
+    """Return the steps of a draft, as text that is equal for equal steps."""
     return spelt(json.loads(text)["steps"])
 
 
 def spelt(value: Json) -> str:
-    """Give the JSON text of `value`; unlike numbers in Python, 1 and 1.0 are two."""
+    """Return the JSON text of `value`; unlike numbers in Python, 1 and 1.0 are two."""
     return json.dumps(value, sort_keys=True)
 
 
 def bare(text: str) -> str:
-    """Give a draft as a model might write it: the plan alone."""
+    """Return a draft as a model might write it: the plan alone."""
     return json.dumps({"toolplan": 1, "steps": json.loads(text)["steps"]})
 
 
@@ -116,7 +116,7 @@ def pairs(name: str) -> list[Pair]:
 
 
 def keeper(size: int) -> CachedPlanner:
-    """Give a planner with an empty cache for `size` plans."""
+    """Return a planner with an empty cache for `size` plans."""
     store = PlanCache(max_size=size)
     return CachedPlanner(_GROUNDED, store, name="grounded", version="1")
 
@@ -172,7 +172,7 @@ def _hits(found: Sequence[tuple[Pair, Draft | None]], spent: float) -> Hits:
 
 
 def measure(ways: Sequence[str] = WAYS) -> dict[str, dict[str, Hits]]:
-    """Give the figures of each set, by the ways in which it was measured."""
+    """Return the figures of each set, by the ways in which it was measured."""
     read = {name: pairs(name) for name in SETS}
     kept = [pair.kept for rows in read.values() for pair in rows]
     return {name: {way: _measured(rows, kept, way) for way in ways} for name, rows in read.items()}
@@ -255,7 +255,7 @@ def measure_edits(count: int, seed: int) -> Edits:
 
 
 def lines(figures: dict[str, dict[str, Hits]], show: bool) -> list[str]:
-    """Give the table; with `show` also the pairs that were missed."""
+    """Return the table; with `show` also the pairs that were missed."""
     table = [f"{'set':<20}{'plans':<10}{'pairs':>6}{'right hits':>12}{'wrong':>7}{'ms':>7}"]
     for name, ways in figures.items():
         for way, hits in ways.items():

@@ -113,7 +113,7 @@ _SCHEMAS: st.SearchStrategy[Json] = st.sampled_from(
 
 
 def scripted_tools() -> ScriptedTools:
-    """Give the tools that the plans of `plans()` call; all read only.
+    """Return the tools that the plans of `plans()` call; all read only.
 
     `rows` gives rows, `echo` its `value`, `pick` takes only a text `id`, `fail` raises, `flaky`
     fails on the first of each two calls with the same key, `nothing` gives null, `wrong` breaks its
@@ -172,7 +172,7 @@ def _refs(before: tuple[str, ...], in_for_each: bool) -> st.SearchStrategy[Ref]:
 
 @cache
 def values(before: tuple[str, ...], *, in_for_each: bool = False) -> st.SearchStrategy[Value]:
-    """Give values that refer to steps in `before`, and to item and index where there are any."""
+    """Return values that refer to steps in `before`, and to item and index where there are any."""
     literals = st.builds(Literal, json_values)
     if not before and not in_for_each:
         return literals
@@ -241,7 +241,7 @@ def _steps(draw: st.DrawFn, name: str, before: tuple[str, ...]) -> Step:
 
 @st.composite
 def plans(draw: st.DrawFn, *, max_steps: int = 8) -> Plan:
-    """Give a plan with any of the features that plans have, in any order of writing."""
+    """Return a plan with any of the features that plans have, in any order of writing."""
     count = draw(st.integers(1, max_steps))
     names = tuple(f"s{at}" for at in range(count))
     steps = [draw(_steps(name, names[:at])) for at, name in enumerate(names)]
@@ -253,7 +253,7 @@ def plans(draw: st.DrawFn, *, max_steps: int = 8) -> Plan:
 
 
 def execution_plan(plan: Plan, tools: Toolbox | None = None) -> ExecutionPlan:
-    """Give `plan` as engines take it, without any check: for tests of engines alone.
+    """Return `plan` as engines take it, without any check: for tests of engines alone.
 
     Without `tools` it is a plan whose tools have no effects, and whose digest nobody looks at.
     """

@@ -31,7 +31,7 @@ ROWS: dict[str, Any] = {
 
 
 def box(**changes: Any) -> Toolbox:
-    """Give a small toolbox; `changes` are put into the tool `orders`."""
+    """Return a small toolbox; `changes` are put into the tool `orders`."""
     orders: dict[str, Any] = {
         "name": "orders",
         "description": "Lists orders.",
@@ -208,7 +208,7 @@ def test_output_schemas_follow_for_each_and_on_error() -> None:
 
 
 def narrowed(tools: Toolbox) -> Toolbox:
-    """Give `tools` with every argument `facility_id` taking one id, not a list (C-03)."""
+    """Return `tools` with every argument `facility_id` taking one id, not a list (C-03)."""
     changed: list[Tool] = []
     for tool in tools.values():
         schema: Any = json.loads(json.dumps(tool.raw_input))
@@ -219,7 +219,7 @@ def narrowed(tools: Toolbox) -> Toolbox:
 
 
 def recorded() -> list[dict[str, Any]]:
-    """Give the recorded plans of third parties, where they are."""
+    """Return the recorded plans of third parties, where they are."""
     path = Path(__file__).parents[2] / "shared" / "data" / "clearai_recorded_plans.json"
     if not path.exists():
         pytest.skip("the recorded plans are not on this machine")

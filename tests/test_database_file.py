@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from toolplan.database_file import (
+from toolplan.storage.database_file import (
     DatabaseFile,
     ForeignFile,
     ForgettableConnection,

@@ -19,9 +19,9 @@ from toolplan.deltas import Delta, delta
 from toolplan.engines import CannotRun, run
 from toolplan.events import Event, RunEnded, StepSucceeded
 from toolplan.execution_plan import ExecutionPlan
-from toolplan.journal import recover
 from toolplan.path import Json
 from toolplan.planners import Attempt, Draft, Proposal, Question, Refusal
+from toolplan.storage.journal import recover
 from toolplan.testing import ScriptedPlanner
 from toolplan.tools import Arguments, Effects
 

@@ -18,7 +18,7 @@ README = (ROOT / "README.md").read_text("utf-8")
 
 
 def blocks(text: str, language: str) -> list[str]:
-    """Give the fenced blocks of `language` in a Markdown text."""
+    """Return the fenced blocks of `language` in a Markdown text."""
     return re.findall(rf"^```{language}\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
 
 

@@ -47,7 +47,7 @@ def wide(count: int) -> ExecutionPlan:
 
 
 def layered(layers: int, width: int) -> ExecutionPlan:
-    """Give a plan in which each step needs two of the layer before it."""
+    """Return a plan in which each step needs two of the layer before it."""
     return plan_of(
         *(
             Step(
@@ -65,13 +65,13 @@ def layered(layers: int, width: int) -> ExecutionPlan:
 
 
 def constant(plan: ExecutionPlan, seconds: Sequence[float]) -> dict[str, list[float]]:
-    """Give one past call for each tool, with the next of `seconds`."""
+    """Return one past call for each tool, with the next of `seconds`."""
     return {step.tool: [each] for step, each in zip(plan.plan.steps, seconds, strict=True)}
 
 
 @st.composite
 def shapes(draw: st.DrawFn, *, most: int = 9, fans: bool = True) -> ExecutionPlan:
-    """Give a plan of steps with tools of their own, in any order of writing."""
+    """Return a plan of steps with tools of their own, in any order of writing."""
     count = draw(st.integers(1, most))
     steps: list[Step] = []
     for at in range(count):
@@ -89,7 +89,7 @@ LIMITS = st.integers(1, 6)
 
 @st.composite
 def known(draw: st.DrawFn) -> tuple[ExecutionPlan, dict[str, list[float]]]:
-    """Give a plan and past calls of all of its tools."""
+    """Return a plan and past calls of all of its tools."""
     plan = draw(shapes())
     past = {s.tool: draw(st.lists(SECONDS, min_size=1, max_size=4)) for s in plan.plan.steps}
     return plan, past
@@ -112,7 +112,7 @@ def engine_seconds(
     sources: Mapping[str, str] = MappingProxyType({}),
     **limits: Any,
 ) -> float:
-    """Give how long the engine takes for `plan`, in made-up time; one past time for each tool."""
+    """Return how long the engine takes for `plan`, in made-up time; one past time for each tool."""
     tools = ScriptedTools()
     for name, (delay_s,) in past.items():
         tools.add(name, Gives(None, delay_s=delay_s))

@@ -10,7 +10,7 @@ import toolplan
 
 
 def loaded_by(statement: str, names: set[str]) -> set[str]:
-    """Give those of `names` that a fresh interpreter has loaded after `statement`."""
+    """Return those of `names` that a fresh interpreter has loaded after `statement`."""
     code = f"{statement}\nimport sys\nprint(*{{m.partition('.')[0] for m in sys.modules}})"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     return set(done.stdout.split()) & names

@@ -12,9 +12,9 @@ import pytest
 
 from toolplan import (
     ApprovalRequired,
-    Bounds,
     Journal,
     Run,
+    RunOptions,
     Session,
     Tool,
     Toolbox,
@@ -24,10 +24,10 @@ from toolplan import (
 )
 from toolplan.demo import TOOLS as DEMO
 from toolplan.events import Event
-from toolplan.memory import SqliteMemory
 from toolplan.path import Json
 from toolplan.plan import Literal
 from toolplan.planners import Clarification, Draft, GroundedPlanner, Proposal, Refusal
+from toolplan.storage.memory import SqliteMemory
 from toolplan.testing import Gives, ScriptedPlanner, ScriptedTools
 from toolplan.tools import Arguments, Effects
 
@@ -172,7 +172,7 @@ def test_a_session_and_who_goes_on_with_its_run_make_no_more_calls_at_once_than_
     tools = ScriptedTools()
     tools.add("work", Gives(1, delay_s=0.002))
     proposal = draft(*({"id": f"s{at}", "tool": "work"} for at in range(6)))
-    bounds = Bounds(concurrency=5, tool_concurrency={"work": most})
+    bounds = RunOptions(concurrency=5, tool_concurrency={"work": most})
     with closing(Journal(tmp_path / "runs.sqlite")) as journal:
         session = Session(
             tools.toolbox,

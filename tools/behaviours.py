@@ -44,7 +44,7 @@ class Behaviour(NamedTuple):
 
 
 def behaviours() -> list[Behaviour]:
-    """Give all behaviours, in the order of their systems."""
+    """Return all behaviours, in the order of their systems."""
     read = tomllib.loads(SOURCE.read_text("utf-8"))
     found: list[Behaviour] = []
     for system in sorted(read):
@@ -57,7 +57,7 @@ def behaviours() -> list[Behaviour]:
 
 
 def shown_by() -> dict[str, list[str]]:
-    """Give the tests that carry each number, as `path::name`."""
+    """Return the tests that carry each number, as `path::name`."""
     found = defaultdict[str, dict[str, None]](dict)
     for path in sorted((ROOT / "tests").rglob("test_*.py")):
         place = path.relative_to(ROOT).as_posix()
@@ -90,7 +90,7 @@ def _numbers(text: str) -> Iterator[str]:
 
 
 def page(known: list[Behaviour], tests: dict[str, list[str]]) -> str:
-    """Give the text of the page."""
+    """Return the text of the page."""
     parts = [
         "# The behaviours of the seed systems\n\n"
         "toolplan unites five systems. What each of them does or promises has a number, and here\n"

@@ -18,7 +18,7 @@ WARNINGS: Final = frozenset({"noise", "confusable-id", "undeclared-dependency"})
 
 
 def pages() -> dict[str, str]:
-    """Give the text of every page of `docs/rules`, by file name."""
+    """Return the text of every page of `docs/rules`, by file name."""
     severities = {
         **{code: Severity.WARNING if code in WARNINGS else Severity.ERROR for code in SYNTAX_PAGES},
         **{rule.code: rule.severity for rule in RULES},

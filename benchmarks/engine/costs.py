@@ -21,7 +21,7 @@ from benchmarks.engine.graphs import execution_plan, layered, nothing, ours, raw
 from benchmarks.engine.rows import Row
 from toolplan.events import Event
 from toolplan.execution_plan import ExecutionPlan
-from toolplan.journal import Journal
+from toolplan.storage.journal import Journal
 from toolplan.tools import Effects, Toolbox
 
 RAW: Final = "raw asyncio"
@@ -60,7 +60,7 @@ def rows(quick: bool) -> Iterator[Row]:
 
 
 def costs(steps: int, turns: int, *, journaled: bool) -> Mapping[str, Cost]:
-    """Give what a step costs in a layered plan of `steps`, by way: each the median of `turns`."""
+    """Return what a step costs in a layered plan of `steps`, by way: each the median of `turns`."""
     tools = toolbox(nothing)
     plan = execution_plan(layered(steps), tools)
     ways: dict[str, Callable[[], Cost]] = {
@@ -90,7 +90,7 @@ def costs(steps: int, turns: int, *, journaled: bool) -> Mapping[str, Cost]:
 
 
 def sync_us(times: int = 100) -> float:
-    """Give the median time in µs of adding one page to a file and syncing it.
+    """Return the median time in µs of adding one page to a file and syncing it.
 
     A database that writes over pages that are there already may be faster than that.
     """
@@ -130,7 +130,7 @@ def _journaled(found: Mapping[str, Cost]) -> Iterator[Row]:
 
 
 def _chain(steps: int) -> Row:
-    """Give the figure where no two syncs can be one: each step needs the one before."""
+    """Return the figure where no two syncs can be one: each step needs the one before."""
     tools = toolbox(nothing, Effects.WRITE)
     plan = execution_plan(layered(steps, width=1), tools)
     wall_us = median(_on_disk(plan, tools, steps).wall_us for _ in range(3))

@@ -15,9 +15,9 @@ from toolplan.approval import approve, digest_of
 from toolplan.engines import run
 from toolplan.events import Event
 from toolplan.execution_plan import ExecutionPlan, Policy
-from toolplan.journal import Journal
 from toolplan.path import Json
 from toolplan.plan import Limits, Literal, Plan, Ref, Step, Value, needs
+from toolplan.storage.journal import Journal
 from toolplan.tools import Arguments, Effects, Tool, Toolbox
 
 Work: TypeAlias = Callable[[Arguments], Awaitable[Json]]
@@ -38,7 +38,7 @@ _OUTPUT: Final[Json] = {
 
 
 def layered(steps: int, *, width: int = WIDTH, seed: int = 7) -> Plan:
-    """Give a plan of layers of `width`; each step refers to about two of the layer before."""
+    """Return a plan of layers of `width`; each step refers to about two of the layer before."""
     chance = random.Random(seed)
     made: list[Step] = []
     for at in range(steps):
@@ -53,7 +53,7 @@ def layered(steps: int, *, width: int = WIDTH, seed: int = 7) -> Plan:
 
 
 def toolbox(work: Work, effects: Effects = Effects.READ) -> Toolbox:
-    """Give the one tool of the plans, its schemas read, as they are once a plan was compiled."""
+    """Return the one tool of the plans, its schemas read, as they are once a plan was compiled."""
     tool = Tool("work", "Works.", _INPUT, _OUTPUT, effects=effects, call=work)
     if tool.unusable is not None:
         raise RuntimeError(tool.unusable)
@@ -61,7 +61,7 @@ def toolbox(work: Work, effects: Effects = Effects.READ) -> Toolbox:
 
 
 def execution_plan(plan: Plan, tools: Toolbox) -> ExecutionPlan:
-    """Give `plan`, which is in order as it is written, as the compiler would."""
+    """Return `plan`, which is in order as it is written, as the compiler would."""
     has_effects = tools["work"].has_effects
     return ExecutionPlan(
         plan=plan,

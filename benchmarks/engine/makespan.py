@@ -51,7 +51,7 @@ def rows(quick: bool) -> Iterator[Row]:
 
 
 def _busy(steps: int, *, turns: int) -> Row:
-    """Give the figure for a chain in a loop that has other work, as that of a server has."""
+    """Return the figure for a chain in a loop that has other work, as that of a server has."""
     engine, bare = list[float](), list[float]()
     for _ in range(turns):
         bare.append(_busy_s(steps, is_raw=True))

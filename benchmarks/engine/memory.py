@@ -53,14 +53,14 @@ def rows(quick: bool) -> Iterator[Row]:
 
 
 def measured(what: str, count: int) -> Growth:
-    """Give the growth during a plan of `count` "steps", or one step over `count` "items"."""
+    """Return the growth during a plan of `count` "steps", or one step over `count` "items"."""
     command = [sys.executable, "-m", "benchmarks.engine.memory", what, str(count)]
     said = subprocess.run(command, capture_output=True, text=True, check=True, cwd=_ROOT)
     return Growth(*json.loads(said.stdout))
 
 
 def peak_bytes() -> int:
-    """Give the peak of this process's resident memory."""
+    """Return the peak of this process's resident memory."""
     if _STATUS.exists():
         for line in _STATUS.read_text("ascii").splitlines():
             name, _, rest = line.partition(":")

@@ -33,7 +33,7 @@ class Row(NamedTuple):
 
 
 def to_json(row: Row) -> dict[str, Json]:
-    """Give the wire form of `row`."""
+    """Return the wire form of `row`."""
     return {
         "name": row.name,
         "measured": row.measured,
@@ -45,12 +45,12 @@ def to_json(row: Row) -> dict[str, Json]:
 
 
 def heading() -> str:
-    """Give the first line of the table."""
+    """Return the first line of the table."""
     return f"{'':62}{'goal':>10}{'measured':>12}"
 
 
 def line(row: Row) -> str:
-    """Give the line of `row`."""
+    """Return the line of `row`."""
     goal = "" if row.goal is None else f"{'≤' if row.is_most else '≥'} {row.goal:,g}"
     verdict = "" if row.goal is None else "met" if row.is_met else "NOT MET"
     whole = row.measured == int(row.measured) or row.measured >= 1_000

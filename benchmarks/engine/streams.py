@@ -74,7 +74,7 @@ def rows(quick: bool) -> Iterator[Row]:
 
 
 async def all_shapes(speed: Speed) -> dict[str, Streamed]:
-    """Give the times of each shape of plan."""
+    """Return the times of each shape of plan."""
     pairs = await asyncio.gather(*(_both(shape, speed) for shape in SHAPES))
     return dict(zip(SHAPES, pairs, strict=True))
 
@@ -145,7 +145,7 @@ def _text(shape: str, tool: Callable[[int], str]) -> str:
 
 
 async def _tokens(text: str, speed: Speed) -> AsyncIterator[str]:
-    """Give `text` in as many parts as there are tokens, each at its time."""
+    """Yield `text` in as many parts as there are tokens, each at its time."""
     count = STEPS * TOKENS_A_STEP
     start = time.perf_counter()
     for at in range(count):

@@ -21,7 +21,7 @@ _ALIKE: Final = 0.6
 
 
 def repaired(text: str, dialect: str, tools: Toolbox) -> Plan | None:
-    """Give the plan of `text` with near names put in, None where it cannot be read at all."""
+    """Return the plan of `text` with near names put in, None where it cannot be read at all."""
     plan = parse(text, dialect, tools).plan
     if plan is None:
         plan = parse(str(json_repair.repair_json(text)), dialect, tools).plan

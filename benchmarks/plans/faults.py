@@ -47,7 +47,7 @@ Injector: TypeAlias = Callable[[Case], "Fault | None"]
 
 
 def inject(name: str, plan: Plan, toolbox: Toolbox, seed: str) -> Fault | None:
-    """Give `plan` with one mistake of the class `name`, None where it has no place for one.
+    """Return `plan` with one mistake of the class `name`, None where it has no place for one.
 
     The same `seed` gives the same mistake.
 
@@ -410,7 +410,7 @@ def _whole_outputs(case: Case, at: int) -> Iterator[Ref]:
 def _new_reference(
     case: Case, fits: Callable[[Json, Json], bool]
 ) -> tuple[int, Step, str, Ref] | None:
-    """Give an argument and a reference that could replace it, where `fits(given, taken)`."""
+    """Return an argument and a reference that could replace it, where `fits(given, taken)`."""
     tools = {step.id: case.toolbox[step.tool] for step in case.plan.steps}
     found: list[tuple[int, Step, str, Ref]] = []
     for at, step, name, taken in _typed_arguments(case):
@@ -432,7 +432,7 @@ def _outputs(node: Json) -> Iterator[tuple[Path, Json]]:
 
 
 def _undeclared(case: Case, node: Json, path: Path) -> Path | None:
-    """Give `path` with one key turned into one that is plainly not declared there."""
+    """Return `path` with one key turned into one that is plainly not declared there."""
     if not path:
         return ("no_such_field",) if shapes.is_closed(node) else None
     at = case.chance.randrange(len(path))
@@ -448,7 +448,7 @@ def _undeclared(case: Case, node: Json, path: Path) -> Path | None:
 
 
 def _waiting(plan: Plan) -> Mapping[str, frozenset[str]]:
-    """Give for each step all steps that must end before it, through others too."""
+    """Return for each step all steps that must end before it, through others too."""
     direct = {step.id: needs(step) for step in plan.steps}
     found: dict[str, frozenset[str]] = {}
     for step in plan.steps:

@@ -63,7 +63,7 @@ class Options:
 
 
 def measure(root: Path, options: Options) -> Figures:
-    """Give the figures of the data folder `root`."""
+    """Return the figures of the data folder `root`."""
     figures = Figures(speed=speed.measure())  # before there is much in memory
     folder = DataFolder(root)
     wanted = options.sets or tuple(folder.sets())
@@ -150,7 +150,7 @@ def _measure_conversion(reading: Reading, plan: Plan, figures: Figures) -> None:
 
 
 def total(counts: Sequence[SetFigures]) -> tuple[int, int, int, int]:
-    """Give parseable, parsed, clean and alarms over `counts`."""
+    """Return parseable, parsed, clean and alarms over `counts`."""
     return (
         sum(each.parseable for each in counts),
         sum(each.parsed for each in counts),
@@ -160,7 +160,7 @@ def total(counts: Sequence[SetFigures]) -> tuple[int, int, int, int]:
 
 
 def flaws_by_kind(figures: Figures) -> dict[str, tuple[int, int]]:
-    """Give for each kind of listed flaw how many were told, and how many there are."""
+    """Return for each kind of listed flaw how many were told, and how many there are."""
     listed: Counter[str] = Counter()
     told: Counter[str] = Counter()
     for each in figures.sets.values():
@@ -170,7 +170,7 @@ def flaws_by_kind(figures: Figures) -> dict[str, tuple[int, int]]:
 
 
 def to_json(figures: Figures) -> dict[str, Json]:
-    """Give the wire form of `figures`."""
+    """Return the wire form of `figures`."""
     sets: dict[str, Json] = {
         name: {
             "rows": each.rows,

@@ -23,7 +23,7 @@ class Change:
 
 
 def changes_of_meaning(written: Plan, mended: Plan, gold: Plan | None) -> list[Change]:
-    """Give every change from `written` to `mended` that neither keeps the meaning nor is gold's.
+    """Return every change from `written` to `mended` that neither keeps the meaning nor is gold's.
 
     Without a gold plan only the changes of spelling are no change of meaning.
     """
@@ -61,12 +61,12 @@ def _of_gold(tool: str, name: str, gold: Plan | None) -> list[Value]:
 
 
 def gold_steps(gold: Plan | None) -> tuple[Step, ...]:
-    """Give the steps of `gold`, none where there is none."""
+    """Return the steps of `gold`, none where there is none."""
     return () if gold is None else gold.steps
 
 
 def _plain(value: Value | None) -> Json:
-    """Give `value` so that two spellings of the same are equal; `[*]` is no change of meaning."""
+    """Return `value` so that two spellings of the same are equal; `[*]` is no change of meaning."""
     if value is None:
         return None
     spread = map_refs(
@@ -76,7 +76,7 @@ def _plain(value: Value | None) -> Json:
 
 
 def _spelt_plainly(value: Json) -> Json:
-    """Give `value` so that two spellings of the same are equal."""
+    """Return `value` so that two spellings of the same are equal."""
     match value:
         case bool() | None:
             return value

@@ -67,7 +67,7 @@ class Reading:
 
 
 def read(row: Row) -> Reading | None:
-    """Give the reading of `row`, None where it is no plan of calls."""
+    """Return the reading of `row`, None where it is no plan of calls."""
     text = text_of(row)
     if text is None:
         return None
@@ -139,7 +139,7 @@ class SetFigures:
 
 
 def gold_plan(reading: Reading) -> Plan | None:
-    """Give the plan of a clean gold row about which nothing was said, else None."""
+    """Return the plan of a clean gold row about which nothing was said, else None."""
     row = reading.row
     is_clean = row.counts and not row.has_placeholders and not reading.errors
     return reading.parsed.plan if is_clean else None

@@ -40,7 +40,7 @@ class RepairFigures:
 def measure(
     readings: Sequence[Reading], readers: Mapping[str, Toolbox], gold: Mapping[str, Plan]
 ) -> RepairFigures:
-    """Give the figures over `readings`.
+    """Return the figures over `readings`.
 
     Args:
         readings: rows that models wrote.
@@ -71,7 +71,7 @@ def measure(
 
 
 def gold_plans(folder: DataFolder) -> dict[str, Plan]:
-    """Give the gold plans by the key that rows of models name them with."""
+    """Return the gold plans by the key that rows of models name them with."""
     found: dict[str, Plan] = {}
     for name in GOLD_SETS:
         if name in folder.sets():
@@ -91,7 +91,7 @@ def _number(row_id: str) -> str:
 
 
 def _mended(reading: Reading, tools: Toolbox) -> Plan | None:
-    """Give the plan after all safe fixes, None where it is not clean then."""
+    """Return the plan after all safe fixes, None where it is not clean then."""
     plan = parse(reading.text, reading.dialect, tools).plan
     if plan is None or _was_read_badly(reading):
         return None

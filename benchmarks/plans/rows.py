@@ -99,7 +99,7 @@ class DataFolder:
     )
 
     def sets(self) -> list[str]:
-        """Give the names of the sets that are there, known ones first."""
+        """Return the names of the sets that are there, known ones first."""
         there = {path.stem for path in self.root.glob("*.jsonl")}
         known = [name for name in ALL_SETS if name in there]
         return known + sorted(there - set(known))

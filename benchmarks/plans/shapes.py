@@ -37,7 +37,7 @@ def is_plain(node: Json) -> bool:
 
 
 def plain_type(node: Json) -> str | None:
-    """Give the one JSON type that `node` declares; None where it is not plain, or has several."""
+    """Return the one JSON type that `node` declares; None where it is not plain, or has several."""
     if not isinstance(node, dict) or not is_plain(node):
         return None
     declared = node.get("type")
@@ -45,7 +45,7 @@ def plain_type(node: Json) -> str | None:
 
 
 def properties(node: Json) -> Mapping[str, Json]:
-    """Give the declared properties of a plain object schema."""
+    """Return the declared properties of a plain object schema."""
     if not isinstance(node, dict) or not is_plain(node):
         return {}
     declared = node.get("properties")
@@ -61,7 +61,7 @@ def is_closed(node: Json) -> bool:
 
 
 def required(node: Json) -> tuple[str, ...]:
-    """Give the properties that a plain object schema requires and declares."""
+    """Return the properties that a plain object schema requires and declares."""
     if not isinstance(node, dict) or not is_plain(node):
         return ()
     listed = node.get("required")
@@ -70,7 +70,7 @@ def required(node: Json) -> tuple[str, ...]:
 
 
 def element(node: Json) -> Json:
-    """Give the schema of each element of a plain list schema, None where it has no one schema."""
+    """Return the schema of each element of a plain list schema, None where it has no one schema."""
     if not isinstance(node, dict) or not is_plain(node) or "prefixItems" in node:
         return None
     return node.get("items")

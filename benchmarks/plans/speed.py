@@ -37,7 +37,7 @@ class Speed(NamedTuple):
 
 
 def measure(rounds: int = 300, seed: int = 7) -> Speed:
-    """Give the times on this machine."""
+    """Return the times on this machine."""
     tools = toolbox(TOOLS)
     # each plan is another, so that nothing remembered of one helps with the next
     texts = [plan_text(STEPS, TOOLS, seed + at) for at in range(rounds)]
@@ -55,7 +55,7 @@ def measure(rounds: int = 300, seed: int = 7) -> Speed:
 
 
 def mean_time(plans: Sequence[tuple[str, str, Toolbox]]) -> float:
-    """Give the mean time in µs of (text, dialect, tools), each the least of three.
+    """Return the mean time in µs of (text, dialect, tools), each the least of three.
 
     All are run once before any is timed, so that what is worked out once for a tool is there; and
     one after the other, so that nothing remembered of a text helps with the same text again.
@@ -70,19 +70,19 @@ def mean_time(plans: Sequence[tuple[str, str, Toolbox]]) -> float:
 
 
 def timed(text: str, dialect: str, tools: Toolbox) -> float:
-    """Give the CPU time in µs that parsing and checking `text` takes."""
+    """Return the CPU time in µs that parsing and checking `text` takes."""
     start = time.process_time_ns()
     examine(text, dialect, tools)
     return (time.process_time_ns() - start) / 1_000
 
 
 def toolbox(count: int) -> Toolbox:
-    """Give `count` tools that list or get things, with schemas of the usual size."""
+    """Return `count` tools that list or get things, with schemas of the usual size."""
     return Toolbox.from_json([_tool(at) for at in range(count)])
 
 
 def plan_text(steps: int, tools: int, seed: int, *, lean: bool = False) -> str:
-    """Give a clean plan in canonical JSON; each step but the first refers to one before it, twice.
+    """Return a clean plan in canonical JSON; each step but the first refers to one before it, twice.
 
     `lean` leaves out half of the arguments, so that 10,000 steps stay below the limit on text.
     """

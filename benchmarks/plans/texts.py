@@ -22,7 +22,7 @@ JOIN = "join"
 
 
 def calls_of(row: Row) -> list[Fields]:
-    """Give the steps of `row` that call a tool."""
+    """Return the steps of `row` that call a tool."""
     steps = row.steps
     if row.fields["dialect"] == "llmcompiler" and steps and steps[-1]["tool"] == JOIN:
         return steps[:-1]
@@ -30,7 +30,7 @@ def calls_of(row: Row) -> list[Fields]:
 
 
 def text_of(row: Row) -> RowText | None:
-    """Give the text of `row`; None where its steps name no tools: it is no plan of calls."""
+    """Return the text of `row`; None where its steps name no tools: it is no plan of calls."""
     match row.fields["dialect"]:
         case "nestful":
             return RowText("nestful", _written(_nestful(row)))
@@ -49,7 +49,7 @@ def text_of(row: Row) -> RowText | None:
 
 
 def literal_plan(row: Row) -> Plan:
-    """Give the plan of `row` with every argument as a literal, whatever it looks like."""
+    """Return the plan of `row` with every argument as a literal, whatever it looks like."""
     ids = step_ids(row)
     steps: list[Step] = []
     for name, step in zip(ids, row.steps, strict=True):
@@ -60,7 +60,7 @@ def literal_plan(row: Row) -> Plan:
 
 
 def _as_it_stands(row: Row) -> str:
-    """Give the canonical form of `row` with no text escaped, and what is no JSON as it is."""
+    """Return the canonical form of `row` with no text escaped, and what is no JSON as it is."""
     members = [
         f'{{"id": {_written(name)}, "tool": {_written(step["tool"])}, "args": {_raw_args(step)}}}'
         for name, step in zip(step_ids(row), row.steps, strict=True)
@@ -74,7 +74,7 @@ def _raw_args(step: Fields) -> str:
 
 
 def step_ids(row: Row) -> list[str]:
-    """Give the ids of the steps: the row's own where all are well formed, else by position."""
+    """Return the ids of the steps: the row's own where all are well formed, else by position."""
     own = [str(step["id"]) for step in row.steps]
     if all(map(STEP_ID.fullmatch, own)) and len(set(own)) == len(own):
         return own

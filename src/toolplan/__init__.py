@@ -14,19 +14,19 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
+    from toolplan.app import AskResult, Session, resume
     from toolplan.approval import Approval, ApprovalRequired, ApprovalUsed, Policy, approve
     from toolplan.compiler import Compiled, check, compile_plan, compile_stream, parse, to_text
     from toolplan.diagnostics import CannotExpress, Diagnostic, Severity
-    from toolplan.engines import Bounds, CannotRun, Decided, StreamRefused, run, run_stream
-    from toolplan.engines.dry import dry_run
+    from toolplan.dry_run.simulation import dry_run
+    from toolplan.engines import CannotRun, Decided, RunOptions, StreamRefused, run, run_stream
     from toolplan.events import Event, Run
     from toolplan.execution_plan import ExecutionPlan
-    from toolplan.journal import Journal, JournalError
     from toolplan.plan import Limits, Plan, Step
     from toolplan.plan_json import Parsed
-    from toolplan.session import Asked, Session, resume
     from toolplan.sources.members import toolbox_of
     from toolplan.sources.python import tool
+    from toolplan.storage.journal import Journal, JournalError
     from toolplan.tools import (
         Effects,
         OutcomeUnknown,
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
         ToolError,
         ToolObjectError,
         current_call,
-        tell_progress,
+        report_progress,
     )
 
 # Each name is loaded from its home when it is first asked for: who only checks plans does not wait
@@ -44,8 +44,8 @@ _HOMES: Final = {
     "Approval": "toolplan.approval",
     "ApprovalRequired": "toolplan.approval",
     "ApprovalUsed": "toolplan.approval",
-    "Asked": "toolplan.session",
-    "Bounds": "toolplan.engines",
+    "AskResult": "toolplan.app",
+    "RunOptions": "toolplan.engines",
     "CannotExpress": "toolplan.diagnostics",
     "CannotRun": "toolplan.engines",
     "Compiled": "toolplan.compiler",
@@ -54,15 +54,15 @@ _HOMES: Final = {
     "Effects": "toolplan.tools",
     "Event": "toolplan.events",
     "ExecutionPlan": "toolplan.execution_plan",
-    "Journal": "toolplan.journal",
-    "JournalError": "toolplan.journal",
+    "Journal": "toolplan.storage.journal",
+    "JournalError": "toolplan.storage.journal",
     "Limits": "toolplan.plan",
     "OutcomeUnknown": "toolplan.tools",
     "Parsed": "toolplan.plan_json",
     "Plan": "toolplan.plan",
     "Policy": "toolplan.approval",
     "Run": "toolplan.events",
-    "Session": "toolplan.session",
+    "Session": "toolplan.app",
     "Severity": "toolplan.diagnostics",
     "Step": "toolplan.plan",
     "StreamRefused": "toolplan.engines",
@@ -75,12 +75,12 @@ _HOMES: Final = {
     "compile_plan": "toolplan.compiler",
     "compile_stream": "toolplan.compiler",
     "current_call": "toolplan.tools",
-    "dry_run": "toolplan.engines.dry",
+    "dry_run": "toolplan.dry_run.simulation",
     "parse": "toolplan.compiler",
-    "resume": "toolplan.session",
+    "resume": "toolplan.app",
     "run": "toolplan.engines",
     "run_stream": "toolplan.engines",
-    "tell_progress": "toolplan.tools",
+    "report_progress": "toolplan.tools",
     "to_text": "toolplan.compiler",
     "tool": "toolplan.sources.python",
     "toolbox_of": "toolplan.sources.members",
@@ -90,8 +90,8 @@ __all__ = [
     "Approval",
     "ApprovalRequired",
     "ApprovalUsed",
-    "Asked",
-    "Bounds",
+    "AskResult",
+    "RunOptions",
     "CannotExpress",
     "CannotRun",
     "Compiled",
@@ -126,7 +126,7 @@ __all__ = [
     "resume",
     "run",
     "run_stream",
-    "tell_progress",
+    "report_progress",
     "to_text",
     "tool",
     "toolbox_of",

@@ -99,7 +99,7 @@ class EffectStep(NamedTuple):
 
 
 def approve(execution_plan: ExecutionPlan) -> Approval:
-    """Give leave to run `execution_plan`, exactly as it is, once."""
+    """Return leave to run `execution_plan`, exactly as it is, once."""
     steps = {step.id: step for step in execution_plan.plan.steps}
     slots = {name: most_calls(steps[name]) for name in execution_plan.effects}
     return Approval(execution_plan.digest, slots, uuid.uuid4().hex)
@@ -108,7 +108,7 @@ def approve(execution_plan: ExecutionPlan) -> Approval:
 def effect_steps(
     execution_plan: ExecutionPlan, tools: Mapping[str, Tool]
 ) -> tuple[EffectStep, ...]:
-    """Give all that the plan may change, in the order in which it is written."""
+    """Return all that the plan may change, in the order in which it is written."""
     return tuple(
         EffectStep(
             step=step.id,
@@ -126,13 +126,13 @@ def effect_steps(
 
 
 def most_calls(step: Step, limits: Limits = Limits()) -> int:
-    """Give the most calls that `step` can make, tries of one call counted once."""
+    """Return the most calls that `step` can make, tries of one call counted once."""
     known = known_calls(step)
     return min(step.max_items, limits.items) if known is None else known
 
 
 def known_calls(step: Step) -> int | None:
-    """Give how many calls `step` makes, None where that depends on a list to come."""
+    """Return how many calls `step` makes, None where that depends on a list to come."""
     match step.for_each:
         case None:
             return 1
@@ -143,7 +143,7 @@ def known_calls(step: Step) -> int | None:
 
 
 def digest_of(plan: Plan, tools: Mapping[str, Tool], policy: Policy) -> str:
-    """Give the digest of `plan`, as SHA-256 (hex) over RFC 8785 JSON.
+    """Return the digest of `plan`, as SHA-256 (hex) over RFC 8785 JSON.
 
     It covers steps without their thoughts, the output, the objects of the tools that are used, and
     the policy.
@@ -167,7 +167,7 @@ def digest_of(plan: Plan, tools: Mapping[str, Tool], policy: Policy) -> str:
 
 
 def _canonical(value: dict[str, Json]) -> bytes:
-    """Give RFC 8785 bytes.
+    """Return RFC 8785 bytes.
 
     RFC 8785 has no whole numbers beyond 2^53; those are listed apart, by pointer, as text, so that
     two plans that differ in one of them still differ.

@@ -61,7 +61,7 @@ class Delta:
 
 
 def delta(before: ExecutionPlan, events: Sequence[Event], after: ExecutionPlan) -> Delta:
-    """Give what becomes of the run of `before`, of which `events` tell, under the plan `after`.
+    """Return what becomes of the run of `before`, of which `events` tell, under the plan `after`.
 
     The tools of both plans are taken to be the same. Each step of `before` is taken up at most
     once, so that a plan that does something twice does it twice.
@@ -124,13 +124,13 @@ def _reads_the_same(giver: Step, taker: Step, kept: Mapping[str, str]) -> bool:
 
 
 def left(plan: ExecutionPlan, events: Iterable[Event]) -> int:
-    """Give how many steps of `plan` have not succeeded: what a further plan must make less."""
+    """Return how many steps of `plan` have not succeeded: what a further plan must make less."""
     done = {e.step for e in events if isinstance(e, StepSucceeded) and e.failure is None}
     return sum(step.id not in done for step in plan.plan.steps)
 
 
 def call_keys(plan: Plan, order: Iterable[str]) -> dict[str, str]:
-    """Give for each step what tells its calls from others: equal for steps that ask for the same.
+    """Return for each step what tells its calls from others: equal for steps that ask for the same.
 
     References count as the calls that they refer to, so the names of steps do not matter.
     """
@@ -138,7 +138,7 @@ def call_keys(plan: Plan, order: Iterable[str]) -> dict[str, str]:
 
 
 def step_keys(plan: Plan, order: Iterable[str]) -> dict[str, str]:
-    """Give for each step what is equal only for steps that are the same in every field that runs.
+    """Return for each step what is equal only for steps that are the same in every field that runs.
 
     So are then all steps that come before them, by reference or by `after`.
     """

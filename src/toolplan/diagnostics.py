@@ -86,7 +86,7 @@ class CannotExpress(PlanError):
 
 
 def to_json(diagnostic: Diagnostic) -> dict[str, Json]:
-    """Give the wire form of `diagnostic`."""
+    """Return the wire form of `diagnostic`."""
     return {
         "code": diagnostic.code,
         "severity": diagnostic.severity.value,
@@ -100,7 +100,7 @@ def to_json(diagnostic: Diagnostic) -> dict[str, Json]:
 
 
 def near(name: str, names: Iterable[str], *, most: int = 3) -> list[str]:
-    """Give those of `names` that a person may have meant by `name`, the nearest first.
+    """Return those of `names` that a person may have meant by `name`, the nearest first.
 
     Letter case, hyphens, underscores and spaces do not count as differences.
     """
@@ -112,7 +112,7 @@ def near(name: str, names: Iterable[str], *, most: int = 3) -> list[str]:
 
 
 def did_you_mean(names: Iterable[str]) -> str | None:
-    """Give the question that offers `names`, or None where there is nothing to offer.
+    """Return the question that offers `names`, or None where there is nothing to offer.
 
     >>> did_you_mean(["shipments_list", "facilities_list"])
     "Did you mean 'shipments_list' or 'facilities_list'?"

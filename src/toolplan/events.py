@@ -385,13 +385,13 @@ class Folding:
                 self._steps[event.step] = _apply_to_step(step, event)
 
     def run(self) -> Run:
-        """Give the run as the events so far tell it."""
+        """Return the run as the events so far tell it."""
         running = {name: _apply_to_step(_PENDING, begun) for name, begun in self._starts.items()}
         return replace(self._run, steps={**self._steps, **running})
 
 
 def fold(events: Iterable[Event]) -> Run:
-    """Give the run that `events` tell of, in order: what `apply` gives, one after the other."""
+    """Return the run that `events` tell of, in order: what `apply` gives, one after the other."""
     folding = Folding()
     for event in events:
         folding.add(event)
@@ -399,7 +399,7 @@ def fold(events: Iterable[Event]) -> Run:
 
 
 def apply(run: Run, event: Event) -> Run:
-    """Give `run` after `event`."""
+    """Return `run` after `event`."""
     match event:
         case RunStarted(run=name, digest=digest, steps=steps, at=at):
             return Run(name, digest, steps=dict.fromkeys(steps, _PENDING), started_at=at)
@@ -427,7 +427,7 @@ def apply(run: Run, event: Event) -> Run:
 
 
 def to_json(run: Run) -> dict[str, Json]:
-    """Give the wire form of `run`, without an answer."""
+    """Return the wire form of `run`, without an answer."""
     return {
         "run": run.run,
         "status": run.status.value,
@@ -476,7 +476,7 @@ _OVER = frozenset((StepState.SUCCEEDED, StepState.FAILED, StepState.SKIPPED))
 
 
 def _resumed(step: StepRun) -> StepRun:
-    """Give a step as it stands when its run is taken up again: what is over stays."""
+    """Return a step as it stands when its run is taken up again: what is over stays."""
     if step.state in _OVER:
         return step
     if step.items is None:

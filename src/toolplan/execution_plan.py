@@ -19,7 +19,7 @@ class Policy:
     allow: tuple[str, ...] | None = None
 
     def to_json(self) -> dict[str, Json]:
-        """Give the wire form, which the digest covers."""
+        """Return the wire form, which the digest covers."""
         allow: Json = None if self.allow is None else [*sorted(self.allow)]
         return {"allow": allow}
 

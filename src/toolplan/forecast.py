@@ -72,7 +72,7 @@ class Forecast:
         return not self.unknown_tools
 
     def to_json(self) -> dict[str, Json]:
-        """Give the forecast as JSON, its fields by their names."""
+        """Return the forecast as JSON, its fields by their names."""
         return {
             "expected_s": self.expected_s,
             "p90_s": self.p90_s,
@@ -98,7 +98,7 @@ def forecast(
     draws: int = 200,
     seed: int = 0,
 ) -> Forecast:
-    """Give what a run of `plan` is expected to take.
+    """Return what a run of `plan` is expected to take.
 
     The same arguments always give the same forecast. It knows no more than the past calls do: a
     time that none of them took is never forecast, so that few past calls make `p90_s` too short,
@@ -161,17 +161,17 @@ class _Limits(NamedTuple):
     sources: Mapping[str, str]
 
     def called(self, tool: str) -> _Called:
-        """Give `tool` with its source."""
+        """Return `tool` with its source."""
         return _Called(tool, self.sources.get(tool, ""))
 
     def at_once(self, tool: str) -> int:
-        """Give the most calls of `tool` at once."""
+        """Return the most calls of `tool` at once."""
         most = self.concurrency
         of_tool, of_source = self.by_tool.get(tool), self.by_source.get(self.called(tool).source)
         return min(each for each in (most, of_tool, of_source) if each is not None)
 
     def queue(self, tools: Sequence[_Called]) -> ReadyQueue:
-        """Give a queue for steps with these tools, which stand in the order of their ranks."""
+        """Return a queue for steps with these tools, which stand in the order of their ranks."""
         return ReadyQueue(tools, None, self.by_tool, self.by_source)
 
 
@@ -193,7 +193,7 @@ class _Shape(NamedTuple):
 
     @classmethod
     def of(cls, plan: ExecutionPlan, pools: _Pools, limits: _Limits) -> _Shape:
-        """Give the shape of `plan`."""
+        """Return the shape of `plan`."""
         ranks = _ranks(plan)
         # sorting is stable: steps of one rank stay in the order of the plan
         steps = sorted(plan.plan.steps, key=lambda step: -ranks[step.id])
@@ -288,7 +288,7 @@ def _let_go(dependents: Sequence[int], waiting: list[int], ready: ReadyQueue) ->
 
 
 def _quantile(spans: list[float], share: float) -> float:
-    """Give the time within which `share` of further runs end.
+    """Return the time within which `share` of further runs end.
 
     A further run is as likely to fall into any of the gaps between those that were played, so that
     there is one place more than there are runs.
@@ -298,7 +298,7 @@ def _quantile(spans: list[float], share: float) -> float:
 
 
 def _critical_path(plan: ExecutionPlan, pools: _Pools, limits: _Limits) -> tuple[str, ...]:
-    """Give the chain that takes longest by mean times; where none takes any, the most steps."""
+    """Return the chain that takes longest by mean times; where none takes any, the most steps."""
     means = {kind: sum(pool) / len(pool) for kind, pool in pools.items()}
     steps = {step.id: step for step in plan.plan.steps}
     ways: dict[str, tuple[float, int]] = {}
@@ -318,7 +318,7 @@ def _critical_path(plan: ExecutionPlan, pools: _Pools, limits: _Limits) -> tuple
 
 
 def _ranks(plan: ExecutionPlan) -> dict[str, int]:
-    """Give for each step how many steps are on the longest way that begins with it."""
+    """Return for each step how many steps are on the longest way that begins with it."""
     ranks = dict.fromkeys(plan.order, 1)
     for name in reversed(plan.order):
         for each in plan.needs[name]:
@@ -354,5 +354,5 @@ def _usable(seconds: Sequence[float]) -> Sequence[float]:
 
 
 def _pool(past: Sequence[float], timeout_s: float) -> Sequence[float]:
-    """Give the times that a call may take whose tool took `past`; a timeout cuts them short."""
+    """Return the times that a call may take whose tool took `past`; a timeout cuts them short."""
     return [min(each, timeout_s) for each in past or _NOTHING_KNOWN]

@@ -24,27 +24,27 @@ _LONG_WORD: Final = 5
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\W\d_a-zA-Z]+")
 
 
-class Meant(NamedTuple):
+class Suggestion(NamedTuple):
     """The names that are `near`, the nearest first, and the one that was surely meant, if any."""
 
     near: tuple[str, ...] = ()
     sure: str | None = None
 
 
-def meant(name: str, names: Collection[str]) -> Meant:
-    """Give those of `names` that a writer may have meant by `name`."""
+def suggest(name: str, names: Collection[str]) -> Suggestion:
+    """Return those of `names` that a writer may have meant by `name`."""
     if len(name) > LONGEST:
-        return Meant()
+        return Suggestion()
     close = near(name, [each for each in names if len(each) <= LONGEST], most=_LOOKED_AT)
     same = [each for each in close if words(each) == words(name)] or [
         each for each in close if _joined(each) == _joined(name)
     ]
     sure = same or [each for each in close if is_misspelt(name, each)]
-    return Meant(tuple(close[:_OFFERED]), sure[0] if len(sure) == 1 else None)
+    return Suggestion(tuple(close[:_OFFERED]), sure[0] if len(sure) == 1 else None)
 
 
 def words(name: str) -> tuple[str, ...]:
-    """Give the words of a name in lower case, however they are set apart.
+    """Return the words of a name in lower case, however they are set apart.
 
     >>> words("inputImage_2"), words("Image-to-Text")
     (('input', 'image', '2'), ('image', 'to', 'text'))
@@ -76,7 +76,7 @@ def _joined(name: str) -> str:
 
 
 def _once(word: str) -> str:
-    """Give `word` with no letter twice running: `citty` is `city`."""
+    """Return `word` with no letter twice running: `citty` is `city`."""
     return "".join(letter for letter, _ in groupby(word))
 
 

@@ -60,7 +60,7 @@ class NotThere(LookupError):
 
 
 def parse_segments(text: str, start: int = 0) -> tuple[Path, int]:
-    """Give the longest run of segments of `text` from `start`, and the offset behind it.
+    """Return the longest run of segments of `text` from `start`, and the offset behind it.
 
     Raises:
         PathSyntaxError: a segment begins (`.` or `[`) but does not end well.
@@ -79,7 +79,7 @@ def parse_segments(text: str, start: int = 0) -> tuple[Path, int]:
 
 
 def parse_path(text: str) -> Path:
-    """Give the path that `text` spells, the whole of it: `.data[0]["full name"]`.
+    """Return the path that `text` spells, the whole of it: `.data[0]["full name"]`.
 
     Raises:
         PathSyntaxError: `text` is not a path.
@@ -91,21 +91,21 @@ def parse_path(text: str) -> Path:
 
 
 def print_path(path: Path) -> str:
-    """Give the canonical spelling of `path`; `parse_path` reads it back."""
+    """Return the canonical spelling of `path`; `parse_path` reads it back."""
     if len(path) == 1 and type(path[0]) is str and path[0].isidentifier() and path[0].isascii():
         return "." + path[0]  # most paths are one plain key
     return "".join(map(_print_segment, path))
 
 
 def print_key(key: str) -> str:
-    """Give `key` as one segment: `.key`, or `["key"]` where the short form cannot say it."""
+    """Return `key` as one segment: `.key`, or `["key"]` where the short form cannot say it."""
     if _SHORTHAND.fullmatch(key):
         return "." + key
     return '["' + "".join(_escaped(char) for char in key) + '"]'
 
 
 def select(value: Json, path: Path) -> Json:
-    """Give the part of `value` at `path`.
+    """Return the part of `value` at `path`.
 
     A path without `[*]` gives the value that it names. Each `[*]` stands for every element of a
     list; a path that has any gives one flat list of all the parts it names, in document order
@@ -152,7 +152,7 @@ def _step_into(value: Json, segment: Segment, path: Path, at: int) -> Json:
 
 
 def copied(value: Json) -> Json:
-    """Give a copy of `value` that shares no list and no object with it."""
+    """Return a copy of `value` that shares no list and no object with it."""
     if isinstance(value, list):
         return [copied(each) if isinstance(each, _CONTAINERS) else each for each in value]
     if isinstance(value, dict):

@@ -160,7 +160,7 @@ class Step:
 
 
 def _setter(kind: type, name: str) -> Callable[[object, object], None]:
-    """Give what sets one field of a frozen value that is being made.
+    """Return what sets one field of a frozen value that is being made.
 
     The `__init__` that `dataclass` writes goes a longer way, and every plan is made of these.
     """
@@ -198,21 +198,21 @@ class Plan:
 
 
 def array(items: tuple[Value, ...]) -> Value:
-    """Give the list of `items`: one `Literal` where none of them holds a reference."""
+    """Return the list of `items`: one `Literal` where none of them holds a reference."""
     if all(isinstance(item, Literal) for item in items):
         return Literal([item.value for item in items if isinstance(item, Literal)])
     return Array(items)
 
 
 def object_(fields: tuple[tuple[str, Value], ...]) -> Value:
-    """Give the object of `fields`: one `Literal` where none of them holds a reference."""
+    """Return the object of `fields`: one `Literal` where none of them holds a reference."""
     if all(isinstance(value, Literal) for _, value in fields):
         return Literal({key: v.value for key, v in fields if isinstance(v, Literal)})
     return Object(fields)
 
 
 def template(parts: tuple[str | Ref, ...]) -> Value:
-    """Give text with references: a `Literal` or a bare `Ref` where that is all there is."""
+    """Return text with references: a `Literal` or a bare `Ref` where that is all there is."""
     merged: list[str | Ref] = []
     for part in parts:
         if isinstance(part, str) and merged and isinstance(merged[-1], str):
@@ -289,7 +289,7 @@ def located_refs(value: Value, pointer: str) -> Iterator[tuple[str, Ref]]:
 
 
 def needs(step: Step) -> tuple[str, ...]:
-    """Give the ids of the steps that must end before `step` may start, each once, in order.
+    """Return the ids of the steps that must end before `step` may start, each once, in order.
 
     Order comes from references and `after`, and from nothing else.
     """
@@ -301,7 +301,7 @@ def needs(step: Step) -> tuple[str, ...]:
 
 
 def map_refs(value: Value, change: Callable[[Ref], Ref]) -> Value:
-    """Give `value` with every reference replaced by what `change` makes of it."""
+    """Return `value` with every reference replaced by what `change` makes of it."""
     match value:
         case Literal():
             return value
@@ -316,7 +316,7 @@ def map_refs(value: Value, change: Callable[[Ref], Ref]) -> Value:
 
 
 def rename_steps(plan: Plan, names: Mapping[str, str]) -> Plan:
-    """Give `plan` with step ids replaced by `names`, wherever they stand; others stay."""
+    """Return `plan` with step ids replaced by `names`, wherever they stand; others stay."""
 
     def change(ref: Ref) -> Ref:
         return replace(ref, step=names.get(ref.step, ref.step))
@@ -336,18 +336,18 @@ def rename_steps(plan: Plan, names: Mapping[str, str]) -> Plan:
 
 
 def positional(plan: Plan) -> Plan:
-    """Give `plan` with steps named `s0`, `s1`, … by position: equal plans up to ids are equal."""
+    """Return `plan` with steps named `s0`, `s1`, … by position: equal plans up to ids are equal."""
     return rename_steps(plan, {step.id: f"s{at}" for at, step in enumerate(plan.steps)})
 
 
 def sinks(plan: Plan) -> tuple[str, ...]:
-    """Give the ids of the steps that no other step refers to: the plan's output by default."""
+    """Return the ids of the steps that no other step refers to: the plan's output by default."""
     used = {ref.step for step in plan.steps for _, ref in step_refs(step)}
     return tuple(step.id for step in plan.steps if step.id not in used)
 
 
 def value_at(plan: Plan, pointer: str) -> Value | None:
-    """Give the value at a JSON pointer into the canonical plan, or None where there is none."""
+    """Return the value at a JSON pointer into the canonical plan, or None where there is none."""
     match split_pointer(pointer):
         case ["output", *rest]:
             value = plan.output
@@ -372,12 +372,12 @@ def value_at(plan: Plan, pointer: str) -> Value | None:
 
 
 def escape_pointer(key: str) -> str:
-    """Give `key` as one token of a JSON pointer (RFC 6901)."""
+    """Return `key` as one token of a JSON pointer (RFC 6901)."""
     return key.replace("~", "~0").replace("/", "~1")
 
 
 def split_pointer(pointer: str) -> tuple[str, ...]:
-    """Give the keys that a JSON pointer names (RFC 6901); the empty pointer names none."""
+    """Return the keys that a JSON pointer names (RFC 6901); the empty pointer names none."""
     return tuple(token.replace("~1", "/").replace("~0", "~") for token in pointer.split("/")[1:])
 
 
@@ -391,7 +391,7 @@ def _same(one: Json, other: Json) -> bool:
 
 
 def _key(value: Json) -> Hashable:
-    """Give what is equal for values that are the same, whatever the order of their keys."""
+    """Return what is equal for values that are the same, whatever the order of their keys."""
     match value:
         case dict():
             return frozenset((key, _key(inner)) for key, inner in value.items())

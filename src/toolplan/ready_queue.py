@@ -89,7 +89,7 @@ class ReadyQueue:
         heappush(self._heap, turn << _TURN | place)
 
     def pop(self, room: int) -> tuple[int, int] | None:
-        """Give the position and turn of what starts next, None where nothing can start now.
+        """Return the position and turn of what starts next, None where nothing can start now.
 
         `room` is how many calls could start.
         """

@@ -59,7 +59,7 @@ _SINGLE_ESCAPE = re.compile(r"""\\.|["\n\r\t]""", re.DOTALL)
 
 
 def line_and_column(text: str, offset: int) -> tuple[int, int]:
-    r"""Give the line and the column of the character at `offset`, both counted from 1.
+    r"""Return the line and the column of the character at `offset`, both counted from 1.
 
     >>> line_and_column("ab\ncd", 4)
     (2, 2)
@@ -69,7 +69,7 @@ def line_and_column(text: str, offset: int) -> tuple[int, int]:
 
 
 def locate(text: str, pointer: str) -> Span | None:
-    """Give the place of the value that `pointer` names.
+    """Return the place of the value that `pointer` names.
 
     Where there is no such value, the key of the nearest thing around it that does exist is given
     (its opening bracket, where it has no key), and None where the text holds no JSON at all. Where
@@ -91,7 +91,7 @@ def locate(text: str, pointer: str) -> Span | None:
 
 
 def duplicate_keys(text: str, *, most: int = 100) -> list[Place]:
-    """Give the place of every key that its object already has, `most` of them at the most."""
+    """Return the place of every key that its object already has, `most` of them at the most."""
     places: list[Place] = []
     room = _MOST_CHARACTERS
     seen: dict[int, set[str]] = {}
@@ -110,7 +110,7 @@ def duplicate_keys(text: str, *, most: int = 100) -> list[Place]:
 
 
 def find_words(text: str, wanted: Callable[[str], bool], *, most: int = 100) -> list[Place]:
-    """Give the places of the unquoted values that are `wanted`: numbers, `true`, `NaN`."""
+    """Return the places of the unquoted values that are `wanted`: numbers, `true`, `NaN`."""
     places: list[Place] = []
     room = _MOST_CHARACTERS
     for found in _scan(text):
@@ -122,7 +122,7 @@ def find_words(text: str, wanted: Callable[[str], bool], *, most: int = 100) -> 
 
 
 def unquoted(token: str) -> str:
-    """Give what the string `token`, in double or single quotes, says; its escapes read.
+    """Return what the string `token`, in double or single quotes, says; its escapes read.
 
     A token that JSON cannot read is given as it stands, without its quotes.
     """
@@ -135,7 +135,7 @@ def unquoted(token: str) -> str:
 
 
 def double_quoted(token: str) -> str:
-    """Give a string token as JSON writes it: in double quotes, line ends and tabs escaped."""
+    """Return a string token as JSON writes it: in double quotes, line ends and tabs escaped."""
     return '"' + _SINGLE_ESCAPE.sub(_escape, token[1:-1]) + '"'
 
 

@@ -79,12 +79,12 @@ ATTENDED: Final[ContextVar[AttendedCall | None]] = ContextVar("attended_call", d
 
 
 def current_call() -> ToolCall | None:
-    """Give the call that is under way, to the tool that makes it; None outside of a run."""
+    """Return the call that is under way, to the tool that makes it; None outside of a run."""
     attended = ATTENDED.get()
     return None if attended is None else attended.identity()
 
 
-def tell_progress(done: float, total: float | None = None, message: str = "") -> None:
+def report_progress(done: float, total: float | None = None, message: str = "") -> None:
     """Let whoever watches the run see how far the tool's call is; nothing outside of a run.
 
     It may be called from any thread, as often as one likes: of many in a short time one is shown.
@@ -222,7 +222,7 @@ class Tool:
         return Signature(_property_names(self.raw_input), _property_names(self.raw_output))
 
     def to_json(self) -> dict[str, Json]:
-        """Give the tool object: all that a plan's approval covers of this tool."""
+        """Return the tool object: all that a plan's approval covers of this tool."""
         return {
             "name": self.name,
             "description": self.description,
@@ -334,11 +334,11 @@ class Toolbox(Mapping[str, Tool]):
         return f"Toolbox({', '.join(self._tools)})"
 
     def alias(self, name: str) -> str | None:
-        """Give the name of the tool that has `name` as an alias, or None."""
+        """Return the name of the tool that has `name` as an alias, or None."""
         return self._aliases.get(name)
 
     def on_day(self, today: date, rows: int | None = None) -> Toolbox:
-        """Give the same tools over data that ends on `today`, about `rows` of them.
+        """Return the same tools over data that ends on `today`, about `rows` of them.
 
         This one, where the tools have data of their own; tools over made-up data override it.
 
@@ -350,7 +350,7 @@ class Toolbox(Mapping[str, Tool]):
         return self
 
     def labelled(self, effects: Mapping[str, Effects]) -> Toolbox:
-        """Give the tools with `effects` in place of what their source said of them, by name.
+        """Return the tools with `effects` in place of what their source said of them, by name.
 
         What a source says of its tools is a hint; the user's word counts.
 
@@ -366,7 +366,7 @@ class Toolbox(Mapping[str, Tool]):
         )
 
     def with_tools(self, *more: Tool) -> Toolbox:
-        """Give a toolbox that holds `more` besides (and that has no other days: `on_day`)."""
+        """Return a toolbox that holds `more` besides (and that has no other days: `on_day`)."""
         return Toolbox([*self._tools.values(), *more])
 
 

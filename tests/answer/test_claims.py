@@ -5,15 +5,15 @@ from __future__ import annotations
 import pytest
 
 from toolplan.answer import answer
-from toolplan.answer.claims import ClaimKind, check_claims
-from toolplan.answer.claims_dates import moments
-from toolplan.answer.claims_evidence import Evidence, Origin, evidence_of
-from toolplan.answer.claims_names import codes, names
-from toolplan.answer.claims_numbers import figures
 from toolplan.events import Event, Run, RunEnded, RunStarted, RunState, StepSucceeded, fold
 from toolplan.execution_plan import ExecutionPlan
 from toolplan.path import Json
 from toolplan.plan import Literal, Plan, Step
+from toolplan.summary.claims import ClaimKind, check_claims
+from toolplan.summary.claims_dates import moments
+from toolplan.summary.claims_names import codes, names
+from toolplan.summary.claims_numbers import figures
+from toolplan.summary.evidence import Evidence, Origin, evidence_of
 
 ROWS: list[Json] = [
     {

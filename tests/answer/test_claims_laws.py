@@ -8,9 +8,9 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from tests.answer.test_claims import evidence
-from toolplan.answer.claims import check_claims
 from toolplan.path import Json
 from toolplan.render.printable import number_text
+from toolplan.summary.claims import check_claims
 
 WORDS = "the weight was {} there"
 NUMBERS = (

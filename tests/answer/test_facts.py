@@ -6,8 +6,8 @@ from statistics import fmean, stdev
 import pytest
 
 from toolplan.answer.columns import Categories, Dates, Identities, Numbers, columns_of, day_of
-from toolplan.answer.facts import MOST_FACTS, adds_up, outliers_of, row_facts
 from toolplan.answer.hints import NO_HINTS, hints
+from toolplan.answer.insights import MOST_FACTS, adds_up, outliers_of, row_facts
 from toolplan.answer.shape import Row
 from toolplan.answer.trend import Direction, evenly_spaced, series, trend
 from toolplan.path import Json

@@ -9,9 +9,6 @@ from typing import Any, get_args
 import pytest
 
 from toolplan.answer import Answer, answer
-from toolplan.answer.summary import Summariser, Summary
-from toolplan.answer.summary_form import Format, document_markdown
-from toolplan.answer.summary_prompt import Tone
 from toolplan.events import (
     Event,
     Failure,
@@ -29,6 +26,9 @@ from toolplan.path import Json
 from toolplan.plan import Literal, Plan, Ref, Step
 from toolplan.providers import Ended, ModelError, Restarted, Text, Usage
 from toolplan.render.document import Bullets, Fields, Heading, Lead, Note, Table
+from toolplan.summary.form import Format, document_markdown
+from toolplan.summary.prompt import Tone
+from toolplan.summary.summary import Summariser, Summary
 from toolplan.testing.model import ModelReply, ScriptedModel
 
 QUESTION = "Which carriers have the highest contamination rates in the last 90 days?"

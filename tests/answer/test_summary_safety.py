@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from tests.answer.test_summary import HONEST, QUESTION, ROWS, ran, summarised
-from toolplan.answer.summary_prompt import ROWS_BYTES, Style, summary_request
-from toolplan.answer.summary_text import cleaned, pieces_of, without_links
 from toolplan.path import Json
 from toolplan.render.summary_view import summary_view
+from toolplan.summary.prompt import ROWS_BYTES, Style, summary_request
+from toolplan.summary.text import cleaned, pieces_of, without_links
 from toolplan.testing.model import ScriptedModel
 
 INJECTION = (

@@ -250,7 +250,7 @@ def test_the_version_is_that_of_the_package_that_is_there() -> None:
 
 
 def calls_in(change: Callable[[list[str]], list[str]], at_once: bool) -> Opened:
-    """Give a peer that makes the calls that `change` gives, one by one or all at once."""
+    """Return a peer that makes the calls that `change` gives, one by one or all at once."""
 
     def make(plan: ExecutionPlan, work: Work) -> Prepare:
         calls = [{"key": name} for name in change(list(plan.order))]

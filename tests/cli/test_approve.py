@@ -13,8 +13,8 @@ import pytest
 from tests.cli.calls import Call
 from toolplan import ExecutionPlan, compile_plan
 from toolplan.engines import run
-from toolplan.journal import Journal
 from toolplan.sources.named import load_tools
+from toolplan.storage.journal import Journal
 from toolplan.testing.model_server import ScriptedModelServer
 
 TOOLS = '''
@@ -95,18 +95,18 @@ def test_a_wrong_digest_keeps_no_run(
     assert (folder / "ledger").read_text() == "ann"
 
 
-@pytest.mark.parametrize("more", [(), ("--early",), ("--loop",)])
+@pytest.mark.parametrize("more", [(), ("--eager",), ("--replan",)])
 def test_a_wrong_digest_keeps_no_run_of_a_question_either(
     folder: Path, plan: ExecutionPlan, call: Call, more: tuple[str, ...]
 ) -> None:
     question = ["ask", "Frobnicate ann", "--tools", "approved_tools:TOOLS", *more]
     with ScriptedModelServer(TEXT) as server:
-        said = call(*question, "--llm", server.spec, "--approve", WRONG)
+        said = call(*question, "--model", server.spec, "--approve", WRONG)
         assert said.code == 1
         assert f"Its digest is {plan.digest}, not {WRONG}." in said.err
         assert call("runs", "--json").json == []
         assert not (folder / "ledger").exists()
-        said = call(*question, "--llm", server.spec, "--approve", plan.digest)
+        said = call(*question, "--model", server.spec, "--approve", plan.digest)
     assert said.code == 0, said.err
     assert (folder / "ledger").read_text() == "ann"
 

@@ -1,4 +1,4 @@
-"""How much a run does at once and how long its calls may take: --at-once, --timeout, [limits]."""
+"""How much a run does at once and how long its calls may take: --concurrency, --timeout, [limits]."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from tests.cli.calls import Call
-from toolplan.journal import Journal
-from toolplan.settings import read_settings
+from toolplan.app.settings import read_settings
+from toolplan.storage.journal import Journal
 
 TOOLS = """
 import asyncio, os, signal, time
@@ -103,11 +103,14 @@ def settings(home: Path, *lines: str) -> None:
     ("options", "wanted"),
     [
         ([], {"in all": 12, "fetch": 6, "look": 6}),
-        (["--at-once", "1"], {"in all": 1, "fetch": 1, "look": 1}),
-        (["--at-once", "fetch=2"], {"in all": 8, "fetch": 2, "look": 6}),
-        (["--at-once", "fetch=2", "--at-once", "look=1"], {"in all": 3, "fetch": 2, "look": 1}),
-        (["--at-once", "python=4"], {"in all": 4}),
-        (["--at-once", "5", "--at-once", "4"], {"in all": 4}),
+        (["--concurrency", "1"], {"in all": 1, "fetch": 1, "look": 1}),
+        (["--concurrency", "fetch=2"], {"in all": 8, "fetch": 2, "look": 6}),
+        (
+            ["--concurrency", "fetch=2", "--concurrency", "look=1"],
+            {"in all": 3, "fetch": 2, "look": 1},
+        ),
+        (["--concurrency", "python=4"], {"in all": 4}),
+        (["--concurrency", "5", "--concurrency", "4"], {"in all": 4}),
     ],
 )
 def test_no_more_calls_are_made_at_once_than_was_asked_for(
@@ -127,12 +130,12 @@ def test_a_call_has_no_more_time_than_was_asked_for(folder: Path, call: Call) ->
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--at-once", "0"], "--at-once '0' is no limit"),
-        (["--at-once", "fetch=-1"], "--at-once 'fetch=-1' is no limit"),
-        (["--at-once", "fetch="], "--at-once 'fetch=' is no limit"),
-        (["--at-once", "99999999"], "is no limit"),
-        (["--at-once", "fetsch=1"], "Did you mean 'fetch'?"),
-        (["--at-once", "zzz=1"], "Sources: 'builtin', 'python'"),
+        (["--concurrency", "0"], "--concurrency '0' is no limit"),
+        (["--concurrency", "fetch=-1"], "--concurrency 'fetch=-1' is no limit"),
+        (["--concurrency", "fetch="], "--concurrency 'fetch=' is no limit"),
+        (["--concurrency", "99999999"], "is no limit"),
+        (["--concurrency", "fetsch=1"], "Did you mean 'fetch'?"),
+        (["--concurrency", "zzz=1"], "Sources: 'builtin', 'python'"),
         (["--timeout", "0"], "--timeout 0 is no time for a call"),
         (["--timeout", "nan"], "--timeout nan is no time for a call"),
         (["--timeout", "1e9"], "is no time for a call"),
@@ -166,7 +169,7 @@ def test_limits_of_the_settings_hold_until_the_command_says_otherwise(
     found = most(folder)
     assert (found["in all"], found["look"]) == (3, 1)
     (folder / "ledger").unlink()
-    assert call(*words(folder, "--at-once", "9", "--at-once", "look=2")).code == 0
+    assert call(*words(folder, "--concurrency", "9", "--concurrency", "look=2")).code == 0
     assert most(folder) == {"in all": 8, "fetch": 6, "look": 2}
 
 
@@ -203,8 +206,8 @@ def test_what_a_plan_is_said_to_take_counts_the_limits(home: Path, call: Call) -
 def test_a_run_that_is_resumed_keeps_its_limits_until_they_are_given_anew(
     folder: Path, call: Call
 ) -> None:
-    command = [sys.executable, "-m", "toolplan", *words(folder, "--at-once", "fetch=1")]
-    for more in ([], ["--at-once", "fetch=2"]):
+    command = [sys.executable, "-m", "toolplan", *words(folder, "--concurrency", "fetch=1")]
+    for more in ([], ["--concurrency", "fetch=2"]):
         died = subprocess.run(command, env={**os.environ, "DIE": "1"}, capture_output=True)
         assert died.returncode == -signal.SIGKILL
         run = call("runs", "--json").json[0]["run"]

@@ -25,14 +25,14 @@ KEY = "sk-canary-0123456789"
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("TOOLPLAN_HOME", str(tmp_path))
-    for name in ("TOOLPLAN_LLM", "OPENAI_API_KEY", "PLANNER_MAX_RETRIES"):
+    for name in ("TOOLPLAN_MODEL", "OPENAI_API_KEY", "PLANNER_MAX_RETRIES"):
         monkeypatch.delenv(name, raising=False)
     return tmp_path
 
 
 def test_a_question_beyond_the_tools_words_goes_one_rung_up(call: Call) -> None:
     with ScriptedModelServer(PLAN) as server:
-        said = call("ask", QUESTION, "--llm", server.spec, "--today", "2025-10-12")
+        said = call("ask", QUESTION, "--model", server.spec, "--today", "2025-10-12")
     assert said.code == 0, said.err
     assert "facilities_list" in said.out
     assert "No plan from grounded: nothing accounts for 'frobnicated'" in said.err
@@ -43,16 +43,18 @@ def test_a_question_beyond_the_tools_words_goes_one_rung_up(call: Call) -> None:
 
 def test_what_the_tools_words_say_costs_no_call(call: Call) -> None:
     with ScriptedModelServer(PLAN) as server:
-        said = call("ask", "Get facilities in Berlin", "--llm", server.spec)
-        forced = call("plan", "Get facilities in Berlin", "--planner", "llm", "--llm", server.spec)
+        said = call("ask", "Get facilities in Berlin", "--model", server.spec)
+        forced = call(
+            "plan", "Get facilities in Berlin", "--planner", "llm", "--model", server.spec
+        )
     assert said.code == forced.code == 0
     assert server.calls == 1
 
 
 def test_a_plan_that_worked_is_remembered(call: Call) -> None:
     with ScriptedModelServer(PLAN) as server:
-        first = call("ask", QUESTION, "--llm", server.spec, "--json")
-        said = call("ask", QUESTION, "--llm", server.spec, "--json")
+        first = call("ask", QUESTION, "--model", server.spec, "--json")
+        said = call("ask", QUESTION, "--model", server.spec, "--json")
     assert first.code == said.code == 0, said.err
     assert server.calls == 1
     assert json.loads(said.out)["status"] == "succeeded"
@@ -60,7 +62,7 @@ def test_a_plan_that_worked_is_remembered(call: Call) -> None:
 
 def test_what_is_wrong_goes_back_and_nothing_faulty_runs(call: Call) -> None:
     with ScriptedModelServer([PLAN.replace("facilities_list", "zebra"), PLAN]) as server:
-        said = call("ask", QUESTION, "--llm", server.spec)
+        said = call("ask", QUESTION, "--model", server.spec)
     assert said.code == 0, said.err
     assert server.calls == 2
     assert "`unknown-tool` at /steps/0/tool" in server.requests[1].prompt
@@ -68,14 +70,14 @@ def test_what_is_wrong_goes_back_and_nothing_faulty_runs(call: Call) -> None:
 
 def test_the_next_model_is_asked_where_one_fails(call: Call) -> None:
     with ScriptedModelServer([Fails(401)]) as first, ScriptedModelServer(PLAN) as second:
-        said = call("ask", QUESTION, "--llm", first.spec, "--llm", second.spec)
+        said = call("ask", QUESTION, "--model", first.spec, "--model", second.spec)
     assert said.code == 0, said.err
     assert (first.calls, second.calls) == (1, 1)
 
 
 def test_a_model_that_fails_has_a_name_for_it_and_no_traceback(call: Call) -> None:
     with ScriptedModelServer([Fails(401, "no such key " + KEY)]) as server:
-        said = call("plan", QUESTION, "--planner", "llm", "--llm", server.spec, "--json")
+        said = call("plan", QUESTION, "--planner", "llm", "--model", server.spec, "--json")
     assert said.code == 1
     assert json.loads(said.err.splitlines()[-1])["error"]["code"] == "llm-auth"
     assert KEY not in said.err + said.out
@@ -83,7 +85,7 @@ def test_a_model_that_fails_has_a_name_for_it_and_no_traceback(call: Call) -> No
 
 def test_where_the_model_fails_the_question_back_stands(call: Call) -> None:
     with ScriptedModelServer([Fails(401)]) as server:
-        said = call("plan", QUESTION, "--llm", server.spec, "--json")
+        said = call("plan", QUESTION, "--model", server.spec, "--json")
     assert said.code == 1
     assert json.loads(said.out)["clarification"]["unexplained"] == ["frobnicated"]
 
@@ -92,14 +94,14 @@ def test_models_may_be_set_in_the_environment_or_the_file(
     call: Call, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with ScriptedModelServer(PLAN) as server:
-        monkeypatch.setenv("TOOLPLAN_LLM", server.spec)
+        monkeypatch.setenv("TOOLPLAN_MODEL", server.spec)
         assert call("plan", QUESTION).code == 0
-        monkeypatch.delenv("TOOLPLAN_LLM")
-        (home / "toolplan.toml").write_text(f'toolplan_llm = ["{server.spec}"]', "utf-8")
+        monkeypatch.delenv("TOOLPLAN_MODEL")
+        (home / "toolplan.toml").write_text(f'toolplan_model = ["{server.spec}"]', "utf-8")
         (home / "plans.sqlite").unlink(missing_ok=True)
         assert call("plan", "Get frobnicated sites").code == 0
         (home / "toolplan.toml").write_text("planner_temperature = 9", "utf-8")
-        monkeypatch.setenv("TOOLPLAN_LLM", server.spec)
+        monkeypatch.setenv("TOOLPLAN_MODEL", server.spec)
         said = call("plan", QUESTION)
     assert server.calls == 2
     assert said.code == 2
@@ -110,8 +112,8 @@ def test_models_may_be_set_in_the_environment_or_the_file(
     ("words", "code"),
     [
         (("--planner", "llm"), "no-model"),
-        (("--llm", "nonsense"), "llm-spec"),
-        (("--planner", "grounded", "--llm", "ollama:mistral"), "usage"),
+        (("--model", "nonsense"), "llm-spec"),
+        (("--planner", "grounded", "--model", "ollama:mistral"), "usage"),
     ],
 )
 def test_a_model_that_cannot_be_named_so(call: Call, words: tuple[str, ...], code: str) -> None:
@@ -123,7 +125,7 @@ def test_a_model_that_cannot_be_named_so(call: Call, words: tuple[str, ...], cod
 def test_an_answer_in_a_models_words_is_checked(call: Call) -> None:
     wrong = "There are 987,654 facilities, most of them run by Zanzibar Holdings."
     with ScriptedModelServer([Says(PLAN), Says(wrong)]) as server:
-        said = call("ask", QUESTION, "--llm", server.spec, "--summary", "json", "--json")
+        said = call("ask", QUESTION, "--model", server.spec, "--summary", "json", "--json")
     assert said.code == 0, said.err
     summary = json.loads(said.out)["summary"]
     assert "987,654" in summary["unsupported"]
@@ -132,26 +134,26 @@ def test_an_answer_in_a_models_words_is_checked(call: Call) -> None:
 
 def test_a_summary_in_json_is_json(call: Call) -> None:
     with ScriptedModelServer([Says(PLAN), Says("Here they are.")]) as server:
-        said = call("ask", QUESTION, "--llm", server.spec, "--summary", "json")
+        said = call("ask", QUESTION, "--model", server.spec, "--summary", "json")
     assert said.code == 0, said.err
     assert "Here they are." in json.dumps(json.loads(said.out))
 
 
 def test_a_conversation_knows_what_was_said(call: Call) -> None:
     """F000-40, from one command to the next."""
-    words = ("--session", "mine", "--today", "2025-10-12", "--json")
+    words = ("--conversation", "mine", "--today", "2025-10-12", "--json")
     assert call("plan", "Get facilities in Berlin", *words).code == 0
     said = call("plan", "Show me the same for Munich", *words)
     assert said.code == 0, said.err
     (step,) = json.loads(said.out)["steps"]
     assert step["args"] == {"location": "Munich"}
-    other = call("plan", "Show me the same for Munich", "--session", "yours", "--json")
+    other = call("plan", "Show me the same for Munich", "--conversation", "yours", "--json")
     assert other.code == 1
 
 
 def test_steps_that_read_may_start_while_the_plan_is_written(call: Call) -> None:
     with ScriptedModelServer(PLAN) as server:
-        said = call("ask", QUESTION, "--llm", server.spec, "--early")
+        said = call("ask", QUESTION, "--model", server.spec, "--eager")
         runs = call("runs", "--json")
     assert said.code == 0, said.err
     assert "  f: facilities_list" in said.err
@@ -162,7 +164,7 @@ def test_what_a_model_says_cannot_steer_the_terminal(call: Call) -> None:
     """L20."""
     said_back = {"clarification": {"question": "Which \x1b[31mone?", "options": ["\x1b[2Ja"]}}
     with ScriptedModelServer(json.dumps(said_back)) as server:
-        said = call("plan", QUESTION, "--llm", server.spec)
+        said = call("plan", QUESTION, "--model", server.spec)
     assert said.code == 1
     assert "\x1b" not in said.out + said.err
 

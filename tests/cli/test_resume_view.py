@@ -54,7 +54,7 @@ def run(tools_folder: Callable[..., Path], call: Call) -> str:
     folder = tools_folder("mail_tools", TOOLS, PLAN)
     words = ["run", str(folder / "plan.json"), "--tools", "mail_tools:TOOLS", "--yes"]
     died = subprocess.run(
-        [sys.executable, "-m", "toolplan", *words, "--at-once", "1"],
+        [sys.executable, "-m", "toolplan", *words, "--concurrency", "1"],
         env={**os.environ, "DIE_AT": "cyd"},
         capture_output=True,
     )
@@ -73,7 +73,7 @@ def terminal(run: str, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 def table(shown: str) -> list[str]:
-    """Give the words of each line of the table that stays on the terminal; none is no table."""
+    """Return the words of each line of the table that stays on the terminal; none is no table."""
     # a view begins with hiding the cursor, and ends with showing it
     _, _, view = shown.partition("\x1b[?25l")
     last = view.partition("\x1b[?25h")[0].split("\x1b[2K")[-1]
@@ -96,7 +96,7 @@ def test_a_run_in_doubt_that_is_decided_about_ends_in_a_table_of_the_whole(
     terminal: str, call: Call
 ) -> None:
     assert call("resume", terminal).code == 1
-    said = call("resume", terminal, "--done", 's:2="cyd"')
+    said = call("resume", terminal, "--resolve", 's:2="cyd"')
     people, send, tidy, counts = table(said.err)
     assert people.startswith("✓ p people succeeded")
     assert send.startswith("✓ s send succeeded 4/4")
@@ -107,11 +107,11 @@ def test_a_run_in_doubt_that_is_decided_about_ends_in_a_table_of_the_whole(
 
 
 def test_where_nothing_more_happens_there_is_no_table(terminal: str, call: Call) -> None:
-    wrong = call("resume", terminal, "--done", "s:3=1")
+    wrong = call("resume", terminal, "--resolve", "s:3=1")
     assert "error[cannot-run]" in wrong.err
     assert table(wrong.err) == []
 
-    assert call("resume", terminal, "--done", 's:2="cyd"').code == 0
+    assert call("resume", terminal, "--resolve", 's:2="cyd"').code == 0
     again = call("resume", terminal)
     assert again.code == 0
     assert "tidied" in again.out
@@ -119,7 +119,7 @@ def test_where_nothing_more_happens_there_is_no_table(terminal: str, call: Call)
 
 
 def test_elsewhere_what_happened_before_is_not_told_again(run: str, call: Call) -> None:
-    told = call("resume", run, "--done", 's:2="cyd"').err.splitlines()
+    told = call("resume", run, "--resolve", 's:2="cyd"').err.splitlines()
     assert told[:3] == ["s[2]: decided: done", "run: resumed", "s: started, 4 items"]
     assert not [line for line in told if line.startswith("p:")]
     assert call("resume", run).err == ""

@@ -194,13 +194,13 @@ def test_a_killed_run_stops_for_a_person_who_has_three_ways_out(folder: Path, ca
     assert "in doubt" in shown.out
     places = [line.split()[-1] for line in doubted.err.splitlines() if "--retry" in line]
     assert len(places) == 1
-    for way in ("--retry", "--done", "--abort"):
+    for way in ("--retry", "--resolve", "--abort"):
         assert way in doubted.err
 
     steps = call("show", run, "--json").json["steps"]
     decisions: list[str] = []
     for item in steps["s"]["in_doubt"]:
-        decisions += ["--done", f's:{item}={{"sent": "by hand"}}']
+        decisions += ["--resolve", f's:{item}={{"sent": "by hand"}}']
     ended = call("resume", run[:8], "--json", *decisions)
     assert ended.json["status"] == "succeeded"
     assert {"sent": "by hand"} in ended.json["output"]["s"] or ended.code == 0
@@ -211,9 +211,9 @@ def test_decisions_that_make_no_sense_change_nothing(folder: Path, call: Call) -
     for decision, code in (
         (("--retry", "s:77"), "cannot-run"),
         (("--retry", "s:x"), "usage"),
-        (("--done", "s:0"), "usage"),
-        (("--done", "s:0={"), "usage"),
-        (("--done", "s:0=1", "--retry", "s:0"), "usage"),
+        (("--resolve", "s:0"), "usage"),
+        (("--resolve", "s:0={"), "usage"),
+        (("--resolve", "s:0=1", "--retry", "s:0"), "usage"),
     ):
         said = call("resume", run[:8], *decision)
         assert said.code == 2
@@ -259,7 +259,7 @@ def test_a_damaged_journal_is_exit_3(folder: Path, home: Path, call: Call) -> No
 
 
 def test_a_dry_run_calls_nothing_and_says_what_would_go_wrong(folder: Path, call: Call) -> None:
-    said = call(*words(folder, "--dry"))
+    said = call(*words(folder, "--dry-run"))
     assert said.code == 0
     assert "Not driven" in said.out  # people does not say what it gives
     assert "send, write, at most 5 calls" in said.out
@@ -267,21 +267,21 @@ def test_a_dry_run_calls_nothing_and_says_what_would_go_wrong(folder: Path, call
     assert call("runs", "--json").json == []
 
     assert call(*words(folder, "--yes")).code == 0  # its results stand in for what is not declared
-    assert "no fault; no tool was called" in call(*words(folder, "--dry")).out
+    assert "no fault; no tool was called" in call(*words(folder, "--dry-run")).out
     plan = json.loads((folder / "plan.json").read_text())
     plan["steps"][1]["for_each"] = "${p.rows}"
     (folder / "plan.json").write_text(json.dumps(plan))
-    risky = call(*words(folder, "--dry", "--json"))
+    risky = call(*words(folder, "--dry-run", "--json"))
     assert risky.code == 0  # what people gave once proves nothing of the next time
     assert risky.json["faults"] == []
     (risk,) = risky.json["may_fail"]
     assert (risk["step"], risk["pointer"], risk["tools"]) == ("s", "/for_each", ["people"])
-    assert "with what people gave before, step s" in call(*words(folder, "--dry")).out
+    assert "with what people gave before, step s" in call(*words(folder, "--dry-run")).out
 
     plan["steps"][1]["for_each"] = [{"mail": "ann"}]
     plan["steps"][1]["args"] = {"to": "${item.nothing}"}
     (folder / "plan.json").write_text(json.dumps(plan))
-    wrong = call(*words(folder, "--dry", "--json"))
+    wrong = call(*words(folder, "--dry-run", "--json"))
     assert wrong.code == 1
     (fault,) = wrong.json["faults"]
     assert fault["step"] == "s"
@@ -307,7 +307,7 @@ def test_a_plan_says_how_long_it_will_take_when_its_tools_have_been_called(call:
 def test_a_decision_about_a_run_that_is_over_is_refused(folder: Path, call: Call) -> None:
     assert call(*words(folder, "--yes")).code == 0
     run = call("runs", "--json").json[0]["run"]
-    for option in (["--abort", "s:1"], ["--retry", "nosuch"], ["--done", "s:0=1", "--json"]):
+    for option in (["--abort", "s:1"], ["--retry", "nosuch"], ["--resolve", "s:0=1", "--json"]):
         said = call("resume", run, *option)
         assert said.code == 2
         assert "There is no call in doubt for" in said.err + said.out

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests.cli.calls import Call
-from toolplan.known_settings import NAMES
-from toolplan.settings import Settings, read_settings
+from toolplan.app.known_settings import NAMES
+from toolplan.app.settings import Settings, read_settings
 
 TABLES = """
 [effects]
@@ -63,6 +63,6 @@ def test_every_table_and_setting_that_is_read_is_known(home: Path, call: Call) -
 
 def test_a_misspelt_table_is_told_where_models_are_asked_too(home: Path, call: Call) -> None:
     (home / "toolplan.toml").write_text("[effekts]", "utf-8")
-    said = call("plan", "Get facilities", "--llm", "ollama:mistral")
+    said = call("plan", "Get facilities", "--model", "ollama:mistral")
     assert said.code == 2
     assert "Did you mean 'effects'?" in said.err

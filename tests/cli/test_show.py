@@ -12,7 +12,7 @@ from tests.cli.calls import Call
 from toolplan import compile_plan
 from toolplan.demo import TOOLS
 from toolplan.engines import run
-from toolplan.journal import Journal
+from toolplan.storage.journal import Journal
 
 PLAN = '{"toolplan": 1, "steps": [{"id": "f", "tool": "facilities_list", "args": {}}]}'
 RUNS = ("7f5a" + "0" * 28, "7f5b" + "0" * 28, "e" * 32)

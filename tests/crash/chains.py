@@ -26,7 +26,7 @@ class Calls(list[Json]):
 
 
 def tools(calls: list[Json], *, pause_s: float = 0, times: int = 400) -> Toolbox:
-    """Give a tool that notes its `x` and gives it back, with a text `times` as long as `TEXT`."""
+    """Return a tool that notes its `x` and gives it back, with a text `times` as long as `TEXT`."""
 
     async def write(args: Arguments) -> Json:
         calls.append(args["x"])
@@ -38,7 +38,7 @@ def tools(calls: list[Json], *, pause_s: float = 0, times: int = 400) -> Toolbox
 
 
 def chain(box: Toolbox, steps: int) -> ExecutionPlan:
-    """Give a plan of so many calls, `s0` with an `x` of 0 and so on."""
+    """Return a plan of so many calls, `s0` with an `x` of 0 and so on."""
     written = ", ".join(
         f'{{"id": "s{at}", "tool": "write", "args": {{"x": {at}}}'
         + (f', "after": ["s{at - 1}"]}}' if at else "}")

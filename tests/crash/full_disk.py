@@ -21,7 +21,7 @@ from tests.crash.chains import Calls, chain, tools
 from toolplan.approval import approve
 from toolplan.engines import Decided, resume, run
 from toolplan.events import Run, RunState
-from toolplan.journal import Journal, JournalError, Slot
+from toolplan.storage.journal import Journal, JournalError, Slot
 
 STEPS: Final = 24
 SHORT: Final = 400
@@ -30,7 +30,7 @@ LONG: Final = 4_000
 
 
 def mount(folder: Path, size: str, *options: str) -> None:
-    """Give the disk at `folder` a size."""
+    """Return the disk at `folder` a size."""
     how = ",".join((*options, f"size={size}"))
     subprocess.run(["mount", "-t", "tmpfs", "-o", how, "none", str(folder)], check=True)
 
@@ -102,7 +102,7 @@ def waited_for(folder: Path, times: int) -> None:
             assert record.getMessage().endswith(" The run waits up to 60 s for it.")
             said.release()
 
-    logging.getLogger("toolplan.journal").addHandler(Telling())
+    logging.getLogger("toolplan.storage.journal").addHandler(Telling())
 
     async def test() -> Run:
         going = asyncio.ensure_future(disk.run(patience_s=60))

@@ -52,7 +52,7 @@ class Ledger:
         self._socket.connect(self.address)
 
     def new(self) -> list[Entry]:
-        """Give the calls since the last time, of processes that have ended."""
+        """Return the calls since the last time, of processes that have ended."""
         self._socket.sendall(_SYNC)
         self._socket.recv(1)
         with self._file.open("rb") as file:

@@ -19,9 +19,9 @@ from toolplan.approval import Approval, approve
 from toolplan.engines import Decided, resume, run, run_stream
 from toolplan.events import Event, RunApproved, RunState
 from toolplan.execution_plan import ExecutionPlan
-from toolplan.journal import Journal, Lease, RunRecord, Slot
-from toolplan.journal._blobs import Blobs
 from toolplan.path import Json
+from toolplan.storage.journal import Journal, Lease, RunRecord, Slot
+from toolplan.storage.journal._blobs import Blobs
 from toolplan.tools import Arguments, Call, ToolError, current_call
 
 FAILED: Final = 70
@@ -138,7 +138,7 @@ class Ended(NamedTuple):
 
 
 def live(life: Life) -> Ended:
-    """Give how a new process did with `life`."""
+    """Return how a new process did with `life`."""
     reading, writing = os.pipe()
     process = os.fork()
     if process == 0:

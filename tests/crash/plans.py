@@ -15,7 +15,7 @@ LARGE: Final = 90_000
 
 
 def compute(tool: str, args: Mapping[str, Json]) -> Json:
-    """Give what `tool` gives for `args`, whoever asks and however often.
+    """Return what `tool` gives for `args`, whoever asks and however often.
 
     Raises:
         ToolError: the tool is `fail`.
@@ -49,7 +49,7 @@ ONCE: Final = frozenset(name for name, effects, same in _KINDS if effects != "re
 
 
 def toolbox(call_of: Callable[[str], Call]) -> Toolbox:
-    """Give the tools of all plans; `call_of` gives the function of one, by its name."""
+    """Return the tools of all plans; `call_of` gives the function of one, by its name."""
     return Toolbox(
         Tool(
             name=name,

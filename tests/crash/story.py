@@ -27,9 +27,9 @@ from toolplan.events import (
     fold,
 )
 from toolplan.execution_plan import ExecutionPlan, Policy
-from toolplan.journal import Journal, JournalError, Recovered, Slot, recover
 from toolplan.path import Json
 from toolplan.plan import Plan
+from toolplan.storage.journal import Journal, JournalError, Recovered, Slot, recover
 from toolplan.testing import interpret
 from toolplan.tools import Arguments, Call, Toolbox
 
@@ -127,7 +127,7 @@ class Story:
         raise Breach(f"The run was not over after {MOST_LIVES} lives.")
 
     def places(self) -> int:
-        """Give how many places a life without a kill comes to."""
+        """Return how many places a life without a kill comes to."""
         ended = live(self._life(1, None, begins=True))
         if ended.error:
             raise Breach(ended.error)

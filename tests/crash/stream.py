@@ -38,7 +38,7 @@ class PlanStream:
         self._hit = hit
 
     async def __aiter__(self) -> AsyncIterator[Step]:
-        """Give each step when it is written."""
+        """Yield each step when it is written."""
         for step in self._early:
             self._hit(NEXT)
             await asyncio.sleep(self._pause_s)

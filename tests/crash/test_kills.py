@@ -20,8 +20,8 @@ from toolplan.approval import approve
 from toolplan.engines import Decided, resume, run
 from toolplan.events import Run, RunState
 from toolplan.execution_plan import ExecutionPlan
-from toolplan.journal import Journal, JournalError, LeaseLost, Slot
 from toolplan.path import Json
+from toolplan.storage.journal import Journal, JournalError, LeaseLost, Slot
 from toolplan.tools import Toolbox
 
 ROOT = Path(__file__).parents[2]
@@ -132,7 +132,7 @@ from pathlib import Path
 from tests.crash import chains
 from toolplan.approval import approve
 from toolplan.engines import run
-from toolplan.journal import Journal
+from toolplan.storage.journal import Journal
 class Ledger(list):
     def append(self, x):
         with Path(sys.argv[2]).open("a") as file:

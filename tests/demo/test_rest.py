@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 
 from tests.demo.conftest import TODAY
 from tests.demo.test_demo_filters import CASES
+from toolplan.app import AskResult, Session
 from toolplan.approval import ApprovalRequired, approve
 from toolplan.compiler import compile_plan
 from toolplan.demo import FACTS, demo_tools
@@ -29,7 +30,6 @@ from toolplan.demo.rest_routes import ROUTES
 from toolplan.engines import run
 from toolplan.path import Json
 from toolplan.planners import GroundedPlanner
-from toolplan.session import Asked, Session
 from toolplan.sources.openapi import openapi_toolbox
 from toolplan.tools import Toolbox, ToolError
 
@@ -140,7 +140,7 @@ def call(tools: Toolbox, name: str, arguments: dict[str, Json]) -> Json:
     return asyncio.run(called())
 
 
-def ask(tools: Toolbox, question: str) -> Asked:
+def ask(tools: Toolbox, question: str) -> AskResult:
     session = Session(tools, GroundedPlanner(), facts=FACTS, approve=approve)
     return asyncio.run(session.ask(question, today=TODAY))
 

@@ -36,7 +36,7 @@ KEYED_PATHS: st.SearchStrategy[Path] = st.lists(
 
 
 def json_of(texts: st.SearchStrategy[str]) -> st.SearchStrategy[Json]:
-    """Give JSON whose texts are `texts`."""
+    """Return JSON whose texts are `texts`."""
     return st.recursive(
         st.none() | st.booleans() | NUMBERS | texts,
         lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3),
@@ -50,7 +50,7 @@ def values_of(
     paths: st.SearchStrategy[Path],
     separator: str = "",
 ) -> st.SearchStrategy[Value]:
-    """Give values with references to `ids`, alone, inside of text and inside of lists.
+    """Return values with references to `ids`, alone, inside of text and inside of lists.
 
     Inside of text the `separator` stands round each of them.
     """
@@ -79,7 +79,7 @@ def calls(
     ids: st.SearchStrategy[str] = IDS,
     separator: str = "",
 ) -> Plan:
-    """Give plans of tools and arguments alone; every tool has another name.
+    """Return plans of tools and arguments alone; every tool has another name.
 
     No step refers to itself, unless it is the only one.
     """
@@ -94,7 +94,7 @@ def calls(
 
 @st.composite
 def with_order(draw: st.DrawFn, plans: st.SearchStrategy[Plan]) -> Plan:
-    """Give `plans` with order that no reference shows, in the order of writing."""
+    """Return `plans` with order that no reference shows, in the order of writing."""
     plan = draw(plans)
     steps: list[Step] = []
     for at, step in enumerate(plan.steps):
@@ -107,7 +107,7 @@ def with_order(draw: st.DrawFn, plans: st.SearchStrategy[Plan]) -> Plan:
 
 @st.composite
 def with_thoughts(draw: st.DrawFn, plans: st.SearchStrategy[Plan], *, all_or_none: bool) -> Plan:
-    """Give `plans` with thoughts, where `all_or_none` on every step or on none."""
+    """Return `plans` with thoughts, where `all_or_none` on every step or on none."""
     plan = draw(plans)
     thoughts = TEXTS if all_or_none else st.none() | TEXTS
     if all_or_none and draw(st.booleans()):

@@ -44,7 +44,7 @@ def _arguments(ids: tuple[str, ...]) -> st.SearchStrategy[dict[str, Value]]:
 
 @st.composite
 def llmcompiler_plans(draw: st.DrawFn) -> Plan:
-    """Give plans of named arguments, references and thoughts."""
+    """Return plans of named arguments, references and thoughts."""
     ids = IDS[: draw(st.sampled_from((1, 2, 3, 12)))]
     return Plan(
         tuple(
@@ -78,7 +78,7 @@ REWOO_TOOLS: Mapping[str, Signature] = {
 
 @st.composite
 def rewoo_plans(draw: st.DrawFn) -> Plan:
-    """Give plans of one text a step; the argument is `input` everywhere, as in `REWOO_TOOLS`."""
+    """Return plans of one text a step; the argument is `input` everywhere, as in `REWOO_TOOLS`."""
     ids = IDS[: draw(st.sampled_from((1, 2, 3, 12)))]
     tools = st.sampled_from(sorted(REWOO_TOOLS))
     return Plan(
@@ -87,7 +87,7 @@ def rewoo_plans(draw: st.DrawFn) -> Plan:
 
 
 def written(dialect: Dialect, plan: Plan) -> tuple[str | None, set[str]]:
-    """Give the text of `plan`, or None with the codes of what the dialect cannot say."""
+    """Return the text of `plan`, or None with the codes of what the dialect cannot say."""
     try:
         return dialect.print(plan), set()
     except CannotExpress as error:

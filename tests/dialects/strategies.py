@@ -42,7 +42,7 @@ PATHS: st.SearchStrategy[Path] = st.lists(
 
 
 def values(ids: Sequence[str]) -> st.SearchStrategy[Value]:
-    """Give values that refer to `ids`."""
+    """Return values that refer to `ids`."""
     if not ids:
         return JSON.map(Literal)
     references = st.builds(Ref, st.sampled_from(ids), PATHS)
@@ -81,7 +81,7 @@ def _steps(name: str, ids: list[str]) -> st.SearchStrategy[Step]:
 
 @st.composite
 def plans(draw: st.DrawFn) -> Plan:
-    """Give plans with every feature; their tools do not exist and their order may be circular."""
+    """Return plans with every feature; their tools do not exist and their order may be circular."""
     ids = draw(st.lists(IDS, min_size=1, max_size=4, unique=True))
     return Plan(
         tuple(draw(_steps(name, ids)) for name in ids),
@@ -92,7 +92,7 @@ def plans(draw: st.DrawFn) -> Plan:
 
 @st.composite
 def clear_plans(draw: st.DrawFn) -> Plan:
-    """Give plans that Clear can say, without order that a reference shows already."""
+    """Return plans that Clear can say, without order that a reference shows already."""
     ids = draw(st.lists(IDS, min_size=1, max_size=4, unique=True))
     steps: list[Step] = []
     for at, name in enumerate(ids):

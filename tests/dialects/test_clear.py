@@ -29,7 +29,7 @@ def places(parsed: Parsed) -> list[tuple[str, str]]:
 
 
 def argument(text: object) -> object:
-    """Give what `text` reads as, where it is an argument of a second step."""
+    """Return what `text` reads as, where it is an argument of a second step."""
     parsed = parse({"tool": "t"}, {"tool": "t", "params": {"x": text}})
     assert parsed.diagnostics == ()
     assert parsed.plan is not None

@@ -44,7 +44,7 @@ MARKS = (
 
 @st.composite
 def spoiled_texts(draw: st.DrawFn) -> str:
-    """Give real plan texts in which a few things were cut out, put in, moved or repeated."""
+    """Return real plan texts in which a few things were cut out, put in, moved or repeated."""
     text = draw(st.sampled_from(REAL))
     for _ in range(draw(st.integers(0, 4))):
         at = draw(st.integers(0, len(text)))
@@ -104,7 +104,7 @@ def test_no_text_makes_a_dialect_raise_and_what_it_reads_it_writes(name: str, te
 
 
 def nested(opening: str, closing: str = "") -> Callable[[int], str]:
-    """Give the bomb that nests `opening`, and closes it where `closing` is given."""
+    """Return the bomb that nests `opening`, and closes it where `closing` is given."""
     return lambda size: (
         opening * (size // (len(opening) + len(closing)))
         + closing * (size // (len(opening) + len(closing)))
@@ -112,12 +112,12 @@ def nested(opening: str, closing: str = "") -> Callable[[int], str]:
 
 
 def inside(before: str, piece: str, after: str) -> Callable[[int], str]:
-    """Give the bomb that repeats `piece` where a plan has a text."""
+    """Return the bomb that repeats `piece` where a plan has a text."""
     return lambda size: before + piece * (size // len(piece)) + after
 
 
 def under_a_long_name(before: str, after: str) -> Callable[[int], str]:
-    """Give the bomb of a name half as long as the text, and as many values below it."""
+    """Return the bomb of a name half as long as the text, and as many values below it."""
     return lambda size: (
         before.replace("NAME", "k" * (size // 2)) + '"$x${",' * (size // 14) + '"$"' + after
     )
@@ -200,7 +200,7 @@ def test_memory_grows_no_faster_than_the_text(name: str) -> None:
 
 
 def peak(dialect: Dialect, text: str) -> int:
-    """Give the most bytes that reading `text` held at one time."""
+    """Return the most bytes that reading `text` held at one time."""
     gc.collect()
     tracemalloc.start()
     try:

@@ -217,7 +217,7 @@ def test_p39_text_over_the_limit_is_refused_before_it_is_read() -> None:
 
 
 def nested(depth: int) -> str:
-    """Give a plan that is nested `depth` deep, the plan itself counted."""
+    """Return a plan that is nested `depth` deep, the plan itself counted."""
     return with_argument("[" * (depth - 4) + "]" * (depth - 4))
 
 

@@ -16,7 +16,7 @@ KIRHA = KirhaDialect()
 
 
 def read(value: Json, *, steps: int = 3) -> tuple[Value, list[str]]:
-    """Give what `value` says as an argument of the last step, and the codes of what is wrong."""
+    """Return what `value` says as an argument of the last step, and the codes of what is wrong."""
     items: list[Json] = [{"toolName": "t"} for _ in range(steps - 1)]
     items.append({"toolName": "u", "arguments": {"x": value}})
     text = json.dumps(items)

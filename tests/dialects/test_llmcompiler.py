@@ -49,7 +49,7 @@ def read(text: str) -> Plan:
 
 
 def argument(written: str, before: str = "1. now()\n") -> Value:
-    """Give what `written` says as an argument of the last step."""
+    """Return what `written` says as an argument of the last step."""
     return read(f"{before}{before.count(chr(10)) + 1}. f(a={written})").steps[-1].args["a"]
 
 

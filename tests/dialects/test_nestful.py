@@ -16,7 +16,7 @@ NESTFUL = NestfulDialect()
 
 
 def read(text: Json) -> tuple[Value, list[str]]:
-    """Give what `text` says as an argument, in a plan with the labels `var1` and `var_2`."""
+    """Return what `text` says as an argument, in a plan with the labels `var1` and `var_2`."""
     calls: Json = [
         {"name": "a", "arguments": {}, "label": "var1"},
         {"name": "b", "arguments": {}, "label": "$var_2"},

@@ -22,7 +22,7 @@ CASES = sorted(HERE.glob("*/*.txt"))
 
 
 def read(case: Path) -> tuple[str, str]:
-    """Give the canonical plan that the text of `case` says, and what is said about it."""
+    """Return the canonical plan that the text of `case` says, and what is said about it."""
     text = case.read_bytes().decode("utf-8")
     dialect = DIALECTS[case.parent.name]
     parsed = dialect.parse(text)

@@ -38,7 +38,7 @@ def codes(parsed: Parsed) -> list[str]:
 
 
 def argument(written: str, before: str = "#E1 = Clock[]\n") -> Value:
-    """Give what `written` says in the brackets of the last step."""
+    """Return what `written` says in the brackets of the last step."""
     parsed = DIALECT.parse(f"{before}#E{before.count('#') + 1} = LLM[{written}]", TOOLS)
     assert parsed.plan is not None
     assert parsed.diagnostics == ()

@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping, Sequence
 
 from tests.plans_strategy import execution_plan
-from toolplan.engines.dry import DryRun, dry_run
+from toolplan.dry_run.simulation import DryRun, dry_run
 from toolplan.path import Json
 from toolplan.plan import Limits, Plan, Step, Value
 from toolplan.testing import Raises, ScriptedTools

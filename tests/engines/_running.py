@@ -55,15 +55,15 @@ def in_loop(test: Callable[[], Coroutine[Any, Any, T]]) -> T:
 
 
 def zeros(count: int) -> Literal:
-    """Give a list to make `count` calls for."""
+    """Return a list to make `count` calls for."""
     return Literal([0 for _ in range(count)])
 
 
 def states(done: Run) -> dict[str, StepState]:
-    """Give the state of each step."""
+    """Return the state of each step."""
     return {name: step.state for name, step in done.steps.items()}
 
 
 def codes(done: Run) -> dict[str, str]:
-    """Give the code of each step that has an error."""
+    """Return the code of each step that has an error."""
     return {name: step.error.code for name, step in done.steps.items() if step.error is not None}

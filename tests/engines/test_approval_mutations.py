@@ -68,7 +68,7 @@ class Office:
 
 
 def places(value: Json, place: tuple[str | int, ...] = ()) -> list[tuple[str | int, ...]]:
-    """Give the ways to all values in a document."""
+    """Return the ways to all values in a document."""
     found = [place] if place else []
     if isinstance(value, dict):
         for key, inner in value.items():
@@ -87,7 +87,7 @@ REPLACEMENTS: Final[tuple[Json, ...]] = (
 
 
 def mutated(document: Json, chance: random.Random) -> Json:
-    """Give `document` with one thing changed, taken out, doubled, moved or put in."""
+    """Return `document` with one thing changed, taken out, doubled, moved or put in."""
     whole = copy.deepcopy(document)
     way = chance.choice([each for each in places(whole) if each != ("toolplan",)])
     around = whole
@@ -114,7 +114,7 @@ def mutated(document: Json, chance: random.Random) -> Json:
 
 
 def attempt(plan: ExecutionPlan, tools: list[Tool], approval: Approval) -> Run | None:
-    """Give the run, None where it was refused."""
+    """Return the run, None where it was refused."""
     try:
         return asyncio.run(run(plan, Toolbox(tools), approval=approval))
     except (ApprovalRequired, CannotRun):

@@ -18,9 +18,9 @@ from toolplan.events import (
     StepState,
     StepSucceeded,
 )
-from toolplan.journal import Journal
 from toolplan.path import Json
 from toolplan.plan import Literal, Plan, Ref, Step
+from toolplan.storage.journal import Journal
 from toolplan.testing import Gives, Hangs, Raises, RecordingSink, ScriptedTools
 from toolplan.tools import Arguments, Effects, Tool, Toolbox, ToolError
 

@@ -10,8 +10,8 @@ import pytest
 
 from tests.engines._described import ROWS, Tools, called
 from tests.plans_strategy import execution_plan
+from toolplan.dry_run.simulation import MOST_DRIVES, CallBounds, DryRun, Fault, dry_run
 from toolplan.engines import CannotRun
-from toolplan.engines.dry import MOST_DRIVES, CallBounds, DryRun, Fault, dry_run
 from toolplan.events import StepState
 from toolplan.path import EVERY, Json
 from toolplan.plan import Array, Limits, Literal, Object, Plan, Ref, Step, Template, Value, When
@@ -25,11 +25,11 @@ def faults(dry: DryRun) -> list[tuple[str, str, str]]:
 
 
 def lost(dry: DryRun) -> list[str]:
-    return [each.step for each in dry.not_driven]
+    return [each.step for each in dry.unchecked]
 
 
 def many(count: int) -> Json:
-    """Give the schema of a list of at least `count`."""
+    """Return the schema of a list of at least `count`."""
     return {"type": "array", "items": {"type": "integer"}, "minItems": count}
 
 
@@ -40,7 +40,7 @@ def test_a_sound_plan_has_no_fault_and_no_tool_is_called() -> None:
         Step("b", "show", {"name": Ref("item", ("place", "city"))}, for_each=Ref("a", ("data",))),
     )
     assert dry.succeeded
-    assert dry.not_driven == ()
+    assert dry.unchecked == ()
     assert [drive.description for drive in dry.drives] == ["every step runs"]
     assert dry.drives[0].states == {"a": SUCCEEDED, "b": SUCCEEDED}
 
@@ -82,7 +82,7 @@ def test_a_list_that_may_be_short_enough_is_no_fault() -> None:
         Step("c", "show", for_each=Ref("a"), max_items=0),
     )
     assert dry.succeeded
-    assert dry.not_driven == ()
+    assert dry.unchecked == ()
 
 
 def test_both_sides_of_every_condition_are_driven() -> None:
@@ -121,7 +121,7 @@ def test_many_conditions_are_driven_a_bounded_number_of_times() -> None:
     dry = tools.dry(*(Step(f"s{at}", "rows", when=when) for at in range(100)))
     assert len(dry.drives) <= MOST_DRIVES
     assert dry.succeeded
-    assert dry.not_driven == ()
+    assert dry.unchecked == ()
     for at in range(100):  # each holds in some drive, and in some other one it does not
         assert {drive.states[f"s{at}"] for drive in dry.drives[2:]} == {SKIPPED, SUCCEEDED}
     assert "from 's0' to 's3'" in dry.drives[2].description
@@ -144,7 +144,7 @@ def test_what_reads_an_unknown_output_is_not_driven_and_no_fault() -> None:
         Step("e", "show", {"x": Ref("item", ("n",))}, for_each=Ref("a")),
     )
     assert dry.succeeded
-    assert [(each.step, each.reason) for each in dry.not_driven] == [
+    assert [(each.step, each.reason) for each in dry.unchecked] == [
         ("b", "No schema says what ${a.total} is, at /args/x."),
         ("d", "It needs step 'b'."),
         ("e", "No schema says what ${item.n} is, at /args/x."),
@@ -191,7 +191,7 @@ def test_made_up_values_fit_who_reads_them() -> None:
         output=Object((("third", Ref("a", (2, "day"))),)),
     )
     assert dry.faults == ()
-    assert dry.not_driven == ()
+    assert dry.unchecked == ()
 
 
 def test_readers_that_want_different_things_are_not_blamed() -> None:
@@ -201,7 +201,7 @@ def test_readers_that_want_different_things_are_not_blamed() -> None:
     dry = tools.dry(Step("g", "get"), Step("o", "one", {"x": ref}), Step("p", "other", {"x": ref}))
     assert dry.succeeded
     assert lost(dry) == ["p"]
-    assert dry.not_driven[0].reason.startswith("With made-up values: ")
+    assert dry.unchecked[0].reason.startswith("With made-up values: ")
 
 
 def test_a_fault_is_told_once_and_what_comes_behind_it_is_not_driven() -> None:
@@ -214,7 +214,7 @@ def test_a_fault_is_told_once_and_what_comes_behind_it_is_not_driven() -> None:
         *(Step(f"s{at}", "rows", when=when) for at in range(3)),
     )
     assert faults(dry) == [("b", "reference-missing", "/args/x")]
-    assert [(each.step, each.reason) for each in dry.not_driven] == [("c", "It needs step 'b'.")]
+    assert [(each.step, each.reason) for each in dry.unchecked] == [("c", "It needs step 'b'.")]
 
 
 def test_a_step_that_may_fail_has_its_fault_told_too() -> None:
@@ -318,7 +318,7 @@ def test_a_tool_that_computes_its_output_is_driven_by_what_it_computes() -> None
     schemas: dict[str, Json] = {"a": count, "many": {"type": "array", "items": count}}
     dry = asyncio.run(dry_run(plan, [tool], schemas=schemas))
     assert dry.succeeded
-    assert dry.not_driven == ()
+    assert dry.unchecked == ()
     assert lost(asyncio.run(dry_run(plan, [tool]))) == ["b", "c"]
 
 
@@ -355,6 +355,6 @@ def test_the_wire_form_says_all() -> None:
             {"step": name, "tool": "put", "effects": "write", "calls": {"least": 1, "most": 1}}
             for name in ("a", "b")
         ],
-        "not_driven": [],
+        "unchecked": [],
     }
     assert isinstance(dry.faults[0], Fault)

@@ -15,8 +15,8 @@ from tests.engines._described import ROW, ROWS, Tools
 from tests.planners.planned import QUESTIONS, demo
 from tests.plans_strategy import execution_plan, plans
 from toolplan.compiler import compile_plan, output_schemas
+from toolplan.dry_run.simulation import dry_run
 from toolplan.engines import run
-from toolplan.engines.dry import dry_run
 from toolplan.events import StepState
 from toolplan.path import Json
 from toolplan.plan import Plan, Ref, Step
@@ -123,5 +123,5 @@ def test_plans_of_the_demo_have_no_fault(asked: dict[str, Any]) -> None:
     schemas = output_schemas(compiled.plan.plan, demo())
     dry = asyncio.run(dry_run(compiled.plan, demo(), schemas=schemas))
     assert dry.faults == ()
-    assert dry.not_driven == ()
+    assert dry.unchecked == ()
     assert {*dry.drives[0].states.values()} == {SUCCEEDED}

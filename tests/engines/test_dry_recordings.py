@@ -8,7 +8,7 @@ from typing import Any
 
 from tests.engines._described import ROWS, Tools, called
 from tests.plans_strategy import execution_plan
-from toolplan.engines.dry import CallBounds, DryRun, MayFail, dry_run
+from toolplan.dry_run.simulation import CallBounds, DryRun, MayFail, dry_run
 from toolplan.events import StepState
 from toolplan.path import Json
 from toolplan.plan import Array, Literal, Object, Plan, Ref, Step, Template, Value, When
@@ -42,7 +42,7 @@ def test_a_list_that_was_too_long_before_is_no_fault() -> None:
             ("rows",),
         ),
     )
-    assert dry.not_driven == ()
+    assert dry.unchecked == ()
     (wire,) = [each for each in [dry.to_json()["may_fail"]] if isinstance(each, list)]
     assert wire == [{**dry.may_fail[0]._asdict(), "tools": ["rows"]}]
 
@@ -117,16 +117,16 @@ def test_a_fault_is_found_behind_steps_that_only_recordings_can_drive() -> None:
         ("d", "/args/name"),
     ]
     assert dry.faults[1].drive == "every step runs, beyond step 'b' and 1 more"
-    assert [(each.step, each.reason) for each in dry.not_driven] == [("e", "It needs step 'd'.")]
+    assert [(each.step, each.reason) for each in dry.unchecked] == [("e", "It needs step 'd'.")]
 
 
 def test_a_recording_shows_what_no_schema_says() -> None:
     tools = Tools().add("search").add("show", {}, count={"type": "integer"})
     steps = (Step("a", "search"), Step("b", "show", {"count": Ref("a", ("hits", "total"))}))
     good: Json = {"hits": {"total": 3}}
-    assert [each.step for each in tools.dry(*steps).not_driven] == ["b"]
+    assert [each.step for each in tools.dry(*steps).unchecked] == ["b"]
     sound = tools.dry(*steps, recordings={"search": [good]})
-    assert (sound.faults, sound.may_fail, sound.not_driven) == ((), (), ())
+    assert (sound.faults, sound.may_fail, sound.unchecked) == ((), (), ())
     dry = tools.dry(*steps, recordings={"search": [good, {"hits": {"total": "3"}}, {"hits": {}}]})
     assert dry.succeeded
     assert [(f.code, f.drive) for f in dry.may_fail] == [
@@ -177,7 +177,7 @@ def test_a_recording_is_named_where_the_step_works_with_made_up_values() -> None
         recordings={"rows": [FOUR]},
     )
     assert told(dry) == [("b", "reference-missing", "/args/x", ("rows",))]
-    assert dry.not_driven == ()
+    assert dry.unchecked == ()
 
 
 def test_null_in_place_of_a_failed_step_is_not_what_its_tool_gave() -> None:
@@ -189,7 +189,7 @@ def test_null_in_place_of_a_failed_step_is_not_what_its_tool_gave() -> None:
     )
     assert dry.succeeded
     assert [each.step for each in dry.may_fail] == ["b"]
-    assert dry.not_driven == ()
+    assert dry.unchecked == ()
 
 
 def test_recordings_do_not_narrow_what_is_said_of_calls() -> None:
@@ -211,5 +211,5 @@ def test_what_another_call_computed_is_not_taken_for_what_this_one_gives() -> No
     count: Json = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
     recordings: dict[str, list[Json]] = {"sql": [{"name": "Ann"}]}
     dry = asyncio.run(dry_run(plan, [tool], schemas={"a": count}, recordings=recordings))
-    assert (dry.faults, dry.may_fail, dry.not_driven) == ((), (), ())
+    assert (dry.faults, dry.may_fail, dry.unchecked) == ((), (), ())
     assert {*dry.drives[0].states.values()} == {StepState.SUCCEEDED}

@@ -20,7 +20,7 @@ from tests.engines._running import in_loop
 from tests.plans_strategy import execution_plan
 from tests.simulation.loop import VirtualLoop
 from toolplan.engines import run
-from toolplan.engines._head_start import begun
+from toolplan.engines._eager import begun
 from toolplan.events import Event, StepStarted
 from toolplan.path import Json
 from toolplan.plan import Plan, Ref, Step
@@ -30,7 +30,7 @@ LONG_S = 0.01
 
 
 def toolbox(**calls: Call) -> Toolbox:
-    """Give tools that take anything, by name."""
+    """Return tools that take anything, by name."""
     return Toolbox(
         [
             Tool(

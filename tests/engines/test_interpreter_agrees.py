@@ -45,7 +45,7 @@ EVERYTHING = Plan(
 
 
 def told(run: Run) -> Json:
-    """Give what must be equal: no times, no tries and no wording."""
+    """Return what must be equal: no times, no tries and no wording."""
     return {
         "status": run.status.value,
         "output": run.output,

@@ -13,8 +13,8 @@ from toolplan.compiler import compile_stream
 from toolplan.engines import CannotRun, StepStream, StreamRefused, run, run_stream
 from toolplan.events import PlanSettled, Run, RunState, StepArrived, StepState
 from toolplan.execution_plan import ExecutionPlan
-from toolplan.journal import Journal
 from toolplan.plan import Literal, Plan, Ref, Step
+from toolplan.storage.journal import Journal
 from toolplan.testing import Gives, Hangs, Raises, RecordingSink, ScriptedTools
 from toolplan.tools import Effects, Toolbox, ToolError
 

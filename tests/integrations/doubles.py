@@ -15,7 +15,7 @@ ONE_STEP = json.dumps({"steps": [{"tool": "shipments_list", "params": {}}]})
 
 
 def plan_text(*steps: Mapping[str, Json], **more: Json) -> str:
-    """Give the text of a plan in Clear AI's form."""
+    """Return the text of a plan in Clear AI's form."""
     return json.dumps({"steps": [*steps], **more})
 
 
@@ -42,7 +42,7 @@ class Provider:
         return len(self.requests)
 
     def prompt(self, at: int = -1) -> str:
-        """Give all that was said to the model in one request."""
+        """Return all that was said to the model in one request."""
         return json.dumps(self.requests[at]["messages"], ensure_ascii=False)
 
 

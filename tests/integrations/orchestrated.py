@@ -16,7 +16,7 @@ from toolplan.integrations.clear import (
     Response,
     Summarizer,
 )
-from toolplan.memory import Memory
+from toolplan.storage.memory import Memory
 from toolplan.tools import Toolbox
 
 DEMO = demo_tools(TODAY, rows=60)

@@ -143,7 +143,7 @@ def test_the_same_question_asked_at_once_is_one_call() -> None:
     assert len({each.text for each in plans}) == 1
 
 
-# Going on from what was said before
+# RunGuard on from what was said before
 
 BERLIN = json.dumps(
     {

@@ -45,7 +45,7 @@ def execute(
 
 
 def echo() -> ScriptedTools:
-    """Give a tool `rows` with two rows, and one `echo` that gives back its arguments."""
+    """Return a tool `rows` with two rows, and one `echo` that gives back its arguments."""
     tools = ScriptedTools()
     tools.add("rows", Gives({"data": ROWS}))
     tools.add("echo", Computes(lambda args: {"data": args}))

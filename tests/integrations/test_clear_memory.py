@@ -9,8 +9,8 @@ import pytest
 
 from tests.integrations.doubles import Provider, plan_text
 from tests.integrations.orchestrated import CONTAMINATED, ask, orchestrator
-from toolplan.memory import Episode, Recollection, SqliteMemory
 from toolplan.path import Json
+from toolplan.storage.memory import Episode, Recollection, SqliteMemory
 from toolplan.testing import Raises, ScriptedTools
 
 

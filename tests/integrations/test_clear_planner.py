@@ -34,7 +34,7 @@ from toolplan.tools import Arguments
 def agent(
     provider: Provider, background: object = None, naps: Naps | None = None, **settings: object
 ) -> PlannerAgent:
-    """Give a planner on the seed's day, whose waits take no time."""
+    """Return a planner on the seed's day, whose waits take no time."""
     assert background is None or isinstance(background, MCPServer | Said)
     return PlannerAgent(
         provider,

@@ -58,7 +58,7 @@ def steps(*items: Json) -> Plan:
 
 
 def argument(value: Json, *, before: int = 2) -> Json:
-    """Give `value` as the SDK shows it, where it is an argument of the last of several steps."""
+    """Return `value` as the SDK shows it, where it is an argument of the last of several steps."""
     items: list[Json] = [{"toolName": "a"} for _ in range(before)]
     return steps(*items, {"toolName": "b", "arguments": {"x": value}}).steps[-1].arguments["x"]
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from toolplan.journal import Journal, JournalError
+from toolplan.storage.journal import Journal, JournalError
 
 
 def opened(path: Path) -> JournalError:

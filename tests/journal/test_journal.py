@@ -16,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.plans_strategy import execution_plan, scripted_tools
+from toolplan.app import plan_of, resume
 from toolplan.approval import ApprovalRequired, approve
 from toolplan.engines import CannotRun, Decided, run
 from toolplan.events import (
@@ -34,7 +35,9 @@ from toolplan.events import (
     StepSucceeded,
     fold,
 )
-from toolplan.journal import (
+from toolplan.path import Json
+from toolplan.plan import Literal, Plan, Ref, Step
+from toolplan.storage.journal import (
     BadRecord,
     Journal,
     JournalError,
@@ -44,10 +47,7 @@ from toolplan.journal import (
     recover,
     to_record,
 )
-from toolplan.journal._database import MIGRATIONS
-from toolplan.path import Json
-from toolplan.plan import Literal, Plan, Ref, Step
-from toolplan.session import plan_of, resume
+from toolplan.storage.journal._database import MIGRATIONS
 from toolplan.testing import Gives, ScriptedTools
 from toolplan.tools import Effects
 

@@ -11,9 +11,9 @@ import pytest
 
 from tests.plans_strategy import execution_plan, scripted_tools
 from toolplan.engines import run
-from toolplan.journal import Journal
-from toolplan.journal._worker import WriterThread
 from toolplan.plan import Plan, Step
+from toolplan.storage.journal import Journal
+from toolplan.storage.journal._worker import WriterThread
 
 
 def writers() -> set[threading.Thread]:

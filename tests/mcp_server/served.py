@@ -13,11 +13,11 @@ from mcp import Client
 from mcp.server import Server
 from mcp.types import CallToolResult
 
-from toolplan.journal import Journal
 from toolplan.mcp_server import Desk, Options, Plans, Runs, make_server
-from toolplan.mcp_server._leave import Leave
+from toolplan.mcp_server._approval import ApprovalPrompt
 from toolplan.path import Json
 from toolplan.planners import Planner
+from toolplan.storage.journal import Journal
 from toolplan.testing import Gives, Outcome, ScriptedPlanner, ScriptedTools
 from toolplan.tools import Effects, Toolbox
 
@@ -45,7 +45,7 @@ T = TypeVar("T")
 
 
 def scripted(*outcomes: Outcome) -> ScriptedTools:
-    """Give `people` (reads, does `outcomes`) and `send` (writes)."""
+    """Return `people` (reads, does `outcomes`) and `send` (writes)."""
     tools = ScriptedTools()
     tools.add(
         "people",
@@ -96,13 +96,13 @@ async def serving(
     *,
     elicit: bool = False,
 ) -> AsyncGenerator[Served]:
-    """Give a server whose journal is in `folder`."""
+    """Yield a server whose journal is in `folder`."""
     options = options or Options()
     planner = planner or ScriptedPlanner("{}")
     with closing(Journal(folder / "runs.sqlite")) as journal:
         async with Runs(toolbox, journal=journal, options=options) as runs:
             plans = Plans(toolbox, journal=journal, planner=planner, options=options)
-            desk = Desk(toolbox, options, plans, runs, Leave(toolbox) if elicit else None)
+            desk = Desk(toolbox, options, plans, runs, ApprovalPrompt(toolbox) if elicit else None)
             yield Served(make_server(desk), runs, journal, toolbox)
 
 

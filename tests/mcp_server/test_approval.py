@@ -21,14 +21,14 @@ from tests.mcp_server.served import (
     scripted,
     serving,
 )
+from toolplan.app import resume
 from toolplan.approval import Approval, approve
 from toolplan.engines import Decided
 from toolplan.events import RunState
 from toolplan.execution_plan import ExecutionPlan, Policy
-from toolplan.journal import JournalError
 from toolplan.mcp_server import Options
 from toolplan.path import Json
-from toolplan.session import resume
+from toolplan.storage.journal import JournalError
 from toolplan.testing import Gives, Raises
 from toolplan.tools import Effects, OutcomeUnknown
 

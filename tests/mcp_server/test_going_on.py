@@ -28,7 +28,7 @@ TWO: Json = {
 
 
 def held() -> tuple[ScriptedTools, asyncio.Event]:
-    """Give tools whose second call waits until the event is set."""
+    """Return tools whose second call waits until the event is set."""
     free = asyncio.Event()
     return scripted(Gives({"data": ["ann"]}), Gives({"data": ["bob"]}, until=free)), free
 

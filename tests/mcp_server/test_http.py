@@ -17,8 +17,8 @@ from mcp.client.streamable_http import streamable_http_client
 
 from tests.mcp_server.served import READS, WRITES, content, error, in_loop, scripted
 from toolplan.events import RunState
-from toolplan.journal import Journal
 from toolplan.mcp_server import CannotServe, serve
+from toolplan.storage.journal import Journal
 from toolplan.testing import Gives, ScriptedPlanner
 from toolplan.tools import Toolbox
 
@@ -50,7 +50,7 @@ SPOKEN = {
 async def listening(
     journal: Journal, toolbox: Toolbox, token: str | None = None
 ) -> AsyncGenerator[str]:
-    """Give the URL of a server that runs in this process."""
+    """Yield the URL of a server that runs in this process."""
     ready: asyncio.Future[str] = asyncio.get_running_loop().create_future()
     serving = asyncio.create_task(
         serve(

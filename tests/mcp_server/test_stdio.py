@@ -18,8 +18,8 @@ from mcp import Client, MCPError, StdioServerParameters
 
 from tests.mcp_server.served import content, error, in_loop
 from toolplan.events import RunState, StepState
-from toolplan.journal import Journal
 from toolplan.mcp_server.__main__ import main
+from toolplan.storage.journal import Journal
 
 TOOLS = '''
 import asyncio

@@ -12,9 +12,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolplan.memory import BestEffortMemory, Bounds, Episode, Memory, MemoryFault, SqliteMemory
-from toolplan.memory._database import APPLICATION_ID, MIGRATIONS
 from toolplan.path import Json
+from toolplan.storage.memory import (
+    BestEffortMemory,
+    Episode,
+    Memory,
+    MemoryFault,
+    MemoryLimits,
+    SqliteMemory,
+)
+from toolplan.storage.memory._database import APPLICATION_ID, MIGRATIONS
 
 PLAN: Json = {"toolplan": 1, "steps": [{"id": "s", "tool": "shipments_list"}]}
 
@@ -167,7 +174,7 @@ def test_memory_is_on_disk_for_the_next_process_and_for_nobody_else(tmp_path: Pa
 
 
 def test_size_is_bounded_by_turns_sessions_and_characters() -> None:
-    memory = SqliteMemory(bounds=Bounds(2, 2, 2, characters=5, plan_characters=20))
+    memory = SqliteMemory(bounds=MemoryLimits(2, 2, 2, characters=5, plan_characters=20))
     for session in "abc":
         for number in range(4):
             memory.remember(session, turn(f"turn {number}", "e1", "e2", "e3", plan=PLAN))

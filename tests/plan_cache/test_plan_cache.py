@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from toolplan.plan_cache import CacheStats, Entry, PlanCache
+from toolplan.storage.plan_cache import CacheStats, Entry, PlanCache
 
 ENTRY = Entry("k", "tools", "form", "rejected shipments", "2025-10-12", "{}", "toolplan")
 
@@ -194,7 +194,7 @@ def test_two_objects_see_each_others_entries_and_use(tmp_path: Path) -> None:
 
 _WRITER = """
 import sys
-from toolplan.plan_cache import Entry, PlanCache
+from toolplan.storage.plan_cache import Entry, PlanCache
 cache = PlanCache(sys.argv[1], max_size=20)
 for at in range(30):
     key = f"{sys.argv[2]}-{at}"

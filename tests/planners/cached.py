@@ -9,9 +9,9 @@ from dataclasses import dataclass, field, replace
 
 from tests.planners.planned import TODAY, demo
 from toolplan.path import Json
-from toolplan.plan_cache import PlanCache
 from toolplan.planners import Attempt, Draft, GroundedPlanner, Proposal, Question
 from toolplan.planners.cache import CachedPlanner
+from toolplan.storage.plan_cache import PlanCache
 from toolplan.tools import Toolbox
 
 GROUNDED = GroundedPlanner()

@@ -250,5 +250,5 @@ OBJECTS: Final[list[Node]] = [
 
 
 def library() -> Toolbox:
-    """Give the tools of the library, and the one that computes."""
+    """Return the tools of the library, and the one that computes."""
     return Toolbox.from_json(OBJECTS).with_tools(sql_tool())

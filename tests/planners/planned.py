@@ -35,14 +35,14 @@ class Unplanned(TypedDict):
 
 @cache
 def demo() -> Toolbox:
-    """Give the demo's tools, and the one that computes."""
+    """Return the demo's tools, and the one that computes."""
     tools = demo_tools(date.fromisoformat(TODAY), rows=50)
     return tools if "sql" in tools else tools.with_tools(sql_tool())
 
 
 @cache
 def demo_without_sql() -> Toolbox:
-    """Give the demo's tools without the one that computes."""
+    """Return the demo's tools without the one that computes."""
     return Toolbox(tool for tool in demo().values() if tool.name != "sql")
 
 
@@ -55,7 +55,7 @@ def propose(question: str, *, tools: Toolbox | None = None, today: str = TODAY) 
 
 
 def document(question: str, *, tools: Toolbox | None = None, today: str = TODAY) -> dict[str, Json]:
-    """Give the canonical JSON of the draft for `question`; fail where there is none."""
+    """Return the canonical JSON of the draft for `question`; fail where there is none."""
     proposal = propose(question, tools=tools, today=today)
     assert isinstance(proposal, Draft), (question, proposal)
     assert proposal.dialect == "toolplan"
@@ -63,14 +63,14 @@ def document(question: str, *, tools: Toolbox | None = None, today: str = TODAY)
 
 
 def steps(question: str, *, tools: Toolbox | None = None, today: str = TODAY) -> list[Json]:
-    """Give the steps of the draft for `question`."""
+    """Return the steps of the draft for `question`."""
     found = document(question, tools=tools, today=today)["steps"]
     assert isinstance(found, list)
     return found
 
 
 def statements(question: str) -> list[str]:
-    """Give the SQL statements of the draft for `question`."""
+    """Return the SQL statements of the draft for `question`."""
     found: list[str] = []
     for step in steps(question):
         given = step.get("args") if isinstance(step, dict) else None
@@ -81,7 +81,7 @@ def statements(question: str) -> list[str]:
 
 
 def arguments(question: str, *, today: str = TODAY) -> list[tuple[Json, Json]]:
-    """Give tool and arguments of each step of the draft for `question`."""
+    """Return tool and arguments of each step of the draft for `question`."""
     return [
         (step["tool"], step.get("args", {}))
         for step in steps(question, today=today)

@@ -10,11 +10,11 @@ import pytest
 
 from tests.planners.cached import Counting, ask, caching, learn, metadata_of, plan_of
 from tests.planners.planned import TODAY, demo
+from toolplan.app import Session
 from toolplan.compiler import compile_plan
 from toolplan.diagnostics import Diagnostic, Severity
 from toolplan.execution_plan import Policy
 from toolplan.path import Json
-from toolplan.plan_cache import PlanCache
 from toolplan.planners import (
     Attempt,
     Clarification,
@@ -24,7 +24,7 @@ from toolplan.planners import (
 )
 from toolplan.planners._base import Remembering
 from toolplan.planners.cache import CachedPlanner
-from toolplan.session import Session
+from toolplan.storage.plan_cache import PlanCache
 from toolplan.tools import Arguments, Effects, Toolbox, ToolError
 
 

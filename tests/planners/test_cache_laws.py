@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from benchmarks.plan_cache import SETS, WORDS, demo, edited, keep, keeper, pairs, planned, steps
 from tests.planners.planned import TODAY, propose
 from toolplan.compiler import compile_plan
-from toolplan.plan_cache import PlanCache
 from toolplan.planners import Draft, GroundedPlanner, Question
 from toolplan.planners.cache import CachedPlanner
-from toolplan.planners.temporal import Weeks
+from toolplan.planners.grounded.dates import Weeks
+from toolplan.storage.plan_cache import PlanCache
 
 KEPT = sorted({row.kept for name in SETS for row in pairs(name)})
 TIMED = [

@@ -9,9 +9,9 @@ import pytest
 
 from tests.planners.planned import TODAY, demo
 from toolplan.path import Json
-from toolplan.plan_cache import PlanCache
 from toolplan.planners import Draft, GroundedPlanner, Question
 from toolplan.planners.cache import CachedPlanner
+from toolplan.storage.plan_cache import PlanCache
 
 Step = dict[str, Json]
 

@@ -17,7 +17,7 @@ from toolplan.planners import (
     Question,
     Refusal,
 )
-from toolplan.planners.ladder import Ladder, Rung, StepUp
+from toolplan.planners.fallback import Escalation, FallbackChain, Rung
 from toolplan.providers import ModelError
 from toolplan.testing import ScriptedPlanner
 from toolplan.testing.model import ScriptedModel
@@ -26,10 +26,10 @@ TODAY = "2025-10-12"
 PLAN = '{"toolplan": 1, "steps": [{"id": "a", "tool": "facilities_list", "args": {}}]}'
 
 
-def ladder(*planners: Planner) -> tuple[Ladder, list[StepUp]]:
-    told: list[StepUp] = []
+def ladder(*planners: Planner) -> tuple[FallbackChain, list[Escalation]]:
+    told: list[Escalation] = []
     rungs = [Rung(f"rung{at}", planner) for at, planner in enumerate(planners)]
-    return Ladder(rungs, on_step_up=told.append), told
+    return FallbackChain(rungs, on_step_up=told.append), told
 
 
 def test_the_cheapest_that_can_plan_does() -> None:
@@ -47,7 +47,7 @@ def test_each_step_up_is_told_with_its_reason() -> None:
     climbed, told = ladder(GroundedPlanner(), LLMPlanner(model))
     asked = asyncio.run(Session(TOOLS, climbed).plan("Get frobnicated facilities", today=TODAY))
     assert asked.plan is not None
-    assert told == [StepUp("rung0", "nothing accounts for 'frobnicated'")]
+    assert told == [Escalation("rung0", "nothing accounts for 'frobnicated'")]
     assert asked.plan.plan.metadata["planner"] == "llm/scripted:model"
 
 
@@ -80,13 +80,13 @@ def test_where_the_model_fails_the_cheaper_question_stands() -> None:
     down = LLMPlanner(ScriptedModel([ModelError("llm-unavailable", "It is down.")]))
     climbed, told = ladder(ScriptedPlanner(first), down)
     assert asyncio.run(climbed.propose(Question("?", TODAY), TOOLS, ())) == first
-    assert told[-1] == StepUp("rung1", "It is down.")
+    assert told[-1] == Escalation("rung1", "It is down.")
     alone, _ = ladder(down)
     with pytest.raises(ModelError):
         asyncio.run(alone.propose(Question("?", TODAY), TOOLS, ()))
     twice, told = ladder(down, ScriptedPlanner(Draft(PLAN)))
     assert isinstance(asyncio.run(twice.propose(Question("?", TODAY), TOOLS, ())), Draft)
-    assert told == [StepUp("rung0", "It is down.")]
+    assert told == [Escalation("rung0", "It is down.")]
 
 
 def test_a_draft_that_failed_is_mended_by_the_rung_above() -> None:
@@ -97,9 +97,9 @@ def test_a_draft_that_failed_is_mended_by_the_rung_above() -> None:
     asked = asyncio.run(Session(TOOLS, climbed).plan("?", today=TODAY))
     assert asked.plan is not None
     assert "`unknown-tool`" in model.requests[0].messages[-1].text
-    assert told == [StepUp("rung0", "Tried.")]
+    assert told == [Escalation("rung0", "Tried.")]
 
 
 def test_a_ladder_has_rungs() -> None:
     with pytest.raises(ValueError, match="rung"):
-        Ladder([])
+        FallbackChain([])

@@ -15,7 +15,7 @@ from tests.planners.library_catalogue import library
 from tests.planners.planned import TODAY, demo, planned, propose
 from toolplan.compiler import compile_plan
 from toolplan.planners import Clarification, Draft, GroundedPlanner, Question, Refusal
-from toolplan.planners.lexicon import compile_catalogue
+from toolplan.planners.grounded.catalogue.lexicon import compile_catalogue
 from toolplan.tools import Toolbox
 
 PLANNERS = Path(toolplan.planners.__file__).parent

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolplan.planners.temporal import (
+from toolplan.planners.grounded.dates import (
     DateRange,
     TimeMention,
     Weeks,
@@ -280,7 +280,7 @@ def test_long_texts_take_time_in_proportion() -> None:
 
 
 def table_rows() -> list[tuple[str, str, str]]:
-    """Give phrase, rolling and calendar range of each row of the tables in the document."""
+    """Return phrase, rolling and calendar range of each row of the tables in the document."""
     rows: list[tuple[str, str, str]] = []
     for line in DATES_PAGE.read_text(encoding="utf-8").splitlines():
         cells = [cell.strip() for cell in line.strip("|").split("|")]

@@ -27,12 +27,12 @@ from toolplan.providers._breaker import Breaker
 from toolplan.providers._chain import Chain, Link
 from toolplan.providers._endpoint import Answered, Part
 from toolplan.providers._failures import CallFailed, Failure
-from toolplan.providers._ledger import Ledger
-from toolplan.providers._patience import Patience, Surroundings
+from toolplan.providers._retry import RetryPolicy, Runtime
+from toolplan.providers._usage import UsageTracker
 from toolplan.testing.model_replies import Received, Script
 from toolplan.testing.model_server import ScriptedModelServer
 
-PATIENCE: Final = Patience()
+PATIENCE: Final = RetryPolicy()
 KEY: Final = "sk-canary-5f3b9d2a71c84e60"
 ASKED: Final = (Message("system", "Answer in one word."), Message("user", "What is there?"))
 
@@ -95,7 +95,7 @@ class Options(TypedDict, total=False):
     tries: int
     max_calls: int
     streamed: bool
-    ledger: Ledger
+    tracker: UsageTracker
 
 
 def ask(
@@ -189,16 +189,16 @@ class Chained:
     """A chain of scripted endpoints, with a clock that is set and pauses that are noted."""
 
     endpoints: Sequence[ScriptedEndpoint]
-    patience: Patience = PATIENCE
-    ledger: Ledger | None = None
+    retry_policy: RetryPolicy = PATIENCE
+    tracker: UsageTracker | None = None
     now: float = 0.0
     pauses: list[float] = field(default_factory=list[float])
 
     def __post_init__(self) -> None:
-        surroundings = Surroundings(lambda: self.now, self._sleep, lambda: 0.5)
-        links = [Link(each, Breaker(surroundings.clock)) for each in self.endpoints]
+        runtime = Runtime(lambda: self.now, self._sleep, lambda: 0.5)
+        links = [Link(each, Breaker(runtime.clock)) for each in self.endpoints]
         self.model = Chain(
-            links, patience=self.patience, surroundings=surroundings, ledger=self.ledger
+            links, retry_policy=self.retry_policy, runtime=runtime, tracker=self.tracker
         )
 
     async def _sleep(self, seconds: float) -> None:

@@ -18,10 +18,10 @@ from tests.providers.asking import (
     fails,
     says,
 )
-from toolplan.providers import Ledger, ModelRequest, Text
+from toolplan.providers import ModelRequest, Text, UsageTracker
 from toolplan.providers._endpoint import Part
 from toolplan.providers._failures import Failure
-from toolplan.providers._patience import Patience
+from toolplan.providers._retry import RetryPolicy
 from toolplan.testing.model_replies import Fails
 
 SCHEMA_400 = fails("llm-request", "It takes no schema.", schema=True)
@@ -138,7 +138,7 @@ def test_where_all_fail_in_the_same_way_that_is_the_code() -> None:
 def test_no_more_calls_are_made_than_are_allowed() -> None:
     """L25: over the whole chain, whatever each model has had."""
     failing = [ScriptedEndpoint(name, fails("llm-unavailable")) for name in "abc"]
-    chain = Chained(failing, Patience(max_calls=4))
+    chain = Chained(failing, RetryPolicy(max_calls=4))
     outcome = chain.ask()
     assert (outcome.code, sum(chain.calls)) == ("llm-budget", 4)
     assert outcome.error is not None
@@ -154,7 +154,7 @@ def test_calls_over_http_stay_within_what_is_allowed() -> None:
 
 def test_the_last_call_that_is_allowed_is_made() -> None:
     chain = Chained(
-        [ScriptedEndpoint("a", fails("llm-unavailable"), says("one"))], Patience(max_calls=2)
+        [ScriptedEndpoint("a", fails("llm-unavailable"), says("one"))], RetryPolicy(max_calls=2)
     )
     assert chain.ask().text == "one"
 
@@ -225,14 +225,14 @@ def test_whatever_happens_calls_are_bounded_and_no_half_reply_is_whole(
     """L06, L25: a reply is the whole text of one call, all calls are counted, or there is none."""
     chain = Chained(
         [ScriptedEndpoint(str(at), *each) for at, each in enumerate(calls)],
-        Patience(max_calls=max_calls, tries=tries),
-        ledger := Ledger(),
+        RetryPolicy(max_calls=max_calls, tries=tries),
+        tracker := UsageTracker(),
     )
     outcome = chain.ask({"type": "object"})
     made = sum(chain.calls)
     assert made <= max_calls
     assert max(chain.calls) <= tries + 1, "once more where a schema was not taken"
-    assert ledger.usage.calls == made
+    assert tracker.usage.calls == made
     if outcome.ended is None:
         assert outcome.error is not None
         assert outcome.error.usage.calls == made
@@ -277,24 +277,24 @@ def test_a_schema_is_tried_again_where_it_was_not_the_reason() -> None:
 
 def test_what_all_calls_used_is_summed_up() -> None:
     cut = [Text("He"), *fails("llm-stream-cut")]
-    ledger = Ledger()
+    tracker = UsageTracker()
     chain = Chained(
         [ScriptedEndpoint("a", cut), ScriptedEndpoint("b", says("x", tokens=(7, 3)))],
-        ledger=ledger,
+        tracker=tracker,
     )
     outcome = chain.ask()
     assert outcome.ended is not None
     assert outcome.ended.usage == (2, 7, 3, 0.001)
     chain.ask()
-    assert ledger.usage == (4, 14, 6, 0.002)
-    assert {model: usage.calls for model, usage in ledger.by_model.items()} == {"a": 2, "b": 2}
+    assert tracker.usage == (4, 14, 6, 0.002)
+    assert {model: usage.calls for model, usage in tracker.by_model.items()} == {"a": 2, "b": 2}
 
 
 def test_a_run_has_a_budget_over_all_its_replies() -> None:
-    """L25: the ledger's."""
-    chain = Chained([ScriptedEndpoint("a", says("x"))], ledger=Ledger(max_calls=2))
+    """L25: the tracker's."""
+    chain = Chained([ScriptedEndpoint("a", says("x"))], tracker=UsageTracker(max_calls=2))
     assert [chain.ask().code for _ in range(3)] == [None, None, "llm-budget"]
-    dear = Chained([ScriptedEndpoint("a", says("x"))], ledger=Ledger(max_cost_usd=0.0015))
+    dear = Chained([ScriptedEndpoint("a", says("x"))], tracker=UsageTracker(max_cost_usd=0.0015))
     assert [dear.ask().code for _ in range(3)] == [None, None, "llm-budget"]
     assert dear.calls == [2]
 

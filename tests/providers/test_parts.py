@@ -1,4 +1,4 @@
-"""The parts that a chain is made of: breaker, ledger, bounds on text, pauses, schemas."""
+"""The parts that a chain is made of: breaker, tracker, bounds on text, pauses, schemas."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from toolplan.providers._breaker import Breaker
 from toolplan.providers._endpoint import Answered, Manner, Part
 from toolplan.providers._endpoints import LibraryEndpoint
 from toolplan.providers._failures import CallFailed, Failure
-from toolplan.providers._ledger import Ledger, total
-from toolplan.providers._patience import Patience, in_time
 from toolplan.providers._reply_schema import is_closed
+from toolplan.providers._retry import RetryPolicy, in_time
 from toolplan.providers._specs import read_spec
 from toolplan.providers._text_bounds import TextBounds, goes_round, most_chars
+from toolplan.providers._usage import UsageTracker, total
 from toolplan.testing.model_replies import Received, Says, written
 
 BUSY = Failure("llm-unavailable", "It is busy.")
@@ -54,22 +54,22 @@ def test_an_open_breaker_lets_one_call_try_in_each_while() -> None:
 
 
 def test_a_ledger_sums_up_by_model() -> None:
-    ledger = Ledger()
+    tracker = UsageTracker()
     for model, spent in [("a", Usage(0, 1, 2, 0.5)), ("b", Usage(0, 3, 4)), ("a", Usage(0, 5, 6))]:
-        ledger.begin(model)
-        ledger.end(model, spent)
-    assert ledger.usage == (3, 9, 12, 0.5)
-    assert ledger.by_model == {"a": (2, 6, 8, 0.5), "b": (1, 3, 4, None)}
+        tracker.begin(model)
+        tracker.end(model, spent)
+    assert tracker.usage == (3, 9, 12, 0.5)
+    assert tracker.by_model == {"a": (2, 6, 8, 0.5), "b": (1, 3, 4, None)}
 
 
 def test_a_ledger_counts_calls_that_are_still_under_way() -> None:
-    ledger = Ledger(max_calls=2)
-    ledger.begin("a")
-    ledger.begin("a")
+    tracker = UsageTracker(max_calls=2)
+    tracker.begin("a")
+    tracker.begin("a")
     with pytest.raises(ModelError) as caught:
-        ledger.begin("a")
+        tracker.begin("a")
     assert caught.value.code == "llm-budget"
-    assert ledger.usage.calls == 2
+    assert tracker.usage.calls == 2
 
 
 def test_the_sum_of_nothing_costs_nothing_that_is_known() -> None:
@@ -115,7 +115,7 @@ def test_too_long_is_told_at_the_first_piece_beyond() -> None:
     [(1, 0.0, 0.25), (1, 1.0, 0.75), (2, 0.5, 1.0), (9, 1.0, 20.0), (10, 0.5, None)],
 )
 def test_pauses_grow_and_differ_by_chance(tried: int, chance: float, pause: float | None) -> None:
-    assert Patience(tries=10).pause_s(BUSY, tried, chance) == pause
+    assert RetryPolicy(tries=10).pause_s(BUSY, tried, chance) == pause
 
 
 def test_each_wait_has_its_own_bound_and_the_listener_has_none() -> None:
@@ -128,9 +128,9 @@ def test_each_wait_has_its_own_bound_and_the_listener_has_none() -> None:
 
     async def listen() -> list[object]:
         heard: list[object] = []
-        patience = Patience(total_s=60, first_piece_s=0.2, between_pieces_s=0.05)
+        retry_policy = RetryPolicy(total_s=60, first_piece_s=0.2, between_pieces_s=0.05)
         try:
-            async for part in in_time(parts(), "m", patience):
+            async for part in in_time(parts(), "m", retry_policy):
                 heard.append(part)
                 await asyncio.sleep(0.1)
         except CallFailed as error:

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from tests.providers.asking import KEY
-from toolplan import known_settings
+from toolplan.app import known_settings
+from toolplan.app.settings import Settings, SettingsError, read_settings
 from toolplan.providers import open_model
-from toolplan.settings import Settings, SettingsError, read_settings
 
 NAMES = [
     str(field.validation_alias)
@@ -65,7 +65,7 @@ def test_the_planners_variables_are_read(monkeypatch: pytest.MonkeyPatch) -> Non
 
 @pytest.mark.parametrize("text", ["openai:gpt-5, ollama:m", "openai:gpt-5 ollama:m,"])
 def test_models_are_listed_in_one_variable(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
-    monkeypatch.setenv("TOOLPLAN_LLM", text)
+    monkeypatch.setenv("TOOLPLAN_MODEL", text)
     assert read_settings().models == ("openai:gpt-5", "ollama:m")
 
 
@@ -73,10 +73,10 @@ def test_the_file_has_the_same_names_in_small_letters(tmp_path: Path) -> None:
     folder = write(
         tmp_path,
         """
-        toolplan_llm = ["http://host:1/v1#m"]
+        toolplan_model = ["http://host:1/v1#m"]
         planner_temperature = 0.3
         groq_api_key = "of-groq"
-        [toolplan_llm_keys]
+        [toolplan_model_keys]
         "http://host:1/" = "of-host"
         [effects]
         send_mail = "write"
@@ -153,11 +153,11 @@ def test_the_old_name_of_ollamas_address_still_works_and_is_noted(
         ("PLANNER_MAX_RETRIES", "-1"),
         ("PLANNER_ENABLE_CACHING", "perhaps"),
         ("PLANNER_CACHE_TTL", "an hour"),
-        ("TOOLPLAN_LLM_TIMEOUT", "0"),
-        ("TOOLPLAN_LLM_MAX_CALLS", "0"),
-        ("TOOLPLAN_LLM_KEYS", KEY),
-        ("TOOLPLAN_LLM_KEYS", f'["{KEY}"]'),
-        ("TOOLPLAN_LLM_KEYS", f'{{"http://host": ["{KEY}"]}}'),
+        ("TOOLPLAN_MODEL_TIMEOUT", "0"),
+        ("TOOLPLAN_MODEL_MAX_CALLS", "0"),
+        ("TOOLPLAN_MODEL_KEYS", KEY),
+        ("TOOLPLAN_MODEL_KEYS", f'["{KEY}"]'),
+        ("TOOLPLAN_MODEL_KEYS", f'{{"http://host": ["{KEY}"]}}'),
     ],
 )
 def test_a_bad_variable_is_named_and_no_value_is_repeated(
@@ -221,7 +221,7 @@ def test_a_file_that_is_no_text_or_no_file_is_told(tmp_path: Path) -> None:
 
 def test_no_key_is_shown_by_settings(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    monkeypatch.setenv("TOOLPLAN_LLM_KEYS", f'{{"http://host": "{KEY}"}}')
+    monkeypatch.setenv("TOOLPLAN_MODEL_KEYS", f'{{"http://host": "{KEY}"}}')
     settings = read_settings()
     assert KEY not in f"{settings!r}{settings}{settings.model_dump()}{settings.model_dump_json()}"
     assert settings.keys == {"openai": KEY, "http://host": KEY}

@@ -5,18 +5,18 @@ from dataclasses import replace
 
 from rich.console import Console
 
-from toolplan.engines.dry import (
+from toolplan.dry_run.report import dry_document, dry_view
+from toolplan.dry_run.simulation import (
     CallBounds,
-    Drive,
     DryRun,
     EffectBounds,
     Fault,
     MayFail,
-    NotDriven,
+    Scenario,
+    Unchecked,
 )
 from toolplan.events import StepState
 from toolplan.render.document import document_text
-from toolplan.render.dry_report import dry_document, dry_view
 from toolplan.tools import Effects
 
 DRY = DryRun(
@@ -29,8 +29,8 @@ DRY = DryRun(
         MayFail("", "reference-missing", "There is none.", "", "none holds", ("rows", "people")),
     ),
     drives=(
-        Drive("all hold", {"a": StepState.SUCCEEDED, "b": StepState.FAILED}),
-        Drive("none holds", {"a": StepState.SUCCEEDED, "b": StepState.SKIPPED}),
+        Scenario("all hold", {"a": StepState.SUCCEEDED, "b": StepState.FAILED}),
+        Scenario("none holds", {"a": StepState.SUCCEEDED, "b": StepState.SKIPPED}),
     ),
     calls={"a": CallBounds(1, 1), "b": CallBounds(0, 12_000)},
     total=CallBounds(1, 12_001),
@@ -39,14 +39,14 @@ DRY = DryRun(
         EffectBounds("a", "send", Effects.WRITE, CallBounds(1, 1)),
         EffectBounds("b", "drop", Effects.UNKNOWN, CallBounds(0, 12_000)),
     ),
-    not_driven=(NotDriven("c", "It needs step 'b'."),),
+    unchecked=(Unchecked("c", "It needs step 'b'."),),
 )
 CLEAN = replace(
     DRY,
     faults=(),
     may_fail=(),
     effects=(),
-    not_driven=(),
+    unchecked=(),
     calls={"a": CallBounds(1, 1)},
     total=CallBounds(1, 1),
 )
@@ -87,7 +87,7 @@ def test_a_plan_without_fault_is_told_in_a_few_lines() -> None:
     lines = document_text(dry_document(CLEAN)).splitlines()
     assert lines[0] == "The dry run found no fault; no tool was called."
     assert lines[-1] == "The plan changes nothing."
-    gap = replace(CLEAN, not_driven=DRY.not_driven)
+    gap = replace(CLEAN, unchecked=DRY.unchecked)
     first = document_text(dry_document(gap)).splitlines()[0]
     assert first == "The dry run found no fault, 1 step was not driven; no tool was called."
     risky = replace(gap, may_fail=DRY.may_fail)
@@ -115,7 +115,7 @@ def test_a_plan_of_thousands_of_steps_is_told_in_a_page() -> None:
         DRY,
         faults=tuple(Fault(name, "code", "x" * 9_000, "", "all") for name in names),
         calls=dict.fromkeys(names, CallBounds(1, 1)),
-        not_driven=tuple(NotDriven(name, "It needs step 'a'.") for name in names),
+        unchecked=tuple(Unchecked(name, "It needs step 'a'.") for name in names),
     )
     lines = document_text(dry_document(large)).splitlines()
     assert len(lines) < 200

@@ -9,7 +9,7 @@ import pytest
 from toolplan.compiler import check
 from toolplan.path import Json
 from toolplan.plan import Plan, Ref, Step
-from toolplan.rules import Facts
+from toolplan.rules import PlanContext
 from toolplan.schema import Schema
 from toolplan.tools import ComputedOutput, Effects, Tool, Toolbox
 
@@ -17,7 +17,7 @@ LENGTH = 2_000
 
 
 def grown(literals: Mapping[str, Json], schemas: Mapping[str, Schema | None]) -> ComputedOutput:
-    """Give the schema of a list of what comes in; an integer where nothing does."""
+    """Return the schema of a list of what comes in; an integer where nothing does."""
     inner = schemas.get("/of")
     return ComputedOutput(Schema.load({"type": "integer" if inner is None else "string"}))
 
@@ -45,7 +45,7 @@ def chain(length: int) -> tuple[Step, ...]:
 def test_a_chain_of_computed_outputs_may_be_as_long_as_the_plan(way: int) -> None:
     plan = Plan(chain(LENGTH)[::way])
     assert check(plan, TOOLS) == []
-    last = Facts(plan, TOOLS).output(f"s{LENGTH - 1}")
+    last = PlanContext(plan, TOOLS).output(f"s{LENGTH - 1}")
     assert last is not None
     assert last.node == {"type": "string"}
 
@@ -57,6 +57,6 @@ def test_a_circle_of_computed_outputs_is_told_and_ends() -> None:
 
 def test_a_step_that_reads_one_twice_waits_for_it_once() -> None:
     steps = (Step("a", "grow"), Step("b", "grow", {"of": Ref("a"), "more": Ref("a")}, after=("a",)))
-    facts = Facts(Plan(steps), TOOLS)
-    assert facts.needs == {"a": (), "b": ("a",)}
-    assert len(facts.readers["a"]) == 2
+    context = PlanContext(Plan(steps), TOOLS)
+    assert context.needs == {"a": (), "b": ("a",)}
+    assert len(context.readers["a"]) == 2

@@ -10,11 +10,11 @@ import pytest
 
 from toolplan.compiler import check, mend
 from toolplan.diagnostics import Severity
-from toolplan.names import is_misspelt, meant
+from toolplan.names import is_misspelt, suggest
 from toolplan.path import EVERY
 from toolplan.plan import Array, Literal, Object, Plan, Ref, Step, Value
 from toolplan.plan_json import dump, load
-from toolplan.rules import Facts
+from toolplan.rules import PlanContext
 from toolplan.rules._arguments import argument_violations
 from toolplan.rules._spelling import respelt
 from toolplan.schema import Schema
@@ -122,21 +122,21 @@ def test_one_other_spelling_or_none(value: Any, schema: Any, other: Any) -> None
 def test_a_name_is_put_in_only_where_it_is_the_same_spelt_otherwise(
     name: str, names: list[str], sure: str | None
 ) -> None:
-    assert meant(name, names).sure == sure
+    assert suggest(name, names).sure == sure
 
 
 def test_a_very_long_name_is_compared_with_none() -> None:
-    assert meant("x" * 100_000, ["x" * 99_999]).near == ()
+    assert suggest("x" * 100_000, ["x" * 99_999]).near == ()
     assert not is_misspelt("", "a")
 
 
 def test_a_plan_wrong_in_very_many_names_is_given_no_more_offers() -> None:
     steps = tuple(Step(f"s{n}", "free", {"x": Ref(f"t{n}")}) for n in range(400))
-    facts = Facts(Plan(steps), TOOLS)
-    assert facts.meant("s1_", facts.steps).near
+    context = PlanContext(Plan(steps), TOOLS)
+    assert context.suggest("s1_", context.steps).near
     for _ in range(300):
-        facts.meant("s1_", facts.steps)
-    assert facts.meant("s1_", facts.steps).near == ()
+        context.suggest("s1_", context.steps)
+    assert context.suggest("s1_", context.steps).near == ()
 
 
 @pytest.mark.parametrize(

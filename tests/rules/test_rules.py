@@ -15,7 +15,7 @@ import pytest
 
 from toolplan.diagnostics import Severity
 from toolplan.plan_json import load
-from toolplan.rules import RULES, SYNTAX_PAGES, Facts, check_facts
+from toolplan.rules import RULES, SYNTAX_PAGES, PlanContext, check_facts
 from toolplan.rules import _all as all_rules
 from toolplan.tools import LearnedOutput, Toolbox
 
@@ -25,7 +25,7 @@ CASES = sorted(HERE.glob("*/*.json"))
 
 
 def said(case: Path) -> str:
-    """Give what all rules together say about the plan of `case`."""
+    """Return what all rules together say about the plan of `case`."""
     document: dict[str, Any] = json.loads(case.read_text("utf-8"))
     parsed = load(document["plan"])
     assert parsed.plan is not None
@@ -33,9 +33,9 @@ def said(case: Path) -> str:
     allow = document.get("allow")
     learned = {name: LearnedOutput(*each) for name, each in document.get("learned", {}).items()}
     tools = Toolbox(replace(tool, learned=learned.get(tool.name)) for tool in TOOLS.values())
-    facts = Facts(parsed.plan, tools, None if allow is None else frozenset(allow))
+    context = PlanContext(parsed.plan, tools, None if allow is None else frozenset(allow))
     lines: list[str] = []
-    for each in check_facts(facts):
+    for each in check_facts(context):
         lines.append(f"{each.severity.value}[{each.code}] {each.step} {each.pointer}")
         lines.append(f"    {each.message}")
         if each.help:

@@ -54,7 +54,7 @@ ROWS: dict[str, Any] = {
 
 
 def loaded(raw: dict[str, Any]) -> Schema:
-    """Give the schema that a literal of this file spells."""
+    """Return the schema that a literal of this file spells."""
     return Schema.load(raw)
 
 
@@ -327,7 +327,7 @@ paths: st.SearchStrategy[Path] = st.lists(
 
 
 def exact(value: Json) -> dict[str, Json]:
-    """Give the schema that declares just what `value` has."""
+    """Return the schema that declares just what `value` has."""
     match value:
         case dict():
             return {

@@ -16,13 +16,13 @@ from tests.simulation.world import Breach
 
 
 def fast_folder() -> tempfile.TemporaryDirectory[str]:
-    """Give a folder that is in memory where the system has such a place."""
+    """Return a folder that is in memory where the system has such a place."""
     memory = Path("/dev/shm")
     return tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None)
 
 
 def simulate(seed: int, folder: Path) -> Told:
-    """Give how `seed` went.
+    """Return how `seed` went.
 
     Raises:
         Breach: something happened that must never happen; its text has the seed.
@@ -41,7 +41,7 @@ def main() -> int:
     parser.add_argument("--first", type=int, default=0, help="the first of them")
     options = parser.parse_args()
     # that a run waits for its disk is no news here
-    logging.getLogger("toolplan.journal").setLevel(logging.ERROR)
+    logging.getLogger("toolplan.storage.journal").setLevel(logging.ERROR)
     ended: Counter[str] = Counter()
     breaches: list[str] = []
     lives = 0

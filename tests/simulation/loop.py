@@ -58,7 +58,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         self.set_exception_handler(lambda loop, found: None)
 
     def time(self) -> float:
-        """Give the made-up seconds."""
+        """Return the made-up seconds."""
         return self._virtual.now
 
     def sleep_until(self, moment: float) -> None:

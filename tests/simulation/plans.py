@@ -16,7 +16,7 @@ _TOOLS = tuple(name for name, _, _ in KINDS)
 
 
 def random_plan(chance: random.Random, *, hurried: bool) -> Plan:
-    """Give a plan of 1 to 12 steps with every feature that plans have.
+    """Return a plan of 1 to 12 steps with every feature that plans have.
 
     `hurried` sets timeouts that calls may miss.
     """
@@ -33,7 +33,7 @@ def random_plan(chance: random.Random, *, hurried: bool) -> Plan:
 
 
 def interpreted(plan: ExecutionPlan) -> Run:
-    """Give what `plan` comes to if nothing disturbs it and all tools behave."""
+    """Return what `plan` comes to if nothing disturbs it and all tools behave."""
 
     def call_of(name: str) -> Call:
         async def call(args: Arguments) -> Json:

@@ -59,7 +59,7 @@ class Sleeping(NamedTuple):
 
 
 def moment(chance: random.Random) -> float:
-    """Give the seconds until something happens to a process."""
+    """Return the seconds until something happens to a process."""
     return chance.random() ** 3 * chance.choice((0.02, 0.5, 20.0))
 
 

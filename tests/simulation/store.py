@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from toolplan.events import Event, RunApproved, RunState
-from toolplan.journal import Journal, JournalError, Lease, RunRecord
-from toolplan.journal._worker import Done
+from toolplan.storage.journal import Journal, JournalError, Lease, RunRecord
+from toolplan.storage.journal._worker import Done
 
 _CODES = ("journal-locked", "journal-full", "journal-read-only", "journal-unavailable")
 
@@ -128,7 +128,7 @@ class SimulatedJournal(Journal):
         self._connection.execute("UPDATE runs SET lease_until = 0 WHERE run = ?", (run,))
 
     def token_of(self, run: str) -> tuple[str, int] | None:
-        """Give the process that the run belongs to and its fencing token, None for no run."""
+        """Return the process that the run belongs to and its fencing token, None for no run."""
         found = self._connection.execute("SELECT owner, token FROM runs WHERE run = ?", (run,))
         row = found.fetchone()
         return None if row is None else (str(row[0]), int(row[1]))

@@ -37,7 +37,7 @@ from toolplan.events import (
     fold,
 )
 from toolplan.execution_plan import ExecutionPlan
-from toolplan.journal import JournalError, Recovered, Slot, recover, to_record
+from toolplan.storage.journal import JournalError, Recovered, Slot, recover, to_record
 from toolplan.tools import Effects, ToolCall
 
 MOST_LIVES: Final = 14
@@ -289,7 +289,7 @@ class Story:
         )
 
     def _leave(self, plan: ExecutionPlan) -> Approval | None:
-        """Give leave, mostly; or none, or one for another plan, or one that was used."""
+        """Return leave, mostly; or none, or one for another plan, or one that was used."""
         approval = approve(plan)
         match self._chance.randrange(12):
             case 0:

@@ -89,7 +89,7 @@ class PlanStream:
         return self
 
     async def __anext__(self) -> Step:
-        """Give the next step, when it is written."""
+        """Return the next step, when it is written."""
         if self._pace_s:  # without a pace all that is written is there at once
             await asyncio.sleep(self._pace_s * self._chance.random())
         if len(self._left) == self._silent_at:
@@ -178,7 +178,7 @@ def _ending(chance: random.Random) -> Ending:
 
 
 def _given(steps: Sequence[Step], chance: random.Random, ending: Ending) -> list[Step]:
-    """Give the steps that come before the plan is whole, in the order in which they come."""
+    """Return the steps that come before the plan is whole, in the order in which they come."""
     given = list(steps)
     match chance.randrange(6):
         case 0:  # such as dialects that tell nothing before the end

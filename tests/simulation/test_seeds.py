@@ -11,15 +11,16 @@ import pytest
 from tests.simulation.__main__ import fast_folder, simulate
 from tests.simulation.world import Breach
 from toolplan.approval import Approval, approve
-from toolplan.engines import _open_calls, _runs, _streamed
+from toolplan.engines import _in_flight as _open_calls
+from toolplan.engines import _runs, _streamed
 from toolplan.engines._effects import EffectCalls
-from toolplan.engines._kept import Kept
-from toolplan.engines._open_calls import OpenCalls
+from toolplan.engines._in_flight import InFlightCalls
+from toolplan.engines._recorder import EventRecorder
 from toolplan.engines._steps import Scheduler
 from toolplan.events import Event, Failure, RunState
-from toolplan.journal import Journal, Lease, Recovered, RunRecord, Slot, recover
 from toolplan.plan import Step
 from toolplan.ready_queue import ReadyQueue
+from toolplan.storage.journal import Journal, Lease, Recovered, RunRecord, Slot, recover
 
 
 @pytest.fixture
@@ -46,7 +47,7 @@ WHOLE = [seed for seed in range(400) if seed not in STREAMS]
 
 
 def breaches(folder: Path, seeds: Iterable[int] = WHOLE, about: str = "") -> str:
-    """Give what the first seed that breaches something says, if it is `about` that."""
+    """Return what the first seed that breaches something says, if it is `about` that."""
     for seed in seeds:
         try:
             simulate(seed, folder)
@@ -69,10 +70,10 @@ def test_an_engine_that_forgets_its_intents_is_found_out(
 def test_an_engine_that_does_not_wait_for_the_disk_is_found_out(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def at_once(kept: Kept) -> None:
+    async def at_once(kept: EventRecorder) -> None:
         del kept
 
-    monkeypatch.setattr(Kept, "synced", at_once)
+    monkeypatch.setattr(EventRecorder, "synced", at_once)
     assert "before its intent was on disk" in breaches(folder)
 
 
@@ -161,10 +162,10 @@ def test_effects_of_a_stream_that_are_not_held_back_are_found_out(
 def test_steps_of_a_refused_stream_that_go_on_are_found_out(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def lenient(calls: OpenCalls) -> None:
+    async def lenient(calls: InFlightCalls) -> None:
         del calls
 
-    monkeypatch.setattr(OpenCalls, "close", lenient)
+    monkeypatch.setattr(InFlightCalls, "close", lenient)
     assert "tasks are left" in breaches(folder, STREAMS)
 
 
@@ -182,10 +183,10 @@ def test_a_stream_that_is_not_held_to_what_it_gave_is_found_out(
 def test_a_streamed_run_that_is_not_accepted_first_is_found_out(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def later(kept: Kept, run: str, digest: str, record: RunRecord) -> None:
+    async def later(kept: EventRecorder, run: str, digest: str, record: RunRecord) -> None:
         del kept, run, digest, record
 
-    monkeypatch.setattr(Kept, "accept", later)
+    monkeypatch.setattr(EventRecorder, "accept", later)
     assert "before its intent was on disk" in breaches(folder, STREAMS)
 
 

@@ -74,7 +74,7 @@ class World:
         self._open: dict[ToolCall, tuple[str, float]] = {}
 
     def tools(self) -> Toolbox:
-        """Give the tools."""
+        """Return the tools."""
         return Toolbox(
             Tool(
                 name=name,
@@ -182,7 +182,7 @@ class World:
 
 
 def compute(name: str, args: Arguments) -> Json:
-    """Give what a tool gives for `args` if it behaves.
+    """Return what a tool gives for `args` if it behaves.
 
     Raises:
         ToolError: for one set of arguments in nine.

@@ -65,7 +65,7 @@ ROWS: list[Json] = [
 def run(
     sql: str, tables: Mapping[str, Json], columns: Json = None, tool: Tool = SQL
 ) -> list[dict[str, Json]]:
-    """Give the rows of `sql` over `tables`."""
+    """Return the rows of `sql` over `tables`."""
     arguments: dict[str, Json] = {"sql": sql, "tables": dict(tables)}
     if columns is not None:
         arguments["columns"] = columns
@@ -91,7 +91,7 @@ def check(
     tables: Json = None,
     columns: Json = None,
 ) -> ComputedOutput:
-    """Give what the tool says of `sql` over the tables of `references` and the literal `tables`."""
+    """Return what the tool says of `sql` over the tables of `references` and the literal `tables`."""
     literals: dict[str, Json] = {"sql": sql}
     if tables is not None:
         literals["tables"] = tables
@@ -103,7 +103,7 @@ def check(
 
 
 def columns_of(computed: ComputedOutput) -> dict[str, Json]:
-    """Give the schema of each column of the result."""
+    """Return the schema of each column of the result."""
     assert computed.problems == ()
     assert computed.schema is not None
     document = computed.schema.document

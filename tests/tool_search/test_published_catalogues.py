@@ -15,7 +15,7 @@ DATA = Path(__file__).parents[3] / "shared" / "data"
 
 
 def catalogue(name: str) -> Toolbox:
-    """Give all tools of a set of data, in one toolbox."""
+    """Return all tools of a set of data, in one toolbox."""
     path = DATA / f"{name}.tools.json"
     if not path.exists():
         pytest.skip(f"{path} is not there: it belongs to those who develop this, not to the code.")

@@ -37,7 +37,7 @@ def _launched(plan: ExecutionPlan, work: Work) -> Generator[Prepare, None, None]
 
 
 def _workflow(plan: ExecutionPlan, work: Work) -> Callable[[], Awaitable[None]]:
-    """Give a workflow that numbers its steps in plan order, and starts each after its needs."""
+    """Return a workflow that numbers its steps in plan order, and starts each after its needs."""
     library: Any = import_module("dbos").DBOS
 
     async def call(name: str) -> Json:

@@ -28,7 +28,7 @@ def _driven(plan: ExecutionPlan, work: Work) -> Prepare:
 
 
 def _function(name: str, needs: tuple[str, ...], work: Work) -> Callable[..., Awaitable[int]]:
-    """Give a function as Hamilton reads them: its parameters are what the node needs."""
+    """Return a function as Hamilton reads them: its parameters are what the node needs."""
 
     async def function(**inputs: int) -> int:
         await work({"key": name})

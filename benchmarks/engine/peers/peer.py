@@ -56,7 +56,7 @@ class Peer(NamedTuple):
 
 
 def prepared(run: Run) -> Prepare:
-    """Give what needs nothing to be made ready in the loop."""
+    """Return what needs nothing to be made ready in the loop."""
 
     async def prepare() -> Run:
         return run
@@ -65,5 +65,5 @@ def prepared(run: Run) -> Prepare:
 
 
 def always_open(make: Callable[[ExecutionPlan, Work], Prepare]) -> Opened:
-    """Give `make` as what has nothing to end."""
+    """Return `make` as what has nothing to end."""
     return lambda plan, work: nullcontext(make(plan, work))

@@ -17,7 +17,7 @@ _PATIENCE_S: Final = 60.0
 
 
 def why_not(peer: Peer, patience_s: float = _PATIENCE_S) -> str | None:
-    """Give why `peer` cannot be compared; None where it can."""
+    """Return why `peer` cannot be compared; None where it can."""
     if not peer.is_installed:
         return "not installed"
     calls = Calls(execution_plan(layered(_STEPS), toolbox(nothing)))
@@ -55,7 +55,7 @@ class Calls:
         return {"n": 1}
 
     def fault(self) -> str | None:
-        """Give the first fault; None where every call was made once, in order, and has ended."""
+        """Return the first fault; None where every call was made once, in order, and has ended."""
         left = [name for name in self.plan.order if not self._ended.get(name)]
         missing = [f"it ends without the call of {left[0]!r}"] if left else []
         return next(iter([*self._faults, *missing]), None)

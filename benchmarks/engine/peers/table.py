@@ -27,7 +27,7 @@ from benchmarks.engine.peers.peer import Peer, Prepare, prepared
 from benchmarks.engine.peers.proof import why_not
 from benchmarks.engine.rows import Row
 from toolplan.execution_plan import ExecutionPlan
-from toolplan.journal import Journal
+from toolplan.storage.journal import Journal
 from toolplan.tools import Effects, Toolbox
 
 PEERS: Final[Mapping[str, Peer]] = {
@@ -54,7 +54,7 @@ class _Spent(NamedTuple):
 
 
 def absent() -> list[str]:
-    """Give the names of the peers that are not installed."""
+    """Return the names of the peers that are not installed."""
     return [name for name, peer in PEERS.items() if not peer.is_installed]
 
 
@@ -93,7 +93,7 @@ def _comparable() -> Iterator[tuple[str, Peer]]:
 
 
 def _measured(steps: int, turns: int, peers: Mapping[str, Peer]) -> dict[str, _Spent]:
-    """Give what a run takes, by way: each the median of its turns, after one not counted.
+    """Return what a run takes, by way: each the median of its turns, after one not counted.
 
     A peer that is started for each run takes so long that it has but some of the turns.
     """
@@ -122,7 +122,7 @@ def _measured(steps: int, turns: int, peers: Mapping[str, Peer]) -> dict[str, _S
 
 
 def _ours(steps: int) -> dict[str, Way]:
-    """Give raw asyncio, and the engine with as little kept as by most peers, and with all of it."""
+    """Return raw asyncio, and the engine with as little kept as by most peers, and with all of it."""
     reading, writing = toolbox(nothing), toolbox(nothing, Effects.WRITE)
     plan = execution_plan(layered(steps), reading)
     changing = execution_plan(layered(steps), writing)

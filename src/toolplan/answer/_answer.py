@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from toolplan.answer.facts import FactFunction
 from toolplan.answer.hints import Hints, hints
+from toolplan.answer.insights import FactFunction
 from toolplan.answer.results import Result, result_steps, results_of
 from toolplan.answer.sections import Section, count_text, section_of
 from toolplan.answer.shape import shape_of
@@ -102,7 +102,7 @@ class Answer:
         return document_text(self.document)
 
     def to_json(self) -> dict[str, Json]:
-        """Give the wire form; `text` is in it as well."""
+        """Return the wire form; `text` is in it as well."""
         return {
             "headline": self.headline,
             "sections": [section.to_json() for section in self.sections],
@@ -129,7 +129,7 @@ def answer(
     facts: Sequence[FactFunction] = (),
     rows: int = ROWS,
 ) -> Answer:
-    """Give the answer that `run`, a run of `plan`, allows.
+    """Return the answer that `run`, a run of `plan`, allows.
 
     `schemas` are output schemas by step id, as far as they are known; for a step with `for_each`
     that of one call or that of the whole list. `facts` are functions of a domain, called with the
@@ -179,7 +179,7 @@ def _headline(run: Run, sections: Sequence[Section], problems: Sequence[Problem]
 
 
 def _verdict(run: Run, problems: Sequence[Problem]) -> str:
-    """Give the sentence on how the run ended; an empty text where it ended well."""
+    """Return the sentence on how the run ended; an empty text where it ended well."""
     total = len(run.steps)
     done = sum(step.state is StepState.SUCCEEDED for step in run.steps.values())
     steps = f"{done} of {total} {'step' if total == 1 else 'steps'} succeeded"

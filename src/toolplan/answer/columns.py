@@ -88,7 +88,7 @@ class Column:
 
 
 def columns_of(rows: Sequence[Row], hints: Hints) -> tuple[Column, ...]:
-    """Give the columns of `rows`, in the order in which their names first occur."""
+    """Return the columns of `rows`, in the order in which their names first occur."""
     names = dict.fromkeys(name for row in rows for name in row)
     return tuple(
         _column(name, [row.get(name) for row in rows], hints.inner(name)) for name in names
@@ -101,7 +101,7 @@ def is_identity(name: str, hints: Hints) -> bool:
 
 
 def day_of(text: Json) -> date | None:
-    """Give the day that an ISO 8601 date or date-time names, or the first of a month `2025-10`."""
+    """Return the day that an ISO 8601 date or date-time names, or the first of a month `2025-10`."""
     if not isinstance(text, str):
         return None
     if _MONTH.fullmatch(text):

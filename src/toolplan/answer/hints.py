@@ -51,14 +51,14 @@ class Hints:
         return self._keyword("items") is not None or self._keyword("type") == "array"
 
     def inner(self, segment: Segment) -> Hints:
-        """Give the place of a field, or of the elements of a list."""
+        """Return the place of a field, or of the elements of a list."""
         if isinstance(segment, int | Every):
             return hints(self._keyword("items"), self.root)
         properties = self._keyword("properties")
         return hints(properties.get(segment) if isinstance(properties, dict) else None, self.root)
 
     def at(self, path: Path) -> Hints:
-        """Give the place at `path`."""
+        """Return the place at `path`."""
         place = self
         for segment in path:
             place = place.inner(segment)
@@ -76,7 +76,7 @@ NO_HINTS: Final = Hints(None, ())
 
 
 def hints(schema: Json, root: Json = None) -> Hints:
-    """Give what `schema` says; `root` is the whole that its `$ref` look into, itself by default."""
+    """Return what `schema` says; `root` is the whole that its `$ref` look into, itself by default."""
     root = schema if root is None else root
     nodes: list[dict[str, Json]] = []
     node = schema

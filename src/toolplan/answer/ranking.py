@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from toolplan.answer.columns import Column, Constant, Numbers, day_of
-from toolplan.answer.facts import Fact, adds_up, with_unit
+from toolplan.answer.insights import Fact, adds_up, with_unit
 from toolplan.answer.shape import Row
 from toolplan.answer.trend import Direction, trend
 from toolplan.render.printable import cell, number_text
@@ -20,7 +20,7 @@ _MOST_LEADERS: Final = 3
 
 
 def ranking_facts(step: str, columns: Sequence[Column], rows: Sequence[Row]) -> tuple[Fact, ...]:
-    """Give which rows lead in each column of numbers; none where no column names the rows."""
+    """Return which rows lead in each column of numbers; none where no column names the rows."""
     labels = label_columns(columns)
     if len(rows) < 2 or not labels:
         return ()
@@ -35,7 +35,7 @@ def ranking_facts(step: str, columns: Sequence[Column], rows: Sequence[Row]) -> 
 
 
 def label_columns(columns: Sequence[Column]) -> tuple[str, ...]:
-    """Give the names of the columns that say which row is which."""
+    """Return the names of the columns that say which row is which."""
     return tuple(c.name for c in columns if not isinstance(c.reading, Numbers | Constant))[:2]
 
 

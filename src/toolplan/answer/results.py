@@ -24,7 +24,7 @@ class Result(NamedTuple):
 
 
 def results_of(plan: Plan, run: Run) -> tuple[Result, ...]:
-    """Give the values that `plan` gives, in order; those of steps without an output are left out.
+    """Return the values that `plan` gives, in order; those of steps without an output are left out.
 
     They are the outputs of the steps that nothing refers to, or what the plan's `output` names.
     """
@@ -36,7 +36,7 @@ def results_of(plan: Plan, run: Run) -> tuple[Result, ...]:
 
 
 def result_steps(plan: Plan) -> tuple[str, ...]:
-    """Give the ids of the steps that the plan's output comes from, each once."""
+    """Return the ids of the steps that the plan's output comes from, each once."""
     if plan.output is None:
         return sinks(plan)
     return tuple(dict.fromkeys(ref.step for ref in refs(plan.output)))

@@ -15,8 +15,8 @@ from toolplan.answer.columns import (
     Numbers,
     columns_of,
 )
-from toolplan.answer.facts import MOST_FACTS, Fact, FactFunction, row_facts
 from toolplan.answer.hints import Hints
+from toolplan.answer.insights import MOST_FACTS, Fact, FactFunction, row_facts
 from toolplan.answer.ranking import label_columns, ranking_facts
 from toolplan.answer.results import Result
 from toolplan.answer.shape import Record, Row, Rows, Single, shape_of
@@ -72,7 +72,7 @@ class Section:
         return bool(self.columns) and not self.said
 
     def blocks(self) -> tuple[Block, ...]:
-        """Give what is to be read of this section, besides its summary."""
+        """Return what is to be read of this section, besides its summary."""
         blocks: list[Block] = []
         if self.is_shown:
             blocks.append(Heading(f"{self.title} [{self.step}]"))
@@ -87,7 +87,7 @@ class Section:
         return tuple(blocks)
 
     def to_json(self) -> dict[str, Json]:
-        """Give the wire form; rows are as the tool gave them."""
+        """Return the wire form; rows are as the tool gave them."""
         return {
             "step": self.step,
             "title": self.title,
@@ -120,7 +120,7 @@ def section_of(
     facts: Sequence[FactFunction],
     rows: int,
 ) -> Section:
-    """Give the section that tells of `result`.
+    """Return the section that tells of `result`.
 
     `hints` are those of the result's schema, `tool` names what gave it, `each` says that it lists
     the outputs of a `for_each`, and `rows` is how many rows of a long list are shown.
@@ -141,7 +141,7 @@ def section_of(
 
 
 def count_text(shape: Rows | Record | Single, tool: str) -> str:
-    """Give how much `shape` holds, shortly: `12 orders`, `3 rows by report`."""
+    """Return how much `shape` holds, shortly: `12 orders`, `3 rows by report`."""
     if not isinstance(shape, Rows):
         return printable(shape.hints.entity) or f"1 result by {printable(tool)}"
     by = "" if shape.hints.entity else f" by {printable(tool)}"
@@ -149,7 +149,7 @@ def count_text(shape: Rows | Record | Single, tool: str) -> str:
 
 
 def plural(entity: str) -> str:
-    """Give the plural of an English noun.
+    """Return the plural of an English noun.
 
     >>> plural("city"), plural("box"), plural("day")
     ('cities', 'boxes', 'days')
@@ -235,7 +235,7 @@ def _section_of_record(step: str, tool: str, shape: Record) -> Section:
 
 
 def _notes(step: str, shape: Rows) -> tuple[Fact, ...]:
-    """Give what must be known of a list before anything is made of it."""
+    """Return what must be known of a list before anything is made of it."""
     texts: list[tuple[str, tuple[str, ...]]] = []
     if shape.counted is not None:
         listed = number_text(len(shape.rows), grouped=True)

@@ -62,7 +62,7 @@ Shape: TypeAlias = Rows | Record | Single
 
 
 def shape_of(value: Json, hints: Hints, *, each: bool = False) -> Shape:
-    """Give the shape of `value`; `each` says that it lists the outputs of a `for_each`."""
+    """Return the shape of `value`; `each` says that it lists the outputs of a `for_each`."""
     match value:
         case list():
             return _rows_of_each(value, hints) if each else _rows(value, hints.inner(EVERY))
@@ -93,7 +93,7 @@ def _shape_of_object(value: Row, hints: Hints, *, unwrapped: bool = False) -> Sh
 
 
 def _row_key(value: Row, hints: Hints) -> str | None:
-    """Give the key of the list that an object only wraps; None where the object is a record."""
+    """Return the key of the list that an object only wraps; None where the object is a record."""
     if hints.entity or "id" in value:
         return None
     lists = [key for key, inner in value.items() if isinstance(inner, list)]
@@ -119,7 +119,7 @@ def _rows(values: Sequence[Json], hints: Hints) -> Rows:
 
 
 def _rows_of_each(outputs: Sequence[Json], hints: Hints) -> Rows:
-    """Give the rows of all calls of a `for_each` as one list."""
+    """Return the rows of all calls of a `for_each` as one list."""
     given = [output for output in outputs if output is not None]
     gaps = len(outputs) - len(given)
     one = hints

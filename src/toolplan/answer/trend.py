@@ -46,7 +46,7 @@ class Series(NamedTuple):
 
 
 def trend(points: Sequence[float]) -> Trend | None:
-    """Give the trend of `points`, which are equally far apart; None where they are too few."""
+    """Return the trend of `points`, which are equally far apart; None where they are too few."""
     if len(points) < 3:
         return None
     mean = fmean(points)
@@ -74,7 +74,7 @@ def evenly_spaced(days: Sequence[date]) -> bool:
 
 
 def series(days: Sequence[date]) -> Series | None:
-    """Give the counts of `days` over time; None where there are too few periods to tell."""
+    """Return the counts of `days` over time; None where there are too few periods to tell."""
     if len(set(days)) < FEWEST_POINTS:
         return None
     first = min(days)

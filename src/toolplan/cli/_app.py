@@ -34,7 +34,7 @@ _COMMANDS: Final = {
 
 
 def _shown(default: object) -> str | None:
-    """Give a default as the help shows it: where none is meant, nothing."""
+    """Return a default as the help shows it: where none is meant, nothing."""
     return None if default is None or default is False or default == () else str(default)
 
 

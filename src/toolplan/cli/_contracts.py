@@ -10,7 +10,7 @@ from toolplan.planners.contract import ContractError, ContractPlanner, load_cont
 
 
 def contract_planner(places: Sequence[str]) -> Planner:
-    """Give the planner of the contracts in the files and folders of `places`.
+    """Return the planner of the contracts in the files and folders of `places`.
 
     Raises:
         CommandError: one of them cannot be used.

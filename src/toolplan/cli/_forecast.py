@@ -8,13 +8,13 @@ from toolplan.forecast import Forecast
 from toolplan.render.forecast_view import compared_text, forecast_text
 
 
-def tell_forecast(expected: Forecast, *, as_json: bool) -> None:
+def report_forecast(expected: Forecast, *, as_json: bool) -> None:
     """Tell what a run will take, where anything is known of it."""
     if expected.p90_s > 0 and not as_json:
         note(f"Expected: {forecast_text(expected)}.")
 
 
-def tell_comparison(expected: Forecast, run: Run, *, as_json: bool) -> None:
+def report_comparison(expected: Forecast, run: Run, *, as_json: bool) -> None:
     """Tell what a run took beside what was expected, where anything was."""
     if expected.p90_s > 0 and not as_json and run.took_s is not None:
         note(f"It {compared_text(expected, run.took_s)}.")

@@ -11,9 +11,9 @@ from typing import Final, cast
 
 import platformdirs
 
+from toolplan.app.known_settings import unknown_setting
 from toolplan.cli._terminal import CommandError, Exit
-from toolplan.journal import Journal, JournalError
-from toolplan.known_settings import unknown_setting
+from toolplan.storage.journal import Journal, JournalError
 from toolplan.tools import Effects
 
 VARIABLE: Final = "TOOLPLAN_HOME"
@@ -27,7 +27,7 @@ _ANOTHER_PROCESS: Final = frozenset(("journal-taken", "approval-used"))
 
 
 def home() -> Path:
-    """Give the folder: that of `TOOLPLAN_HOME`, else the one of the platform for a user's data."""
+    """Return the folder: that of `TOOLPLAN_HOME`, else the one of the platform for a user's data."""
     named = os.environ.get(VARIABLE)
     return Path(named) if named else platformdirs.user_data_path("toolplan", appauthor=False)
 
@@ -100,7 +100,7 @@ def labels_of(options: Sequence[str]) -> dict[str, Effects]:
 
 
 def settings_labels() -> dict[str, Effects]:
-    """Give the labels in the table `[effects]` of the user's settings; none where there are none.
+    """Return the labels in the table `[effects]` of the user's settings; none where there are none.
 
     Raises:
         CommandError: the settings cannot be read.
@@ -117,7 +117,7 @@ def settings_labels() -> dict[str, Effects]:
 
 
 def settings_table(name: str) -> tuple[Path, dict[str, object]]:
-    """Give a table of the user's settings, empty where there is none, and where it stands.
+    """Return a table of the user's settings, empty where there is none, and where it stands.
 
     Raises:
         CommandError: the settings cannot be read, or say something that nobody reads.
@@ -140,5 +140,5 @@ def settings_table(name: str) -> tuple[Path, dict[str, object]]:
 
 
 def bad_settings(path: Path, reason: str, example: str) -> CommandError:
-    """Give the error for settings that cannot be used; `example` says what can."""
+    """Return the error for settings that cannot be used; `example` says what can."""
     return CommandError("bad-settings", f"{path}: {reason}.", example)

@@ -17,7 +17,7 @@ FILE: Final = "learned.sqlite"
 
 
 def with_learned(tools: Toolbox) -> Toolbox:
-    """Give `tools` with what was learned of those that do not say what they give."""
+    """Return `tools` with what was learned of those that do not say what they give."""
     path = home() / FILE
     if not any(_says_nothing(tool) for tool in tools.values()) or not path.exists():
         return tools

@@ -13,14 +13,14 @@ from toolplan.cli._home import bad_settings, settings_table
 from toolplan.cli._terminal import CommandError
 from toolplan.cli._toolbox import ADVICE, Toolset
 from toolplan.diagnostics import did_you_mean, near
-from toolplan.engines import Bounds
+from toolplan.engines import RunOptions
 from toolplan.path import Json
 from toolplan.tools import Toolbox
 
-AtOnceOption: TypeAlias = Annotated[
+ConcurrencyOption: TypeAlias = Annotated[
     tuple[str, ...],
     Parameter(
-        name="--at-once",
+        name="--concurrency",
         negative="",
         help="N: the most calls at once (32). NAME=N: of one tool, or of all of one source "
         "(repeatable).",
@@ -43,8 +43,8 @@ class LimitOptions(NamedTuple):
     at_once: Sequence[str] = ()
     timeout_s: float | None = None
 
-    def bounds(self, opened: Toolset, plan: Json = None) -> Bounds:
-        """Give the bounds for a run with the tools of `opened`; `plan` is that of a run resumed.
+    def bounds(self, opened: Toolset, plan: Json = None) -> RunOptions:
+        """Return the bounds for a run with the tools of `opened`; `plan` is that of a run resumed.
 
         What is asked for here goes before what such a run was started with, and that before the
         user's settings.
@@ -55,15 +55,15 @@ class LimitOptions(NamedTuple):
         found = _of_settings()
         for options in (_kept(plan), self):
             options.add_to(found, opened.tools)
-        return Bounds(
+        return RunOptions(
             concurrency=found.concurrency,
             timeout_s=found.timeout_s,
             tool_concurrency=found.tools,
             source_concurrency=found.sources,
         )
 
-    def for_run(self, opened: Toolset) -> tuple[Bounds, Toolset]:
-        """Give the bounds, and `opened` with these options in its advice.
+    def for_run(self, opened: Toolset) -> tuple[RunOptions, Toolset]:
+        """Return the bounds, and `opened` with these options in its advice.
 
         Whoever resumes the run need not repeat them.
 
@@ -89,7 +89,7 @@ class LimitOptions(NamedTuple):
             if not _is_limit(number):
                 raise CommandError(
                     "usage",
-                    f"--at-once {option!r} is no limit.",
+                    f"--concurrency {option!r} is no limit.",
                     "Write a number from 1 on, or NAME=NUMBER with the name of a tool or a source.",
                 )
             found.set(name, int(number), tools)
@@ -107,8 +107,8 @@ class LimitOptions(NamedTuple):
 class _Limits:
     """Limits while they are put together."""
 
-    concurrency: int = Bounds().concurrency
-    timeout_s: float = Bounds().timeout_s
+    concurrency: int = RunOptions().concurrency
+    timeout_s: float = RunOptions().timeout_s
     tools: dict[str, int] = field(default_factory=dict[str, int])
     sources: dict[str, int] = field(default_factory=dict[str, int])
 
@@ -129,14 +129,14 @@ class _Limits:
             known = ", ".join(sorted(map(repr, sources - {""})))
             raise CommandError(
                 "usage",
-                f"--at-once: there is no tool and no source {name!r}.",
+                f"--concurrency: there is no tool and no source {name!r}.",
                 did_you_mean(near(name, [*tools, *sources]))
                 or f"`toolplan tools` lists the tools. Sources: {known}.",
             )
 
 
 def _of_settings() -> _Limits:
-    """Give the limits of `[limits]`, `[limits.tools]` and `[limits.sources]`.
+    """Return the limits of `[limits]`, `[limits.tools]` and `[limits.sources]`.
 
     Raises:
         CommandError: the settings cannot be read.
@@ -168,7 +168,7 @@ def _calls_of(table: Mapping[str, object], name: str, path: Path) -> dict[str, i
 
 
 def _kept(plan: Json) -> LimitOptions:
-    """Give what the run of `plan` was started with."""
+    """Return what the run of `plan` was started with."""
     match plan:
         case {"metadata": {"run_with": {"limits": {"at_once": list(at_once), "timeout": timeout}}}}:
             texts = [each for each in at_once if isinstance(each, str)]

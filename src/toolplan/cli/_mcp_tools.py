@@ -25,7 +25,7 @@ _MOST_NAMES: Final = 4
 
 @contextmanager
 def open_document(path: Path, base_url: str | None) -> Generator[Toolbox]:
-    """Give the tools of the servers that the configuration at `path` names; end them behind it.
+    """Yield the tools of the servers that the configuration at `path` names; end them behind it.
 
     New tools are pinned in `toolplan.lock.json` beside the configuration. One that is not what was
     pinned can be planned with and called no more, until `toolplan tools --accept`.
@@ -36,7 +36,7 @@ def open_document(path: Path, base_url: str | None) -> Generator[Toolbox]:
     del base_url
     servers = read_servers(path, os.environ)
     _show(commands(servers))
-    with connected(servers, on_event=_tell) as source:
+    with connected(servers, on_event=_report) as source:
         tools = source.toolbox()
         for fault in source.faults.values():
             note(printable(fault))
@@ -46,7 +46,7 @@ def open_document(path: Path, base_url: str | None) -> Generator[Toolbox]:
 
 
 def pinned(tools: Toolbox, path: Path) -> Toolbox:
-    """Give `tools` with those refused that have changed since they were pinned; pin the new ones.
+    """Return `tools` with those refused that have changed since they were pinned; pin the new ones.
 
     Raises:
         ToolObjectError: the lock file cannot be read.
@@ -98,7 +98,7 @@ def accept(tools: Toolbox, path: Path, name: str | None) -> None:
 
 
 def lock_of(path: Path) -> Path:
-    """Give the lock file that belongs to the configuration at `path`."""
+    """Return the lock file that belongs to the configuration at `path`."""
     return path.parent / LOCK
 
 
@@ -126,7 +126,7 @@ def _show(started: Sequence[Command]) -> None:
             pass  # then it is shown again
 
 
-def _tell(notice: Notice) -> None:
+def _report(notice: Notice) -> None:
     match notice:
         case ServerLost(server=server, reason=reason):
             note(printable(f"The MCP server {server!r} is gone: {reason}"))

@@ -6,17 +6,17 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
+from toolplan.app.settings import Settings, SettingsError, read_settings
 from toolplan.cli._home import home
-from toolplan.cli._planning import Choice, Planning, tell_step_up
+from toolplan.cli._planning import Choice, Planning, report_escalation
 from toolplan.cli._terminal import CommandError, note
-from toolplan.plan_cache import PlanCache
 from toolplan.planners import GroundedPlanner, LLMPlanner, Planner
 from toolplan.planners.cache import CachedPlanner
-from toolplan.planners.ladder import Ladder, Rung
+from toolplan.planners.fallback import FallbackChain, Rung
+from toolplan.planners.grounded.dates import Weeks
 from toolplan.planners.llm import Style
-from toolplan.planners.temporal import Weeks
-from toolplan.providers import Ledger, ModelError, open_model
-from toolplan.settings import Settings, SettingsError, read_settings
+from toolplan.providers import ModelError, UsageTracker, open_model
+from toolplan.storage.plan_cache import PlanCache
 
 CACHE: Final = "plans.sqlite"
 
@@ -27,7 +27,7 @@ _KIRHA = re.compile(r"\bkirha/planner")
 
 
 def with_models(choice: Choice, specs: Sequence[str], weeks: Weeks) -> Planning:
-    """Give what proposes plans where models are named, here or in the settings.
+    """Return what proposes plans where models are named, here or in the settings.
 
     Raises:
         CommandError: the settings or a model cannot be used.
@@ -38,7 +38,7 @@ def with_models(choice: Choice, specs: Sequence[str], weeks: Weeks) -> Planning:
         raise CommandError(error.code, str(error), error.help) from None
     for said in settings.notes:
         note(said)
-    ledger = Ledger()
+    tracker = UsageTracker()
     try:
         model = open_model(
             list(specs) or list(settings.models),
@@ -46,7 +46,7 @@ def with_models(choice: Choice, specs: Sequence[str], weeks: Weeks) -> Planning:
             addresses=settings.addresses,
             timeout_s=settings.timeout_s,
             max_calls=settings.max_calls,
-            ledger=ledger,
+            tracker=tracker,
         )
     except ModelError as error:
         raise CommandError(error.code, str(error), error.help or None) from None
@@ -59,14 +59,14 @@ def with_models(choice: Choice, specs: Sequence[str], weeks: Weeks) -> Planning:
         max_tokens=settings.max_tokens if "max_tokens" in asked else _ENOUGH_TOKENS,
     )
     planner = _cached(_ladder(choice, llm, weeks), f"{choice}/{llm.name}", llm, settings, weeks)
-    return Planning(planner, max(1, settings.max_retries), llm, model, ledger)
+    return Planning(planner, max(1, settings.max_retries), llm, model, tracker)
 
 
 def _ladder(choice: Choice, llm: LLMPlanner, weeks: Weeks) -> Planner:
     if choice == "llm":
         return llm
     rungs = [Rung("grounded", GroundedPlanner(weeks=weeks)), Rung("llm", llm)]
-    return Ladder(rungs, on_step_up=tell_step_up)
+    return FallbackChain(rungs, on_step_up=report_escalation)
 
 
 def _cached(

@@ -28,7 +28,7 @@ class ServiceSettings(BaseModel):
 
 @contextmanager
 def open_document(path: Path, base_url: str | None) -> Generator[Toolbox]:
-    """Give the operations of the document at `path` as tools.
+    """Yield the operations of the document at `path` as tools.
 
     The table `[openapi.NAME]` of the settings, with NAME the name of the file without its ending,
     may give `base_url`, `auth` (the names of variables that hold credentials, by security scheme),

@@ -49,19 +49,19 @@ ContractsOption: TypeAlias = Annotated[
         help="A file or folder of contracts: which agent does what, and needs what (repeatable).",
     ),
 ]
-LlmOption: TypeAlias = Annotated[
+ModelOption: TypeAlias = Annotated[
     tuple[str, ...],
     Parameter(
-        name="--llm",
+        name="--model",
         negative="",
         help="A model: openai:MODEL, anthropic:MODEL, ollama:MODEL, URL#MODEL (repeatable: the "
         "next one is asked where one fails).",
     ),
 ]
-SessionOption: TypeAlias = Annotated[
+ConversationOption: TypeAlias = Annotated[
     str | None,
     Parameter(
-        name="--session",
+        name="--conversation",
         help="A conversation: what was said in it before is known, as in 'the same for Munich'.",
     ),
 ]
@@ -115,7 +115,7 @@ _LAST_PORT: Final = 65_535
 
 
 def known_port(port: int) -> int:
-    """Give `port`, if it is one.
+    """Return `port`, if it is one.
 
     Raises:
         CommandError: it is not.
@@ -126,7 +126,7 @@ def known_port(port: int) -> int:
 
 
 def day(text: str | None) -> date:
-    """Give the day that `--today` names; without it, this day.
+    """Return the day that `--today` names; without it, this day.
 
     Raises:
         CommandError: it names no day.
@@ -147,7 +147,7 @@ def day(text: str | None) -> date:
 
 
 def known_dialect(name: str) -> str:
-    """Give `name`, if it is that of a dialect.
+    """Return `name`, if it is that of a dialect.
 
     Raises:
         CommandError: it is not.

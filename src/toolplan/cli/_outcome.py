@@ -32,7 +32,7 @@ def print_run(run: Run, answer: Answer | None, *, as_json: bool) -> int:
 
 
 def interrupted(run: str) -> str:
-    """Give what to tell where a run was interrupted."""
+    """Return what to tell where a run was interrupted."""
     short = run[:SHORT]
     return (
         f"Interrupted. `toolplan show {short}` tells how it stands, "
@@ -51,7 +51,7 @@ def print_doubts(run: Run) -> None:
         first = places[0]
         note(f"{printable(shown)}: nobody knows whether this did its work.")
         note(f"  make it again:             toolplan resume {short} --retry {first}")
-        note(f"  it did, and gave a value:  toolplan resume {short} --done {first}=JSON")
+        note(f"  it did, and gave a value:  toolplan resume {short} --resolve {first}=JSON")
         note(f"  it did not, let it fail:   toolplan resume {short} --abort {first}")
         if len(places) > 1:
             note(f"  Decide about all {len(places)} calls; an option can be given many times.")

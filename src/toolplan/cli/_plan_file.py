@@ -27,7 +27,7 @@ class PlanFile(NamedTuple):
     dialect: str
 
     def located(self, diagnostics: Sequence[Diagnostic]) -> tuple[Located, ...]:
-        """Give `diagnostics`, the first ones with their places in the text.
+        """Return `diagnostics`, the first ones with their places in the text.
 
         Each place is found by a scan of its own; who reads on has the pointers.
         """

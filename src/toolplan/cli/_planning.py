@@ -9,21 +9,21 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Final, Literal, Protocol, TypeAlias, cast
 
+from toolplan.app import DEFAULT_ATTEMPTS
 from toolplan.cli._home import SETTINGS, home
 from toolplan.cli._terminal import CommandError, Exit, note
 from toolplan.engines import CannotRun
 from toolplan.planners import GroundedPlanner, LLMPlanner, Planner
-from toolplan.planners.dialogue import DialoguePlanner
-from toolplan.planners.ladder import Ladder, Rung, StepUp
-from toolplan.planners.temporal import Weeks
-from toolplan.providers import Ledger, Model, ModelError
+from toolplan.planners.fallback import Escalation, FallbackChain, Rung
+from toolplan.planners.grounded.dates import Weeks
+from toolplan.planners.grounded.dialogue import DialoguePlanner
+from toolplan.providers import Model, ModelError, UsageTracker
 from toolplan.render.printable import printable
-from toolplan.session import DEFAULT_ATTEMPTS
 
 Choice: TypeAlias = Literal["auto", "contract", "grounded", "llm"]
 
-_VARIABLE: Final = "TOOLPLAN_LLM"
-_SETTING: Final = "toolplan_llm"
+_VARIABLE: Final = "TOOLPLAN_MODEL"
+_SETTING: Final = "toolplan_model"
 _CONTRACTS: Final = "toolplan.cli._contracts"
 _MODELS: Final = "toolplan.cli._models"
 """What models need is imported where one is named: it takes longer than all else together."""
@@ -38,14 +38,14 @@ class Planning:
         attempts: the most drafts for one question.
         follow: the rung whose plans can be followed while they are written.
         model: what may put an answer into words.
-        ledger: what the models used.
+        tracker: what the models used.
     """
 
     planner: Planner
     attempts: int = DEFAULT_ATTEMPTS
     follow: LLMPlanner | None = None
     model: Model | None = None
-    ledger: Ledger | None = None
+    tracker: UsageTracker | None = None
 
 
 class OpensPlanning(Protocol):
@@ -57,7 +57,7 @@ class OpensPlanning(Protocol):
 def planning(
     choice: Choice, specs: Sequence[str], weeks: Weeks, contracts: Sequence[str] = ()
 ) -> Planning:
-    """Give what proposes plans.
+    """Return what proposes plans.
 
     `specs` name models; without any, those of the settings. `contracts` are files and folders of
     contracts, which are asked first.
@@ -76,10 +76,10 @@ def planning(
         return Planning(rung)
     higher = _without_contracts(choice, specs, weeks)
     rungs = [Rung("contract", rung), Rung("grounded", higher.planner)]
-    return replace(higher, planner=Ladder(rungs, on_step_up=tell_step_up))
+    return replace(higher, planner=FallbackChain(rungs, on_step_up=report_escalation))
 
 
-def tell_step_up(step: StepUp) -> None:
+def report_escalation(step: Escalation) -> None:
     """Tell why the next rung is asked."""
     note(printable(f"No plan from {step.rung}: {step.reason}"))
 
@@ -90,17 +90,17 @@ def _without_contracts(choice: Choice, specs: Sequence[str], weeks: Weeks) -> Pl
             raise CommandError(
                 "no-model",
                 "--planner llm needs a model, and none is named.",
-                "Name one: --llm ollama:mistral, --llm openai:MODEL, or --llm URL#MODEL.",
+                "Name one: --model ollama:mistral, --model openai:MODEL, or --model URL#MODEL.",
             )
         if specs:
-            raise CommandError("usage", "--planner grounded asks no model; leave --llm away.")
+            raise CommandError("usage", "--planner grounded asks no model; leave --model away.")
         return Planning(GroundedPlanner(weeks=weeks))
     with_models = cast("OpensPlanning", importlib.import_module(_MODELS).with_models)
     return with_models(choice, specs, weeks)
 
 
 def talking(planner: Planner, session: str | None, weeks: Weeks) -> Planner:
-    """Give `planner` as one that takes up what was said before, where a conversation is named."""
+    """Return `planner` as one that takes up what was said before, where a conversation is named."""
     return planner if session is None else DialoguePlanner(planner, weeks=weeks)
 
 
@@ -115,7 +115,7 @@ def _is_set() -> bool:
 
 
 @contextmanager
-def told_planning_errors() -> Generator[None]:
+def report_planning_errors() -> Generator[None]:
     """Tell of a model that gave no plan, or tools that cannot be called, as a command does.
 
     Raises:
@@ -131,9 +131,9 @@ def told_planning_errors() -> Generator[None]:
         ) from None
 
 
-def tell_usage(ledger: Ledger | None) -> None:
+def report_usage(tracker: UsageTracker | None) -> None:
     """Tell what models have used, where any was asked."""
-    usage = None if ledger is None else ledger.usage
+    usage = None if tracker is None else tracker.usage
     if usage is None or not usage.calls:
         return
     calls = f"{usage.calls} call{'s' if usage.calls > 1 else ''} of models"

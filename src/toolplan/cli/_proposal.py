@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
+from toolplan.app import AskResult
 from toolplan.cli._terminal import CommandError, Exit, err, note, out, print_json
 from toolplan.compiler import to_text
 from toolplan.diagnostics import CannotExpress
@@ -16,12 +17,11 @@ from toolplan.planners import Clarification, Draft, Refusal
 from toolplan.render.diagnostics import DiagnosticView, Located
 from toolplan.render.plan_tree import plan_tree
 from toolplan.render.printable import printable
-from toolplan.session import Asked
 from toolplan.tools import Toolbox
 
 
 def plan_text(plan: Plan, dialect: str, tools: Toolbox | None = None) -> str:
-    """Give `plan` as `dialect` writes it, with a line end behind it.
+    """Return `plan` as `dialect` writes it, with a line end behind it.
 
     Metadata is advice and not run, so a dialect that has no room for it still says the plan; that
     it was left out is told.
@@ -54,14 +54,14 @@ def _without_advice(plan: Plan, dialect: str, tools: Toolbox | None) -> str:
 
 
 def plan_document(plan: Plan, dialect: str, tools: Toolbox | None = None) -> str:
-    """Give what `--json` prints of a plan: a JSON dialect as it is, another one as text in JSON."""
+    """Return what `--json` prints of a plan: a JSON dialect as it is, another one as text in JSON."""
     text = plan_text(plan, dialect, tools)
     if DIALECTS[dialect].json:
         return text
     return json.dumps({"dialect": dialect, "text": text}, indent=2, ensure_ascii=False) + "\n"
 
 
-def tell_no_plan(asked: Asked, *, as_json: bool) -> int:
+def report_no_plan(asked: AskResult, *, as_json: bool) -> int:
     """Print why there is no plan, and give the exit code."""
     proposal = asked.proposal
     match proposal:
@@ -100,7 +100,7 @@ def _show(proposal: Clarification | Refusal) -> None:
             console.print(plan_tree(understood))
 
 
-def _tell_bad_draft(asked: Asked) -> int:
+def _tell_bad_draft(asked: AskResult) -> int:
     """Say what is wrong with the plan: a fault of the planner, not of the question."""
     diagnostics = () if asked.compiled is None else asked.compiled.diagnostics
     err().print(DiagnosticView(tuple(Located(each) for each in diagnostics)))

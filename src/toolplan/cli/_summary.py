@@ -8,28 +8,28 @@ from typing import Annotated, Literal, TypeAlias
 
 from cyclopts import Parameter
 
-from toolplan.answer.summary import Summariser, Summary
+from toolplan.app import AskResult
 from toolplan.cli._outcome import print_doubts
-from toolplan.cli._planning import tell_usage
+from toolplan.cli._planning import report_usage
 from toolplan.cli._terminal import Exit, note, out, print_json
 from toolplan.events import to_json
 from toolplan.path import Json
-from toolplan.providers import Ledger, Model
+from toolplan.providers import Model, UsageTracker
 from toolplan.render.printable import fit_encoding
 from toolplan.render.summary_view import summary_view
-from toolplan.session import Asked
+from toolplan.summary.summary import Summariser, Summary
 
 SummaryOption: TypeAlias = Annotated[
     Literal["plain", "markdown", "json"] | None,
-    Parameter(name="--summary", help="Let the model of --llm put the answer into words."),
+    Parameter(name="--summary", help="Let the model of --model put the answer into words."),
 ]
 
 
 def print_summary(
-    asked: Asked,
+    asked: AskResult,
     model: Model | None,
     form: Literal["plain", "markdown", "json"],
-    ledger: Ledger | None,
+    tracker: UsageTracker | None,
     *,
     as_json: bool,
 ) -> int:
@@ -52,7 +52,7 @@ def print_summary(
         }
         print_json(document)
     else:
-        tell_usage(ledger)
+        report_usage(tracker)
         if summary.reason:
             note(f"The computed answer: {summary.reason}.")
         if form == "plain":

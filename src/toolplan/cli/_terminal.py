@@ -77,12 +77,12 @@ class _Stream(Console):
 
 
 def out() -> Console:
-    """Give standard output as it is now: plain text, 100 wide, where it is not a terminal."""
+    """Return standard output as it is now: plain text, 100 wide, where it is not a terminal."""
     return _stream(sys.stdout)
 
 
 def err() -> Console:
-    """Give standard error as it is now."""
+    """Return standard error as it is now."""
     return _stream(sys.stderr)
 
 

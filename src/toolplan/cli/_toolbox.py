@@ -52,7 +52,7 @@ def open_tools(
     effects: Sequence[str] = (),
     base_url: str | None = None,
 ) -> Generator[Toolset]:
-    """Give the tools that `--tools` names; the demo's, and a word about it, where it names none.
+    """Yield the tools that `--tools` names; the demo's, and a word about it, where it names none.
 
     They can be called until they are closed. The built-in tool `sql` is there besides, where its
     extra is installed. `effects` are labels of `--effects`; they come before those of the user's
@@ -73,7 +73,7 @@ def open_tools(
 
 @contextmanager
 def open_given(spec: str | None, effects: Sequence[str] = ()) -> Generator[Toolset | None]:
-    """Give the tools that `--tools` names, None where it names none.
+    """Yield the tools that `--tools` names, None where it names none.
 
     Raises:
         CommandError: there are no such tools.
@@ -87,7 +87,7 @@ def open_given(spec: str | None, effects: Sequence[str] = ()) -> Generator[Tools
 
 @contextmanager
 def reopen_tools(plan: Json, spec: str | None, effects: Sequence[str]) -> Generator[Toolset]:
-    """Give the tools that the journal's `plan` has run with; what is given says otherwise.
+    """Yield the tools that the journal's `plan` has run with; what is given says otherwise.
 
     Raises:
         CommandError: there are no such tools, or the plan does not name them.
@@ -139,7 +139,7 @@ class _Source(NamedTuple):
     advice: Mapping[str, Json]
 
     def labelled(self, labels: Mapping[str, Effects], asked: Collection[str]) -> Toolset:
-        """Give the tools with `labels`, of which `asked` must be there, and with `sql` besides."""
+        """Return the tools with `labels`, of which `asked` must be there, and with `sql` besides."""
         tools, advice = self.tools, dict(self.advice)
         more = _sql()
         if more is not None and more.name not in tools:
@@ -195,7 +195,7 @@ def _way_out(spec: str, kind: str) -> str:
 
 
 def _facts(spec: str, kind: str) -> Facts:
-    """Give the functions that find facts in what these tools give, if there are any.
+    """Return the functions that find facts in what these tools give, if there are any.
 
     They are the `FACTS` of the module of MODULE:ATTRIBUTE, or what an MCP configuration names:
     `{"mcpServers": …, "toolplan": {"facts": "MODULE:ATTRIBUTE"}}`. It is the user's own file, and

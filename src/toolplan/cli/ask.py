@@ -11,24 +11,24 @@ from typing import Annotated, NamedTuple
 
 from cyclopts import Parameter
 
+from toolplan.app import AskResult, Session, foreseen
+from toolplan.cli._approval import ApprovalPrompt
 from toolplan.cli._conversation import remembered
 from toolplan.cli._display import Display
-from toolplan.cli._forecast import tell_comparison, tell_forecast
-from toolplan.cli._going import Going
+from toolplan.cli._forecast import report_comparison, report_forecast
 from toolplan.cli._home import open_journal, storage
 from toolplan.cli._learning import learn_from
-from toolplan.cli._leave import Leave
-from toolplan.cli._limits import AtOnceOption, LimitOptions, TimeoutOption
+from toolplan.cli._limits import ConcurrencyOption, LimitOptions, TimeoutOption
 from toolplan.cli._options import (
     ApproveOption,
     BaseUrlOption,
     ContractsOption,
+    ConversationOption,
     EffectsOption,
     JsonFlag,
-    LlmOption,
+    ModelOption,
     PlannerOption,
     RowsOption,
-    SessionOption,
     TodayOption,
     ToolsOption,
     WeeksOption,
@@ -36,38 +36,38 @@ from toolplan.cli._options import (
     day,
 )
 from toolplan.cli._outcome import print_run
-from toolplan.cli._planning import Planning, planning, talking, tell_usage, told_planning_errors
-from toolplan.cli._proposal import plan_document, tell_no_plan
+from toolplan.cli._planning import Planning, planning, report_planning_errors, report_usage, talking
+from toolplan.cli._proposal import plan_document, report_no_plan
+from toolplan.cli._run_guard import RunGuard
 from toolplan.cli._summary import SummaryOption, print_summary
 from toolplan.cli._terminal import Exit, err, note, out
 from toolplan.cli._toolbox import Toolset, open_tools
 from toolplan.compiler import Compiled
 from toolplan.deltas import Delta
-from toolplan.engines import Bounds
+from toolplan.engines import RunOptions
 from toolplan.forecast import Forecast
-from toolplan.journal import Journal, JournalError
-from toolplan.memory import Memory
 from toolplan.plan import Step
 from toolplan.render.diagnostics import DiagnosticView, Located
 from toolplan.render.plan_tree import effect_marks, plan_tree
 from toolplan.render.printable import printable
-from toolplan.session import Asked, Session, foreseen
+from toolplan.storage.journal import Journal, JournalError
+from toolplan.storage.memory import Memory
 
 PlanOnly = Annotated[
     bool, Parameter(name="--plan-only", negative="", help="Show the plan, and run nothing.")
 ]
-EarlyFlag = Annotated[
+EagerFlag = Annotated[
     bool,
     Parameter(
-        name="--early",
+        name="--eager",
         negative="",
         help="Start steps that only read while a model still writes the plan.",
     ),
 ]
-LoopFlag = Annotated[
+ReplanFlag = Annotated[
     bool,
     Parameter(
-        name="--loop",
+        name="--replan",
         negative="",
         help="After a failed run with effects go on with another plan; what is done stays done.",
     ),
@@ -83,16 +83,16 @@ def ask_command(
     tools: ToolsOption = None,
     base_url: BaseUrlOption = None,
     effects: EffectsOption = (),
-    at_once: AtOnceOption = (),
+    at_once: ConcurrencyOption = (),
     timeout: TimeoutOption = None,
     today: TodayOption = None,
     weeks: WeeksOption = "rolling",
     planner: PlannerOption = "auto",
     contracts: ContractsOption = (),
-    llm: LlmOption = (),
-    session: SessionOption = None,
-    early: EarlyFlag = False,
-    loop: LoopFlag = False,
+    llm: ModelOption = (),
+    session: ConversationOption = None,
+    early: EagerFlag = False,
+    loop: ReplanFlag = False,
     summary: SummaryOption = None,
     rows: RowsOption = None,
     as_json: JsonFlag = False,
@@ -114,23 +114,23 @@ def ask_command(
             storage(),
             closing(Display(silent=as_json or summary == "json")) as display,
         ):
-            leave = Leave(yes, approve, opened.tools, display, may_ask=not as_json)
+            leave = ApprovalPrompt(yes, approve, opened.tools, display, may_ask=not as_json)
             latest = _Latest(leave, journal, bounds, as_json=as_json)
             # the view ends first: it puts back the output that it found as it began
-            with told_planning_errors(), latest.told(leave), closing(display):
+            with report_planning_errors(), latest.told(leave), closing(display):
                 asked = asking.ask(latest, leave, early=early, loop=loop)
             if asked.unapproved is not None:
-                leave.tell_more(asked.unapproved)
+                leave.report_more(asked.unapproved)
             if asked.run is not None and latest.expected is not None:
-                tell_comparison(latest.expected, asked.run, as_json=as_json)
+                report_comparison(latest.expected, asked.run, as_json=as_json)
         if asked.run is None:
-            tell_usage(None if as_json else how.ledger)
-            return tell_no_plan(asked, as_json=as_json)
+            report_usage(None if as_json else how.tracker)
+            return report_no_plan(asked, as_json=as_json)
         if asked.plan is not None:
             learn_from(asked.plan.plan, asked.run, opened.tools)
         if summary is not None:
-            return print_summary(asked, how.model, summary, how.ledger, as_json=as_json)
-        tell_usage(None if as_json else how.ledger)
+            return print_summary(asked, how.model, summary, how.tracker, as_json=as_json)
+        report_usage(None if as_json else how.tracker)
         return print_run(asked.run, asked.answer, as_json=as_json)
 
 
@@ -170,11 +170,11 @@ class _Asking:
             memory=self._kept.memory,
             conversation=self._kept.conversation,
         )
-        with told_planning_errors():
+        with report_planning_errors():
             asked = asyncio.run(session.plan(self._question, today=self._today))
-        tell_usage(None if self._as_json else self._how.ledger)
+        report_usage(None if self._as_json else self._how.tracker)
         if asked.plan is None:
-            return tell_no_plan(asked, as_json=self._as_json)
+            return report_no_plan(asked, as_json=self._as_json)
         if self._as_json:
             print(plan_document(asked.plan.plan, "toolplan"), end="")
         else:
@@ -183,7 +183,7 @@ class _Asking:
             )
         return Exit.FINE.value
 
-    def ask(self, latest: _Latest, leave: Leave, *, early: bool, loop: bool) -> Asked:
+    def ask(self, latest: _Latest, leave: ApprovalPrompt, *, early: bool, loop: bool) -> AskResult:
         """Plan, run, and give what came of it."""
         session = Session(
             self._opened.tools,
@@ -213,10 +213,12 @@ class _Asking:
         )
 
 
-class _Latest(Going):
+class _Latest(RunGuard):
     """The plan that runs, or was shown last, and the name of its run."""
 
-    def __init__(self, leave: Leave, journal: Journal, bounds: Bounds, *, as_json: bool) -> None:
+    def __init__(
+        self, leave: ApprovalPrompt, journal: Journal, bounds: RunOptions, *, as_json: bool
+    ) -> None:
         super().__init__()
         self.expected: Forecast | None = None
         self.journal = journal
@@ -226,7 +228,7 @@ class _Latest(Going):
         self._as_json = as_json
 
     def new_id(self) -> str:
-        """Give a name for a run."""
+        """Return a name for a run."""
         self.run = uuid.uuid4().hex
         return self.run
 
@@ -250,7 +252,7 @@ class _Latest(Going):
         if compiled.diagnostics and not self._as_json:
             err().print(DiagnosticView(tuple(Located(each) for each in compiled.diagnostics)))
         self.expected = foreseen(compiled.plan, self.journal, self._leave.tools, self.bounds)
-        tell_forecast(self.expected, as_json=self._as_json)
+        report_forecast(self.expected, as_json=self._as_json)
         if not self.is_kept():  # of a plan that goes on with a run the engine knows what it asks
             self._leave.check(compiled.plan)
         self._leave.display.open(compiled.plan)

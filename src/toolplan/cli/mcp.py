@@ -12,11 +12,11 @@ from cyclopts import Parameter
 
 from toolplan.cli._home import open_journal, storage
 from toolplan.cli._learning import learn_from
-from toolplan.cli._limits import AtOnceOption, LimitOptions, TimeoutOption
+from toolplan.cli._limits import ConcurrencyOption, LimitOptions, TimeoutOption
 from toolplan.cli._options import (
     BaseUrlOption,
     EffectsOption,
-    LlmOption,
+    ModelOption,
     PlannerOption,
     PortOption,
     ToolsOption,
@@ -51,10 +51,10 @@ def mcp_command(
     tools: ToolsOption = None,
     base_url: BaseUrlOption = None,
     effects: EffectsOption = (),
-    at_once: AtOnceOption = (),
+    at_once: ConcurrencyOption = (),
     timeout: TimeoutOption = None,
     planner: PlannerOption = "auto",
-    llm: LlmOption = (),
+    llm: ModelOption = (),
     weeks: WeeksOption = "rolling",
     http: HttpFlag = False,
     host: HostOption = "127.0.0.1",

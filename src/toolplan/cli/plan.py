@@ -7,32 +7,32 @@ import json
 import sys
 from dataclasses import replace
 
+from toolplan.app import Session
 from toolplan.cli._conversation import remembered
 from toolplan.cli._home import existing_journal, storage
 from toolplan.cli._limits import LimitOptions
 from toolplan.cli._options import (
     BaseUrlOption,
     ContractsOption,
+    ConversationOption,
     DialectOption,
     EffectsOption,
     JsonFlag,
-    LlmOption,
+    ModelOption,
     PlannerOption,
     RowsOption,
-    SessionOption,
     TodayOption,
     ToolsOption,
     WeeksOption,
     day,
     known_dialect,
 )
-from toolplan.cli._planning import planning, talking, tell_usage, told_planning_errors
-from toolplan.cli._proposal import plan_document, tell_no_plan
+from toolplan.cli._planning import planning, report_planning_errors, report_usage, talking
+from toolplan.cli._proposal import plan_document, report_no_plan
 from toolplan.cli._terminal import Exit, out
 from toolplan.cli._toolbox import open_tools
 from toolplan.dialects import DIALECTS
 from toolplan.render.plan_tree import effect_marks, plan_tree
-from toolplan.session import Session
 
 
 def plan_command(
@@ -46,12 +46,12 @@ def plan_command(
     weeks: WeeksOption = "rolling",
     planner: PlannerOption = "auto",
     contracts: ContractsOption = (),
-    llm: LlmOption = (),
-    session: SessionOption = None,
+    llm: ModelOption = (),
+    session: ConversationOption = None,
     rows: RowsOption = None,
     as_json: JsonFlag = False,
 ) -> int:
-    """Give the plan for a question, checked, and run nothing.
+    """Return the plan for a question, checked, and run nothing.
 
     Without --json and --dialect the plan is shown as a tree.
     """
@@ -62,7 +62,7 @@ def plan_command(
         open_tools(tools, day(today), rows, effects, base_url) as opened,
         remembered(session) as memory,
         storage(),
-        told_planning_errors(),
+        report_planning_errors(),
     ):
         session_ = Session(
             opened.tools,
@@ -75,9 +75,9 @@ def plan_command(
         )
         asked = asyncio.run(session_.plan(question, today=day(today)))
     if not as_json:
-        tell_usage(how.ledger)
+        report_usage(how.tracker)
     if asked.plan is None:
-        return tell_no_plan(asked, as_json=as_json)
+        return report_no_plan(asked, as_json=as_json)
     document = plan_document(asked.plan.plan, dialect, opened.tools)
     if as_json:
         sys.stdout.write(document)

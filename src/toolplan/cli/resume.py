@@ -11,12 +11,12 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from toolplan.answer import answer
+from toolplan.app import plan_of, resume
+from toolplan.cli._approval import ApprovalPrompt
 from toolplan.cli._display import Display
-from toolplan.cli._going import Going
 from toolplan.cli._home import open_journal, storage
 from toolplan.cli._learning import learn_from
-from toolplan.cli._leave import Leave
-from toolplan.cli._limits import AtOnceOption, LimitOptions, TimeoutOption
+from toolplan.cli._limits import ConcurrencyOption, LimitOptions, TimeoutOption
 from toolplan.cli._options import (
     ApproveOption,
     EffectsOption,
@@ -25,15 +25,15 @@ from toolplan.cli._options import (
     YesFlag,
 )
 from toolplan.cli._outcome import print_run
+from toolplan.cli._run_guard import RunGuard
 from toolplan.cli._terminal import CommandError
 from toolplan.cli._toolbox import reopen_tools
 from toolplan.compiler import output_schemas
 from toolplan.engines import CannotRun, Decided
 from toolplan.events import Decision
-from toolplan.journal import Slot
 from toolplan.path import Json
 from toolplan.render.runs_view import SHORT
-from toolplan.session import plan_of, resume
+from toolplan.storage.journal import Slot
 
 RunArgument = Annotated[str, Parameter(help="The run, or how its name begins.")]
 RetryOption = Annotated[
@@ -43,7 +43,7 @@ RetryOption = Annotated[
 DoneOption = Annotated[
     tuple[str, ...],
     Parameter(
-        name="--done", negative="", help="STEP=JSON or STEP:ITEM=JSON: it worked and gave that."
+        name="--resolve", negative="", help="STEP=JSON or STEP:ITEM=JSON: it worked and gave that."
     ),
 ]
 AbortOption = Annotated[
@@ -62,14 +62,14 @@ def resume_command(
     yes: YesFlag = False,
     approve: ApproveOption = None,
     effects: EffectsOption = (),
-    at_once: AtOnceOption = (),
+    at_once: ConcurrencyOption = (),
     timeout: TimeoutOption = None,
     as_json: JsonFlag = False,
 ) -> int:
     """Go on with a run that was interrupted, or that waits for a person.
 
     What is over is not done again. A call in doubt, of which nobody
-    knows whether it did its work, needs --retry, --done or --abort.
+    knows whether it did its work, needs --retry, --resolve or --abort.
     """
     decisions = decisions_of(retry, done, abort)
     with closing(open_journal()) as journal, storage(), closing(Display(silent=as_json)) as display:
@@ -77,12 +77,12 @@ def resume_command(
         kept = journal.record(name).plan
         with reopen_tools(kept, tools, effects) as opened:
             bounds = LimitOptions(at_once, timeout).bounds(opened, kept)
-            leave = Leave(yes, approve, opened.tools, display, may_ask=not as_json)
+            leave = ApprovalPrompt(yes, approve, opened.tools, display, may_ask=not as_json)
             try:
                 plan = plan_of(name, opened.tools, journal=journal)
                 display.open(plan, () if as_json else journal.events(name))
                 # the view ends first: it puts back the output that it found as it began
-                with Going(plan, name).told(leave), closing(display):
+                with RunGuard(plan, name).told(leave), closing(display):
                     ended = asyncio.run(
                         resume(
                             name,
@@ -133,7 +133,7 @@ def decisions_of(
         if not sign:
             raise CommandError(
                 "usage",
-                f"--done {option!r} cannot be read.",
+                f"--resolve {option!r} cannot be read.",
                 "Write STEP=JSON, as in mail='{\"sent\": true}', or STEP=null.",
             )
         decide(place, "done", output)

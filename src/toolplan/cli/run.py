@@ -10,13 +10,13 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from toolplan.answer import answer
+from toolplan.app import approver, estimate, foreseen, noted
+from toolplan.cli._approval import ApprovalPrompt
 from toolplan.cli._display import Display
-from toolplan.cli._forecast import tell_comparison, tell_forecast
-from toolplan.cli._going import Going
+from toolplan.cli._forecast import report_comparison, report_forecast
 from toolplan.cli._home import existing_journal, open_journal, storage
 from toolplan.cli._learning import learn_from
-from toolplan.cli._leave import Leave
-from toolplan.cli._limits import AtOnceOption, LimitOptions, TimeoutOption
+from toolplan.cli._limits import ConcurrencyOption, LimitOptions, TimeoutOption
 from toolplan.cli._options import (
     TOOLS_HELP,
     ApproveOption,
@@ -33,23 +33,23 @@ from toolplan.cli._options import (
 )
 from toolplan.cli._outcome import print_run
 from toolplan.cli._plan_file import print_diagnostics, read_plan
+from toolplan.cli._run_guard import RunGuard
 from toolplan.cli._terminal import CommandError, Exit, err, out, print_json
 from toolplan.cli._toolbox import Toolset, open_tools
 from toolplan.compiler import compile_plan, output_schemas
-from toolplan.engines import Bounds, CannotRun, run
-from toolplan.engines.dry import dry_run
+from toolplan.dry_run.report import dry_view
+from toolplan.dry_run.simulation import dry_run
+from toolplan.engines import CannotRun, RunOptions, run
 from toolplan.events import Run
 from toolplan.execution_plan import ExecutionPlan
-from toolplan.journal import Journal
 from toolplan.path import Json
-from toolplan.render.dry_report import dry_view
 from toolplan.render.plan_tree import effect_marks, plan_tree
-from toolplan.session import approver, estimate, foreseen, noted
+from toolplan.storage.journal import Journal
 
 NeededTools = Annotated[str, Parameter(name="--tools", help=TOOLS_HELP)]
 
 DryFlag = Annotated[
-    bool, Parameter(name="--dry", negative="", help="Call no tool; say what would go wrong.")
+    bool, Parameter(name="--dry-run", negative="", help="Call no tool; say what would go wrong.")
 ]
 
 
@@ -62,7 +62,7 @@ def run_command(
     yes: YesFlag = False,
     approve: ApproveOption = None,
     effects: EffectsOption = (),
-    at_once: AtOnceOption = (),
+    at_once: ConcurrencyOption = (),
     timeout: TimeoutOption = None,
     dry: DryFlag = False,
     today: TodayOption = None,
@@ -72,7 +72,7 @@ def run_command(
     """Check a plan and run exactly that plan.
 
     A plan that changes something runs only when a person says so: on
-    the terminal, or by --yes or --approve DIGEST. With --dry no tool
+    the terminal, or by --yes or --approve DIGEST. With --dry-run no tool
     is called: the plan is driven with made-up values, every condition
     both ways.
     """
@@ -101,10 +101,10 @@ def run_command(
             # where its tools come from is for whoever resumes it
             plan = noted(compiled.plan, {**opened.advice, **estimate(expected)})
             display.show_plan(plan, opened.tools)
-            tell_forecast(expected, as_json=as_json)
-            leave = Leave(yes, approve, opened.tools, display, may_ask=not as_json)
+            report_forecast(expected, as_json=as_json)
+            leave = ApprovalPrompt(yes, approve, opened.tools, display, may_ask=not as_json)
             ended = _run(plan, opened, leave, journal, bounds)
-            tell_comparison(expected, ended, as_json=as_json)
+            report_comparison(expected, ended, as_json=as_json)
         learn_from(plan.plan, ended, opened.tools)
         schemas = output_schemas(plan.plan, opened.tools)
         said = answer(plan, ended, schemas=schemas, facts=opened.facts)
@@ -132,9 +132,13 @@ def _dry(plan: ExecutionPlan, opened: Toolset, *, as_json: bool) -> int:
 
 
 def _run(
-    plan: ExecutionPlan, opened: Toolset, leave: Leave, journal: Journal, bounds: Bounds
+    plan: ExecutionPlan,
+    opened: Toolset,
+    leave: ApprovalPrompt,
+    journal: Journal,
+    bounds: RunOptions,
 ) -> Run:
-    going = Going(plan, uuid.uuid4().hex)
+    going = RunGuard(plan, uuid.uuid4().hex)
     approve = leave.approve()
     leave.display.open(plan)
     try:

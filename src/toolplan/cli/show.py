@@ -25,7 +25,6 @@ from toolplan.cli._terminal import CommandError, Exit, err, note, out, print_jso
 from toolplan.cli._toolbox import open_given
 from toolplan.compiler import parse
 from toolplan.events import Event, ItemEnded, Run, RunState, StepState, fold, to_json
-from toolplan.journal import JournalError
 from toolplan.path import Json
 from toolplan.plan_json import dump, load
 from toolplan.render.mermaid import mermaid as as_mermaid
@@ -34,6 +33,7 @@ from toolplan.render.printable import printable
 from toolplan.render.run_progress import duration_text
 from toolplan.render.runs_view import SHORT, items_text, run_marks, status_text
 from toolplan.render.svg import svg as as_svg
+from toolplan.storage.journal import JournalError
 
 MermaidFlag = Annotated[
     bool, Parameter(name="--mermaid", negative="", help="Print a Mermaid flowchart.")
@@ -99,7 +99,7 @@ def show_command(
 
 
 def _run_named(start: str, unreadable: CommandError) -> str:
-    """Give the name of the run that begins with `start`, which is no file that can be read.
+    """Return the name of the run that begins with `start`, which is no file that can be read.
 
     Raises:
         CommandError: there is no such run either, or the journal cannot be used.
@@ -151,7 +151,7 @@ def _show_run(name: str, *, as_json: bool) -> int:
 
 
 def _items(events: Sequence[Event]) -> dict[str, dict[int, StepState]]:
-    """Give what became of the items of each step with `for_each`, as far as they are over."""
+    """Return what became of the items of each step with `for_each`, as far as they are over."""
     found: dict[str, dict[int, StepState]] = {}
     for event in events:
         if isinstance(event, ItemEnded):

@@ -14,7 +14,7 @@ from toolplan.execution_plan import ExecutionPlan, Policy
 from toolplan.path import Json
 from toolplan.plan import Limits, Plan, split_pointer
 from toolplan.plan_json import Parsed, dump, load
-from toolplan.rules import RULES, Facts, Rule, check_facts
+from toolplan.rules import RULES, PlanContext, Rule, check_facts
 from toolplan.tools import Tool, Toolbox
 
 MAX_ROUNDS: Final = 8
@@ -69,7 +69,7 @@ def check(
     policy: Policy = Policy(),
     rules: Sequence[Rule] = RULES,
 ) -> list[Diagnostic]:
-    """Give everything that is wrong with `plan`; `tools` None checks its structure only."""
+    """Return everything that is wrong with `plan`; `tools` None checks its structure only."""
     return check_facts(_facts(plan, tools, policy), rules)
 
 
@@ -138,11 +138,11 @@ def compile_plan(
         KeyError: there is no such dialect.
     """
     known = toolbox(tools)
-    examined, facts = _examine(text, dialect, known, limits, policy, rules)
+    examined, context = _examine(text, dialect, known, limits, policy, rules)
     draft, diagnostics, unchecked = examined
     plan = None
-    if facts is not None and not any(each.blocks for each in diagnostics):
-        plan = _execution_plan(facts, known, policy)
+    if context is not None and not any(each.blocks for each in diagnostics):
+        plan = _execution_plan(context, known, policy)
     return Compiled(plan, diagnostics, draft, unchecked)
 
 
@@ -153,20 +153,20 @@ def _examine(
     limits: Limits,
     policy: Policy,
     rules: Sequence[Rule],
-) -> tuple[Examined, Facts | None]:
-    """Give what was read and found, and the facts of the mended plan where there is one."""
+) -> tuple[Examined, PlanContext | None]:
+    """Return what was read and found, and the context of the mended plan where there is one."""
     known = None if tools is None else toolbox(tools)
     parsed = parse(text, dialect, known, limits=limits)
     if parsed.plan is None:
         return Examined(None, parsed.diagnostics, 0), None
-    facts, found = _mended(_facts(parsed.plan, known, policy), rules)
+    context, found = _mended(_facts(parsed.plan, known, policy), rules)
     # what could not be read has a stand-in, about which nothing more is to be said
     unread = {each.pointer for each in parsed.diagnostics if each.blocks}
     told = (each for each in found if each.pointer not in unread)
-    return Examined(facts.plan, (*parsed.diagnostics, *told), facts.unchecked), facts
+    return Examined(context.plan, (*parsed.diagnostics, *told), context.unchecked), context
 
 
-class Mended(NamedTuple):
+class Fixed(NamedTuple):
     """A plan with every safe fix applied, and what was wrong with it as it was written."""
 
     plan: Plan
@@ -179,49 +179,51 @@ def mend(
     *,
     policy: Policy = Policy(),
     rules: Sequence[Rule] = RULES,
-) -> Mended:
+) -> Fixed:
     """Apply all safe fixes that do not overlap, and check again, until none is left.
 
     What an earlier round did not see, because another mistake hid it, is reported too. A problem
     that is gone in the end is reported as fixed.
     """
-    facts, diagnostics = _mended(_facts(plan, tools, policy), rules)
-    return Mended(facts.plan, diagnostics)
+    context, diagnostics = _mended(_facts(plan, tools, policy), rules)
+    return Fixed(context.plan, diagnostics)
 
 
-def _mended(facts: Facts, rules: Sequence[Rule]) -> tuple[Facts, tuple[Diagnostic, ...]]:
-    """Give the facts of the mended plan, and all that was wrong with that of `facts`."""
+def _mended(
+    context: PlanContext, rules: Sequence[Rule]
+) -> tuple[PlanContext, tuple[Diagnostic, ...]]:
+    """Return the context of the mended plan, and all that was wrong with that of `context`."""
     told: dict[tuple[str, str, str], Diagnostic] = {}
     found: list[Diagnostic] = []
     for rounds_left in range(MAX_ROUNDS, -1, -1):
-        found = check_facts(facts, rules)
+        found = check_facts(context, rules)
         for each in found:
             told.setdefault(_key(each), each)
         fixes = _apart([each.fix for each in found if each.fix is not None and each.fix.safe])
-        plan = _apply(facts.plan, fixes) if fixes and rounds_left else None
+        plan = _apply(context.plan, fixes) if fixes and rounds_left else None
         if plan is None:
             break
-        facts = Facts(plan, facts.tools, facts.allowed)
+        context = PlanContext(plan, context.tools, context.allowed)
     left = set(map(_key, found))
     diagnostics = (each if key in left else replace(each, fixed=True) for key, each in told.items())
-    return facts, tuple(diagnostics)
+    return context, tuple(diagnostics)
 
 
 def output_schemas(plan: Plan, tools: Tools) -> dict[str, Json]:
-    """Give the JSON Schema of what each step gives, by step id, where the tools say it."""
-    facts = Facts(plan, toolbox(tools))
-    known = ((step.id, facts.output(step.id)) for step in plan.steps)
+    """Return the JSON Schema of what each step gives, by step id, where the tools say it."""
+    context = PlanContext(plan, toolbox(tools))
+    known = ((step.id, context.output(step.id)) for step in plan.steps)
     return {name: schema.document for name, schema in known if schema is not None}
 
 
 def toolbox(tools: Tools) -> Toolbox:
-    """Give `tools` as a toolbox."""
+    """Return `tools` as a toolbox."""
     return tools if isinstance(tools, Toolbox) else Toolbox(tools)
 
 
-def _facts(plan: Plan, tools: Tools | None, policy: Policy) -> Facts:
+def _facts(plan: Plan, tools: Tools | None, policy: Policy) -> PlanContext:
     allowed = None if policy.allow is None else frozenset(policy.allow)
-    return Facts(plan, None if tools is None else toolbox(tools), allowed)
+    return PlanContext(plan, None if tools is None else toolbox(tools), allowed)
 
 
 def _key(diagnostic: Diagnostic) -> tuple[str, str, str]:
@@ -229,7 +231,7 @@ def _key(diagnostic: Diagnostic) -> tuple[str, str, str]:
 
 
 def _apart(fixes: Iterable[Fix]) -> list[Fix]:
-    """Give those of `fixes` that touch nothing that an earlier one touches."""
+    """Return those of `fixes` that touch nothing that an earlier one touches."""
     taken: set[tuple[str, ...]] = set()
     above: set[tuple[str, ...]] = set()  # every place that something taken stands in
     kept: list[Fix] = []
@@ -246,7 +248,7 @@ def _apart(fixes: Iterable[Fix]) -> list[Fix]:
 
 
 def _apply(plan: Plan, fixes: Iterable[Fix]) -> Plan | None:
-    """Give `plan` after `fixes`, or None where what they give is no plan."""
+    """Return `plan` after `fixes`, or None where what they give is no plan."""
     document: Json = dump(plan)
     for fix in fixes:
         for edit in fix.edits:
@@ -277,29 +279,29 @@ def _edit(document: Json, edit: Edit) -> None:
             place[int(last)] = edit.value
 
 
-def _execution_plan(facts: Facts, tools: Toolbox, policy: Policy) -> ExecutionPlan:
-    used = {step.tool: tools[step.tool] for step in facts.plan.steps}
+def _execution_plan(context: PlanContext, tools: Toolbox, policy: Policy) -> ExecutionPlan:
+    used = {step.tool: tools[step.tool] for step in context.plan.steps}
     return ExecutionPlan(
-        plan=facts.plan,
-        order=_order(facts),
-        needs=facts.needs,
+        plan=context.plan,
+        order=_order(context),
+        needs=context.needs,
         signatures={name: tool.signature for name, tool in used.items()},
-        effects=tuple(s.id for s in facts.plan.steps if used[s.tool].has_effects),
-        digest=digest_of(facts.plan, used, policy),
-        unchecked_references=facts.unchecked,
+        effects=tuple(s.id for s in context.plan.steps if used[s.tool].has_effects),
+        digest=digest_of(context.plan, used, policy),
+        unchecked_references=context.unchecked,
         policy=policy,
     )
 
 
-def _order(facts: Facts) -> tuple[str, ...]:
-    """Give the step ids, each behind what it needs, otherwise as written (Kahn 1962)."""
-    positions = facts.positions
-    missing = {step: len(needed) for step, needed in facts.needs.items()}
+def _order(context: PlanContext) -> tuple[str, ...]:
+    """Return the step ids, each behind what it needs, otherwise as written (Kahn 1962)."""
+    positions = context.positions
+    missing = {step: len(needed) for step, needed in context.needs.items()}
     readers: dict[str, list[str]] = {step: [] for step in missing}
-    for step, needed in facts.needs.items():
+    for step, needed in context.needs.items():
         for each in needed:
             readers[each].append(step)
-    ids = [step.id for step in facts.plan.steps]
+    ids = [step.id for step in context.plan.steps]
     ready = [positions[step] for step in ids if missing[step] == 0]
     heapq.heapify(ready)
     order: list[str] = []

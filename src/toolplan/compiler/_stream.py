@@ -27,7 +27,7 @@ def compile_stream(
     policy: Policy = Policy(),
     rules: Sequence[Rule] = RULES,
 ) -> CompileStream:
-    """Give the steps of a plan while its text comes in, and the compiled plan in the end.
+    """Return the steps of a plan while its text comes in, and the compiled plan in the end.
 
     Iterate over it once. A step is given, in the order written, when it is complete and no rule
     objects to it as far as the plan is known; one that would have to be mended, and all behind it,
@@ -98,7 +98,7 @@ class CompileStream:
         return self._compiled
 
     def disagreements(self) -> tuple[str, ...]:
-        """Give the ids of steps that were given and are not, or not so, in the compiled plan."""
+        """Return the ids of steps that were given and are not, or not so, in the compiled plan."""
         plan = self.compiled.plan
         final = {} if plan is None else {step.id: step for step in plan.plan.steps}
         return tuple(name for name, step in self._steps.items() if final.get(name) != step)
@@ -140,7 +140,7 @@ class CompileStream:
             )
 
     def _complete(self, text: str) -> Iterator[Step]:
-        """Give the steps that are complete now and were not before."""
+        """Yield the steps that are complete now and were not before."""
         if self._reader is None:
             return
         for found in self._reader.read(text):
@@ -154,7 +154,7 @@ class CompileStream:
             yield step
 
     def _step(self, text: str, found: StepText) -> Step | None:
-        """Give the step that `found` says, None where it cannot be read as it stands."""
+        """Return the step that `found` says, None where it cannot be read as it stands."""
         if self._dialect == "toolplan":  # no step depends on the ones before it
             whole, count = f'{{"steps": [{text[found.start : found.end]}]}}', 1
         else:
@@ -178,7 +178,7 @@ class CompileStream:
         )
 
     def _behind(self, step: Step) -> list[Step]:
-        """Give what `step` refers to, and all that the types of that depend on."""
+        """Return what `step` refers to, and all that the types of that depend on."""
         behind: dict[str, Step] = {}
         pending = [step]
         while pending and len(behind) < _MOST_LOOKED_AT:

@@ -36,7 +36,7 @@ class Reader(Protocol):
     """Finds the ends of steps in a text that grows."""
 
     def read(self, text: str) -> Iterator[StepText]:
-        """Give the steps that are complete in `text` and were not before.
+        """Yield the steps that are complete in `text` and were not before.
 
         `text` is what it was the last time, and more.
         """
@@ -61,7 +61,7 @@ class JsonReader:
         self._is_over = False
 
     def read(self, text: str) -> Iterator[StepText]:
-        """Give the steps that are complete in `text` and were not before."""
+        """Yield the steps that are complete in `text` and were not before."""
         if not self._open and not self._is_over and not self._start(text):
             return
         while not self._is_over:
@@ -152,7 +152,7 @@ class LineReader:
         self._at = 0
 
     def read(self, text: str) -> Iterator[StepText]:
-        """Give the steps that are complete in `text` and were not before."""
+        """Yield the steps that are complete in `text` and were not before."""
         while (end := text.find("\n", self._at)) >= 0:
             start, self._begin = self._begin, end + 1
             self._at = self._begin
@@ -178,14 +178,14 @@ their plans are known when they are whole.
 
 
 def reader_of(dialect: str) -> Reader | None:
-    """Give what finds the steps of a text in `dialect`, None where it tells them in the end."""
+    """Return what finds the steps of a text in `dialect`, None where it tells them in the end."""
     if dialect == "llmcompiler":
         return LineReader()
     return JsonReader(READERS[dialect][0]) if dialect in READERS else None
 
 
 def closing_of(dialect: str, steps: int) -> str:
-    """Give what makes a plan of the text up to the end of its first `steps` steps."""
+    """Return what makes a plan of the text up to the end of its first `steps` steps."""
     if dialect == "llmcompiler":
         return f"{steps + 1}. join()<END_OF_PLAN>\n"
     return READERS[dialect][1]

@@ -105,7 +105,7 @@ class Database:
         return self._open().today
 
     def rows(self, sql: str, values: Sequence[SqlValue] = ()) -> list[Row]:
-        """Give the rows of the query `sql`, lists, objects and booleans as such."""
+        """Return the rows of the query `sql`, lists, objects and booleans as such."""
         with self._lock:
             cursor = self._open().connection.execute(sql, values)
             names = [column[0] for column in cursor.description]
@@ -121,11 +121,11 @@ class Database:
         return result
 
     def row(self, sql: str, values: Sequence[SqlValue] = ()) -> Row | None:
-        """Give the first row of the query `sql`, None where there is none."""
+        """Return the first row of the query `sql`, None where there is none."""
         return next(iter(self.rows(sql, values)), None)
 
     def count(self, sql: str, values: Sequence[SqlValue] = ()) -> int:
-        """Give the whole number that the query `sql` has in its one cell."""
+        """Return the whole number that the query `sql` has in its one cell."""
         with self._lock:
             (found,) = self._open().connection.execute(sql, values).fetchone()
         return int(found)
@@ -179,12 +179,12 @@ def open_database(
 
 
 def write_document(value: Json) -> str:
-    """Give a list or an object as a column keeps it."""
+    """Return a list or an object as a column keeps it."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def read_document(text: Json) -> Json:
-    """Give the list or the object that a column keeps as `text`."""
+    """Return the list or the object that a column keeps as `text`."""
     if text == "[]":
         return []
     return json.loads(text) if isinstance(text, str) else None

@@ -231,7 +231,7 @@ def _get_with_activity(database: Database, given: Arguments) -> Json:
 
 
 def days_back(default: int) -> Node:
-    """Give the argument `days`: how many days up to today, which counts, are looked at."""
+    """Return the argument `days`: how many days up to today, which counts, are looked at."""
     return {
         "type": "integer",
         "minimum": 1,

@@ -12,12 +12,12 @@ Node: TypeAlias = dict[str, Json]
 
 
 def texts(items: Iterable[str]) -> list[Json]:
-    """Give `items` as a JSON list."""
+    """Return `items` as a JSON list."""
     return [*items]
 
 
 def nullable(node: Node) -> Node:
-    """Give `node`, which has one type, such that null fits too."""
+    """Return `node`, which has one type, such that null fits too."""
     given = node["type"]
     wider: Node = {**node, "type": [given, "null"]}
     options = node.get("enum")
@@ -27,12 +27,12 @@ def nullable(node: Node) -> Node:
 
 
 def hinted(node: Node, hints: Node) -> Node:
-    """Give `node` with `hints`, or other keywords, added or put in place of its own."""
+    """Return `node` with `hints`, or other keywords, added or put in place of its own."""
     return {**node, **hints}
 
 
 def named(description: str, kind: str, entries: tuple[Spelled, ...], hints: Node) -> Node:
-    """Give a free text of which `entries` are the values that are known to occur."""
+    """Return a free text of which `entries` are the values that are known to occur."""
     other: Node = {name: texts(forms) for name, forms in spellings(entries).items()}
     return {
         "type": "string",
@@ -46,7 +46,7 @@ def named(description: str, kind: str, entries: tuple[Spelled, ...], hints: Node
 
 
 def reference(entity: str, description: str, example: str) -> Node:
-    """Give the argument that takes one identity of `entity`."""
+    """Return the argument that takes one identity of `entity`."""
     return {
         "type": "string",
         "minLength": 1,
@@ -58,7 +58,7 @@ def reference(entity: str, description: str, example: str) -> Node:
 
 
 def references(entity: str, description: str, example: str) -> Node:
-    """Give the argument that takes one identity of `entity`, or a list of them (C-03)."""
+    """Return the argument that takes one identity of `entity`, or a list of them (C-03)."""
     one: Node = {"type": "string", "minLength": 1}
     return {
         "anyOf": [one, {"type": "array", "items": one}],
@@ -70,7 +70,7 @@ def references(entity: str, description: str, example: str) -> Node:
 
 
 def date_range(field: str, what: str) -> Node:
-    """Give the arguments `date_from` and `date_to` about `field`; `what` it is in plain words."""
+    """Return the arguments `date_from` and `date_to` about `field`; `what` it is in plain words."""
     return {
         "date_from": {
             "type": "string",
@@ -90,17 +90,17 @@ def date_range(field: str, what: str) -> Node:
 
 
 def at_least(field: str, unit: str, what: str, *synonyms: str) -> Node:
-    """Give the argument that is the lower bound of `field`, itself included."""
+    """Return the argument that is the lower bound of `field`, itself included."""
     return _bound("min", f"At least this {what}, itself included.", field, unit, synonyms)
 
 
 def at_most(field: str, unit: str, what: str, *synonyms: str) -> Node:
-    """Give the argument that is the upper bound of `field`, itself included."""
+    """Return the argument that is the upper bound of `field`, itself included."""
     return _bound("max", f"At most this {what}, itself included.", field, unit, synonyms)
 
 
 def limit() -> Node:
-    """Give the argument that bounds the number of rows. It has no default: see `lists`."""
+    """Return the argument that bounds the number of rows. It has no default: see `lists`."""
     return {
         "type": "integer",
         "minimum": 1,
@@ -119,7 +119,7 @@ def arguments(
     required: Iterable[str] = (),
     order: str | None = None,
 ) -> Node:
-    """Give an input schema: closed, with the hints that speak of the tool itself."""
+    """Return an input schema: closed, with the hints that speak of the tool itself."""
     schema: Node = {
         "type": "object",
         "properties": properties,
@@ -137,12 +137,12 @@ def arguments(
 
 
 def row(entity: str, properties: Mapping[str, Json]) -> Node:
-    """Give the schema of one record: closed, every field there, some of them null."""
+    """Return the schema of one record: closed, every field there, some of them null."""
     return {**record(properties), "x-entity": entity}
 
 
 def record(properties: Mapping[str, Json]) -> Node:
-    """Give the schema of an object that has exactly `properties`."""
+    """Return the schema of an object that has exactly `properties`."""
     return {
         "type": "object",
         "properties": {**properties},
@@ -152,12 +152,12 @@ def record(properties: Mapping[str, Json]) -> Node:
 
 
 def one(schema: Json) -> Node:
-    """Give the output of a tool that gives one `schema`."""
+    """Return the output of a tool that gives one `schema`."""
     return record({"data": schema})
 
 
 def many(schema: Json) -> Node:
-    """Give the output of a tool that gives a list of `schema`."""
+    """Return the output of a tool that gives a list of `schema`."""
     rows: Node = {"type": "array", "items": schema}
     return record({"data": rows, "count": {"type": "integer", "minimum": 0}})
 

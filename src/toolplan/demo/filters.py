@@ -32,7 +32,7 @@ class Listing(NamedTuple):
     order: str
 
     def answer(self, database: Database, arguments: Arguments) -> Json:
-        """Give all the rows that `arguments` ask for, or the first `limit` of them."""
+        """Return all the rows that `arguments` ask for, or the first `limit` of them."""
         conditions, values = where(self.filters, arguments)
         words = ("SELECT * FROM", self.table, conditions, "ORDER BY", self.order, "LIMIT ?")
         limit = arguments.get(LIMIT)
@@ -41,7 +41,7 @@ class Listing(NamedTuple):
 
 
 def where(filters: Iterable[Filter], arguments: Arguments) -> tuple[str, tuple[SqlValue, ...]]:
-    """Give the `WHERE` clause for those of `filters` that `arguments` use, and its values."""
+    """Return the `WHERE` clause for those of `filters` that `arguments` use, and its values."""
     used = [each for each in filters if each.argument in arguments]
     if not used:
         return "", ()
@@ -80,7 +80,7 @@ def to_end_of_day(argument: str, column: str) -> Filter:
 
 
 def next_day(date: str) -> str:
-    """Give the ISO 8601 date behind `date`; behind the last day of the calendar comes no other."""
+    """Return the ISO 8601 date behind `date`; behind the last day of the calendar comes no other."""
     day = datetime.date.fromisoformat(date)
     if day == datetime.date.max:
         return "A"  # sorts behind every digit

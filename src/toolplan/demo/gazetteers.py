@@ -118,17 +118,17 @@ Spelled = City | Carrier | WasteType | ContaminantType
 
 
 def spellings(entries: tuple[Spelled, ...]) -> dict[str, tuple[str, ...]]:
-    """Give the other spellings of each name that has any."""
+    """Return the other spellings of each name that has any."""
     return {entry.name: entry.spellings for entry in entries if entry.spellings}
 
 
 def fold(text: str) -> str:
-    """Give `text` as it is compared: without case, and without blanks at its ends."""
+    """Return `text` as it is compared: without case, and without blanks at its ends."""
     return text.strip().casefold()
 
 
 def proper(text: str, entries: tuple[Spelled, ...]) -> str:
-    """Give the name of an entry that `text` means, `Munich` for `MÜNCHEN`, else `text` as it is."""
+    """Return the name of an entry that `text` means, `Munich` for `MÜNCHEN`, else `text` as it is."""
     wanted = fold(text)
     for entry in entries:
         if wanted in map(fold, (entry.name, *entry.spellings)):

@@ -30,7 +30,7 @@ class Operation:
     idempotent: bool = False
 
     def tool(self, database: Database) -> Tool:
-        """Give the tool that works on `database`."""
+        """Return the tool that works on `database`."""
 
         async def call(arguments: Arguments) -> Json:
             # engines validate too; a filter that were ignored would silently widen an answer (C-36)
@@ -53,7 +53,7 @@ class Operation:
 
 
 def existing(database: Database, entity: str, sql: str, identity: SqlValue) -> Row:
-    """Give the one row that `sql` finds for `identity`.
+    """Return the one row that `sql` finds for `identity`.
 
     Raises:
         ToolError: there is none; the text names `entity`, `Shipment` for instance, and `identity`.
@@ -65,7 +65,7 @@ def existing(database: Database, entity: str, sql: str, identity: SqlValue) -> R
 
 
 def getter(entity: str, sql: str) -> Answer:
-    """Give the answer of a tool that takes an `id` and gives the record that `sql` finds."""
+    """Return the answer of a tool that takes an `id` and gives the record that `sql` finds."""
 
     def answer(database: Database, arguments: Arguments) -> Json:
         return {"data": dict(existing(database, entity, sql, str(arguments["id"])))}

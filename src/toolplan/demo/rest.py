@@ -53,7 +53,7 @@ class _Refused(Exception):
 
 
 def application(tools: Toolbox, *, allow_hosts: Collection[str] = ()) -> ASGIApp:
-    """Give the API over `tools` as an ASGI application.
+    """Return the API over `tools` as an ASGI application.
 
     It answers requests that name this machine as their host, or one of `allow_hosts`.
     """
@@ -76,7 +76,7 @@ def application(tools: Toolbox, *, allow_hosts: Collection[str] = ()) -> ASGIApp
 def server(
     tools: Toolbox, port: int, host: str = LOOPBACK, *, allow_hosts: Collection[str] = ()
 ) -> uvicorn.Server:
-    """Give the server of the API over `tools`; its `run` serves until it is stopped."""
+    """Return the server of the API over `tools`; its `run` serves until it is stopped."""
     settings = uvicorn.Config(
         application(tools, allow_hosts=allow_hosts),
         host=host,
@@ -179,7 +179,7 @@ async def _answer(
 
 
 def _status(route: Route, in_path: Mapping[str, str], message: str) -> int:
-    """Give 404 where what the path names is not there; other writes conflict with the data."""
+    """Return 404 where what the path names is not there; other writes conflict with the data."""
     missing = any(message.endswith(f"{value!r} not found.") for value in in_path.values())
     return 404 if missing else 409 if route.has_body else 400
 
@@ -228,7 +228,7 @@ def _query(request: Request, schemas: Mapping[str, Json]) -> dict[str, Json]:
 
 
 def _read(schema: Json, text: str) -> Json:
-    """Give what `text` means where `schema` is wanted; what does not fit stays text."""
+    """Return what `text` means where `schema` is wanted; what does not fit stays text."""
     node = schema if isinstance(schema, dict) else {}
     options = node.get("anyOf")
     kinds = [node, *(each for each in (options if isinstance(options, list) else []))]

@@ -29,7 +29,7 @@ _ERROR: Final[Node] = {
 
 
 def openapi_document(tools: Toolbox) -> Node:
-    """Give the document (OpenAPI 3.1) of the API that serves `tools`."""
+    """Return the document (OpenAPI 3.1) of the API that serves `tools`."""
     components: Node = {"Error": _ERROR}
     paths: dict[str, Node] = {}
     for route in routes_of(tools):
@@ -123,7 +123,7 @@ def _responses(route: Route, tool: Tool, components: Node) -> Node:
 
 
 def _shared(node: Json, components: Node) -> Json:
-    """Give `node` with the schemas of the demo's things referred to, put into `components`."""
+    """Return `node` with the schemas of the demo's things referred to, put into `components`."""
     if isinstance(node, list):
         return [_shared(each, components) for each in node]
     if not isinstance(node, dict):

@@ -31,7 +31,7 @@ class Route:
         return self.method in ("POST", "PUT")
 
     def schemas(self, tool: Tool) -> dict[str, Json]:
-        """Give the schemas of the arguments that stand in the query or the body, by name."""
+        """Return the schemas of the arguments that stand in the query or the body, by name."""
         schema = tool.raw_input if isinstance(tool.raw_input, dict) else {}
         declared = schema.get("properties")
         named = declared if isinstance(declared, dict) else {}
@@ -62,5 +62,5 @@ ROUTES: Final = (
 
 
 def routes_of(tools: Toolbox) -> tuple[Route, ...]:
-    """Give the routes whose tools are in `tools`."""
+    """Return the routes whose tools are in `tools`."""
     return tuple(route for route in ROUTES if route.tool in tools)

@@ -122,7 +122,7 @@ class _Weighted(Generic[_Entry]):
             self._bounds.append((reached, entry))
 
     def at(self, draw: float) -> _Entry:
-        """Give the entry at `draw`, which is in [0, 1)."""
+        """Return the entry at `draw`, which is in [0, 1)."""
         for bound, entry in self._bounds:
             if draw < bound:
                 return entry
@@ -141,7 +141,7 @@ _TO: Final = {
 
 
 def facilities(seed: int) -> tuple[Facility, ...]:
-    """Give the facilities; how full each of them is depends on `seed` alone."""
+    """Return the facilities; how full each of them is depends on `seed` alone."""
     draws = _draws(f"{seed}:facilities")
     return tuple(
         Facility(site, round(site.capacity_tons * (site.fill + 0.06 * next(draws))))

@@ -41,7 +41,7 @@ DemoServer: TypeAlias = Server[dict[str, Any]]
 
 
 def demo_server(tools: Toolbox) -> DemoServer:
-    """Give an MCP server of `tools`; every result is structured, with the same as JSON text."""
+    """Return an MCP server of `tools`; every result is structured, with the same as JSON text."""
 
     async def on_list_tools(
         _request: ServerRequestContext[dict[str, Any]], _params: PaginatedRequestParams | None

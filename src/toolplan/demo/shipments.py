@@ -277,7 +277,7 @@ def _get_with_contaminants(database: Database, given: Arguments) -> Json:
 
 
 def _spelled(given: Arguments) -> Row:
-    """Give `given` with known names as the data spells them, so that filters find them again."""
+    """Return `given` with known names as the data spells them, so that filters find them again."""
     return {
         name: proper(value, _KNOWN[name]) if isinstance(value, str) and name in _KNOWN else value
         for name, value in given.items()

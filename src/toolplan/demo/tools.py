@@ -25,7 +25,7 @@ class DemoToolbox(Toolbox):
     """The demo's tools: over made-up data, so for any day and any number of rows."""
 
     def on_day(self, today: datetime.date, rows: int | None = None) -> Toolbox:
-        """Give the same tools over data that ends on `today`, about `rows` shipments.
+        """Return the same tools over data that ends on `today`, about `rows` shipments.
 
         Raises:
             ToolObjectError: `rows` is not from 1 to MOST_ROWS.
@@ -38,7 +38,7 @@ class DemoToolbox(Toolbox):
 def demo_tools(
     today: datetime.date | None = None, rows: int = DEFAULT_ROWS, seed: int = DEFAULT_SEED
 ) -> Toolbox:
-    """Give the demo's tools over a database of their own, built on the first call.
+    """Return the demo's tools over a database of their own, built on the first call.
 
     The data ends on `today`; None is the day of the first call by the system's clock. `rows` is
     about how many shipments there are. What one tool writes, all of them read from then on; other

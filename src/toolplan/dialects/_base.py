@@ -33,11 +33,11 @@ class Dialect(Protocol):
         signatures: Mapping[str, Signature] | None = None,
         limits: Limits | None = None,
     ) -> Parsed:
-        """Give as much of the plan as can be read, and all that is wrong. Never raises."""
+        """Return as much of the plan as can be read, and all that is wrong. Never raises."""
         ...
 
     def print(self, plan: Plan, signatures: Mapping[str, Signature] | None = None) -> str:
-        """Give the text of `plan`.
+        """Return the text of `plan`.
 
         `signatures` are needed only where the dialect names outputs by what tools declare.
 
@@ -47,5 +47,5 @@ class Dialect(Protocol):
         ...
 
     def locate(self, text: str, pointer: str) -> Span | None:
-        """Give the place in `text` of what `pointer` names in the canonical plan."""
+        """Return the place in `text` of what `pointer` names in the canonical plan."""
         ...

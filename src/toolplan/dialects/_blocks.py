@@ -108,7 +108,7 @@ def segments(text: str) -> Segments:
 
 
 def blocks(text: str, span: Span, *, by_line: bool) -> Blocks:
-    """Give the blocks of `text` within `span`, in order.
+    """Return the blocks of `text` within `span`, in order.
 
     With `by_line`, strings end with their line at the latest, so that a stray quote in the prose
     does not swallow the plan.
@@ -161,7 +161,7 @@ class _Stack:
             self._close("[" if mark == "]" else "{", at)
 
     def left(self) -> Blocks:
-        """Give what was found, at the end of the segment."""
+        """Return what was found, at the end of the segment."""
         found: list[Span] = []
         for each in self.open:
             if each.mark and self._opens_json(each):

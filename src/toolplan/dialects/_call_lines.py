@@ -83,7 +83,7 @@ class Outline(NamedTuple):
 
 
 def outline(text: str, written: Syntax, most: int = Limits().steps) -> Outline:
-    """Give the lines of the plan in `text`. Never fails, and is linear in the length of `text`.
+    """Return the lines of the plan in `text`. Never fails, and is linear in the length of `text`.
 
     Where there are more than `most` calls, it gives one more than that, and looks no further.
     """
@@ -100,7 +100,7 @@ def outline(text: str, written: Syntax, most: int = Limits().steps) -> Outline:
 
 
 def read_outline(text: str, written: Syntax, limits: Limits, report: Report) -> Outline | None:
-    """Give the lines of the plan in `text`, None where there is none that can be read.
+    """Return the lines of the plan in `text`, None where there is none that can be read.
 
     What is wrong with them is reported.
     """
@@ -120,13 +120,13 @@ def read_outline(text: str, written: Syntax, limits: Limits, report: Report) -> 
 
 
 def steps_of(lines: Outline, report: Report) -> Steps:
-    """Give the id of each step by its number, and report each number that is taken twice."""
+    """Return the id of each step by its number, and report each number that is taken twice."""
     ids: dict[int, str] = {}
     for at, call in enumerate(lines.calls):
         if call.number in ids:
             taken = f"The number {call.number} is taken by an earlier step."
-            way_out = "Every step needs a number of its own."
-            report.error("duplicate-id", taken, f"/steps/{at}/id", f"s{at}", way_out)
+            help_ = "Every step needs a number of its own."
+            report.error("duplicate-id", taken, f"/steps/{at}/id", f"s{at}", help_)
         else:
             ids[call.number] = f"s{at}"
     return Steps(ids, lines.closers - ids.keys())
@@ -157,8 +157,8 @@ def _report_no_calls(text: str, lines: Outline, written: Syntax, report: Report)
         report.error("empty-plan", "The plan has no step.", "/steps")
         return
     start = len(text) - len(text.lstrip())
-    way_out = f"A call is written `{written.form}`, on a line of its own."
-    report.add(syntax(text, start, "The text holds no numbered call", help=way_out))
+    help_ = f"A call is written `{written.form}`, on a line of its own."
+    report.add(syntax(text, start, "The text holds no numbered call", help=help_))
 
 
 @dataclass(slots=True)
@@ -216,7 +216,7 @@ class _Lines:
         return found.end()
 
     def outline(self) -> Outline:
-        """Give all that was found, at the end of the text."""
+        """Return all that was found, at the end of the text."""
         if self.has_thought and not self.is_closed and self.cut_off is None:
             what = "The text ends with a thought, and the step that it speaks of is missing"
             self.cut_off = Fault(what, self.thought_at)
@@ -259,14 +259,14 @@ class _Lines:
         return behind
 
     def _limit(self, start: int) -> int:
-        """Give where the next call begins, the end of the text where none does."""
+        """Return where the next call begins, the end of the text where none does."""
         if self.next_call < start:
             found = self.written.call_line.search(self.text, start)
             self.next_call = len(self.text) if found is None else found.start()
         return self.next_call
 
     def _behind(self, end: int) -> int:
-        """Give the end of the line on which a call ends at `end`; `end` where more follows."""
+        """Return the end of the line on which a call ends at `end`; `end` where more follows."""
         found = self.written.behind.match(self.text, end)
         if found is None:
             return end

@@ -17,7 +17,7 @@ _NO_CHARACTER = re.compile("[\x00\ud800-\udfff]")
 
 
 def checked(text: str, limits: Limits, report: Report) -> str | None:
-    """Give `text` in its old length, with a replacement for all that is no character.
+    """Return `text` in its old length, with a replacement for all that is no character.
 
     None where it has more bytes than `limits` allow. What is wrong is reported.
     """
@@ -53,7 +53,7 @@ def not_text(text: str) -> str | None:
 
 
 def replaced(text: str) -> str:
-    """Give `text` with a replacement for all that is no character."""
+    """Return `text` with a replacement for all that is no character."""
     return _NO_CHARACTER.sub(REPLACEMENT, text)
 
 
@@ -65,7 +65,7 @@ def syntax(
     step: str | None = None,
     help: str | None = None,
 ) -> Diagnostic:
-    """Give the diagnostic that `text` is no plan at `offset`; `message` has no full stop yet."""
+    """Return the diagnostic that `text` is no plan at `offset`; `message` has no full stop yet."""
     line, column = line_and_column(text, offset)
     place = f"(line {line}, column {column})"
     return Diagnostic("syntax", Severity.ERROR, f"{message} {place}.", step, pointer, help)

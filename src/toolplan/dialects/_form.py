@@ -52,7 +52,7 @@ class Places(NamedTuple):
     output: Callable[[Json], str] | None = None
 
     def canonical(self, diagnostic: Diagnostic) -> Diagnostic:
-        """Give `diagnostic`, whose pointer is the dialect's own, with a canonical pointer."""
+        """Return `diagnostic`, whose pointer is the dialect's own, with a canonical pointer."""
         for prefix in self.steps:
             found = re.match(
                 rf"{re.escape(prefix)}/([0-9]{{1,9}})(?:/([^/]*))?", diagnostic.pointer
@@ -64,7 +64,7 @@ class Places(NamedTuple):
         return diagnostic
 
     def native(self, document: Json, pointer: str) -> str:
-        """Give the place in `document` of what the canonical `pointer` names."""
+        """Return the place in `document` of what the canonical `pointer` names."""
         match split_pointer(pointer):
             case ("steps", *way):
                 prefix = next((p for p in self.steps if _at(document, p) is not None), "")
@@ -99,7 +99,7 @@ class Form(NamedTuple):
 
 
 def parse(form: Form, text: str, signatures: Signatures | None, limits: Limits | None) -> Parsed:
-    """Give as much of the plan as can be read, and all that is wrong. Never raises."""
+    """Return as much of the plan as can be read, and all that is wrong. Never raises."""
     read = _json.read(text, form.is_plan, limits)
     told = [form.places.canonical(each) for each in read.diagnostics]
     if read.block is None:
@@ -109,7 +109,7 @@ def parse(form: Form, text: str, signatures: Signatures | None, limits: Limits |
 
 
 def locate(form: Form, text: str, pointer: str) -> Span | None:
-    """Give the place of what the canonical `pointer` names, None where there is no plan."""
+    """Return the place of what the canonical `pointer` names, None where there is no plan."""
     block = _json.read(text, form.is_plan, NO_LIMITS).block
     if block is None:
         return None
@@ -119,7 +119,7 @@ def locate(form: Form, text: str, pointer: str) -> Span | None:
 
 
 def write_list(items: Iterable[Json]) -> str:
-    """Give a list as text, each item on a line of its own."""
+    """Return a list as text, each item on a line of its own."""
     lines = ",\n".join("  " + json.dumps(each, ensure_ascii=False) for each in items)
     return f"[\n{lines}\n]\n" if lines else "[]\n"
 
@@ -150,12 +150,12 @@ def read_back(parsed: Parsed, wanted: Plan) -> None:
 
 
 def cannot(message: str, pointer: str, step: str | None = None) -> Diagnostic:
-    """Give the diagnostic of one thing that a dialect has no way to say."""
+    """Return the diagnostic of one thing that a dialect has no way to say."""
     return Diagnostic("cannot-express", Severity.ERROR, message, step, pointer)
 
 
 def without_implied(step: Step) -> Step:
-    """Give `step` without the `after` that its references show already."""
+    """Return `step` without the `after` that its references show already."""
     implied = {ref.step for _, ref in step_refs(step)}
     if not implied or not step.after:
         return step
@@ -175,7 +175,7 @@ class Says(NamedTuple):
 
 
 def unsaid(plan: Plan, says: Says, syntax: Syntax, known: Collection[str]) -> list[Diagnostic]:
-    """Give one diagnostic for each thing in `plan` that the dialect has no word for.
+    """Return one diagnostic for each thing in `plan` that the dialect has no word for.
 
     `known` holds the ids of the steps that can be referred to, and `syntax` knows them.
     """
@@ -249,7 +249,7 @@ def _more_than_calls(step: Step) -> dict[str, bool]:
 
 
 def _at(document: Json, pointer: str) -> Json:
-    """Give what `document` has at `pointer`, None where there is nothing."""
+    """Return what `document` has at `pointer`, None where there is nothing."""
     for token in split_pointer(pointer):
         match document:
             case dict():

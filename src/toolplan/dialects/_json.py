@@ -91,7 +91,7 @@ class _Search(NamedTuple):
 
 
 def read(text: str, is_plan: IsPlan, limits: Limits | None = None) -> JsonText:
-    """Give the JSON document in `text` that is the plan. Never raises.
+    """Return the JSON document in `text` that is the plan. Never raises.
 
     `is_plan` tells a plan of the dialect from other JSON that stands in the text.
     """
@@ -111,13 +111,13 @@ def read(text: str, is_plan: IsPlan, limits: Limits | None = None) -> JsonText:
 
 
 def write(document: dict[str, Json]) -> str:
-    """Give `document` as text: its members on lines of their own, and so is every step."""
+    """Return `document` as text: its members on lines of their own, and so is every step."""
     members = [f"  {_compact(key)}: {_member(value)}" for key, value in document.items()]
     return "{\n" + ",\n".join(members) + "\n}\n"
 
 
 def without(diagnostics: Iterable[Diagnostic], told: Sequence[Diagnostic]) -> list[Diagnostic]:
-    """Give the `diagnostics` that speak of no number that was `told` to be bad already."""
+    """Return the `diagnostics` that speak of no number that was `told` to be bad already."""
     numbers = {each.pointer for each in told if each.code == "bad-number"}
     return [each for each in diagnostics if each.pointer not in numbers]
 
@@ -199,7 +199,7 @@ def _search(text: str, parts: Segments, is_plan: IsPlan, *, by_line: bool) -> _S
 def _candidate(
     text: str, span: Span, part: Segment, is_plan: IsPlan, room: int
 ) -> tuple[_Candidate | None, int]:
-    """Give what the block at `span` says, and what is left of `room` for guessing."""
+    """Return what the block at `span` says, and what is left of `room` for guessing."""
     block = text[span.start : span.end]
     try:
         return _Candidate(_decoded(block), span, part.is_fenced), room
@@ -219,7 +219,7 @@ def _candidate(
 
 
 def _mended(block: str) -> _Decoded:
-    """Give `block`, whose brackets and strings do end, mended by guess."""
+    """Return `block`, whose brackets and strings do end, mended by guess."""
     # written and read again, so that its numbers meet the same bounds
     decoded = _decoded(json.dumps(json_repair.loads(block, skip_json_loads=True)))
     keys_lost = bool(duplicate_keys(block, most=1))
@@ -251,7 +251,7 @@ def _swallows(document: Json, block: str) -> bool:
 
 
 def _chosen(search: _Search, is_plan: IsPlan) -> list[_Candidate]:
-    """Give the blocks that are the plan: one, if all is well; the same plan twice is one."""
+    """Return the blocks that are the plan: one, if all is well; the same plan twice is one."""
     plans = [each for each in search.candidates if is_plan(each.decoded.document)]
     if plans:
         first = plans[0]
@@ -326,7 +326,7 @@ def _said(error: json.JSONDecodeError) -> str:
 
 
 def _checked(text: str, report: Report) -> tuple[str, bool]:
-    """Give `text` without what no text has, in its old length; and whether halves are in it."""
+    """Return `text` without what no text has, in its old length; and whether halves are in it."""
     if text.isascii() and "\0" not in text:
         return text, False
     if text.startswith("\ufeff"):
@@ -350,7 +350,7 @@ def _checked(text: str, report: Report) -> tuple[str, bool]:
 
 
 def _cleaned(value: Json, pointer: str, report: Report) -> Json:
-    """Give `value` with every character that is none replaced, and report where they stood."""
+    """Return `value` with every character that is none replaced, and report where they stood."""
     match value:
         case str():
             return _clean(value, pointer, report)

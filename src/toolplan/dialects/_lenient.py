@@ -66,7 +66,7 @@ class _Writer:
 
 
 def strict_json(text: str) -> Strict | None:
-    """Give `text` as strict JSON, or None where its brackets, strings or comments do not end.
+    """Return `text` as strict JSON, or None where its brackets, strings or comments do not end.
 
     The result may still be no JSON: a bare word that is no constant stays as it is.
     """

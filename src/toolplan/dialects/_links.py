@@ -39,7 +39,7 @@ class Links(NamedTuple):
 
 
 def read_links(links: Json, tools: Sequence[str], report: Report) -> Links:
-    """Give what `links`, a list of `{"source", "target"}`, say. Never raises."""
+    """Return what `links`, a list of `{"source", "target"}`, say. Never raises."""
     if not isinstance(links, list):
         report.wrong_type("task_links", links, "a list", "/task_links")
         return Links(frozenset(), frozenset(), True)
@@ -64,7 +64,7 @@ def read_links(links: Json, tools: Sequence[str], report: Report) -> Links:
 
 
 def write_links(edges: Iterable[Edge], tools: Sequence[str]) -> list[Json]:
-    """Give links that say `edges`; a tool that is used twice is named by the number of the node."""
+    """Return links that say `edges`; a tool that is used twice is named by the number of the node."""
     count = Counter(tools)
     names = [
         tool if count[tool] == 1 and not _NODE.fullmatch(tool) else f"<node-{at}>"
@@ -74,7 +74,7 @@ def write_links(edges: Iterable[Edge], tools: Sequence[str]) -> list[Json]:
 
 
 def with_links(plan: Plan, links: Links, report: Report, *, by_number: bool) -> Plan:
-    """Give `plan` with the order of the `links` that no reference shows.
+    """Return `plan` with the order of the `links` that no reference shows.
 
     Where references agree with the links only when they are counted from 1, they are mended, and
     each is reported as mended; `by_number` says that all of them are numbers. A reference that no
@@ -104,7 +104,7 @@ def with_links(plan: Plan, links: Links, report: Report, *, by_number: bool) -> 
 
 
 def number_of(step: str) -> int:
-    """Give the number of the step that is called `s0`, `s1`, … by position."""
+    """Return the number of the step that is called `s0`, `s1`, … by position."""
     return int(step.removeprefix("s"))
 
 
@@ -115,7 +115,7 @@ def _ends(
     count: int,
     report: Report,
 ) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
-    """Give the nodes that `link` leads from and to; report each end that is no node."""
+    """Return the nodes that `link` leads from and to; report each end that is no node."""
     source, target = (_nodes(link.get(field), places, count) for field in _FIELDS)
     step = f"s{(target or source)[0]}" if target or source else None
     if source and target:
@@ -177,7 +177,7 @@ def _is_linked(edge: Edge, links: Links, tools: Sequence[str]) -> bool:
 
 
 def _counted_from_one(edges: set[Edge], unlinked: set[Edge], links: Links) -> set[Edge]:
-    """Give the references that surely mean the node before the one that they name.
+    """Return the references that surely mean the node before the one that they name.
 
     These are all of them, or all that would be to their own node.
     """

@@ -108,7 +108,7 @@ class Search:
 
 
 def call_end(text: str, start: int, end: int) -> int | None:
-    """Give the offset of the bracket that closes the one before `start`; None if none by `end`."""
+    """Return the offset of the bracket that closes the one before `start`; None if none by `end`."""
     depth = 1
     for token in _BRACKET_OR_PASSED.finditer(text, start, end):
         if token["opens"]:
@@ -121,12 +121,12 @@ def call_end(text: str, start: int, end: int) -> int | None:
 
 
 def print_quoted(text: str) -> str:
-    """Give `text` in double quotes, on one line, as this reader, Python and JSON read it."""
+    """Return `text` in double quotes, on one line, as this reader, Python and JSON read it."""
     return '"' + _TO_ESCAPE.sub(_escaped, text) + '"'
 
 
 def print_literal(value: Json, print_string: Callable[[str], str] = print_quoted) -> str:
-    """Give `value` as it is read here; its texts, but not its keys, by `print_string`."""
+    """Return `value` as it is read here; its texts, but not its keys, by `print_string`."""
     match value:
         case str():
             return print_string(value)
@@ -167,7 +167,7 @@ class ArgumentReader:
     depth: int = 0
 
     def pointer(self) -> str:
-        """Give the JSON pointer of the value that is being read."""
+        """Return the JSON pointer of the value that is being read."""
         return "".join(f"/{escape_pointer(str(token))}" for token in self.way)
 
     def arguments(self, arguments: list[Argument], names: tuple[str, ...]) -> None:

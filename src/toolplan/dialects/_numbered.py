@@ -99,14 +99,14 @@ class MarkedText(NamedTuple):
 
 
 def number_of(digits: str) -> int | None:
-    """Give the number that `digits` spell, None where no plan would number a step so."""
+    """Return the number that `digits` spell, None where no plan would number a step so."""
     if len(digits) > _LONGEST_NUMBER or (digits[0] == "0" and digits != "0"):
         return None
     return int(digits)
 
 
 def parse_text(text: str, marks: Marks, steps: Steps) -> MarkedText:
-    """Give what `text` says: a Literal, a bare Ref, or a Template.
+    """Return what `text` says: a Literal, a bare Ref, or a Template.
 
     Never raises. A bad reference is a problem and is kept as text.
     """
@@ -168,7 +168,7 @@ def read_mention(
 
 
 def print_text(value: Literal | Ref | Template, marks: Marks, numbers: Mapping[str, int]) -> str:
-    """Give the text that `parse_text` reads as `value`; a Literal must be a string.
+    """Return the text that `parse_text` reads as `value`; a Literal must be a string.
 
     `numbers` are those of all steps that `value` refers to.
     """
@@ -211,7 +211,7 @@ def unsaid(plan: Plan, title: str) -> Iterator[Diagnostic]:
 
 
 def cannot(message: str, pointer: str, step: str | None = None) -> Diagnostic:
-    """Give the diagnostic that a dialect has no way to say something."""
+    """Return the diagnostic that a dialect has no way to say something."""
     return Diagnostic("cannot-express", Severity.ERROR, message, step, pointer)
 
 
@@ -235,7 +235,7 @@ def refuse_unlike(plan: Plan, back: Plan | None, diagnostics: tuple[Diagnostic, 
 
 
 def normalised(plan: Plan) -> Plan:
-    """Give `plan` as numbered calls read it back: by position, and without redundant `after`."""
+    """Return `plan` as numbered calls read it back: by position, and without redundant `after`."""
     plan = positional(plan)
     return replace(plan, steps=tuple(replace(step, after=()) for step in plan.steps))
 

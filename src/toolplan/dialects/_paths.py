@@ -23,7 +23,7 @@ _PLAIN_KEY = re.compile(_KEY)
 
 
 def read_path(text: str) -> Path:
-    """Give the path that `text` spells, which is a run of `SEGMENTS`.
+    """Return the path that `text` spells, which is a run of `SEGMENTS`.
 
     Raises:
         PathSyntaxError: a quoted key or an index is not well written.
@@ -41,12 +41,12 @@ def is_plain(segment: Segment) -> bool:
 
 
 def write_plain(path: Path) -> str:
-    """Give `path`, each segment of which is plain: `.author[0].full name`."""
+    """Return `path`, each segment of which is plain: `.author[0].full name`."""
     return "".join(f"[{each}]" if isinstance(each, int) else f".{each}" for each in path)
 
 
 def write_bare(path: Path) -> str:
-    """Give `path` without the dot that leads it: `items[0]["full name"]`."""
+    """Return `path` without the dot that leads it: `items[0]["full name"]`."""
     return print_path(path).removeprefix(".")
 
 

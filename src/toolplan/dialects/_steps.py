@@ -11,7 +11,7 @@ from toolplan.plan_json import STEP_ID, Report, check_depth, read_steps, shown
 
 
 def read_list(document: Json, title: str, limits: Limits, report: Report) -> list[Json] | None:
-    """Give the steps of a plan that is a list, None (and report why) where there are none."""
+    """Return the steps of a plan that is a list, None (and report why) where there are none."""
     if not isinstance(document, list):
         report.error("field-type", f"A plan of {title} is a list, not {json_type(document)}.")
         return None
@@ -19,7 +19,7 @@ def read_list(document: Json, title: str, limits: Limits, report: Report) -> lis
 
 
 def bounded(items: list[Json], document: Json, limits: Limits, report: Report) -> list[Json] | None:
-    """Give `items`, the steps of `document`; None where they are too many, or too deep."""
+    """Return `items`, the steps of `document`; None where they are too many, or too deep."""
     if read_steps({"steps": items}, limits, report) is None:
         return None
     return items if check_depth(document, limits.depth, report) else None
@@ -49,7 +49,7 @@ class StepFields:
             )
 
     def spelling(self, names: Sequence[str], field: str) -> str | None:
-        """Give which of `names`, all of one meaning, is written; report where two of them are."""
+        """Return which of `names`, all of one meaning, is written; report where two of them are."""
         found = [name for name in names if name in self.item]
         if len(found) > 1:
             both = " and ".join(map(repr, found[:2]))
@@ -58,7 +58,7 @@ class StepFields:
         return found[0] if found else None
 
     def tool(self, names: Sequence[str]) -> str:
-        """Give the name of the tool, "" where there is none."""
+        """Return the name of the tool, "" where there is none."""
         if not self.is_object:
             return ""
         name = self.spelling(names, "tool")
@@ -75,7 +75,7 @@ class StepFields:
         return ""
 
     def args(self, names: Sequence[str], syntax: Syntax) -> dict[str, Value]:
-        """Give the arguments, none where none are written."""
+        """Return the arguments, none where none are written."""
         name = self.spelling(names, "args")
         if name is None:
             return {}
@@ -89,11 +89,11 @@ class StepFields:
         }
 
     def value(self, value: Json, pointer: str, syntax: Syntax) -> Value:
-        """Give `value`, which is canonically at `pointer` of the step."""
+        """Return `value`, which is canonically at `pointer` of the step."""
         return syntax.read(value, self.pointer + pointer, self.step, self.report)
 
     def text(self, name: str, field: str) -> str | None:
-        """Give the text of the field `name`, None where there is none; null is none as well."""
+        """Return the text of the field `name`, None where there is none; null is none as well."""
         text = self.item.get(name)
         if text is None or isinstance(text, str):
             return text
@@ -133,7 +133,7 @@ def is_id(name: str) -> bool:
 
 
 def free_id(at: int, taken: Collection[str]) -> str:
-    """Give an id for the step at position `at` that is not `taken`."""
+    """Return an id for the step at position `at` that is not `taken`."""
     name = f"s{at}"
     while name in taken:
         name += "_"

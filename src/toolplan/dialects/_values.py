@@ -70,7 +70,7 @@ class Syntax:
     read_object: Callable[[Mapping[str, Json]], ReadText | None] = _no_reference
 
     def read(self, value: Json, pointer: str, step: str | None, report: Report) -> Value:
-        """Give `value`, which stands at `pointer`. A bad reference is told and kept as it is."""
+        """Return `value`, which stands at `pointer`. A bad reference is told and kept as it is."""
         match value:
             case str():
                 return _told(self.read_text(value), pointer, step, report)
@@ -95,7 +95,7 @@ class Syntax:
                 return Literal(value)
 
     def dump(self, value: Value) -> Json:
-        """Give the JSON that reads as `value`, where the dialect can say it."""
+        """Return the JSON that reads as `value`, where the dialect can say it."""
         match value:
             case Literal(literal):
                 return self._dump_literal(literal)
@@ -135,7 +135,7 @@ class Syntax:
 def read_parts(
     text: str, pattern: re.Pattern[str], resolve: Callable[[re.Match[str]], Resolved]
 ) -> ReadText:
-    """Give what `text` says, where each match of `pattern` is what `resolve` makes of it.
+    """Return what `text` says, where each match of `pattern` is what `resolve` makes of it.
 
     `resolve` looks at what the match holds, and not at where it stands.
     """
@@ -164,7 +164,7 @@ def read_parts(
 
 
 def write_parts(value: Written, write_ref: Callable[[Ref], str]) -> str:
-    """Give `value` as text, its text as it is: nothing is escaped.
+    """Return `value` as text, its text as it is: nothing is escaped.
 
     Raises:
         TypeError: the Literal is no string.
@@ -181,8 +181,8 @@ def write_parts(value: Written, write_ref: Callable[[Ref], str]) -> str:
 
 
 def _told(found: ReadText, pointer: str, step: str | None, report: Report) -> Value:
-    for code, message, way_out in found.problems:
-        report.error(code, message, pointer, step, way_out)
+    for code, message, help_ in found.problems:
+        report.error(code, message, pointer, step, help_)
     return found.value
 
 

@@ -84,7 +84,7 @@ class ClearDialect:
         signatures: Mapping[str, Signature] | None = None,
         limits: Limits | None = None,
     ) -> Parsed:
-        """Give as much of the plan as can be read, and all that is wrong. Never raises.
+        """Return as much of the plan as can be read, and all that is wrong. Never raises.
 
         Pointers are those of the canonical plan: `/steps/0/args/location`.
         """
@@ -96,7 +96,7 @@ class ClearDialect:
         return Parsed(loaded.plan, (*told, *_json.without(loaded.diagnostics, told)))
 
     def print(self, plan: Plan, signatures: Mapping[str, Signature] | None = None) -> str:
-        """Give the text of `plan`, a step a line; ids become positions.
+        """Return the text of `plan`, a step a line; ids become positions.
 
         Order that a reference already shows is not told apart from order by `after` alone.
 
@@ -113,7 +113,7 @@ class ClearDialect:
         return text
 
     def locate(self, text: str, pointer: str) -> Span | None:
-        """Give the place of what the canonical `pointer` names, None where there is no plan."""
+        """Return the place of what the canonical `pointer` names, None where there is no plan."""
         block = _json.read(text, is_plan, _NO_LIMITS).block
         if block is None:
             return None
@@ -123,7 +123,7 @@ class ClearDialect:
 
 
 def load(document: Json, limits: Limits | None = None) -> Parsed:
-    """Give the plan that `document`, a plan in Clear's form, says. Never raises."""
+    """Return the plan that `document`, a plan in Clear's form, says. Never raises."""
     limits = limits or Limits()
     report = Report()
     if not isinstance(document, dict):
@@ -139,7 +139,7 @@ def load(document: Json, limits: Limits | None = None) -> Parsed:
 
 
 def dump(plan: Plan) -> dict[str, Json]:
-    """Give Clear's form of `plan`, which holds nothing that it cannot say."""
+    """Return Clear's form of `plan`, which holds nothing that it cannot say."""
     plan = positional(plan)
     needed = [sorted({_index(name) for name in needs(step)}) for step in plan.steps]
     free = sum(not each for each in needed)
@@ -300,7 +300,7 @@ def _misread(diagnostics: Sequence[Diagnostic]) -> list[Diagnostic]:
 
 
 def _normalised(plan: Plan) -> Plan:
-    """Give `plan` as Clear reads it back: by position, `after` in order and never redundant."""
+    """Return `plan` as Clear reads it back: by position, `after` in order and never redundant."""
     plan = positional(plan)
     return Plan(tuple(map(_normalised_step, plan.steps)), plan.output, plan.metadata)
 
@@ -312,7 +312,7 @@ def _normalised_step(step: Step) -> Step:
 
 
 def _canonical(diagnostic: Diagnostic) -> Diagnostic:
-    """Give a diagnostic of the text, whose pointer is Clear's, with a canonical pointer."""
+    """Return a diagnostic of the text, whose pointer is Clear's, with a canonical pointer."""
     pointer = re.sub(r"^(/steps/[0-9]+)/params(?=/|\Z)", r"\1/args", diagnostic.pointer)
     pointer = re.sub(r"^(/steps/[0-9]+)/(?:depends_on|dependsOn)(?=/|\Z)", r"\1/after", pointer)
     pointer = re.sub(r"^/metadata/timestamp(?=/|\Z)", "/metadata/created_at", pointer)

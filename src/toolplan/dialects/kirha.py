@@ -70,7 +70,7 @@ class KirhaDialect:
         signatures: Signatures | None = None,
         limits: Limits | None = None,
     ) -> Parsed:
-        """Give as much of the plan as can be read, and all that is wrong. Never raises.
+        """Return as much of the plan as can be read, and all that is wrong. Never raises.
 
         The first `<plan>` block is the plan; a list without the tag is read too. Both are told.
         """
@@ -90,7 +90,7 @@ class KirhaDialect:
         return Parsed(plan, (*_noise(parts.noise), *parsed.diagnostics))
 
     def print(self, plan: Plan, signatures: Signatures | None = None) -> str:
-        """Give the text of `plan`, a step a line; ids become positions.
+        """Return the text of `plan`, a step a line; ids become positions.
 
         A reference that is a whole value is written as an object, which keeps its type.
 
@@ -115,7 +115,7 @@ class KirhaDialect:
         return text
 
     def locate(self, text: str, pointer: str) -> Span | None:
-        """Give the place of what the canonical `pointer` names, None where there is no plan."""
+        """Return the place of what the canonical `pointer` names, None where there is no plan."""
         return _form.locate(_FORM, _parts(text).plan, pointer)
 
 
@@ -137,7 +137,7 @@ def is_plan(document: Json) -> bool:
 
 
 def load(document: Json, _: Signatures | None, limits: Limits) -> Parsed:
-    """Give the plan that `document`, the list in the plan block, says. Never raises."""
+    """Return the plan that `document`, the list in the plan block, says. Never raises."""
     report = Report()
     items = read_list(document, "Kirha", limits, report)
     if items is None:
@@ -208,7 +208,7 @@ def _block(text: str, start: int, think: str, before: str) -> _Parts:
 
 
 def _json_end(text: str, start: int) -> int:
-    """Give where the JSON behind `start` ends, so that a tag inside of it is text."""
+    """Return where the JSON behind `start` ends, so that a tag inside of it is text."""
     opening = _OPENING.search(text, start)
     if opening is None:
         return start
@@ -233,7 +233,7 @@ def _noise(noise: Sequence[str]) -> list[Diagnostic]:
 
 
 def _syntax(ids: Sequence[str]) -> Syntax:
-    """Give the syntax of a plan with these steps, in order."""
+    """Return the syntax of a plan with these steps, in order."""
     numbers = {name: at for at, name in enumerate(ids)}
     return Syntax(partial(_read_text, ids), partial(_write, numbers), partial(_read_object, ids))
 

@@ -116,7 +116,7 @@ class LlmCompilerDialect:
         signatures: Mapping[str, Signature] | None = None,
         limits: Limits | None = None,
     ) -> Parsed:
-        """Give as much of the plan as can be read, and all that is wrong. Never raises.
+        """Return as much of the plan as can be read, and all that is wrong. Never raises.
 
         Arguments by position get their names from `signatures`; without those `needs-tools`.
         """
@@ -134,7 +134,7 @@ class LlmCompilerDialect:
         return Parsed(plan, report.diagnostics)
 
     def print(self, plan: Plan, signatures: Mapping[str, Signature] | None = None) -> str:
-        """Give the text of `plan`, a step a line, every argument with its name.
+        """Return the text of `plan`, a step a line, every argument with its name.
 
         Ids become numbers. `after` is left out where a reference shows the same order.
 
@@ -154,7 +154,7 @@ class LlmCompilerDialect:
         return text
 
     def locate(self, text: str, pointer: str) -> Span | None:
-        """Give the place of what `pointer` names, None where no plan is found in `text`.
+        """Return the place of what `pointer` names, None where no plan is found in `text`.
 
         An argument by position is found by the brackets that it stands in.
         """
@@ -199,7 +199,7 @@ class _Reading(NamedTuple):
     noise: dict[str, None]
 
     def step(self, call: Call, at: int) -> Step:
-        """Give the step that `call`, the one at position `at`, says."""
+        """Return the step that `call`, the one at position `at`, says."""
         name, pointer = f"s{at}", f"/steps/{at}"
         tool = self.text[call.tool.start : call.tool.end]
         report_call(self.text, call, at, self.report)
@@ -211,7 +211,7 @@ class _Reading(NamedTuple):
     def arguments(
         self, span: Span, tool: str, step: str, at: int, search: Search | None = None
     ) -> list[Argument]:
-        """Give the arguments that stand at `span`, as far as they can be read."""
+        """Return the arguments that stand at `span`, as far as they can be read."""
         signature = None if self.signatures is None else self.signatures.get(tool)
         arguments: list[Argument] = []
         reader = _reader(self, span, step, at, search)
@@ -220,8 +220,8 @@ class _Reading(NamedTuple):
         except LiteralError as error:
             pointer = f"/steps/{at}/args"
             if error.code == "syntax":
-                way_out = "Text stands in quotes; nothing but values is read."
-                self.report.add(syntax(self.text, error.offset, str(error), pointer, step, way_out))
+                help_ = "Text stands in quotes; nothing but values is read."
+                self.report.add(syntax(self.text, error.offset, str(error), pointer, step, help_))
             else:
                 self.report.error(error.code, f"{error}.", pointer, step)
         return arguments
@@ -311,7 +311,7 @@ def _reader(
 
 
 def _place(text: str, call: Call, rest: list[str]) -> Span:
-    """Give the place in `call` of what `rest`, a pointer inside of the step, names."""
+    """Return the place in `call` of what `rest`, a pointer inside of the step, names."""
     whole = Span(call.start, _call_end(call))
     match rest:
         case ["id"]:
@@ -339,7 +339,7 @@ def _call_end(call: Call) -> int:
 
 
 def _unsaid_calls(plan: Plan) -> list[Diagnostic]:
-    """Give one diagnostic for each name and each thought that no line of a plan can hold."""
+    """Return one diagnostic for each name and each thought that no line of a plan can hold."""
     found: list[Diagnostic] = []
     for at, step in enumerate(plan.steps):
         if step.tool == CLOSER:

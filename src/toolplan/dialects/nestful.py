@@ -77,7 +77,7 @@ class NestfulDialect:
         signatures: Signatures | None = None,
         limits: Limits | None = None,
     ) -> Parsed:
-        """Give as much of the plan as can be read, and all that is wrong. Never raises.
+        """Return as much of the plan as can be read, and all that is wrong. Never raises.
 
         Labels are kept as ids where they are ones; other steps are called `s0`, `s1`, … by
         position.
@@ -85,7 +85,7 @@ class NestfulDialect:
         return _form.parse(_FORM, text, signatures, limits)
 
     def print(self, plan: Plan, signatures: Signatures | None = None) -> str:
-        """Give the text of `plan`, a step a line.
+        """Return the text of `plan`, a step a line.
 
         Ids become labels; where one of them cannot, the labels are `var1`, `var2`, …
 
@@ -105,7 +105,7 @@ class NestfulDialect:
         return text
 
     def locate(self, text: str, pointer: str) -> Span | None:
-        """Give the place of what the canonical `pointer` names, None where there is no plan."""
+        """Return the place of what the canonical `pointer` names, None where there is no plan."""
         return _form.locate(_FORM, text, pointer)
 
 
@@ -115,7 +115,7 @@ def is_plan(document: Json) -> bool:
 
 
 def load(document: Json, _: Signatures | None, limits: Limits) -> Parsed:
-    """Give the plan that `document` says. Never raises."""
+    """Return the plan that `document` says. Never raises."""
     report = Report()
     items = read_list(document, "NESTFUL", limits, report)
     if items is None:
@@ -163,7 +163,7 @@ def _label(item: Json) -> str | None:
 
 
 def _ids(labels: Sequence[str | None]) -> list[str]:
-    """Give every step its label as id, and a name by position to those whose label is none."""
+    """Return every step its label as id, and a name by position to those whose label is none."""
     taken = {label for label in labels if label is not None}
     return [
         label if label is not None and is_id(label) else free_id(at, taken)
@@ -199,7 +199,7 @@ def _is_object(value: Value) -> bool:
 
 
 def _syntax(labels: Mapping[str, str]) -> Syntax:
-    """Give the syntax of a plan whose steps have these labels, by id."""
+    """Return the syntax of a plan whose steps have these labels, by id."""
     ids = {label: name for name, label in labels.items()}
 
     def write(value: Written) -> str:

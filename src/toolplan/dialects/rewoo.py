@@ -78,7 +78,7 @@ class RewooDialect:
         signatures: Mapping[str, Signature] | None = None,
         limits: Limits | None = None,
     ) -> Parsed:
-        """Give as much of the plan as can be read, and all that is wrong. Never raises.
+        """Return as much of the plan as can be read, and all that is wrong. Never raises.
 
         The argument gets its name from `signatures`; without those it gives `needs-tools`.
         """
@@ -100,7 +100,7 @@ class RewooDialect:
         return Parsed(Plan(tuple(steps)), report.diagnostics)
 
     def print(self, plan: Plan, signatures: Mapping[str, Signature] | None = None) -> str:
-        """Give the text of `plan`, a step a line. Ids become numbers.
+        """Return the text of `plan`, a step a line. Ids become numbers.
 
         The name of the argument is not written: what is read back is the tool's first one.
 
@@ -116,7 +116,7 @@ class RewooDialect:
         return text
 
     def locate(self, text: str, pointer: str) -> Span | None:
-        """Give the place of what `pointer` names, None where no plan is found in `text`."""
+        """Return the place of what `pointer` names, None where no plan is found in `text`."""
         clean = checked(text, NO_LIMITS, Report())
         calls = () if clean is None else outline(clean, _LINES).calls
         if not calls:
@@ -136,7 +136,7 @@ def _arguments(
     signatures: Mapping[str, Signature] | None,
     report: Report,
 ) -> dict[str, Value]:
-    """Give the argument that `said`, the text in the brackets of step `at`, is."""
+    """Return the argument that `said`, the text in the brackets of step `at`, is."""
     if not said:
         return {}
     name, pointer = f"s{at}", f"/steps/{at}/args"
@@ -173,7 +173,7 @@ def _call_end(call: Call) -> int:
 
 
 def _unsaid_calls(plan: Plan) -> list[Diagnostic]:
-    """Give one diagnostic for each thing that no call of one text, and no thought, can hold."""
+    """Return one diagnostic for each thing that no call of one text, and no thought, can hold."""
     found: list[Diagnostic] = []
     first: dict[str, str] = {}
     for at, step in enumerate(plan.steps):
@@ -198,7 +198,7 @@ def _unsaid_calls(plan: Plan) -> list[Diagnostic]:
 
 
 def _unsaid_value(name: str, value: Value) -> list[str]:
-    """Give a sentence for each thing in `value` that the text in the brackets cannot hold."""
+    """Return a sentence for each thing in `value` that the text in the brackets cannot hold."""
     if not name:
         return ["ReWOO has no argument without a name."]
     match value:
@@ -257,7 +257,7 @@ def _input(value: Value, numbers: Mapping[str, int]) -> str:
 
 
 def _one_argument(plan: Plan) -> dict[str, Signature]:
-    """Give signatures by which `plan`, as it is written, reads back as it was."""
+    """Return signatures by which `plan`, as it is written, reads back as it was."""
     named = {step.tool: Signature((), ()) for step in plan.steps}
     for step in plan.steps:
         if step.args:

@@ -76,7 +76,7 @@ class SealtoolsDialect:
         signatures: Signatures | None = None,
         limits: Limits | None = None,
     ) -> Parsed:
-        """Give as much of the plan as can be read, and all that is wrong. Never raises.
+        """Return as much of the plan as can be read, and all that is wrong. Never raises.
 
         Where `signatures` do not tell the field that an output is, the reference is reported, and
         is one to a field with the output's own name: the order of the steps is known all the same.
@@ -84,7 +84,7 @@ class SealtoolsDialect:
         return _form.parse(_FORM, text, signatures, limits)
 
     def print(self, plan: Plan, signatures: Signatures | None = None) -> str:
-        """Give the text of `plan`, a step a line; ids become positions.
+        """Return the text of `plan`, a step a line; ids become positions.
 
         Outputs are numbered by `signatures`; without them no reference can be said.
 
@@ -114,7 +114,7 @@ class SealtoolsDialect:
         return text
 
     def locate(self, text: str, pointer: str) -> Span | None:
-        """Give the place of what the canonical `pointer` names, None where there is no plan."""
+        """Return the place of what the canonical `pointer` names, None where there is no plan."""
         return _form.locate(_FORM, text, pointer)
 
 
@@ -124,7 +124,7 @@ def is_plan(document: Json) -> bool:
 
 
 def load(document: Json, signatures: Signatures | None, limits: Limits) -> Parsed:
-    """Give the plan that `document` says. Never raises."""
+    """Return the plan that `document` says. Never raises."""
     report = Report()
     items = read_list(document, "Seal-Tools", limits, report)
     if items is None:
@@ -197,7 +197,7 @@ def _output(
 
 
 def _responses(fields: StepFields) -> list[str] | None:
-    """Give the names that the step gives its outputs, None where it gives none."""
+    """Return the names that the step gives its outputs, None where it gives none."""
     written = fields.item.get("responses")
     if written is None:
         return None
@@ -213,7 +213,7 @@ def _responses(fields: StepFields) -> list[str] | None:
 
 
 def _fields(tool: str, signatures: Signatures | None) -> list[Path]:
-    """Give the paths of the outputs that `tool` declares; one, the whole, where it declares none.
+    """Return the paths of the outputs that `tool` declares; one, the whole, where it declares none.
 
     There are none where the tool is not known.
     """

@@ -60,11 +60,11 @@ class StateDialect:
         signatures: Signatures | None = None,
         limits: Limits | None = None,
     ) -> Parsed:
-        """Give as much of the plan as can be read, and all that is wrong. Never raises."""
+        """Return as much of the plan as can be read, and all that is wrong. Never raises."""
         return _form.parse(_FORM, text, signatures, limits)
 
     def print(self, plan: Plan, signatures: Signatures | None = None) -> str:
-        """Give the text of `plan`, every task pending.
+        """Return the text of `plan`, every task pending.
 
         Raises:
             CannotExpress: the plan holds references, or other arguments than those of a task.
@@ -82,7 +82,7 @@ class StateDialect:
         return text
 
     def locate(self, text: str, pointer: str) -> Span | None:
-        """Give the place of what the canonical `pointer` names, None where there is no plan."""
+        """Return the place of what the canonical `pointer` names, None where there is no plan."""
         return _form.locate(_FORM, text, pointer)
 
 
@@ -93,7 +93,7 @@ def is_plan(document: Json) -> bool:
 
 
 def dump(plan: Plan) -> dict[str, Json]:
-    """Give the STATE of `plan`, which holds nothing that it cannot say, and its routing."""
+    """Return the STATE of `plan`, which holds nothing that it cannot say, and its routing."""
     tasks: list[Json] = [_dump(step) for step in plan.steps]
     routing: list[Json] = [step.tool for step in plan.steps]
     detail: list[Json] = [
@@ -103,7 +103,7 @@ def dump(plan: Plan) -> dict[str, Json]:
 
 
 def load(document: Json, _: Signatures | None, limits: Limits) -> Parsed:
-    """Give the plan that `document` says. Never raises."""
+    """Return the plan that `document` says. Never raises."""
     report = Report()
     inner = _inner(document, report)
     if inner is None:
@@ -228,7 +228,7 @@ def _dump(step: Step) -> Json:
 
 
 def _skill(step: Step) -> Json:
-    """Give the skill that all data of the step is required for, None where there is no such."""
+    """Return the skill that all data of the step is required for, None where there is no such."""
     required = step.args.get("required_data")
     items = required.value if isinstance(required, Literal) else None
     skills = [each.get("skill") for each in _objects(items)]

@@ -29,7 +29,7 @@ from toolplan.dialects._values import (
     read_parts,
     write_parts,
 )
-from toolplan.names import meant
+from toolplan.names import suggest
 from toolplan.path import Json, Path, copied, json_type
 from toolplan.plan import (
     Limits,
@@ -92,7 +92,7 @@ class TaskbenchDialect:
         signatures: Signatures | None = None,
         limits: Limits | None = None,
     ) -> Parsed:
-        """Give as much of the plan as can be read, and all that is wrong. Never raises.
+        """Return as much of the plan as can be read, and all that is wrong. Never raises.
 
         Arguments by position are named by `signatures`; without them they are called `0`, `1`, …,
         and reported.
@@ -100,7 +100,7 @@ class TaskbenchDialect:
         return _form.parse(_FORM, text, signatures, limits)
 
     def print(self, plan: Plan, signatures: Signatures | None = None) -> str:
-        """Give the text of `plan`, a node a line, all arguments by name; ids become positions.
+        """Return the text of `plan`, a node a line, all arguments by name; ids become positions.
 
         Raises:
             CannotExpress: the plan holds more than TaskBench has words for.
@@ -117,7 +117,7 @@ class TaskbenchDialect:
         return text
 
     def locate(self, text: str, pointer: str) -> Span | None:
-        """Give the place of what the canonical `pointer` names, None where there is no plan."""
+        """Return the place of what the canonical `pointer` names, None where there is no plan."""
         return _form.locate(_FORM, text, pointer)
 
 
@@ -129,7 +129,7 @@ def is_plan(document: Json) -> bool:
 
 
 def load(document: Json, signatures: Signatures | None, limits: Limits) -> Parsed:
-    """Give the plan that `document` says. Never raises."""
+    """Return the plan that `document` says. Never raises."""
     report = Report()
     if not isinstance(document, dict):
         report.error("field-type", f"A plan is an object, not {json_type(document)}.")
@@ -201,14 +201,14 @@ class _Signatures:
         self._guesses: dict[str, Signature | None] = {}
 
     def of(self, tool: str) -> Signature | None:
-        """Give the signature of `tool`, None where there is none.
+        """Return the signature of `tool`, None where there is none.
 
         The names of arguments are needed to mend the name of the tool, which a rule does.
         """
         if tool in self._signatures:
             return self._signatures[tool]
         if tool not in self._guesses and len(self._guesses) < _MOST_GUESSES:
-            sure = meant(tool, self._signatures).sure
+            sure = suggest(tool, self._signatures).sure
             self._guesses[tool] = None if sure is None else self._signatures[sure]
         return self._guesses.get(tool)
 
@@ -300,7 +300,7 @@ def _report_positions(node: StepFields) -> None:
 
 
 def _with_lines(plan: Plan, document: Mapping[str, Json], report: Report) -> Plan:
-    """Give `plan` with its lines as thoughts, or in the metadata where not each step has one."""
+    """Return `plan` with its lines as thoughts, or in the metadata where not each step has one."""
     lines = _field(document, _LINES)
     if lines is None or lines == []:
         return plan
@@ -382,7 +382,7 @@ def _folded(name: str) -> str:
 
 
 def _argument_place(args: Json, name: str) -> str:
-    """Give the pointer of the argument `name` inside of `args`, as it is written."""
+    """Return the pointer of the argument `name` inside of `args`, as it is written."""
     if not isinstance(args, list):
         return f"/{escape_pointer(name)}"
     for at, entry in enumerate(args):

@@ -28,7 +28,7 @@ class ToolplanDialect:
         signatures: Mapping[str, Signature] | None = None,
         limits: Limits | None = None,
     ) -> Parsed:
-        """Give as much of the plan as can be read, and all that is wrong. Never raises."""
+        """Return as much of the plan as can be read, and all that is wrong. Never raises."""
         read = _json.read(text, is_plan, limits)
         if read.block is None:
             return Parsed(None, read.diagnostics)
@@ -37,7 +37,7 @@ class ToolplanDialect:
         return Parsed(loaded.plan, (*read.diagnostics, *rest))
 
     def print(self, plan: Plan, signatures: Mapping[str, Signature] | None = None) -> str:
-        """Give the text of `plan`, a step a line.
+        """Return the text of `plan`, a step a line.
 
         Raises:
             CannotExpress: the plan holds what JSON cannot say (`NaN`, half a character), or an id
@@ -52,7 +52,7 @@ class ToolplanDialect:
         return text
 
     def locate(self, text: str, pointer: str) -> Span | None:
-        """Give the place of what `pointer` names, None where no plan is found in `text`."""
+        """Return the place of what `pointer` names, None where no plan is found in `text`."""
         block = _json.read(text, is_plan, _NO_LIMITS).block
         if block is None:
             return None

@@ -24,7 +24,7 @@ class CannotRun(ValueError):
 
 
 class Options(TypedDict, total=False):
-    """The fields of `Bounds`, as `run` and `resume` take them."""
+    """The fields of `RunOptions`, as `run` and `resume` take them."""
 
     concurrency: int
     timeout_s: float
@@ -36,7 +36,7 @@ class Options(TypedDict, total=False):
     patience_s: float
 
 
-class Bounds(NamedTuple):
+class RunOptions(NamedTuple):
     """How much at once, and how long.
 
     Attributes:
@@ -61,23 +61,23 @@ class Bounds(NamedTuple):
     patience_s: float = 30.0
 
     def options(self) -> Options:
-        """Give the fields by their names."""
+        """Return the fields by their names."""
         return Options(**self._asdict())
 
 
 class CallOwner(Protocol):
     """Who answers for calls to the tools that are called."""
 
-    def identity(self, call: OpenCall) -> ToolCall:
+    def identity(self, call: InFlightCall) -> ToolCall:
         """Say which call it is."""
         ...
 
-    def progress(self, call: OpenCall, done: float, total: float | None, message: str) -> None:
+    def progress(self, call: InFlightCall, done: float, total: float | None, message: str) -> None:
         """Take what a tool tells of its call; from any thread."""
         ...
 
 
-class OpenCall:
+class InFlightCall:
     """One try of one call. It is open until its outcome is known; what comes later is discarded.
 
     `first` is the number of the first try in this process, `made` says that the tool was called,
@@ -193,7 +193,7 @@ class Fan:
         return not self.again and (stopped or self.next == len(self.items))
 
     def take_next(self) -> int:
-        """Give the item whose call starts next: first those that an earlier process began."""
+        """Return the item whose call starts next: first those that an earlier process began."""
         if self.again:
             return self.again.pop()
         index = self.next
@@ -223,7 +223,7 @@ class Fan:
 def callees(
     steps: Sequence[Step], tools: Mapping[str, Tool], limits: Limits, before: int = 0
 ) -> list[Tool]:
-    """Give the tool of each of `steps`, in order; `before` steps were taken earlier.
+    """Return the tool of each of `steps`, in order; `before` steps were taken earlier.
 
     Raises:
         CannotRun: a tool is not there, has no function or an unusable schema, or there are more

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from toolplan.events import CallDecided, Failure
-from toolplan.journal import Recovered, Slot
+from toolplan.storage.journal import Recovered, Slot
 
 ABORTED: Final = Failure("aborted", "A person said that it failed.")
 
@@ -29,19 +29,19 @@ class EffectCalls:
         self.in_doubt: set[Slot] = set()
 
     def begun(self, slot: Slot) -> int:
-        """Give the last try of a call that was begun earlier and has no outcome; 0 for none."""
+        """Return the last try of a call that was begun earlier and has no outcome; 0 for none."""
         return self._begun.get(slot, 0)
 
     def tried(self, slot: Slot) -> int:
-        """Give the number of the last try of a call in earlier processes; 0 for none."""
+        """Return the number of the last try of a call in earlier processes; 0 for none."""
         return self._tries.get(slot, 0)
 
     def begun_items(self, step: str) -> list[int]:
-        """Give the items of `step` that were begun earlier and have no outcome."""
+        """Return the items of `step` that were begun earlier and have no outcome."""
         return [item for name, item in self._begun if name == step and item is not None]
 
     def decision(self, slot: Slot) -> CallDecided | None:
-        """Give what a person decided about a call that was begun earlier."""
+        """Return what a person decided about a call that was begun earlier."""
         return self._decisions.get(slot)
 
     def take(self, slot: Slot) -> Failure | None:
@@ -65,5 +65,5 @@ def lost(slot: Slot) -> Failure:
 
 
 def idempotency_key(run: str, step: str, item: int | None) -> str:
-    """Give the key of a call, which is the same for every try and in every process."""
+    """Return the key of a call, which is the same for every try and in every process."""
     return hashlib.sha256(json.dumps([run, step, item]).encode()).hexdigest()

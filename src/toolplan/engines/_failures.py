@@ -41,7 +41,7 @@ def argument_failure(tool: Tool, args: Arguments) -> Failure | None:
 
 
 def accepted(tool: Tool, answer: object, *, depth: int, size: int) -> Json | Failure:
-    """Give `answer` as JSON that the tool can no longer change, or say why it cannot be used."""
+    """Return `answer` as JSON that the tool can no longer change, or say why it cannot be used."""
     try:
         output = snapshot(answer, depth=depth, size=size)
     except ResultUnusable as error:

@@ -59,7 +59,7 @@ class Graph:
                 self._free.append(position)
 
     def newly_free(self) -> list[int]:
-        """Give the steps that came, or were let go, and wait for nothing; each once."""
+        """Return the steps that came, or were let go, and wait for nothing; each once."""
         free, self._free = self._free, []
         return free
 
@@ -83,15 +83,15 @@ class Graph:
         return freed
 
     def needed(self, position: int) -> tuple[str, ...]:
-        """Give the ids of the steps that the one at `position` needs."""
+        """Return the ids of the steps that the one at `position` needs."""
         return self._needs[position]
 
     def referenced(self, position: int) -> set[str]:
-        """Give the ids of the steps that the one at `position` refers to."""
+        """Return the ids of the steps that the one at `position` refers to."""
         return {ref.step for _, ref in step_refs(self._steps[position])}
 
     def sinks(self) -> list[str]:
-        """Give what `toolplan.plan.sinks` gives, from the dependents that are known here."""
+        """Return what `toolplan.plan.sinks` gives, from the dependents that are known here."""
         return [
             step.id
             for step, dependents in zip(self._steps, self._dependents, strict=True)
@@ -107,7 +107,7 @@ class Graph:
         return False
 
     def in_order(self) -> list[int]:
-        """Give all positions, each behind what it needs (Kahn 1962)."""
+        """Return all positions, each behind what it needs (Kahn 1962)."""
         waiting = [sum(each in self._positions for each in needed) for needed in self._needs]
         order = [position for position, count in enumerate(waiting) if not count]
         for position in order:
@@ -118,7 +118,7 @@ class Graph:
         return order
 
     def ranks(self) -> list[int]:
-        """Give for each position how many steps are on the longest way that begins there."""
+        """Return for each position how many steps are on the longest way that begins there."""
         ranks = [1] * len(self._steps)
         for position in reversed(self.in_order()):
             behind = self._dependents[position]

@@ -14,7 +14,7 @@ from toolplan.tools import Arguments, Tool
 def filled(
     step: Step, tool: Tool, outputs: Outputs, item: Json = None, index: int | None = None
 ) -> Arguments | Failure:
-    """Give the arguments of one call of `step`, checked against what `tool` accepts."""
+    """Return the arguments of one call of `step`, checked against what `tool` accepts."""
     args: Arguments = {}
     name = ""
     try:
@@ -47,7 +47,7 @@ def holds(when: When, outputs: Outputs) -> bool | Failure:
 
 
 def items_of(step: Step, for_each: Value, outputs: Outputs, limits: Limits) -> list[Json] | Failure:
-    """Give the items that `step` makes one call for each of, within its bounds."""
+    """Return the items that `step` makes one call for each of, within its bounds."""
     try:
         items = resolve(for_each, outputs)
     except NotThere as error:

@@ -9,9 +9,9 @@ from dataclasses import replace
 from typing import NamedTuple, TypeAlias
 
 from toolplan.approval import Approval, ApprovalRequired, approve, digest_of
-from toolplan.engines._calls import Bounds, CannotRun, Clock
+from toolplan.engines._calls import CannotRun, Clock, RunOptions
 from toolplan.engines._failures import accepted
-from toolplan.engines._kept import Kept
+from toolplan.engines._recorder import EventRecorder
 from toolplan.engines._steps import Scheduler
 from toolplan.events import (
     CallDecided,
@@ -30,10 +30,10 @@ from toolplan.events import (
     StepSucceeded,
 )
 from toolplan.execution_plan import ExecutionPlan
-from toolplan.journal import Recovered, RunRecord, Slot, recover
 from toolplan.path import Json
 from toolplan.plan import Limits, Plan, Step, needs
 from toolplan.plan_json import dump, load
+from toolplan.storage.journal import Recovered, RunRecord, Slot, recover
 from toolplan.tools import Tool
 
 Approver: TypeAlias = Callable[[ExecutionPlan], Awaitable[Approval | None]]
@@ -44,11 +44,11 @@ class Settings(NamedTuple):
     """How a run is made, whatever its plan."""
 
     limits: Limits
-    bounds: Bounds
+    bounds: RunOptions
     clock: Clock
 
     def checked(self) -> Settings:
-        """Give the settings themselves, if anything can run with them.
+        """Return the settings themselves, if anything can run with them.
 
         Raises:
             ValueError: a bound on calls at once is less than 1.
@@ -88,7 +88,7 @@ async def start(
     plan: ExecutionPlan,
     tools: Mapping[str, Tool],
     name: str,
-    kept: Kept,
+    kept: EventRecorder,
     approval: Approval | Approver | None,
     settings: Settings,
     done: Sequence[Event] = (),
@@ -116,7 +116,7 @@ async def start(
             # the record is not held on to: it is as large as the plan, and goes when it is written
             await kept.accept(name, runnable.plan.digest, record_of(runnable.plan, tools))
         except asyncio.CancelledError:
-            scheduler.tell_cancelled()
+            scheduler.report_cancelled()
             await kept.finish(())
             raise
     try:
@@ -131,7 +131,7 @@ async def start(
 
 
 def taken_over(plan: ExecutionPlan, done: Sequence[Event]) -> Recovered:
-    """Give what an earlier run has done of `plan`.
+    """Return what an earlier run has done of `plan`.
 
     Raises:
         CannotRun: the events tell of a step that the plan does not have, or of more than results.
@@ -148,11 +148,11 @@ def taken_over(plan: ExecutionPlan, done: Sequence[Event]) -> Recovered:
 def new_scheduler(
     name: str,
     tools: Mapping[str, Tool],
-    kept: Kept,
+    kept: EventRecorder,
     settings: Settings,
     recovered: Recovered,
 ) -> Scheduler:
-    """Give a scheduler whose events go to `kept`, and which stops where they cannot be kept."""
+    """Return a scheduler whose events go to `kept`, and which stops where they cannot be kept."""
     scheduler = Scheduler(
         name,
         tools,
@@ -169,7 +169,7 @@ def new_scheduler(
 
 
 def frozen(plan: ExecutionPlan, tools: Mapping[str, Tool]) -> Runnable:
-    """Give what will run of `plan`.
+    """Return what will run of `plan`.
 
     Of a plan with effects that is a copy that nobody else holds, read from its wire form, with the
     digest of that copy and of the tools that are here: whatever was changed in `plan` or its tools
@@ -198,7 +198,7 @@ def _copy(plan: Plan) -> Plan:
 
 
 def checked(approval: Approval, runnable: Runnable, name: str) -> Approval | None:
-    """Give `approval` bound to the run named `name`, None where the plan needs none.
+    """Return `approval` bound to the run named `name`, None where the plan needs none.
 
     Raises:
         ApprovalRequired: it is for another plan.
@@ -213,9 +213,9 @@ def checked(approval: Approval, runnable: Runnable, name: str) -> Approval | Non
 
 
 async def ask(
-    approver: Approver, runnable: Runnable, name: str, kept: Kept, clock: Clock
+    approver: Approver, runnable: Runnable, name: str, kept: EventRecorder, clock: Clock
 ) -> Approval:
-    """Give the approval that `approver` gives for the plan, kept before anything is done on it.
+    """Return the approval that `approver` gives for the plan, kept before anything is done on it.
 
     Raises:
         ApprovalRequired: it gives none, or one for another plan.
@@ -230,7 +230,7 @@ async def ask(
 
 
 async def _ask_or_end(
-    approver: Approver, runnable: Runnable, name: str, kept: Kept, clock: Clock
+    approver: Approver, runnable: Runnable, name: str, kept: EventRecorder, clock: Clock
 ) -> Approval:
     """Ask, and tell that the run is over where leave is not given."""
     try:
@@ -244,7 +244,7 @@ async def go_on(
     plan: ExecutionPlan,
     tools: Mapping[str, Tool],
     name: str,
-    kept: Kept,
+    kept: EventRecorder,
     approval: Approval | Approver | None,
     decisions: Mapping[Slot, Decided],
     settings: Settings,
@@ -320,12 +320,12 @@ def _prepared(
     runnable: Runnable,
     tools: Mapping[str, Tool],
     name: str,
-    kept: Kept,
+    kept: EventRecorder,
     recovered: Recovered,
     decisions: Mapping[Slot, Decided],
     settings: Settings,
 ) -> tuple[Scheduler, list[CallDecided]]:
-    """Give a scheduler for the rest of a run, and the events that say what a person decided."""
+    """Return a scheduler for the rest of a run, and the events that say what a person decided."""
     steps = {step.id: step for step in runnable.plan.plan.steps}
     decided: list[CallDecided] = []
     for slot, (decision, output) in decisions.items():
@@ -350,7 +350,7 @@ def _place(slot: Slot) -> str:
 
 
 def _fitting(tool: Tool, output: Json, settings: Settings) -> Json:
-    """Give what a person says that a call gave, if the tool could have given it."""
+    """Return what a person says that a call gave, if the tool could have given it."""
     bounds, limits = settings.bounds, settings.limits
     taken = accepted(tool, output, depth=limits.depth, size=bounds.result_size)
     if isinstance(taken, Failure):
@@ -359,7 +359,7 @@ def _fitting(tool: Tool, output: Json, settings: Settings) -> Json:
 
 
 def record_of(plan: ExecutionPlan, tools: Mapping[str, Tool]) -> RunRecord:
-    """Give what the journal keeps of what a run was started with."""
+    """Return what the journal keeps of what a run was started with."""
     used = dict.fromkeys(step.tool for step in plan.plan.steps)
     return RunRecord(
         plan=dump(plan.plan),

@@ -14,11 +14,11 @@ import asyncio
 from asyncio import Future
 from collections.abc import Callable, Mapping, Sequence
 
-from toolplan.engines._calls import Bounds, Clock, Fan, OpenCall, callees
+from toolplan.engines._calls import Clock, Fan, InFlightCall, RunOptions, callees
 from toolplan.engines._effects import EffectCalls
 from toolplan.engines._graph import Graph
+from toolplan.engines._in_flight import EventLog, InFlightCalls
 from toolplan.engines._inputs import filled, holds, items_of
-from toolplan.engines._open_calls import EventLog, OpenCalls
 from toolplan.engines._values import filled_output
 from toolplan.events import (
     Event,
@@ -33,10 +33,10 @@ from toolplan.events import (
     StepStarted,
     StepSucceeded,
 )
-from toolplan.journal import Recovered
 from toolplan.path import Json
 from toolplan.plan import Limits, Step, Value
 from toolplan.ready_queue import ReadyQueue
+from toolplan.storage.journal import Recovered
 from toolplan.tools import Arguments, Tool
 
 
@@ -51,7 +51,7 @@ class Scheduler:
         emit: Callable[[Event], None],
         clock: Clock,
         limits: Limits,
-        bounds: Bounds,
+        bounds: RunOptions,
         log: EventLog | None = None,
         recovered: Recovered,
     ) -> None:
@@ -84,7 +84,7 @@ class Scheduler:
         self._places = self._free = bounds.concurrency
         self._calls_left = limits.calls
         self._effects = EffectCalls(recovered)
-        self._calls = OpenCalls(
+        self._calls = InFlightCalls(
             run,
             self,
             emit=emit,
@@ -157,7 +157,7 @@ class Scheduler:
             try:
                 await self._calls.close()
             finally:
-                self.tell_cancelled()
+                self.report_cancelled()
             raise
         self._closed = True
         await self._calls.close()
@@ -305,12 +305,12 @@ class Scheduler:
         self._free -= 1
         self._ready.take(position)
         self._calls.make(
-            OpenCall(self._calls, position, index, step, self._tools_of[position], args)
+            InFlightCall(self._calls, position, index, step, self._tools_of[position], args)
         )
 
     # Ending
 
-    def call_ended(self, call: OpenCall, outcome: Json | Failure) -> None:
+    def call_ended(self, call: InFlightCall, outcome: Json | Failure) -> None:
         """Take what a call gave, or why it failed."""
         self._free += 1
         self._ready.release(call.position)
@@ -324,7 +324,7 @@ class Scheduler:
             self._succeed(call.position, outcome, call.attempt)
         self._start_ready()
 
-    def call_doubted(self, call: OpenCall) -> None:
+    def call_doubted(self, call: InFlightCall) -> None:
         """Let a step stand still, because what became of its call is not known."""
         self._free += 1
         self._ready.release(call.position)
@@ -334,7 +334,7 @@ class Scheduler:
             fan.doubts += 1
         self._start_ready()
 
-    def args_again(self, call: OpenCall) -> Arguments | Failure:
+    def args_again(self, call: InFlightCall) -> Arguments | Failure:
         """Fill the arguments of a call anew."""
         item = None if call.index is None else self._fans[call.position].items[call.index]
         return self._filled(call.position, item, call.index)
@@ -400,7 +400,7 @@ class Scheduler:
                     over.append(dependent)
 
     def _upstream(self, position: int) -> tuple[Failure, bool] | None:
-        """Give the reason to skip a step whose needs are over, and whether a failure is behind it.
+        """Return the reason to skip a step whose needs are over, and whether a failure is behind it.
 
         A condition that did not hold skips the steps that refer to what it skipped; order alone
         counts as satisfied. A failure skips whatever comes behind it, order alone too.
@@ -438,7 +438,7 @@ class Scheduler:
 
     # Leaving
 
-    def tell_cancelled(self) -> None:
+    def report_cancelled(self) -> None:
         """Tell what is not over, and the end of the run, unless that was told already."""
         if self._has_told_end:
             return  # it was over before the cancellation came
@@ -451,7 +451,7 @@ class Scheduler:
                 self._emit(StepCancelled(step.id, self._clock()))
         self._emit(RunEnded(RunState.CANCELLED, None, self._clock()))
 
-    def _tell_outcome(self, call: OpenCall, outcome: Json | Failure) -> None:
+    def _tell_outcome(self, call: InFlightCall, outcome: Json | Failure) -> None:
         """Keep what a call with effects came to while the run was being cancelled."""
         step, attempt, at = call.step.id, call.attempt, self._clock()
         failure = outcome if isinstance(outcome, Failure) else None

@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Mappin
 from typing import Protocol, cast, runtime_checkable
 
 from toolplan.approval import Approval, ApprovalRequired
-from toolplan.engines._kept import Kept
+from toolplan.engines._recorder import EventRecorder
 from toolplan.engines._runs import (
     Approver,
     Runnable,
@@ -28,8 +28,8 @@ from toolplan.events import (
     StepArrived,
 )
 from toolplan.execution_plan import ExecutionPlan
-from toolplan.journal import Recovered
 from toolplan.plan import Step, needs
+from toolplan.storage.journal import Recovered
 from toolplan.tools import Tool
 
 
@@ -49,7 +49,7 @@ class StepStream(Protocol):
     """
 
     def __aiter__(self) -> AsyncIterator[Step]:
-        """Give each step when it is complete; what it gives may be `Closing`."""
+        """Yield each step when it is complete; what it gives may be `Closing`."""
         ...
 
     @property
@@ -63,7 +63,7 @@ class Closing(Protocol):
     """What can be told that nobody listens any more, as an asynchronous generator can."""
 
     async def aclose(self) -> None:
-        """Give nothing more."""
+        """Return nothing more."""
         ...
 
 
@@ -83,7 +83,7 @@ async def start_stream(
     stream: StepStream,
     tools: Mapping[str, Tool],
     name: str,
-    kept: Kept,
+    kept: EventRecorder,
     approval: Approval | Approver | None,
     settings: Settings,
 ) -> Run:
@@ -135,7 +135,7 @@ class _Feed:
         stream: StepStream,
         tools: Mapping[str, Tool],
         name: str,
-        kept: Kept,
+        kept: EventRecorder,
         approval: Approval | Approver | None,
         settings: Settings,
         scheduler: Scheduler,
@@ -192,7 +192,7 @@ class _Feed:
         self._scheduler.start()
 
     async def _approved(self, runnable: Runnable) -> Mapping[str, int]:
-        """Give the slots of the plan's approval; the run is in the journal when it returns.
+        """Return the slots of the plan's approval; the run is in the journal when it returns.
 
         Raises:
             ApprovalRequired: there is none.

@@ -61,7 +61,7 @@ class ResultUnusable(ValueError):
 
 
 def resolve(value: Value, outputs: Outputs, item: Json = None, index: int | None = None) -> Json:
-    """Give `value` with its references filled from `outputs`; nothing in it is shared with them.
+    """Return `value` with its references filled from `outputs`; nothing in it is shared with them.
 
     `item` and `index` belong to one call of a step with `for_each`; `index` None means that there
     is no such call. What comes in is data: text in it that looks like a reference stays as it is.
@@ -87,7 +87,7 @@ def resolve(value: Value, outputs: Outputs, item: Json = None, index: int | None
 
 
 def field_of(ref: Ref, outputs: Outputs) -> Json | NotAField:
-    """Give what `ref` selects, where it is one field of an object, as most references are.
+    """Return what `ref` selects, where it is one field of an object, as most references are.
 
     It knows less than `resolve`, and does without five calls that would each cost as much.
     """
@@ -101,14 +101,14 @@ def field_of(ref: Ref, outputs: Outputs) -> Json | NotAField:
 
 
 def rendered(value: Json) -> str:
-    """Give `value` as it stands inside of text: text as it is, anything else as compact JSON."""
+    """Return `value` as it stands inside of text: text as it is, anything else as compact JSON."""
     if isinstance(value, str):
         return value
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
 
 
 def _flat(result: object, size: int) -> Json:
-    """Give a copy of a small object without lists or objects in it; None where it is no such."""
+    """Return a copy of a small object without lists or objects in it; None where it is no such."""
     if type(result) is not dict:
         return None
     given = cast("dict[object, object]", result)
@@ -136,7 +136,7 @@ def _flat(result: object, size: int) -> Json:
 
 
 def snapshot(result: object, *, depth: int, size: int) -> Json:
-    """Give `result` as JSON that shares nothing with it.
+    """Return `result` as JSON that shares nothing with it.
 
     Tuples become lists, and keys that are booleans, numbers or None become text, as JSON writes
     them. `depth` bounds the nesting; `size` bounds the number of characters and values together.
@@ -263,7 +263,7 @@ def _key(key: object) -> str:
 
 
 def filled_output(value: Value, outputs: Outputs) -> tuple[Json, bool]:
-    """Give a plan's output, null where a part cannot be filled, and whether all of it was there.
+    """Return a plan's output, null where a part cannot be filled, and whether all of it was there.
 
     A part whose step gave no output (it was skipped, or it failed, which the run tells already) is
     null and counts as there; a path that leads nowhere in an output does not.

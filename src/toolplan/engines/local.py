@@ -9,14 +9,14 @@ from types import MappingProxyType
 from typing import Final, Unpack
 
 from toolplan.approval import Approval
-from toolplan.engines._calls import Bounds, Clock, Options
-from toolplan.engines._kept import Kept
+from toolplan.engines._calls import Clock, Options, RunOptions
+from toolplan.engines._recorder import EventRecorder
 from toolplan.engines._runs import Approver, Decided, Settings, go_on, start
 from toolplan.engines._streamed import StepStream, start_stream
 from toolplan.events import Event, Run
 from toolplan.execution_plan import ExecutionPlan
-from toolplan.journal import Journal, Slot
 from toolplan.plan import Limits
+from toolplan.storage.journal import Journal, Slot
 from toolplan.tools import Tool, Toolbox
 
 _LIMITS: Final = Limits()
@@ -61,7 +61,7 @@ async def run(
         done: what an earlier run has done of the plan, as the events that told it, of steps of this
             plan (`toolplan.deltas`); these steps are not run again.
         clock: seconds since the epoch, for events; timeouts go by the loop's monotonic clock.
-        options: how much at once and how long; the fields of `Bounds`.
+        options: how much at once and how long; the fields of `RunOptions`.
 
     Raises:
         CannotRun: a tool of the plan is not there, has no function or an unusable schema, the plan
@@ -73,8 +73,8 @@ async def run(
         ValueError: a bound on calls at once is less than 1.
     """
     known = Toolbox(tools) if isinstance(tools, Sequence) else tools
-    settings = Settings(limits, Bounds(**options), clock).checked()
-    kept = Kept(journal, on_event, patience_s=settings.bounds.patience_s)
+    settings = Settings(limits, RunOptions(**options), clock).checked()
+    kept = EventRecorder(journal, on_event, patience_s=settings.bounds.patience_s)
     name = run_id or uuid.uuid4().hex
     return await start(plan, known, name, kept, approval, settings, done)
 
@@ -116,8 +116,8 @@ async def run_stream(
         Exception: what the stream raised.
     """
     known = Toolbox(tools) if isinstance(tools, Sequence) else tools
-    settings = Settings(limits, Bounds(**options), clock).checked()
-    kept = Kept(journal, on_event, patience_s=settings.bounds.patience_s)
+    settings = Settings(limits, RunOptions(**options), clock).checked()
+    kept = EventRecorder(journal, on_event, patience_s=settings.bounds.patience_s)
     name = run_id or uuid.uuid4().hex
     return await start_stream(stream, known, name, kept, approval, settings)
 
@@ -153,7 +153,7 @@ async def resume(
         limits: as for `run`; calls that were made count no more.
         on_event: called with every new event.
         clock: seconds since the epoch.
-        options: how much at once and how long; the fields of `Bounds`.
+        options: how much at once and how long; the fields of `RunOptions`.
 
     Raises:
         CannotRun: the plan or a tool is not that of the run, or a decision is about no call that is
@@ -164,6 +164,6 @@ async def resume(
         ValueError: a bound on calls at once is less than 1.
     """
     known = Toolbox(tools) if isinstance(tools, Sequence) else tools
-    settings = Settings(limits, Bounds(**options), clock).checked()
-    kept = Kept(journal, on_event, patience_s=settings.bounds.patience_s)
+    settings = Settings(limits, RunOptions(**options), clock).checked()
+    kept = EventRecorder(journal, on_event, patience_s=settings.bounds.patience_s)
     return await go_on(plan, known, run_id, kept, approval, decisions, settings)

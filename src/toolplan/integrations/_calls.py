@@ -16,7 +16,7 @@ Result = TypeVar("Result")
 async def called(
     function: Callable[[*Given], Awaitable[Result] | Result], *given: *Given
 ) -> Result:
-    """Give what `function` gives; one that is no coroutine function is called in a thread.
+    """Return what `function` gives; one that is no coroutine function is called in a thread.
 
     So it can be given up: the caller goes on, and the thread is left alone with what it does.
     """

@@ -9,7 +9,7 @@ from toolplan.path import Json, copied
 from toolplan.tools import Arguments, Call, Tool, Toolbox, current_call
 
 
-class CallLedger:
+class CallUsage:
     """Keeps the arguments of every call of one run, and the exception of each that raised.
 
     Attributes:
@@ -22,14 +22,14 @@ class CallLedger:
         self._given: dict[str, dict[int | None, Arguments]] = {}
 
     def watch(self, tools: Iterable[Tool]) -> Toolbox:
-        """Give `tools` such that their calls are kept; their tool objects stay what they are."""
+        """Return `tools` such that their calls are kept; their tool objects stay what they are."""
         return Toolbox(
             tool if tool.call is None else replace(tool, call=self._watched(tool.call))
             for tool in tools
         )
 
     def arguments(self, step: str) -> Json:
-        """Give what a step's tool was called with, references filled in.
+        """Return what a step's tool was called with, references filled in.
 
         That is an object; a list of objects where the step made a call for each item; null where it
         made none.

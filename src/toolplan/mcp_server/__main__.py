@@ -10,12 +10,12 @@ from datetime import date
 from pathlib import Path
 from typing import Final
 
-from toolplan.journal import Journal, JournalError
 from toolplan.mcp_server._refused import CannotServe
 from toolplan.mcp_server._serve import DEFAULT_PORT, serve
 from toolplan.path import Json
 from toolplan.planners import GroundedPlanner
 from toolplan.sources.named import load_tools
+from toolplan.storage.journal import Journal, JournalError
 from toolplan.tools import ToolObjectError
 
 HOME: Final = "TOOLPLAN_HOME"

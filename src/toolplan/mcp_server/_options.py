@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from toolplan.answer import FactFunction
-from toolplan.engines import Bounds
+from toolplan.app import Approve
+from toolplan.engines import RunOptions
 from toolplan.events import Run
 from toolplan.execution_plan import ExecutionPlan, Policy
 from toolplan.path import Json
 from toolplan.plan import Limits
-from toolplan.session import Approve
 
 
 def _no_advice() -> Mapping[str, Json]:
@@ -40,7 +40,7 @@ class Options:
 
     policy: Policy = field(default_factory=Policy)
     limits: Limits = field(default_factory=Limits)
-    bounds: Bounds = field(default_factory=Bounds)
+    bounds: RunOptions = field(default_factory=RunOptions)
     facts: Sequence[FactFunction] = ()
     metadata: Mapping[str, Json] = field(default_factory=_no_advice)
     approve: Approve | None = None

@@ -10,16 +10,16 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Final
 
+from toolplan.app import AskResult, Session, estimate, foreseen, noted
 from toolplan.compiler import Compiled, compile_plan
 from toolplan.execution_plan import ExecutionPlan
-from toolplan.journal import Journal, JournalError
 from toolplan.mcp_server._options import Options
 from toolplan.mcp_server._refused import CallRefused, of_journal
 from toolplan.mcp_server._told import kept_metadata
 from toolplan.plan_json import dump
 from toolplan.planners import Planner
 from toolplan.providers import ModelError
-from toolplan.session import Asked, Session, estimate, foreseen, noted
+from toolplan.storage.journal import Journal, JournalError
 from toolplan.tools import Toolbox
 
 logger = logging.getLogger(__name__)
@@ -54,8 +54,8 @@ class Plans:
         self._known: OrderedDict[str, ExecutionPlan] = OrderedDict()
         self._sizes: dict[str, int] = {}
 
-    async def plan(self, question: str, today: str | None) -> Asked:
-        """Give what the planner makes of `question` as of `today`, checked.
+    async def plan(self, question: str, today: str | None) -> AskResult:
+        """Return what the planner makes of `question` as of `today`, checked.
 
         Raises:
             CallRefused: the planner, its model or the journal failed.
@@ -101,7 +101,7 @@ class Plans:
         return compiled._replace(plan=plan, draft=plan.plan)
 
     def known(self, digest: str) -> ExecutionPlan:
-        """Give the plan that was made or checked here, by its digest.
+        """Return the plan that was made or checked here, by its digest.
 
         Raises:
             CallRefused: there was none, or it is forgotten.

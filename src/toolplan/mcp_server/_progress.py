@@ -82,11 +82,11 @@ class Progress:
         self.kept.clear()
 
     def run(self) -> Run:
-        """Give the run as it stands."""
+        """Return the run as it stands."""
         return self._folding.run()
 
     def watch(self) -> asyncio.Event:
-        """Give an event that is set on every change from now on."""
+        """Return an event that is set on every change from now on."""
         changed = asyncio.Event()
         self._watchers.add(changed)
         return changed

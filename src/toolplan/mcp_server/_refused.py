@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from toolplan.journal import JournalError
 from toolplan.path import Json
+from toolplan.storage.journal import JournalError
 
 
 class CallRefused(Exception):
@@ -29,7 +29,7 @@ class CallRefused(Exception):
         self.more = dict(more)
 
     def to_json(self) -> dict[str, Json]:
-        """Give what a client gets: the error, and what is told beside it."""
+        """Return what a client gets: the error, and what is told beside it."""
         error: Json = {"code": self.code, "message": str(self), "help": self.help or None}
         return {"error": error, **self.more}
 
@@ -48,5 +48,5 @@ class CannotServe(ValueError):
 
 
 def of_journal(error: JournalError) -> CallRefused:
-    """Give what a client is told of a journal that cannot be used, or does not have a run."""
+    """Return what a client is told of a journal that cannot be used, or does not have a run."""
     return CallRefused(error.code, str(error), error.help)

@@ -10,19 +10,19 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Final, Self, TypeVar
 
+from toolplan.app import approver, plan_of
 from toolplan.approval import Approval, ApprovalRequired, ApprovalUsed
 from toolplan.engines import Approver, CannotRun
 from toolplan.engines import resume as go_on
 from toolplan.engines import run as run_plan
 from toolplan.events import Run, RunState
 from toolplan.execution_plan import ExecutionPlan
-from toolplan.journal import Journal, JournalError, RunEntry
 from toolplan.mcp_server._options import Options
 from toolplan.mcp_server._progress import Progress
 from toolplan.mcp_server._refused import CallRefused, of_journal
-from toolplan.mcp_server._told import approval_help, told_effects
+from toolplan.mcp_server._told import approval_help, effects_report
 from toolplan.render.runs_view import SHORT
-from toolplan.session import approver, plan_of
+from toolplan.storage.journal import Journal, JournalError, RunEntry
 from toolplan.tools import Toolbox
 
 logger = logging.getLogger(__name__)
@@ -36,7 +36,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Going:
+class RunGuard:
     """A run that is under way, or was; `task` ends with it."""
 
     run: str
@@ -60,8 +60,8 @@ class Runs:
         self._toolbox = toolbox
         self._journal = journal
         self._options = options
-        self._going: dict[str, Going] = {}
-        self._requests: OrderedDict[object, Going] = OrderedDict()
+        self._going: dict[str, RunGuard] = {}
+        self._requests: OrderedDict[object, RunGuard] = OrderedDict()
         self._waiting: OrderedDict[str, str] = OrderedDict()  # digest to run
 
     async def __aenter__(self) -> Self:
@@ -89,7 +89,7 @@ class Runs:
 
     async def start(
         self, plan: ExecutionPlan, *, leave: Approver | None = None, request: object = None
-    ) -> Going:
+    ) -> RunGuard:
         """Start to run `plan`; `leave` is asked for an approval, where the plan has effects.
 
         `request` names what may cancel it.
@@ -116,7 +116,7 @@ class Runs:
         )
         return self._begun(name, plan, progress, running, request)
 
-    async def resume(self, beginning: str, *, request: object = None) -> Going:
+    async def resume(self, beginning: str, *, request: object = None) -> RunGuard:
         """Go on with the run whose name begins so; one that goes on here is just watched.
 
         `request` names what may cancel it, if it begins it.
@@ -148,7 +148,7 @@ class Runs:
         )
         return self._begun(name, plan, progress, running, request)
 
-    async def ended(self, going: Going) -> Run:
+    async def ended(self, going: RunGuard) -> Run:
         """Wait until a run is over, or waits for a person; who stops waiting does not stop it.
 
         Raises:
@@ -178,7 +178,7 @@ class Runs:
             raise of_journal(error) from None
 
     async def standing(self, beginning: str) -> tuple[Run, ExecutionPlan | None]:
-        """Give the run whose name begins so, and its plan, None where that passes no check now.
+        """Return the run whose name begins so, and its plan, None where that passes no check now.
 
         Raises:
             CallRefused: there is no such run, or the journal cannot be read.
@@ -191,7 +191,7 @@ class Runs:
             return run, None
 
     async def latest(self, limit: int) -> list[RunEntry]:
-        """Give the latest runs of the journal, the newest first.
+        """Return the latest runs of the journal, the newest first.
 
         Raises:
             CallRefused: the journal cannot be read.
@@ -215,10 +215,10 @@ class Runs:
         progress: Progress,
         running: Coroutine[object, object, Run],
         request: object,
-    ) -> Going:
+    ) -> RunGuard:
         # a task of its own: what becomes of the client's request is nothing to the run
         task = asyncio.get_running_loop().create_task(self._to_its_end(plan, running))
-        going = self._going[name] = Going(name, plan, progress, task)
+        going = self._going[name] = RunGuard(name, plan, progress, task)
         self._requests[request] = going
         while len(self._requests) > _MOST_REMEMBERED:
             self._requests.popitem(last=False)
@@ -278,7 +278,7 @@ class Runs:
             raise self._approval_required(plan, name)
         del self._waiting[plan.digest]
 
-    def _remember_waiting(self, going: Going) -> None:
+    def _remember_waiting(self, going: RunGuard) -> None:
         self._waiting[going.plan.digest] = going.run
         while len(self._waiting) > _MOST_REMEMBERED:
             self._waiting.popitem(last=False)
@@ -288,7 +288,7 @@ class Runs:
             "approval-required",
             "The plan changes something and was not run: it waits for the approval of a person.",
             approval_help(run[:SHORT], plan.digest),
-            {"run": run, "digest": plan.digest, "effects": told_effects(plan, self._toolbox)},
+            {"run": run, "digest": plan.digest, "effects": effects_report(plan, self._toolbox)},
         )
 
     async def _plan_of(self, name: str) -> ExecutionPlan:
@@ -305,7 +305,7 @@ class Runs:
             ) from None
 
     async def _read(self, read: Callable[[], T]) -> T:
-        """Give what `read` gives, in a thread: a journal blocks for as long as the disk takes."""
+        """Return what `read` gives, in a thread: a journal blocks for as long as the disk takes."""
         try:
             return await asyncio.to_thread(read)
         except JournalError as error:

@@ -17,13 +17,13 @@ from mcp.server.transport_security import TransportSecuritySettings
 from starlette.types import ASGIApp
 
 from toolplan.answer import FactFunction
-from toolplan.engines import Bounds
+from toolplan.app import Approve
+from toolplan.engines import RunOptions
 from toolplan.events import Run
 from toolplan.execution_plan import ExecutionPlan, Policy
-from toolplan.journal import Journal
+from toolplan.mcp_server._approval import ApprovalPrompt
 from toolplan.mcp_server._connection import Connection
 from toolplan.mcp_server._guard import SHORTEST_TOKEN, Guard, Rules, is_loopback
-from toolplan.mcp_server._leave import Leave
 from toolplan.mcp_server._options import Options
 from toolplan.mcp_server._plans import Plans
 from toolplan.mcp_server._refused import CannotServe
@@ -32,7 +32,7 @@ from toolplan.mcp_server._server import Desk, make_server
 from toolplan.path import Json
 from toolplan.plan import Limits
 from toolplan.planners import Planner
-from toolplan.session import Approve
+from toolplan.storage.journal import Journal
 from toolplan.tools import Toolbox
 
 Transport: TypeAlias = Literal["stdio", "http"]
@@ -51,7 +51,7 @@ async def serve(
     planner: Planner,
     policy: Policy = Policy(),
     limits: Limits = Limits(),
-    bounds: Bounds = Bounds(),
+    bounds: RunOptions = RunOptions(),
     facts: Sequence[FactFunction] = (),
     metadata: Mapping[str, Json] = MappingProxyType({}),
     approve: Approve | None = None,
@@ -96,7 +96,7 @@ async def serve(
     options = Options(policy, limits, bounds, facts, metadata, approve, on_ended)
     async with Runs(toolbox, journal=journal, options=options) as runs:
         plans = Plans(toolbox, journal=journal, planner=planner, options=options)
-        desk = Desk(toolbox, options, plans, runs, Leave(toolbox) if elicit else None)
+        desk = Desk(toolbox, options, plans, runs, ApprovalPrompt(toolbox) if elicit else None)
         if transport == "stdio":
             return await _over_stdio(make_server(desk))
         rules = checked_rules(host, token, hosts, origins)
@@ -109,7 +109,7 @@ async def serve(
 def checked_rules(
     host: str, token: str | None, hosts: Collection[str] = (), origins: Collection[str] = ()
 ) -> Rules:
-    """Give what is let through by a server that listens on `host`.
+    """Return what is let through by a server that listens on `host`.
 
     Raises:
         CannotServe: it is not loopback and there is no token, or the token is too short.
@@ -130,7 +130,7 @@ def checked_rules(
 
 
 def http_app(server: Server[str], rules: Rules) -> ASGIApp:
-    """Give the ASGI application that serves MCP at `/mcp`, behind the guard."""
+    """Return the ASGI application that serves MCP at `/mcp`, behind the guard."""
     app = server.streamable_http_app(
         streamable_http_path=PATH,
         max_request_body_size=rules.most_body,
@@ -166,7 +166,7 @@ async def _over_http(
             timeout_graceful_shutdown=1,
             h11_max_incomplete_event_size=65_536,
         )
-        running = _Told(config, lambda: _tell(on_ready, host, listening))
+        running = _Told(config, lambda: _report(on_ready, host, listening))
         going = asyncio.create_task(running.serve([listening]))
         try:
             await asyncio.shield(going)
@@ -190,7 +190,7 @@ class _Told(uvicorn.Server):
             self._on_ready()
 
 
-def _tell(on_ready: Callable[[str], None] | None, host: str, listening: socket.socket) -> None:
+def _report(on_ready: Callable[[str], None] | None, host: str, listening: socket.socket) -> None:
     if on_ready is not None:
         address, port = listening.getsockname()[:2]
         on_ready(f"http://{_in_address(host or address)}:{port}{PATH}")
@@ -201,7 +201,7 @@ def _in_address(host: str) -> str:
 
 
 def _listening(host: str, port: int) -> socket.socket:
-    """Give a socket that listens.
+    """Return a socket that listens.
 
     Raises:
         CannotServe: the address is not there, or taken.

@@ -25,26 +25,26 @@ from mcp.types import (
     TextContent,
 )
 
+from toolplan.app import AskResult
 from toolplan.diagnostics import did_you_mean, near
 from toolplan.execution_plan import ExecutionPlan
-from toolplan.mcp_server._leave import Leave
+from toolplan.mcp_server._approval import ApprovalPrompt
 from toolplan.mcp_server._offered import INPUTS, OFFERED
 from toolplan.mcp_server._options import Options
 from toolplan.mcp_server._plans import Plans
 from toolplan.mcp_server._refused import CallRefused
-from toolplan.mcp_server._runs import Going, Runs
+from toolplan.mcp_server._runs import RunGuard, Runs
 from toolplan.mcp_server._told import (
+    diagnostics_report,
+    entry_report,
+    plan_report,
     plan_text,
-    told_diagnostics,
-    told_entry,
-    told_plan,
-    told_run,
+    run_report,
 )
 from toolplan.path import Json
 from toolplan.planners import Clarification, Draft, Refusal
 from toolplan.render.printable import cut, printable
 from toolplan.rules import RULES, SYNTAX_PAGES
-from toolplan.session import Asked
 from toolplan.tools import Toolbox
 
 PAGES: Final = {**SYNTAX_PAGES, **{rule.code: rule.page for rule in RULES}}
@@ -73,11 +73,11 @@ class Desk:
     options: Options
     plans: Plans
     runs: Runs
-    leave: Leave | None = None
+    leave: ApprovalPrompt | None = None
 
 
 def make_server(desk: Desk) -> Server[str]:
-    """Give the MCP server whose tools work at `desk`."""
+    """Return the MCP server whose tools work at `desk`."""
     calls = _Calls(desk)
     server: Server[str] = Server(
         "toolplan",
@@ -151,21 +151,21 @@ class _Calls:
         found: dict[str, Json] = {
             "valid": not any(each.severity == "error" for each in compiled.diagnostics),
             "runnable": compiled.plan is not None,
-            **told_diagnostics(compiled.diagnostics),
+            **diagnostics_report(compiled.diagnostics),
             "unchecked_references": compiled.unchecked_references,
         }
         if compiled.plan is None:
             return {**found, "plan": None, "digest": None}
-        return {**found, **told_plan(compiled.plan, self._desk.toolbox)}
+        return {**found, **plan_report(compiled.plan, self._desk.toolbox)}
 
     async def _runs(self, arguments: Arguments) -> dict[str, Json]:
         if "run" not in arguments:
             latest = await self._desk.runs.latest(int(arguments.get("limit", 20)))
-            return {"runs": [told_entry(entry) for entry in latest]}
+            return {"runs": [entry_report(entry) for entry in latest]}
         run, plan = await self._desk.runs.standing(arguments["run"])
         outputs = arguments.get("outputs", False)
         facts = self._desk.options.facts
-        return {"run": told_run(run, plan, self._desk.toolbox, facts=facts, outputs=outputs)}
+        return {"run": run_report(run, plan, self._desk.toolbox, facts=facts, outputs=outputs)}
 
     async def _explain(self, arguments: Arguments) -> dict[str, Json]:
         code = arguments.get("code")
@@ -195,7 +195,7 @@ class _Calls:
         return _result(told)
 
     async def _chosen(self, arguments: Arguments) -> ExecutionPlan:
-        """Give the plan that is to run.
+        """Return the plan that is to run.
 
         Raises:
             CallRefused: there is none, it does not pass its check, or it is another one than
@@ -215,7 +215,7 @@ class _Calls:
                 "bad-plan",
                 "The plan does not pass the check; nothing was run.",
                 "Mend what the diagnostics name; `explain` says more of a code.",
-                told_diagnostics(compiled.diagnostics),
+                diagnostics_report(compiled.diagnostics),
             )
         if digest is not None and digest != compiled.plan.digest:
             raise CallRefused(
@@ -226,10 +226,10 @@ class _Calls:
         return compiled.plan
 
     async def _watched(
-        self, request: Request, going: Going, arguments: Arguments
+        self, request: Request, going: RunGuard, arguments: Arguments
     ) -> dict[str, Json]:
         """Tell progress until the run is over, or for as long as is wanted, and give the run."""
-        telling = asyncio.create_task(_tell(request, going))
+        telling = asyncio.create_task(_report(request, going))
         try:
             await going.progress.kept.wait()  # what is acknowledged is on disk
             await asyncio.wait({going.task}, timeout=arguments.get("wait_s"))
@@ -241,10 +241,10 @@ class _Calls:
         run = await self._desk.runs.ended(going) if over else going.progress.run()
         outputs = arguments.get("outputs", False)
         facts = self._desk.options.facts
-        return told_run(run, going.plan, self._desk.toolbox, facts=facts, outputs=outputs)
+        return run_report(run, going.plan, self._desk.toolbox, facts=facts, outputs=outputs)
 
 
-async def _tell(request: Request, going: Going) -> None:
+async def _report(request: Request, going: RunGuard) -> None:
     """Send progress whenever there is more of it, until the run is over."""
     progress, told = going.progress, 0.0
     changed = progress.watch()
@@ -287,7 +287,7 @@ def _text(plan: Json) -> str:
         raise CallRefused("too-deep", "The plan is nested too deep to be read.") from None
 
 
-def _told_proposal(asked: Asked, toolbox: Toolbox) -> dict[str, Json]:
+def _told_proposal(asked: AskResult, toolbox: Toolbox) -> dict[str, Json]:
     match asked.proposal:
         case Clarification() as wanted:
             return {
@@ -304,7 +304,7 @@ def _told_proposal(asked: Asked, toolbox: Toolbox) -> dict[str, Json]:
         case Draft():
             compiled = asked.compiled
             diagnostics = () if compiled is None else compiled.diagnostics
-            told = told_diagnostics(diagnostics)
+            told = diagnostics_report(diagnostics)
             if asked.plan is None:
                 raise CallRefused(
                     "bad-draft",
@@ -312,7 +312,7 @@ def _told_proposal(asked: Asked, toolbox: Toolbox) -> dict[str, Json]:
                     "Ask in other words.",
                     told,
                 )
-            return {"outcome": "plan", **told_plan(asked.plan, toolbox), **told}
+            return {"outcome": "plan", **plan_report(asked.plan, toolbox), **told}
 
 
 def _result(content: dict[str, Json], *, is_error: bool = False) -> CallToolResult:

@@ -15,11 +15,11 @@ from toolplan.diagnostics import to_json as diagnostic_to_json
 from toolplan.events import Run, RunState
 from toolplan.events import to_json as run_to_json
 from toolplan.execution_plan import ExecutionPlan
-from toolplan.journal import RunEntry
 from toolplan.path import Json
 from toolplan.plan_json import dump
 from toolplan.render.approval_view import approval_json
 from toolplan.render.runs_view import SHORT
+from toolplan.storage.journal import RunEntry
 from toolplan.tools import Toolbox
 
 MOST_OUTPUT: Final = 500_000
@@ -34,25 +34,25 @@ MOST_DIAGNOSTICS: Final = 200
 _MOST_PLACES: Final = 8
 
 
-def told_effects(plan: ExecutionPlan, tools: Toolbox) -> list[Json]:
-    """Give the steps that may change something, with their arguments, whole."""
+def effects_report(plan: ExecutionPlan, tools: Toolbox) -> list[Json]:
+    """Return the steps that may change something, with their arguments, whole."""
     told = approval_json(effect_steps(plan, tools), plan.digest)["effects"]
     return told if isinstance(told, list) else []
 
 
-def told_plan(plan: ExecutionPlan, tools: Toolbox) -> dict[str, Json]:
-    """Give a plan that may run."""
+def plan_report(plan: ExecutionPlan, tools: Toolbox) -> dict[str, Json]:
+    """Return a plan that may run."""
     return {
         "plan": dump(plan.plan),
         "digest": plan.digest,
         "needs_approval": bool(plan.effects),
-        "effects": told_effects(plan, tools),
+        "effects": effects_report(plan, tools),
         "unchecked_references": plan.unchecked_references,
     }
 
 
-def told_diagnostics(diagnostics: Sequence[Diagnostic]) -> dict[str, Json]:
-    """Give diagnostics in their wire form; of very many, those that block come first."""
+def diagnostics_report(diagnostics: Sequence[Diagnostic]) -> dict[str, Json]:
+    """Return diagnostics in their wire form; of very many, those that block come first."""
     shown = diagnostics
     if len(diagnostics) > MOST_DIAGNOSTICS:
         shown = sorted(diagnostics, key=lambda each: not each.blocks)[:MOST_DIAGNOSTICS]
@@ -62,7 +62,7 @@ def told_diagnostics(diagnostics: Sequence[Diagnostic]) -> dict[str, Json]:
     return told
 
 
-def told_run(
+def run_report(
     run: Run,
     plan: ExecutionPlan | None,
     tools: Toolbox,
@@ -70,7 +70,7 @@ def told_run(
     facts: Sequence[FactFunction] = (),
     outputs: bool = False,
 ) -> dict[str, Json]:
-    """Give a run: as `toolplan run --json` does, but steps without outputs unless `outputs`.
+    """Return a run: as `toolplan run --json` does, but steps without outputs unless `outputs`.
 
     `plan` None, where it is not known or passes its check no more, leaves the answer out. Values of
     more than `MOST_OUTPUT` characters are null, and their pointers stand in `omitted`.
@@ -92,7 +92,7 @@ def told_run(
         **document,
         "digest": run.digest,
         "answer": said,
-        "help": way_out(run),
+        "help": help_(run),
     }
     if room.omitted:
         told["omitted"] = [*room.omitted]
@@ -107,7 +107,7 @@ class _Room:
         self._left = MOST_TOLD
 
     def take(self, pointer: str, value: Json) -> Json:
-        """Give `value` where there is room for it, else null, and note its pointer."""
+        """Return `value` where there is room for it, else null, and note its pointer."""
         size = len(json.dumps(value, ensure_ascii=False))
         if size > min(MOST_OUTPUT, self._left):
             self.omitted.append(pointer)
@@ -116,8 +116,8 @@ class _Room:
         return value
 
 
-def told_entry(entry: RunEntry) -> Json:
-    """Give one line of the list of runs."""
+def entry_report(entry: RunEntry) -> Json:
+    """Return one line of the list of runs."""
     return {
         "run": entry.run,
         "created_at": datetime.fromtimestamp(entry.created_at, UTC).isoformat(),
@@ -129,8 +129,8 @@ def told_entry(entry: RunEntry) -> Json:
     }
 
 
-def way_out(run: Run) -> str | None:
-    """Give what to do about a run that stands still; None where there is nothing to do."""
+def help_(run: Run) -> str | None:
+    """Return what to do about a run that stands still; None where there is nothing to do."""
     short = run.run[:SHORT]
     match run.status:
         case RunState.RUNNING:
@@ -146,7 +146,7 @@ def way_out(run: Run) -> str | None:
 
 
 def approval_help(run: str, digest: str) -> str:
-    """Give what a person does who wants the waiting `run` to happen."""
+    """Return what a person does who wants the waiting `run` to happen."""
     return (
         "A model cannot approve. A person who has read the effects types, in a terminal: "
         f"toolplan resume {run} --approve {digest}"
@@ -163,13 +163,13 @@ def _doubts(run: Run, short: str) -> str:
     first = places[0] if places else "STEP"
     return (
         f"Nobody knows whether these calls did their work: {shown}. A person decides, in a "
-        f"terminal: toolplan resume {short} --retry {first} (make it again), --done {first}=JSON "
+        f"terminal: toolplan resume {short} --retry {first} (make it again), --resolve {first}=JSON "
         f"(it worked and gave that) or --abort {first} (it failed)."
     )
 
 
 def plan_text(plan: Json) -> str:
-    """Give a plan that came by value as text: text as it is, anything else as JSON.
+    """Return a plan that came by value as text: text as it is, anything else as JSON.
 
     Raises:
         RecursionError: it is nested too deep.
@@ -178,7 +178,7 @@ def plan_text(plan: Json) -> str:
 
 
 def kept_metadata(metadata: Mapping[str, Json]) -> dict[str, Json]:
-    """Give what is kept of the metadata of a plan that came from a client: what was asked.
+    """Return what is kept of the metadata of a plan that came from a client: what was asked.
 
     All else would be read as if this program had noted it; where tools are opened from, for one.
     """

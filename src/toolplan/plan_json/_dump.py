@@ -11,7 +11,7 @@ from toolplan.plan_json._values import dump_value
 
 
 def dump(plan: Plan) -> dict[str, Json]:
-    """Give the canonical form of `plan`: only what is not default, in a fixed order.
+    """Return the canonical form of `plan`: only what is not default, in a fixed order.
 
     The result shares nothing with the plan and may be changed.
     """

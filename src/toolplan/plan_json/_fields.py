@@ -16,7 +16,7 @@ _NUMBERS: Final = (int, float)
 
 
 def read_steps(document: Mapping[str, Json], limits: Limits, report: Report) -> list[Json] | None:
-    """Give the list of steps, or None (and report why) where there is none that can be read."""
+    """Return the list of steps, or None (and report why) where there is none that can be read."""
     if "steps" not in document:
         report.error("missing-field", "The plan has no 'steps'.", "/steps")
         return None
@@ -37,7 +37,7 @@ def read_steps(document: Mapping[str, Json], limits: Limits, report: Report) -> 
 
 
 def read_metadata(document: Mapping[str, Json], report: Report) -> dict[str, Json]:
-    """Give the plan's metadata, none where there is none that can be read."""
+    """Return the plan's metadata, none where there is none that can be read."""
     metadata = document.get("metadata", {})
     if not isinstance(metadata, dict):
         report.wrong_type("metadata", metadata, "an object", "/metadata")
@@ -47,7 +47,7 @@ def read_metadata(document: Mapping[str, Json], report: Report) -> dict[str, Jso
 
 
 def read_tool(item: Mapping[str, Json], pointer: str, step: str, report: Report) -> str:
-    """Give the name of the step's tool, "" where there is none."""
+    """Return the name of the step's tool, "" where there is none."""
     tool = item.get("tool")
     if isinstance(tool, str) and tool:
         return tool
@@ -63,7 +63,7 @@ def read_tool(item: Mapping[str, Json], pointer: str, step: str, report: Report)
 def read_args(
     args: Json, name: str, pointer: str, step: str, reader: ValueReader
 ) -> dict[str, Value]:
-    """Give the arguments, which the dialect calls `name`; they are at `pointer` canonically."""
+    """Return the arguments, which the dialect calls `name`; they are at `pointer` canonically."""
     if not isinstance(args, dict):
         reader.report.wrong_type(name, args, "an object", pointer, step)
         return {}

@@ -27,7 +27,7 @@ _USUAL_FIELDS = frozenset(("id", "tool", "args"))
 
 
 def load(document: Json, limits: Limits | None = None) -> Parsed:
-    """Give the plan that `document`, in canonical form, says. Never raises."""
+    """Return the plan that `document`, in canonical form, says. Never raises."""
     limits = limits or Limits()
     report = Report()
     plan = _plan(document, limits, report)
@@ -62,7 +62,7 @@ def _check_version(document: Mapping[str, Json], report: Report) -> None:
 
 
 def _ids(items: list[Json], report: Report) -> list[str]:
-    """Give every step an id, a made-up one where it has none, and check those that were written."""
+    """Return every step an id, a made-up one where it has none, and check those that were written."""
     written = [item.get("id") if isinstance(item, dict) else None for item in items]
     if all(isinstance(name, str) for name in written):
         ids = [name for name in written if isinstance(name, str)]

@@ -82,7 +82,7 @@ class Head(NamedTuple):
 
 
 def parse_text(text: str, head: Head | None = None) -> ParsedText:
-    """Give what `text` says: a Literal, a bare Ref, or a Template.
+    """Return what `text` says: a Literal, a bare Ref, or a Template.
 
     Never raises: each bad reference is a problem, and the text is then taken literally.
     """
@@ -118,7 +118,7 @@ def parse_text(text: str, head: Head | None = None) -> ParsedText:
 
 
 def print_text(value: Literal | Ref | Template, head: Head | None = None) -> str:
-    """Give the text that `parse_text` reads as `value`; a Literal must be a string.
+    """Return the text that `parse_text` reads as `value`; a Literal must be a string.
 
     Raises:
         TypeError: the Literal is no string.
@@ -138,7 +138,7 @@ def print_text(value: Literal | Ref | Template, head: Head | None = None) -> str
 
 
 def print_ref(ref: Ref, head: Head | None = None) -> str:
-    """Give the spelling of `ref` with its dollar and braces."""
+    """Return the spelling of `ref` with its dollar and braces."""
     head = head or CANONICAL
     return "${" + head.write(ref.step) + head.path(ref.path) + "}"
 
@@ -154,7 +154,7 @@ def _twice(found: re.Match[str]) -> str:
 
 
 def plain_text(text: str) -> Value | None:
-    """Give what a short text says whose every brace is that of a plain reference, else None.
+    """Return what a short text says whose every brace is that of a plain reference, else None.
 
     It knows less than `parse_text`, and is several times as fast.
     """
@@ -186,7 +186,7 @@ def _short_text(text: str) -> Value | None:
 
 
 def _only_reference(text: str, head: Head) -> Ref | None:
-    """Give the reference that `text` is, the common case; None where it is anything else."""
+    """Return the reference that `text` is, the common case; None where it is anything else."""
     if len(text) > _SHORT or not text.endswith("}") or text.find("{") != 1:
         return None
     try:

@@ -130,5 +130,5 @@ class Report:
 
 
 def shown(text: str) -> str:
-    """Give `text` in quotes, shortened where it is long."""
+    """Return `text` in quotes, shortened where it is long."""
     return repr(text if len(text) <= 60 else text[:57] + "…")

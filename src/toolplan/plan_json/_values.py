@@ -36,7 +36,7 @@ class ValueReader(NamedTuple):
     parse_text: Callable[[str], ParsedText] = parse_text
 
     def read(self, value: Json, pointer: str, step: str | None) -> Value:
-        """Give `value`, which stands at `pointer`. A bad reference is reported and kept as text."""
+        """Return `value`, which stands at `pointer`. A bad reference is reported and kept as text."""
         match value:
             case str():
                 return self._text(value, pointer, step) if OPENING in value else Literal(value)
@@ -59,7 +59,7 @@ class ValueReader(NamedTuple):
                 return Literal(value)
 
     def member(self, value: Json, around: str, key: str, step: str | None) -> Value:
-        """Give `value`, which stands under `key` of the object at `around`."""
+        """Return `value`, which stands under `key` of the object at `around`."""
         if isinstance(value, str):
             if OPENING not in value:
                 return Literal(value)
@@ -84,7 +84,7 @@ class ValueReader(NamedTuple):
 def dump_value(
     value: Value, write_text: Callable[[Literal | Ref | Template], str] = print_text
 ) -> Json:
-    """Give the JSON that reads as `value`; text and references are written by `write_text`."""
+    """Return the JSON that reads as `value`; text and references are written by `write_text`."""
     match value:
         case Literal():
             literal = value.value
@@ -158,7 +158,7 @@ def _items(value: Json) -> list[Json]:
 
 
 def _pointers_at(document: Json, depth: int) -> list[str]:
-    """Give the pointers of the lists and objects that have `depth` of them around."""
+    """Return the pointers of the lists and objects that have `depth` of them around."""
     level: Sequence[tuple[str, Json]] = [("", document)]
     for _ in range(depth):
         level = [

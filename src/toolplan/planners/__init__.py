@@ -10,7 +10,7 @@ from toolplan.planners._base import (
     Refusal,
     Remembering,
 )
-from toolplan.planners.grounded import GroundedPlanner
+from toolplan.planners.grounded.planner import GroundedPlanner
 from toolplan.planners.llm import LLMPlanner
 
 __all__ = [

@@ -73,7 +73,7 @@ class Planner(Protocol):
     async def propose(
         self, question: Question, tools: Toolbox, tried: Sequence[Attempt]
     ) -> Proposal:
-        """Give a draft for `question`, or say what is missing, or why there can be none."""
+        """Return a draft for `question`, or say what is missing, or why there can be none."""
         ...
 
 

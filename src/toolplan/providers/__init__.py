@@ -16,12 +16,12 @@ from toolplan.providers._base import (
     Usage,
     complete,
 )
-from toolplan.providers._ledger import Ledger
 from toolplan.providers._open import open_model
+from toolplan.providers._usage import UsageTracker
 
 __all__ = [
     "Ended",
-    "Ledger",
+    "UsageTracker",
     "Message",
     "Model",
     "ModelError",

@@ -89,11 +89,11 @@ class ModelError(Exception):
     """
 
     def __init__(
-        self, code: str, message: str, way_out: str = "", usage: Usage | None = None
+        self, code: str, message: str, help_: str = "", usage: Usage | None = None
     ) -> None:
         super().__init__(message)
         self.code = code
-        self.help = way_out
+        self.help = help_
         self.usage = Usage() if usage is None else usage
 
 
@@ -106,7 +106,7 @@ class Model(Protocol):
         ...
 
     def stream(self, request: ModelRequest) -> AsyncGenerator[Piece]:
-        """Give the reply as it is written; it is whole when, and only when, `Ended` came.
+        """Yield the reply as it is written; it is whole when, and only when, `Ended` came.
 
         Raises:
             ModelError: there is no whole reply.
@@ -115,7 +115,7 @@ class Model(Protocol):
 
 
 async def complete(model: Model, request: ModelRequest) -> Reply:
-    """Give the whole reply of `model`.
+    """Return the whole reply of `model`.
 
     Raises:
         ModelError: there is none.

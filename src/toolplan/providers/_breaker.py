@@ -46,7 +46,7 @@ class Breaker:
         return True
 
     def wait_s(self) -> float:
-        """Give the seconds until a call may try; 0.0 where one may be made now."""
+        """Return the seconds until a call may try; 0.0 where one may be made now."""
         if self._failures < self._threshold:
             return 0.0
         return max(0.0, self._shut_until - self._clock())

@@ -19,9 +19,9 @@ from toolplan.providers._base import (
 from toolplan.providers._breaker import Breaker
 from toolplan.providers._endpoint import Answered, Endpoint
 from toolplan.providers._failures import CallFailed, Course, Failure, none_replied
-from toolplan.providers._ledger import Ledger, total
-from toolplan.providers._patience import Patience, Surroundings, in_time
+from toolplan.providers._retry import RetryPolicy, Runtime, in_time
 from toolplan.providers._text_bounds import TextBounds, most_chars
+from toolplan.providers._usage import UsageTracker, total
 
 
 @dataclass(slots=True)
@@ -69,15 +69,15 @@ class Chain:
         self,
         links: Sequence[Link],
         *,
-        patience: Patience,
-        surroundings: Surroundings,
-        ledger: Ledger | None = None,
+        retry_policy: RetryPolicy,
+        runtime: Runtime,
+        tracker: UsageTracker | None = None,
     ) -> None:
         """Prepare the chain; nothing is called."""
         self._links = tuple(links)
-        self._patience = patience
-        self._surroundings = surroundings
-        self._ledger = Ledger() if ledger is None else ledger
+        self._patience = retry_policy
+        self._runtime = runtime
+        self._ledger = UsageTracker() if tracker is None else tracker
 
     def __repr__(self) -> str:
         """Tell the models."""
@@ -89,7 +89,7 @@ class Chain:
         return ", ".join(link.name for link in self._links)
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[Piece]:
-        """Give the reply as it is written.
+        """Yield the reply as it is written.
 
         Raises:
             ModelError: no model gave a whole one.
@@ -134,7 +134,7 @@ class Chain:
             if pause_s is None:
                 self._give_up(asked, failure)
                 return
-            await self._surroundings.sleep(pause_s)
+            await self._runtime.sleep(pause_s)
 
     async def _call(
         self, link: Link, asked: _Asked, constrained: bool
@@ -206,12 +206,12 @@ class Chain:
             link.breaker.succeeded()
 
     def _pause_s(self, link: Link, failure: Failure, tried: int) -> float | None:
-        """Give the pause before the same model is asked again; None: it is not."""
+        """Return the pause before the same model is asked again; None: it is not."""
         if failure.course is not Course.AGAIN:
             return None
         if failure.code == "llm-stream-cut" and link is not self._links[-1]:
             return None  # whoever waits for the reply has waited once already
-        return self._patience.pause_s(failure, tried, self._surroundings.chance())
+        return self._patience.pause_s(failure, tried, self._runtime.chance())
 
     def _give_up(self, asked: _Asked, failure: Failure) -> None:
         """Leave it to the next model.
@@ -221,4 +221,4 @@ class Chain:
         """
         asked.failures.append(failure)
         if failure.course is Course.NOWHERE:
-            raise ModelError(failure.code, failure.reason, failure.way_out, asked.usage)
+            raise ModelError(failure.code, failure.reason, failure.help_, asked.usage)

@@ -54,5 +54,5 @@ class OpensEndpoint(Protocol):
     """Gives the endpoint for a spec, as the home of the model library does."""
 
     def __call__(self, spec: Spec, manner: Manner) -> Endpoint:
-        """Give the endpoint. Nothing is called yet."""
+        """Return the endpoint. Nothing is called yet."""
         ...

@@ -152,7 +152,7 @@ class _Call:
     def client(
         self, trust: ssl.SSLContext, transport: httpx2.AsyncBaseTransport | None
     ) -> httpx2.AsyncClient:
-        """Give an HTTP client for this call. Its deadlines are kept by whoever asks."""
+        """Return an HTTP client for this call. Its deadlines are kept by whoever asks."""
         near = urlsplit(self._spec.url).hostname in _LOOPBACK
         return httpx2.AsyncClient(
             transport=transport,
@@ -163,7 +163,7 @@ class _Call:
         )
 
     async def parts(self, http: httpx2.AsyncClient) -> AsyncGenerator[Part]:
-        """Give the reply as it comes."""
+        """Yield the reply as it comes."""
         model = _library_model(self._spec, self._manner, http)
         messages = _asked(self._request.messages)
         settings = _settings(model, self._request)
@@ -206,7 +206,7 @@ class _Call:
         return self._wire.fault(self._spec.name) or _faults.no_reply(self._spec, said_so)
 
     def unstreamed(self) -> str | None:
-        """Give the whole reply of an endpoint that does not stream, though it was asked to.
+        """Return the whole reply of an endpoint that does not stream, though it was asked to.
 
         The library finds nothing in such an answer.
         """
@@ -289,12 +289,12 @@ class _ReadAlong(httpx2.AsyncByteStream):
 
 
 def open_endpoint(spec: Spec, manner: Manner) -> LibraryEndpoint:
-    """Give the endpoint for `spec`."""
+    """Return the endpoint for `spec`."""
     return LibraryEndpoint(spec, manner)
 
 
 def _trust(spec: Spec) -> ssl.SSLContext:
-    """Give who is trusted. It is found once: certificates take longer to read than all the rest."""
+    """Return who is trusted. It is found once: certificates take longer to read than all the rest."""
     if urlsplit(spec.url).scheme == "https":
         return httpx2.create_ssl_context()
     return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # nobody; it is not needed
@@ -346,7 +346,7 @@ def _parameters(model: LibraryModel, schema: dict[str, Json] | None) -> ModelReq
 
 
 def _asked(messages: tuple[Message, ...]) -> list[said.ModelMessage]:
-    """Give the conversation as the library has it: requests of parts, and responses."""
+    """Return the conversation as the library has it: requests of parts, and responses."""
     found: list[said.ModelMessage] = []
     parts: list[said.ModelRequestPart] = []
     for message in messages:
@@ -374,7 +374,7 @@ def _part(event: said.ModelResponseStreamEvent) -> Part:
 
 
 def _cost(response: said.ModelResponse, spec: Spec) -> float | None:
-    """Give the cost in US dollars, by the library's own list; None where it is not known."""
+    """Return the cost in US dollars, by the library's own list; None where it is not known."""
     if ADDRESSES.get(spec.provider) != spec.url:
         return None  # the same name at another address is another model
     for named in (response, replace(response, model_name=spec.model)):
@@ -386,7 +386,7 @@ def _cost(response: said.ModelResponse, spec: Spec) -> float | None:
 
 
 def _words(error: Exception) -> str:
-    """Give what the endpoint said of the error, as it said it."""
+    """Return what the endpoint said of the error, as it said it."""
     body: object = error.body if isinstance(error, ModelAPIError) else None
     match body:
         case {"error": {"message": str(text)}} | {"message": str(text)} | {"error": str(text)}:

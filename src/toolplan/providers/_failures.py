@@ -49,7 +49,7 @@ class Failure:
     Attributes:
         code: as `ModelError` has it.
         reason: one sentence; it names the model and holds no key.
-        way_out: what the user can do.
+        help_: what the user can do.
         lasts: asking the same model again cannot help, as with a spent quota.
         retry_after_s: seconds that the endpoint asks to wait.
         schema: it may be the schema of the reply that the endpoint did not take.
@@ -57,7 +57,7 @@ class Failure:
 
     code: str
     reason: str
-    way_out: str = ""
+    help_: str = ""
     lasts: bool = False
     retry_after_s: float | None = None
     schema: bool = False
@@ -84,12 +84,12 @@ class CallFailed(Exception):
 
 
 def none_replied(failures: Sequence[Failure], usage: Usage) -> ModelError:
-    """Give the error for a chain in which each model failed, in the order in which they did."""
+    """Return the error for a chain in which each model failed, in the order in which they did."""
     first, *others = failures
     if not others:
-        return ModelError(first.code, first.reason, first.way_out, usage)
+        return ModelError(first.code, first.reason, first.help_, usage)
     codes = {failure.code for failure in failures}
     code = first.code if len(codes) == 1 else "llm-unavailable"
     told = " ".join(f"{failure.reason} ({failure.code})" for failure in failures)
-    ways = dict.fromkeys(failure.way_out for failure in failures if failure.way_out)
+    ways = dict.fromkeys(failure.help_ for failure in failures if failure.help_)
     return ModelError(code, f"No model of the chain gave a reply. {told}", " ".join(ways), usage)

@@ -13,7 +13,7 @@ _CHANGE: Final = "Name another model, or ask in another way."
 
 
 def quoted(text: str) -> str:
-    """Give what an endpoint said as the end of a sentence; empty where it said nothing.
+    """Return what an endpoint said as the end of a sentence; empty where it said nothing.
 
     >>> quoted("No such model. ")
     ': No such model'
@@ -25,8 +25,8 @@ def quoted(text: str) -> str:
 
 def asked_too_much(spec: Spec, said: str) -> Failure:
     """L11: the request is longer than the model takes."""
-    way_out = "Ask for less, offer fewer tools, or name a model that takes more."
-    return Failure("llm-context", f"What was asked is too long for {spec.name}{said}.", way_out)
+    help_ = "Ask for less, offer fewer tools, or name a model that takes more."
+    return Failure("llm-context", f"What was asked is too long for {spec.name}{said}.", help_)
 
 
 def not_allowed(spec: Spec) -> Failure:
@@ -106,8 +106,8 @@ def not_available(spec: Spec, said: str, status: int | None, wait_s: float | Non
 def not_reached(spec: Spec, *, refused: bool) -> Failure:
     """L09: there was no connection, or it broke before anything was answered."""
     reason = f"{spec.name} cannot be reached at {spec.url}."
-    way_out = "Look whether it runs, and whether the address is right."
-    return Failure("llm-unavailable", reason, way_out, lasts=refused)
+    help_ = "Look whether it runs, and whether the address is right."
+    return Failure("llm-unavailable", reason, help_, lasts=refused)
 
 
 def broken_off(spec: Spec) -> Failure:
@@ -145,4 +145,4 @@ def no_reply(spec: Spec, said: str) -> Failure:
 
 def _variable(spec: Spec) -> str:
     named = "://" not in spec.provider
-    return f"{spec.provider.upper()}_API_KEY" if named else f"TOOLPLAN_LLM_KEYS, {spec.provider}"
+    return f"{spec.provider.upper()}_API_KEY" if named else f"TOOLPLAN_MODEL_KEYS, {spec.provider}"

@@ -17,9 +17,9 @@ from toolplan.providers._breaker import Breaker
 from toolplan.providers._chain import Chain, Link
 from toolplan.providers._endpoint import Manner, OpensEndpoint
 from toolplan.providers._failures import Failure
-from toolplan.providers._ledger import Ledger
-from toolplan.providers._patience import Patience, Surroundings
+from toolplan.providers._retry import RetryPolicy, Runtime
 from toolplan.providers._specs import Spec, origin, read_spec
+from toolplan.providers._usage import UsageTracker
 
 _HOME: Final = "toolplan.providers._endpoints"
 """The one module that needs the extra `llm`; it is imported when a model is opened."""
@@ -41,12 +41,12 @@ def open_model(
     tries: int = 3,
     max_calls: int = 8,
     streamed: bool = True,
-    ledger: Ledger | None = None,
+    tracker: UsageTracker | None = None,
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     chance: Callable[[], float] = _CHANCE.random,
 ) -> Model:
-    """Give the model that `spec` names, or the chain of models, the first of which is asked first.
+    """Return the model that `spec` names, or the chain of models, the first of which is asked first.
 
     A model is named `openai:MODEL`, `anthropic:MODEL`, `groq:MODEL`, `ollama:MODEL`, or
     `URL#MODEL` for anything that is compatible with OpenAI (vLLM, Ollama, llama.cpp, mlx). Nothing
@@ -64,7 +64,7 @@ def open_model(
         tries: the most calls to one model for one reply.
         max_calls: the most calls to all models for one reply.
         streamed: whether replies are asked for as they are written, or each as one.
-        ledger: where what is used is summed up, over more than one reply, and its budget.
+        tracker: where what is used is summed up, over more than one reply, and its budget.
         clock: seconds that never go back.
         sleep: how a pause is made.
         chance: a number from 0.0 to 1.0, for pauses that differ.
@@ -81,15 +81,15 @@ def open_model(
         key = _key(each, keys)
         endpoint = open_endpoint(each, Manner(key, streamed))
         links.append(Link(endpoint, Breaker(clock), _blocked(each, key)))
-    patience = Patience(
+    retry_policy = RetryPolicy(
         total_s=timeout_s,
         first_piece_s=timeout_s if first_piece_s is None else first_piece_s,
         between_pieces_s=between_pieces_s,
         tries=tries,
         max_calls=max_calls,
     )
-    surroundings = Surroundings(clock, sleep, chance)
-    return Chain(links, patience=patience, surroundings=surroundings, ledger=ledger)
+    runtime = Runtime(clock, sleep, chance)
+    return Chain(links, retry_policy=retry_policy, runtime=runtime, tracker=tracker)
 
 
 def _key(spec: Spec, keys: Mapping[str, str]) -> str:

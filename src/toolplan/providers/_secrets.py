@@ -13,7 +13,7 @@ _LEAST: Final = 8
 
 
 def without(text: str, keys: Iterable[str]) -> str:
-    """Give `text` with every part of a key masked that has 8 characters or more.
+    """Return `text` with every part of a key masked that has 8 characters or more.
 
     So is a key in base64 or percent signs, and a shorter key as a whole.
 

@@ -69,7 +69,7 @@ def read_spec(spec: str, addresses: Mapping[str, str]) -> Spec:
 
 
 def base_url(text: str, provider: str = "") -> str:
-    """Give the base URL that `text` means; the base URL of a base URL is itself.
+    """Return the base URL that `text` means; the base URL of a base URL is itself.
 
     What is added to a base URL for a call is taken off; an address without a path gets `/v1`,
     which all that are compatible with OpenAI have. Anthropic's has none.
@@ -94,7 +94,7 @@ def base_url(text: str, provider: str = "") -> str:
 
 
 def origin(url: str) -> str:
-    """Give scheme and host of `url`, which is no URL where it has none.
+    """Return scheme and host of `url`, which is no URL where it has none.
 
     >>> origin("http://LocalHost:8080/v1")
     'http://localhost:8080'

@@ -13,7 +13,7 @@ _BETWEEN_CHECKS: Final = 600
 
 
 def most_chars(max_tokens: int) -> int:
-    """Give the most characters that a reply of `max_tokens` tokens may have."""
+    """Return the most characters that a reply of `max_tokens` tokens may have."""
     return max_tokens * _CHARS_PER_TOKEN + _ROOM_CHARS
 
 

@@ -49,7 +49,7 @@ class AnswerView:
 
 
 def answer_view(answer: Documented) -> AnswerView:
-    """Give `answer` for a rich console."""
+    """Return `answer` for a rich console."""
     return AnswerView(answer.document)
 
 

@@ -51,7 +51,7 @@ class ApprovalView:
 
 
 def approval_json(steps: Sequence[EffectStep], digest: str) -> dict[str, Json]:
-    """Give what `ApprovalView` shows as JSON."""
+    """Return what `ApprovalView` shows as JSON."""
     return {
         "digest": digest,
         "effects": [

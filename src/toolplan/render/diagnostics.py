@@ -59,7 +59,7 @@ def diagnostic_text(
     name: str = "plan",
     width: int = WIDTH,
 ) -> str:
-    """Give `diagnostic` as lines of plain text, with the place in the source underlined.
+    """Return `diagnostic` as lines of plain text, with the place in the source underlined.
 
     `name` is what the source is called, and source lines are cut to `width` columns round the
     place. The text is plain: a console must not read markup into it.
@@ -74,12 +74,12 @@ def diagnostics_text(
     name: str = "plan",
     width: int = WIDTH,
 ) -> str:
-    """Give all diagnostics, one after another, and a line that counts them."""
+    """Return all diagnostics, one after another, and a line that counts them."""
     return _joined(_all_lines(tuple(located), source_text, name, width))
 
 
 def count_text(diagnostics: Sequence[Diagnostic]) -> str:
-    """Give how many problems there are: `3 errors (1 fixed), 1 warning`."""
+    """Return how many problems there are: `3 errors (1 fixed), 1 warning`."""
     parts: list[str] = []
     for severity in Severity:
         these = [each for each in diagnostics if each.severity is severity]
@@ -92,7 +92,7 @@ def count_text(diagnostics: Sequence[Diagnostic]) -> str:
 
 
 def pointer_text(pointer: str) -> str:
-    """Give a JSON pointer as people write places in a plan.
+    """Return a JSON pointer as people write places in a plan.
 
     >>> pointer_text("/steps/0/args/full name")
     'steps[0].args["full name"]'
@@ -146,7 +146,7 @@ def _source_lines(text: str, span: Span, name: str, width: int, colour: str) -> 
 
 
 def _underlined(text: str, start: int, end: int, width: int) -> tuple[str, int, int]:
-    """Give the source line at `start`, cut to `width`, with the underline's column and length.
+    """Return the source line at `start`, cut to `width`, with the underline's column and length.
 
     A place that goes over several lines is underlined to the end of its first line.
     """

@@ -69,7 +69,7 @@ Document: TypeAlias = tuple[Block, ...]
 
 
 def document_text(document: Document, width: int = WIDTH) -> str:
-    """Give `document` as lines of plain text; tables are at most `width` columns wide."""
+    """Return `document` as lines of plain text; tables are at most `width` columns wide."""
     lines: list[str] = []
     for block in document:
         if isinstance(block, Heading) and lines:
@@ -79,7 +79,7 @@ def document_text(document: Document, width: int = WIDTH) -> str:
 
 
 def column_widths(table: Table, width: int) -> tuple[int, ...]:
-    """Give the widths at which the columns of `table` fit into `width`.
+    """Return the widths at which the columns of `table` fit into `width`.
 
     Where there is no room, names of columns give way to what stands below them, and then the
     widest columns to the others.

@@ -16,7 +16,7 @@ _KEPT_AT_ITS_END: Final = 2
 
 
 def forecast_text(forecast: Forecast) -> str:
-    """Give `forecast` in one line: times where any are known, calls, and the longest way.
+    """Return `forecast` in one line: times where any are known, calls, and the longest way.
 
     >>> forecast_text(Forecast(1.2, 2.0, ("a", "b", "c"), 14, 14, 3, past_calls=50))
     'about 1.2 s, 90 % within 2.0 s; 14 calls, 3 with effects; longest way a > b > c'
@@ -30,7 +30,7 @@ def forecast_text(forecast: Forecast) -> str:
 
 
 def compared_text(forecast: Forecast, seconds: float) -> str:
-    """Give how long a run took, in `seconds`, beside what was expected of it.
+    """Return how long a run took, in `seconds`, beside what was expected of it.
 
     >>> compared_text(Forecast(1.2, 2.0, ("a",), 1, 1, 0), 1.4)
     'took 1.4 s; about 1.2 s were expected'

@@ -14,7 +14,7 @@ _TAKEN: Final = frozenset('"#&;<>`\\[]{}()|')
 
 
 def mermaid(plan: Plan, *, marks: Mapping[str, str] | None = None) -> str:
-    """Give `plan` as the text of a Mermaid flowchart; an arrow leads from a step to who needs it.
+    """Return `plan` as the text of a Mermaid flowchart; an arrow leads from a step to who needs it.
 
     Full arrows are references, dotted ones are order alone. `marks` are words on steps, by id.
     """

@@ -77,7 +77,7 @@ class PlanTree:
 
 
 def plan_tree(plan: Plan, *, marks: Mapping[str, str] | None = None) -> PlanTree:
-    """Give `plan` for a rich console; `marks` are words on steps, by id (`effect_marks`)."""
+    """Return `plan` for a rich console; `marks` are words on steps, by id (`effect_marks`)."""
     return PlanTree(plan, marks or {})
 
 
@@ -88,7 +88,7 @@ def plan_text(
     width: int = WIDTH,
     encoding: str = "utf-8",
 ) -> str:
-    """Give `plan` as plain text without colour, in lines of at most `width` columns.
+    """Return `plan` as plain text without colour, in lines of at most `width` columns.
 
     What `encoding` cannot show is replaced: pass the terminal's.
     """
@@ -97,7 +97,7 @@ def plan_text(
 
 
 def effect_marks(plan: Plan, tools: Mapping[str, Tool]) -> dict[str, str]:
-    """Give the marks of the steps of `plan` whose tools may change something, by their labels."""
+    """Return the marks of the steps of `plan` whose tools may change something, by their labels."""
     labels = {step.id: tools[step.tool].effects for step in plan.steps if step.tool in tools}
     return {step: _MARKS[label] for step, label in labels.items() if label in _MARKS}
 

@@ -42,7 +42,7 @@ _ASCII_SIGNS: Final = str.maketrans(
 
 
 def printable(text: str) -> str:
-    r"""Give `text` as one line that cannot steer a terminal.
+    r"""Return `text` as one line that cannot steer a terminal.
 
     White space becomes single spaces; control, bidirectional and zero-width characters and lone
     surrogates become visible escapes.
@@ -56,14 +56,14 @@ def printable(text: str) -> str:
 
 
 def visible(text: str) -> str:
-    """Give `text` with escapes for the characters that a terminal would obey; spaces stay."""
+    """Return `text` with escapes for the characters that a terminal would obey; spaces stay."""
     if text.isascii() and text.isprintable():
         return text
     return "".join(map(_visible, text))
 
 
 def cut(text: str, width: int) -> str:
-    """Give `text` in at most `width` terminal columns; an ellipsis stands for what is left out."""
+    """Return `text` in at most `width` terminal columns; an ellipsis stands for what is left out."""
     if text_width(text) <= width:
         return text
     kept = 0
@@ -75,18 +75,18 @@ def cut(text: str, width: int) -> str:
 
 
 def text_width(text: str) -> int:
-    """Give the number of terminal columns that `text` takes."""
+    """Return the number of terminal columns that `text` takes."""
     return len(text) if text.isascii() else sum(map(_char_width, text))
 
 
 def padded(text: str, width: int, *, right: bool = False) -> str:
-    """Give `text` filled up with spaces to `width` columns; on the left where `right` is set."""
+    """Return `text` filled up with spaces to `width` columns; on the left where `right` is set."""
     spaces = " " * (width - text_width(text))
     return spaces + text if right else text + spaces
 
 
 def number_text(number: float, *, grouped: bool = False) -> str:
-    """Give `number` without float noise: four decimals at most, or four significant digits.
+    """Return `number` without float noise: four decimals at most, or four significant digits.
 
     `grouped` separates thousands with commas, from 10,000 on. Whole numbers stay exact.
 
@@ -111,7 +111,7 @@ def number_text(number: float, *, grouped: bool = False) -> str:
 
 
 def count_text(count: int, what: str) -> str:
-    """Give a count of things for people.
+    """Return a count of things for people.
 
     >>> count_text(1, "step"), count_text(81700, "call")
     ('1 step', '81,700 calls')
@@ -120,7 +120,7 @@ def count_text(count: int, what: str) -> str:
 
 
 def cell(value: Json, width: int = CELL_WIDTH) -> str:
-    """Give any JSON value as one short line: text as it is, lists by commas, objects compact."""
+    """Return any JSON value as one short line: text as it is, lists by commas, objects compact."""
     match value:
         case None:
             return NOTHING
@@ -139,12 +139,12 @@ def cell(value: Json, width: int = CELL_WIDTH) -> str:
 
 
 def compact_json(value: Json, width: int) -> str:
-    """Give `value` as compact JSON in one line of at most `width` columns."""
+    """Return `value` as compact JSON in one line of at most `width` columns."""
     return cut(_take(_compact(value), width), width)
 
 
 def value_text(value: Value, width: int) -> str:
-    """Give a plan's value as its canonical JSON would show it, in at most `width` columns.
+    """Return a plan's value as its canonical JSON would show it, in at most `width` columns.
 
     A bare reference stands without quotes: `${s0.data[*].id}`.
     """
@@ -152,12 +152,12 @@ def value_text(value: Value, width: int) -> str:
 
 
 def ref_text(ref: Ref) -> str:
-    """Give `ref` as it is written in a plan."""
+    """Return `ref` as it is written in a plan."""
     return "${" + ref.step + print_path(ref.path) + "}"
 
 
 def fit_encoding(text: str, encoding: str) -> str:
-    r"""Give `text` so that a terminal of `encoding` can show it; lines stay lines.
+    r"""Return `text` so that a terminal of `encoding` can show it; lines stay lines.
 
     The signs of this package get their plain forms, any other character becomes an escape.
 

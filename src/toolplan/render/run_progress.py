@@ -186,7 +186,7 @@ class RunProgress:
 
 
 def duration_text(seconds: float) -> str:
-    """Give a duration for people.
+    """Return a duration for people.
 
     >>> duration_text(0.0123), duration_text(4.21), duration_text(125)
     ('12 ms', '4.2 s', '2 min 5 s')
@@ -201,7 +201,7 @@ def duration_text(seconds: float) -> str:
 
 
 def _event_line(event: Event, steps: dict[str, StepRun]) -> str:
-    """Give the line that tells of `event`, or an empty text where it is not worth one."""
+    """Return the line that tells of `event`, or an empty text where it is not worth one."""
     return _run_line(event) if isinstance(event, RunEvent) else _step_line(event, steps)
 
 

@@ -62,12 +62,12 @@ class RunsView:
 
 
 def run_marks(run: Run) -> dict[str, str]:
-    """Give a word on how each step of `run` stands, by its id, as marks of a plan tree."""
+    """Return a word on how each step of `run` stands, by its id, as marks of a plan tree."""
     return {name: _mark(step) for name, step in run.steps.items()}
 
 
 def status_text(status: RunState, is_left: bool) -> str:
-    """Give the state of a run in words; `is_left` says that nobody works on it."""
+    """Return the state of a run in words; `is_left` says that nobody works on it."""
     if status is RunState.RUNNING and is_left:
         return "interrupted"
     return status.value.replace("_", " ")
@@ -85,7 +85,7 @@ def items_text(over: Mapping[int, StepState]) -> str:
 
 
 def _spans(items: Sequence[int]) -> str:
-    """Give ascending numbers with those that follow one another as one span."""
+    """Return ascending numbers with those that follow one another as one span."""
     spans: list[list[int]] = []
     for item in items:
         if spans and item == spans[-1][-1] + 1:

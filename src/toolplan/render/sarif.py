@@ -24,7 +24,7 @@ def sarif(
     pages: Mapping[str, str],
     version: str,
 ) -> dict[str, Json]:
-    """Give the SARIF log of the diagnostics `located` in `text`, the content of `file`.
+    """Return the SARIF log of the diagnostics `located` in `text`, the content of `file`.
 
     `pages` are what is to be said of each code, by code; `version` is that of this program.
     """

@@ -14,7 +14,7 @@ _MARK = " [?]"
 
 
 class Summarised(Protocol):
-    """A summary; `toolplan.answer.summary.Summary` is one."""
+    """A summary; `toolplan.summary.summary.Summary` is one."""
 
     @property
     def text(self) -> str:
@@ -65,7 +65,7 @@ class SummaryView:
 
 
 def summary_view(summary: Summarised) -> SummaryView:
-    """Give `summary` for a rich console."""
+    """Return `summary` for a rich console."""
     return SummaryView(summary)
 
 

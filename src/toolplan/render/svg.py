@@ -31,7 +31,7 @@ class _Box(NamedTuple):
 
 
 def svg(plan: Plan, *, marks: Mapping[str, str] | None = None) -> str:
-    """Give `plan` as an SVG document; it needs nothing from outside of itself.
+    """Return `plan` as an SVG document; it needs nothing from outside of itself.
 
     Steps stand below all that they need. Full lines are references, broken ones order alone.
     `marks` are words on steps, by id; a marked step is drawn in another colour.
@@ -73,7 +73,7 @@ def _placed(plan: Plan, marks: Mapping[str, str]) -> dict[str, _Box]:
 
 
 def _layers(plan: Plan) -> list[list[Step]]:
-    """Give the steps by how many steps must end one after the other before them.
+    """Return the steps by how many steps must end one after the other before them.
 
     Steps that wait for each other in a circle, or for what is not there, come last together.
     """

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from toolplan.diagnostics import Diagnostic
-from toolplan.rules._facts import Facts
+from toolplan.rules._facts import PlanContext
 from toolplan.rules._rule import Rule
 from toolplan.rules.argument_type import argument_type
 from toolplan.rules.argument_value import argument_value
@@ -69,11 +69,11 @@ RULES: Final[tuple[Rule, ...]] = (
 )
 
 
-def check_facts(facts: Facts, rules: Iterable[Rule] = RULES) -> list[Diagnostic]:
-    """Give everything that `rules` object to, in the order of the steps."""
-    found = [rule.diagnostic(problem) for rule in rules for problem in rule.find(facts)]
+def check_facts(context: PlanContext, rules: Iterable[Rule] = RULES) -> list[Diagnostic]:
+    """Return everything that `rules` object to, in the order of the steps."""
+    found = [rule.diagnostic(problem) for rule in rules for problem in rule.find(context)]
     if not found:
         return []
-    positions = facts.positions
+    positions = context.positions
     last = len(positions)
     return sorted(found, key=lambda each: positions.get(each.step or "", last))

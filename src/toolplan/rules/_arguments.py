@@ -35,7 +35,7 @@ class Arguments(NamedTuple):
 
 
 def arguments_of(step: Step) -> Arguments:
-    """Give the arguments of `step`, each kind in the order in which it is written."""
+    """Return the arguments of `step`, each kind in the order in which it is written."""
     literals: dict[str, Json] = {}
     others: list[tuple[str, Value]] = []
     for name, value in step.args.items():
@@ -49,7 +49,7 @@ def arguments_of(step: Step) -> Arguments:
 def argument_violations(
     step: Step, schema: Schema, arguments: Arguments | None = None
 ) -> list[Violation]:
-    """Give all that is wrong with what is written out; references are not looked at.
+    """Return all that is wrong with what is written out; references are not looked at.
 
     Pointers are relative to the step's arguments. `arguments` are those of `step`, where they are
     known already.
@@ -72,7 +72,7 @@ def argument_violations(
 
 
 def literal_part(value: Value) -> Json:
-    """Give what of `value` is written out: of an object the fields that hold no reference."""
+    """Return what of `value` is written out: of an object the fields that hold no reference."""
     match value:
         case Literal(constant):
             return constant
@@ -83,7 +83,7 @@ def literal_part(value: Value) -> Json:
 
 
 def place_name(inside: str) -> str:
-    """Give the name of a place in the arguments for a message: `lines.0.count`."""
+    """Return the name of a place in the arguments for a message: `lines.0.count`."""
     return ".".join(split_pointer(inside)) or "The arguments"
 
 
@@ -97,7 +97,7 @@ def wanted_at(schema: Schema, step: Step, inside: str) -> str | None:
 
 
 def respelling(schema: Schema, step: Step, inside: str, pointer: str) -> Fix | None:
-    """Give the safe fix that spells what is written at `inside` as `schema` takes it, if any."""
+    """Return the safe fix that spells what is written at `inside` as `schema` takes it, if any."""
     path, value = _written_at(step, inside)
     part = at(schema, path)
     if not path or not isinstance(value, Literal) or not isinstance(part, Schema):
@@ -112,7 +112,7 @@ class _Written(NamedTuple):
 
 
 def _written_at(step: Step, inside: str) -> _Written:
-    """Give the path that the pointer `inside` spells, and the value there, None if none."""
+    """Return the path that the pointer `inside` spells, and the value there, None if none."""
     value: Value | None = object_(tuple(step.args.items()))
     path: list[Segment] = []
     for token in split_pointer(inside):

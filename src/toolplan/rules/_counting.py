@@ -14,21 +14,21 @@ from toolplan.diagnostics import Edit, Fix
 from toolplan.path import Json
 from toolplan.plan import Plan, Ref, map_refs, step_values
 from toolplan.plan_json import dump_value
-from toolplan.rules._facts import Facts
+from toolplan.rules._facts import PlanContext
 
 _BY_NUMBER = re.compile(r"s(0|[1-9][0-9]{0,8})")
 
 
-def counted_from_one(facts: Facts) -> Fix | None:
-    """Give the unsafe fix that counts all references of the plan from 0.
+def counted_from_one(context: PlanContext) -> Fix | None:
+    """Return the unsafe fix that counts all references of the plan from 0.
 
     None where the plan names a step by anything but its number, or where some reference would then
     lead to no earlier step.
     """
-    plan = facts.plan
+    plan = context.plan
     if any(step.id != f"s{at}" for at, step in enumerate(plan.steps)):
         return None
-    meant = [(use.position, _number(use.ref.step)) for use in facts.uses]
+    meant = [(use.position, _number(use.ref.step)) for use in context.uses]
     meant += [(at, _number(name)) for at, step in enumerate(plan.steps) for name in step.after]
     if not meant or any(number is None or not 1 <= number <= at for at, number in meant):
         return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Final, Generic, Self, TypeVar, overload
 
-from toolplan.names import Meant, meant
+from toolplan.names import Suggestion, suggest
 from toolplan.path import Json
 from toolplan.plan import (
     INDEX,
@@ -45,30 +45,30 @@ _Known = TypeVar("_Known")
 class Once(Generic[_Known]):
     """What `functools.cached_property` is, without the lock that Python 3.11 has in it.
 
-    A plan's facts belong to one thread, and taking the locks is a tenth of checking a short plan.
+    A plan's context belong to one thread, and taking the locks is a tenth of checking a short plan.
     """
 
-    def __init__(self, work_out: Callable[[Facts], _Known]) -> None:
+    def __init__(self, work_out: Callable[[PlanContext], _Known]) -> None:
         self._work_out = work_out
         self.__doc__ = work_out.__doc__
 
-    def __set_name__(self, owner: type[Facts], name: str) -> None:
+    def __set_name__(self, owner: type[PlanContext], name: str) -> None:
         self._name = name
 
     @overload
-    def __get__(self, facts: None, owner: type[Facts]) -> Self: ...
+    def __get__(self, context: None, owner: type[PlanContext]) -> Self: ...
     @overload
-    def __get__(self, facts: Facts, owner: type[Facts]) -> _Known: ...
-    def __get__(self, facts: Facts | None, owner: type[Facts]) -> Self | _Known:
-        if facts is None:
+    def __get__(self, context: PlanContext, owner: type[PlanContext]) -> _Known: ...
+    def __get__(self, context: PlanContext | None, owner: type[PlanContext]) -> Self | _Known:
+        if context is None:
             return self
-        found = self._work_out(facts)
+        found = self._work_out(context)
         # what stands in the instance is found before this is asked again
-        vars(facts)[self._name] = found
+        vars(context)[self._name] = found
         return found
 
 
-class Facts:
+class PlanContext:
     """A plan, the tools that it may use, and what follows from both.
 
     `tools` None means that they are not known: then nothing is said about them. `allowed` None
@@ -137,16 +137,16 @@ class Facts:
             needed.pop(name, None)
         return {name: tuple(needed) for name, needed in found.items()}
 
-    def meant(self, name: str, names: Collection[str]) -> Meant:
-        """Give those of `names` that may have been meant by `name`.
+    def suggest(self, name: str, names: Collection[str]) -> Suggestion:
+        """Return those of `names` that may have been meant by `name`.
 
         A plan that is wrong in very many names among very many is given no more offers.
         """
         self._compared += len(names)
-        return Meant() if self._compared > MOST_COMPARED else meant(name, names)
+        return Suggestion() if self._compared > MOST_COMPARED else suggest(name, names)
 
     def tool(self, step: Step) -> Tool | None:
-        """Give the tool of `step` if it is known and its schemas can be used."""
+        """Return the tool of `step` if it is known and its schemas can be used."""
         return self.called[step.tool]
 
     @Once
@@ -178,7 +178,7 @@ class Facts:
         return tuple(found)
 
     def output(self, step_id: str) -> Schema | None:
-        """Give the schema of what a step gives, as others see it; None where it does not say.
+        """Return the schema of what a step gives, as others see it; None where it does not say.
 
         That of a step with `for_each` is a list; one that may be null by `on_error` says so.
         """
@@ -234,7 +234,7 @@ class Facts:
         )
 
     def type_of(self, ref: Ref, step: Step | None) -> Schema | Absent | None:
-        """Give the schema of what `ref`, standing in `step`, selects."""
+        """Return the schema of what `ref`, standing in `step`, selects."""
         whole: Schema | None
         if ref.step in RESERVED_IDS and step is not None and step.for_each is not None:
             whole = INTEGER if ref.step == INDEX else self.item(step)
@@ -244,7 +244,7 @@ class Facts:
         return None if whole is None else at(whole, ref.path)
 
     def item(self, step: Step) -> Schema | None:
-        """Give the schema of one item of the step's `for_each`."""
+        """Return the schema of one item of the step's `for_each`."""
         if step.for_each is None:
             return None
         listed = self.type_of_value(step.for_each, None)
@@ -252,7 +252,7 @@ class Facts:
         return item if isinstance(item, Schema) else None
 
     def type_of_value(self, value: Value, step: Step | None) -> Schema | None:
-        """Give the schema of a whole value, or None where nothing says what it is."""
+        """Return the schema of a whole value, or None where nothing says what it is."""
         match value:
             case Ref():
                 found = self.type_of(value, step)
@@ -279,7 +279,7 @@ class Facts:
         return found
 
     def _not_yet_known(self, step: Step) -> list[str]:
-        """Give the steps whose outputs that of `step` hangs on and whose are still to be told."""
+        """Return the steps whose outputs that of `step` hangs on and whose are still to be told."""
         tool = self.tool(step)
         if tool is None or tool.compute_output is None:
             return []

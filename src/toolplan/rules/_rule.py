@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
 from toolplan.diagnostics import Diagnostic, Fix, Severity
-from toolplan.rules._facts import Facts
+from toolplan.rules._facts import PlanContext
 
 
 class Problem(NamedTuple):
@@ -21,7 +21,7 @@ class Problem(NamedTuple):
     fix: Fix | None = None
 
 
-RuleFunction: TypeAlias = Callable[[Facts], Iterable[Problem]]
+RuleFunction: TypeAlias = Callable[[PlanContext], Iterable[Problem]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +38,12 @@ class Rule:
         """The first line of the page."""
         return self.page.partition("\n")[0]
 
-    def check(self, facts: Facts) -> Iterator[Diagnostic]:
-        """Give what this rule objects to, as diagnostics."""
-        return map(self.diagnostic, self.find(facts))
+    def check(self, context: PlanContext) -> Iterator[Diagnostic]:
+        """Yield what this rule objects to, as diagnostics."""
+        return map(self.diagnostic, self.find(context))
 
     def diagnostic(self, problem: Problem) -> Diagnostic:
-        """Give `problem`, which this rule found, as a diagnostic."""
+        """Return `problem`, which this rule found, as a diagnostic."""
         return Diagnostic(
             self.code,
             self.severity,

@@ -21,7 +21,7 @@ _LONGEST = 10_000
 
 
 def respelt(value: Json, schema: Schema) -> tuple[Json] | None:
-    """Give the one value that `schema` accepts and that says what `value` says, None if none."""
+    """Return the one value that `schema` accepts and that says what `value` says, None if none."""
     accepted: dict[str, Json] = {}
     for other in _spellings(value, schema):
         if schema.is_valid(other):

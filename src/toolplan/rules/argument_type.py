@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from toolplan.rules._arguments import place_name, respelling, wanted_at
-from toolplan.rules._facts import Facts
+from toolplan.rules._facts import PlanContext
 from toolplan.rules._rule import Problem, rule
 
 
 @rule()
-def argument_type(facts: Facts) -> Iterator[Problem]:
+def argument_type(context: PlanContext) -> Iterator[Problem]:
     """An argument is written out with a value of the wrong JSON type.
 
     What is filled in later by references is checked by `reference-type`.
@@ -22,8 +22,8 @@ def argument_type(facts: Facts) -> Iterator[Problem]:
 
     Way out: write a value of the type that the message names.
     """
-    for position, step, found in facts.violations:
-        tool = facts.tool(step)
+    for position, step, found in context.violations:
+        tool = context.tool(step)
         if found.kind == "type" and tool is not None:
             pointer = f"/steps/{position}/args{found.pointer}"
             yield Problem(

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from toolplan.rules._arguments import place_name, respelling, wanted_at
-from toolplan.rules._facts import Facts
+from toolplan.rules._facts import PlanContext
 from toolplan.rules._rule import Problem, rule
 
 
 @rule()
-def argument_value(facts: Facts) -> Iterator[Problem]:
+def argument_value(context: PlanContext) -> Iterator[Problem]:
     """An argument has the right type, but a value that its tool does not take.
 
     That is a value outside of an enum or a bound, against a pattern or a format (a date is written
@@ -24,8 +24,8 @@ def argument_value(facts: Facts) -> Iterator[Problem]:
 
     Way out: write a value that the message names.
     """
-    for position, step, found in facts.violations:
-        tool = facts.tool(step)
+    for position, step, found in context.violations:
+        tool = context.tool(step)
         if found.kind == "value" and tool is not None:
             pointer = f"/steps/{position}/args{found.pointer}"
             yield Problem(

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator, Mapping
 
-from toolplan.rules._facts import Facts
+from toolplan.rules._facts import PlanContext
 from toolplan.rules._rule import Problem, rule
 
 
 @rule()
-def cycle(facts: Facts) -> Iterator[Problem]:
+def cycle(context: PlanContext) -> Iterator[Problem]:
     """Steps wait for each other in a circle, so that none can ever start.
 
     Each circle is told once, by a shortest way round it, from the step that is written first; an
@@ -18,29 +18,29 @@ def cycle(facts: Facts) -> Iterator[Problem]:
 
     Way out: take out one of the references that close the circle.
     """
-    if _is_in_order(facts):
+    if _is_in_order(context):
         return
-    for group in _groups(facts.needs):
-        circle = _shortest(facts, group)
+    for group in _groups(context.needs):
+        circle = _shortest(context, group)
         first = circle[0]
         way = " → ".join([*circle, first])
         yield Problem(
             f"These steps wait for each other: {way}.",
-            f"/steps/{facts.positions[first]}",
+            f"/steps/{context.positions[first]}",
             first,
             "Take out one of the references, or of the `after`, that close the circle.",
         )
 
 
-def _is_in_order(facts: Facts) -> bool:
+def _is_in_order(context: PlanContext) -> bool:
     """Say whether each step stands behind what it needs, as most plans are written."""
-    positions = facts.positions
-    for use in facts.uses:
+    positions = context.positions
+    for use in context.uses:
         if positions.get(use.ref.step, -1) >= use.position:
             return False
     return all(
         positions.get(name, -1) < position
-        for position, step in facts.elaborate
+        for position, step in context.elaborate
         for name in step.after
     )
 
@@ -86,14 +86,14 @@ def _unwind(stack: list[str], on_stack: set[str], end: str) -> frozenset[str]:
     return frozenset(group)
 
 
-def _shortest(facts: Facts, group: frozenset[str]) -> list[str]:
-    """Give a shortest circle through the step of `group` that is written first."""
-    start = min(group, key=facts.positions.__getitem__)
+def _shortest(context: PlanContext, group: frozenset[str]) -> list[str]:
+    """Return a shortest circle through the step of `group` that is written first."""
+    start = min(group, key=context.positions.__getitem__)
     came_from: dict[str, str] = {}
     pending = deque([start])
     while pending:
         step = pending.popleft()
-        for need in facts.needs[step]:
+        for need in context.needs[step]:
             if need == start:
                 circle = [step]
                 while circle[-1] != start:

@@ -8,12 +8,12 @@ from collections.abc import Hashable, Iterator
 from toolplan.diagnostics import Severity
 from toolplan.plan import Array, Literal, Object, Ref, Step, Template, Value
 from toolplan.plan_json import dump_value
-from toolplan.rules._facts import Facts
+from toolplan.rules._facts import PlanContext
 from toolplan.rules._rule import Problem, rule
 
 
 @rule(Severity.WARNING)
-def duplicate_call(facts: Facts) -> Iterator[Problem]:
+def duplicate_call(context: PlanContext) -> Iterator[Problem]:
     """Two steps make the same call, and the tool only reads.
 
     The second gives what the first gave. A planner that loses its thread writes such steps by the
@@ -21,12 +21,12 @@ def duplicate_call(facts: Facts) -> Iterator[Problem]:
 
     Way out: refer to the first step, or make the calls differ.
     """
-    if len({step.tool for step in facts.plan.steps}) == len(facts.plan.steps):
+    if len({step.tool for step in context.plan.steps}) == len(context.plan.steps):
         return
     alike: dict[Hashable, list[Step]] = {}
     first: dict[Hashable, Step] = {}
-    for position, step in enumerate(facts.plan.steps):
-        tool = facts.tool(step)
+    for position, step in enumerate(context.plan.steps):
+        tool = context.tool(step)
         if not step.tool or (tool is not None and tool.has_effects):
             continue
         group = alike.setdefault(_at_a_glance(step), [])
@@ -46,7 +46,7 @@ def duplicate_call(facts: Facts) -> Iterator[Problem]:
 
 
 def _at_a_glance(step: Step) -> Hashable:
-    """Give what is the same for the same call, and cheap: most steps differ in it already."""
+    """Return what is the same for the same call, and cheap: most steps differ in it already."""
     return step.tool, frozenset(
         (name, value.value)
         for name, value in step.args.items()
@@ -55,7 +55,7 @@ def _at_a_glance(step: Step) -> Hashable:
 
 
 def _call(step: Step) -> Hashable:
-    """Give what is called with what, as something that is equal for the same call."""
+    """Return what is called with what, as something that is equal for the same call."""
     args = frozenset((name, _comparable(value)) for name, value in step.args.items())
     over = None if step.for_each is None else _comparable(step.for_each)
     when = None

@@ -7,14 +7,14 @@ from typing import Final
 
 from toolplan.diagnostics import Severity
 from toolplan.plan import Limits, Literal, Step
-from toolplan.rules._facts import Facts
+from toolplan.rules._facts import PlanContext
 from toolplan.rules._rule import Problem, rule
 
 LIMITS: Final = Limits()
 
 
 @rule(Severity.WARNING)
-def fan_out_large(facts: Facts) -> Iterator[Problem]:
+def fan_out_large(context: PlanContext) -> Iterator[Problem]:
     """The steps with `for_each` may make more calls than a run may make.
 
     Each has a bound, `max_items`; what they come to together is reckoned before anything runs. The
@@ -22,10 +22,10 @@ def fan_out_large(facts: Facts) -> Iterator[Problem]:
 
     Way out: set `max_items` to what is really expected.
     """
-    fans = [step for _, step in facts.elaborate if step.for_each is not None]
-    total = sum(_items(facts, step) for step in fans) + len(facts.plan.steps) - len(fans)
+    fans = [step for _, step in context.elaborate if step.for_each is not None]
+    total = sum(_items(context, step) for step in fans) + len(context.plan.steps) - len(fans)
     if total > LIMITS.calls:
-        largest = max(fans, key=lambda step: _items(facts, step), default=None)
+        largest = max(fans, key=lambda step: _items(context, step), default=None)
         yield Problem(
             f"The steps may make {total} calls together; a run makes {LIMITS.calls} at the most.",
             "/steps",
@@ -34,9 +34,9 @@ def fan_out_large(facts: Facts) -> Iterator[Problem]:
         )
 
 
-def _items(facts: Facts, step: Step) -> int:
-    """Give the most calls of a step with `for_each`: its own bound, or the list's, if lower."""
-    listed = None if step.for_each is None else facts.type_of_value(step.for_each, None)
+def _items(context: PlanContext, step: Step) -> int:
+    """Return the most calls of a step with `for_each`: its own bound, or the list's, if lower."""
+    listed = None if step.for_each is None else context.type_of_value(step.for_each, None)
     node = None if listed is None else listed.node
     longest = node.get("maxItems") if isinstance(node, dict) else None
     if isinstance(step.for_each, Literal) and isinstance(step.for_each.value, list):

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from toolplan.plan import RESERVED_IDS, located_refs
-from toolplan.rules._facts import Facts, Use
+from toolplan.rules._facts import PlanContext, Use
 from toolplan.rules._rule import Problem, rule
 
 
 @rule()
-def item_outside_for_each(facts: Facts) -> Iterator[Problem]:
+def item_outside_for_each(context: PlanContext) -> Iterator[Problem]:
     """`${item}` or `${index}` stands where there is no item.
 
     They exist only in the arguments of a step with `for_each`. Its `when` is decided once, before
@@ -19,7 +19,7 @@ def item_outside_for_each(facts: Facts) -> Iterator[Problem]:
     Way out: give the step a `for_each`, or refer to a step.
     """
     told: set[str] = set()
-    for use in _of_items(facts):
+    for use in _of_items(context):
         if use.step.for_each and use.in_arguments:
             continue
         if use.pointer not in told:
@@ -32,8 +32,8 @@ def item_outside_for_each(facts: Facts) -> Iterator[Problem]:
                 if use.step.for_each is None
                 else "`when` and `for_each` are decided before there is an item.",
             )
-    if facts.plan.output is not None:
-        for pointer, ref in located_refs(facts.plan.output, "/output"):
+    if context.plan.output is not None:
+        for pointer, ref in located_refs(context.plan.output, "/output"):
             if ref.step in RESERVED_IDS:
                 yield Problem(
                     f"There is no {ref.step!r} here.",
@@ -43,8 +43,8 @@ def item_outside_for_each(facts: Facts) -> Iterator[Problem]:
                 )
 
 
-def _of_items(facts: Facts) -> list[Use]:
-    """Give the references to `item` and `index`, in the order of reading."""
-    if RESERVED_IDS.isdisjoint(facts.readers):
+def _of_items(context: PlanContext) -> list[Use]:
+    """Return the references to `item` and `index`, in the order of reading."""
+    if RESERVED_IDS.isdisjoint(context.readers):
         return []
-    return [use for use in facts.uses if use.ref.step in RESERVED_IDS]
+    return [use for use in context.uses if use.ref.step in RESERVED_IDS]

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 from toolplan.diagnostics import Severity, did_you_mean, near
 from toolplan.plan import Ref, Step, located_refs
-from toolplan.rules._facts import Facts, Use
+from toolplan.rules._facts import PlanContext, Use
 from toolplan.rules._rule import Problem, rule
 from toolplan.schema import Absent, Schema, Verdict, assignable, at, describe
 
 
 @rule(Severity.WARNING)
-def learned_output(facts: Facts) -> Iterator[Problem]:
+def learned_output(context: PlanContext) -> Iterator[Problem]:
     """A reference selects what the step's tool has not given so far.
 
     The tool does not declare what it gives. What it has given in earlier runs was folded into a
@@ -24,11 +24,11 @@ def learned_output(facts: Facts) -> Iterator[Problem]:
 
     Way out: look at what the tool gives (`toolplan show RUN`), or let it declare an output schema.
     """
-    if not any(tool is not None and tool.learned is not None for tool in facts.called.values()):
+    if not any(tool is not None and tool.learned is not None for tool in context.called.values()):
         return
-    for use in facts.uses:
-        source = facts.steps.get(use.ref.step)
-        found = None if source is None else _seen(facts, source, use.ref)
+    for use in context.uses:
+        source = context.steps.get(use.ref.step)
+        found = None if source is None else _seen(context, source, use.ref)
         if found is None:
             continue
         given, samples = found
@@ -42,18 +42,20 @@ def learned_output(facts: Facts) -> Iterator[Problem]:
                 use.step.id,
                 "Refer to a part that has the right type.",
             )
-    if facts.plan.output is not None:
-        for pointer, ref in located_refs(facts.plan.output, "/output"):
-            source = facts.steps.get(ref.step)
-            found = None if source is None else _seen(facts, source, ref)
+    if context.plan.output is not None:
+        for pointer, ref in located_refs(context.plan.output, "/output"):
+            source = context.steps.get(ref.step)
+            found = None if source is None else _seen(context, source, ref)
             if found is not None and isinstance(found[0], Absent):
                 yield _absent("The plan's output", ref, found[0], found[1], pointer, None)
 
 
-def _seen(facts: Facts, source: Step, ref: Ref) -> tuple[Schema | Absent | None, int] | None:
-    """Give what `ref` selected from the results of `source`'s tool, and how many there were."""
-    tool = facts.called.get(source.tool)
-    if tool is None or tool.learned is None or facts.output(source.id) is not None:
+def _seen(
+    context: PlanContext, source: Step, ref: Ref
+) -> tuple[Schema | Absent | None, int] | None:
+    """Return what `ref` selected from the results of `source`'s tool, and how many there were."""
+    tool = context.called.get(source.tool)
+    if tool is None or tool.learned is None or context.output(source.id) is not None:
         return None
     schema = tool.learned_schema
     if schema is None:

@@ -11,7 +11,7 @@ from toolplan.diagnostics import Edit, Fix
 from toolplan.path import EVERY
 from toolplan.plan import ITEM, Ref, located_refs, map_refs, value_at
 from toolplan.plan_json import dump_value
-from toolplan.rules._facts import Facts, Use
+from toolplan.rules._facts import PlanContext, Use
 from toolplan.rules._rule import Problem, rule
 from toolplan.schema import Schema, Verdict, assignable, elements, types_of
 
@@ -20,7 +20,7 @@ _MOST_LAYERS: Final = 8
 
 
 @rule()
-def list_into_scalar(facts: Facts) -> Iterator[Problem]:
+def list_into_scalar(context: PlanContext) -> Iterator[Problem]:
     """A reference gives a list where the tool takes one value at a time.
 
     Many planners write it so and mean a call for each element; sent as it is, the tool would find
@@ -36,7 +36,7 @@ def list_into_scalar(facts: Facts) -> Iterator[Problem]:
 
     Way out: use `for_each`, or select one element (`[0]`).
     """
-    found = [use for use in facts.doubtful if is_list_into_scalar(use)]
+    found = [use for use in context.doubtful if is_list_into_scalar(use)]
     if not found:
         return
     of_step = Counter(use.step.id for use in found)
@@ -46,7 +46,7 @@ def list_into_scalar(facts: Facts) -> Iterator[Problem]:
             use.pointer,
             use.step.id,
             "Make a call for each element with `for_each`, or select one of them.",
-            _fan_out(facts, use) if of_step[use.step.id] == 1 else None,
+            _fan_out(context, use) if of_step[use.step.id] == 1 else None,
         )
 
 
@@ -56,7 +56,7 @@ def is_list_into_scalar(use: Use) -> bool:
 
 
 def _layers(use: Use) -> int:
-    """Give how many lists stand around what is wanted: 0 where that is not what is wrong."""
+    """Return how many lists stand around what is wanted: 0 where that is not what is wrong."""
     if not (use.whole and isinstance(use.given, Schema) and isinstance(use.taken, Schema)):
         return 0
     if not _is_list(use.given) or "array" in types_of(use.taken):
@@ -73,11 +73,11 @@ def _is_list(schema: Schema) -> bool:
     return "array" in types and not types - {"array", "null"}
 
 
-def _fan_out(facts: Facts, use: Use) -> Fix | None:
-    if use.step.for_each is not None or facts.steps.get(use.step.id) is not use.step:
+def _fan_out(context: PlanContext, use: Use) -> Fix | None:
+    if use.step.for_each is not None or context.steps.get(use.step.id) is not use.step:
         return None
-    tool = facts.tool(use.step)
-    position = facts.positions[use.step.id]
+    tool = context.tool(use.step)
+    position = context.positions[use.step.id]
     inner = (EVERY,) * (_layers(use) - 1)
     # the first `[*]` of a path makes one flat list, so lists in lists need one more
     spread = inner if not inner or EVERY in use.ref.path else (EVERY, *inner)
@@ -87,19 +87,19 @@ def _fan_out(facts: Facts, use: Use) -> Fix | None:
             dump_value(replace(use.ref, path=(*use.ref.path, *spread))),
         ),
         Edit(use.pointer, dump_value(Ref(ITEM))),
-        *_readers(facts, use.step.id),
+        *_readers(context, use.step.id),
     ]
     return Fix(tool is not None and not tool.has_effects, tuple(edits))
 
 
-def _readers(facts: Facts, step_id: str) -> Iterator[Edit]:
+def _readers(context: PlanContext, step_id: str) -> Iterator[Edit]:
     """Yield an edit for each value that refers to the step: what was one output is now a list."""
 
     def spread(ref: Ref) -> Ref:
         return replace(ref, path=(EVERY, *ref.path)) if ref.step == step_id else ref
 
-    plan = facts.plan
-    places = [use.pointer for use in facts.readers.get(step_id, ())]
+    plan = context.plan
+    places = [use.pointer for use in context.readers.get(step_id, ())]
     if plan.output is not None:
         places += [p for p, ref in located_refs(plan.output, "/output") if ref.step == step_id]
     for pointer in dict.fromkeys(places):

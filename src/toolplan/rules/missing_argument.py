@@ -5,32 +5,32 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from toolplan.plan import Step
-from toolplan.rules._facts import Facts
+from toolplan.rules._facts import PlanContext
 from toolplan.rules._rule import Problem, rule
 from toolplan.schema import Schema, at, describe
 
 
 @rule()
-def missing_argument(facts: Facts) -> Iterator[Problem]:
+def missing_argument(context: PlanContext) -> Iterator[Problem]:
     """A step leaves out an argument that its tool requires.
 
     The call would be refused by the tool, after other steps have already run.
 
     Way out: give the argument a value, or a reference to a step that has one.
     """
-    for position, step, found in facts.violations:
+    for position, step, found in context.violations:
         if found.kind == "missing":
             pointer = f"/steps/{position}/args{found.pointer}"
             yield Problem(
                 f"{step.tool!r} needs {found.name!r}, which is missing.",
                 pointer,
                 step.id,
-                _way_out(facts, step, found.name or "", found.pointer),
+                _way_out(context, step, found.name or "", found.pointer),
             )
 
 
-def _way_out(facts: Facts, step: Step, name: str, inside: str) -> str:
-    tool = facts.tool(step)
+def _way_out(context: PlanContext, step: Step, name: str, inside: str) -> str:
+    tool = context.tool(step)
     part = None if tool is None or inside else at(tool.input, (name,))
     wanted = describe(part) if isinstance(part, Schema) else "a value"
     return f"Give {name!r}: {wanted}."

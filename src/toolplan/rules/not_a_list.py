@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from toolplan.rules._facts import Facts
+from toolplan.rules._facts import PlanContext
 from toolplan.rules._rule import Problem, rule
 from toolplan.schema import Absent, JsonType, Schema, at, describe, types_of
 
@@ -13,7 +13,7 @@ _ONLY_A_LIST: Final = frozenset[JsonType](("array",))
 
 
 @rule()
-def not_a_list(facts: Facts) -> Iterator[Problem]:
+def not_a_list(context: PlanContext) -> Iterator[Problem]:
     """`[*]` or `for_each` meets what is never a list.
 
     `[*]` stands for every element of a list, and `for_each` makes a call for each.
@@ -22,7 +22,7 @@ def not_a_list(facts: Facts) -> Iterator[Problem]:
 
     Way out: name the field that is a list.
     """
-    for use in facts.doubtful:
+    for use in context.doubtful:
         if isinstance(use.given, Absent) and use.given.not_a_list:
             yield Problem(
                 f"{use.text} takes every element of what is no list: {use.given.message}.",
@@ -30,10 +30,10 @@ def not_a_list(facts: Facts) -> Iterator[Problem]:
                 use.step.id,
                 "Leave out the `[*]`, or name the field that is a list.",
             )
-    for position, step in facts.elaborate:
+    for position, step in context.elaborate:
         if step.for_each is None:
             continue
-        listed = facts.type_of_value(step.for_each, None)
+        listed = context.type_of_value(step.for_each, None)
         if listed is not None and "array" not in types_of(listed):
             yield Problem(
                 f"`for_each` is {describe(listed)}, not a list.",

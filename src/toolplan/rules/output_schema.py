@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from toolplan.diagnostics import Severity
-from toolplan.rules._facts import Facts
+from toolplan.rules._facts import PlanContext
 from toolplan.rules._rule import Problem, rule
 
 
 @rule(Severity.WARNING)
-def output_schema(facts: Facts) -> Iterator[Problem]:
+def output_schema(context: PlanContext) -> Iterator[Problem]:
     """A step calls a tool whose output schema cannot be used.
 
     It is no JSON Schema, refers to what is not in it, or would take too much work. The tool can be
@@ -19,10 +19,10 @@ def output_schema(facts: Facts) -> Iterator[Problem]:
 
     Way out: have the schema mended where the tool comes from.
     """
-    if facts.tools is None or facts.has_only_sound_tools:
+    if context.tools is None or context.has_only_sound_tools:
         return
-    for position, step in enumerate(facts.plan.steps):
-        tool = facts.tools.get(step.tool)
+    for position, step in enumerate(context.plan.steps):
+        tool = context.tools.get(step.tool)
         if tool is not None and tool.output_fault is not None:
             yield Problem(
                 f"What {tool.name!r} gives is not declared in a way that can be used: "

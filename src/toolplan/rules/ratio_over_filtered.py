@@ -9,13 +9,13 @@ from collections.abc import Iterator
 from toolplan.diagnostics import Severity
 from toolplan.path import Json
 from toolplan.plan import Literal, Step
-from toolplan.rules._facts import Facts
+from toolplan.rules._facts import PlanContext
 from toolplan.rules._rule import Problem, rule
 from toolplan.tools import Tool
 
 
 @rule(Severity.WARNING)
-def ratio_over_filtered(facts: Facts) -> Iterator[Problem]:
+def ratio_over_filtered(context: PlanContext) -> Iterator[Problem]:
     """A rate is computed over rows that a filter has already chosen by what is rated.
 
     Of rows that are all contaminated, the share that is contaminated is all of them: the rows that
@@ -25,13 +25,13 @@ def ratio_over_filtered(facts: Facts) -> Iterator[Problem]:
 
     Way out: fetch all rows, and let the statement choose.
     """
-    if not any(tool is not None and tool.input.literal_only for tool in facts.called.values()):
+    if not any(tool is not None and tool.input.literal_only for tool in context.called.values()):
         return
-    for use in facts.uses:
-        tool = facts.tool(use.step)
+    for use in context.uses:
+        tool = context.tool(use.step)
         if tool is None or not tool.input.literal_only or not use.in_arguments:
             continue
-        source = facts.steps.get(use.ref.step)
+        source = context.steps.get(use.ref.step)
         if source is None:
             continue
         for text in _statements(tool, use.step):

@@ -6,19 +6,19 @@ from collections.abc import Iterator
 
 from toolplan.diagnostics import REMOVED, Edit, Fix, Severity
 from toolplan.plan import step_refs
-from toolplan.rules._facts import Facts
+from toolplan.rules._facts import PlanContext
 from toolplan.rules._rule import Problem, rule
 
 
 @rule(Severity.WARNING)
-def redundant_after(facts: Facts) -> Iterator[Problem]:
+def redundant_after(context: PlanContext) -> Iterator[Problem]:
     """`after` names a step that the step already refers to.
 
     References give order by themselves. `after` is for order that no reference shows.
 
     Way out: leave it out of `after`.
     """
-    for position, step in facts.elaborate:
+    for position, step in context.elaborate:
         if not step.after:
             continue
         shown = {ref.step for _, ref in step_refs(step)}

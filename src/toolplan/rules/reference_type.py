@@ -6,14 +6,14 @@ from collections.abc import Iterator
 
 from toolplan.diagnostics import Edit, Fix
 from toolplan.plan_json import dump_value
-from toolplan.rules._facts import Facts, Use
+from toolplan.rules._facts import PlanContext, Use
 from toolplan.rules._rule import Problem, rule
 from toolplan.rules.list_into_scalar import is_list_into_scalar
 from toolplan.schema import Schema, Verdict, assignable, describe, elements, types_of
 
 
 @rule()
-def reference_type(facts: Facts) -> Iterator[Problem]:
+def reference_type(context: PlanContext) -> Iterator[Problem]:
     """A reference fills an argument with what its tool will not take.
 
     The schema of what is selected and the schema of the argument have no value in common. Types
@@ -28,7 +28,7 @@ def reference_type(facts: Facts) -> Iterator[Problem]:
     Way out: refer to a part of the right type.
     """
     told: set[str] = set()
-    for use in facts.doubtful:
+    for use in context.doubtful:
         problem = _problem(use, use.taken) if isinstance(use.taken, Schema) else None
         if problem is not None and problem.pointer not in told:
             told.add(problem.pointer)
@@ -66,7 +66,7 @@ def _problem(use: Use, taken: Schema) -> Problem | None:
 
 
 def _as_list_of_one(use: Use, taken: Schema) -> Fix | None:
-    """Give the fix that makes a list of one value, where each element surely may be such a value.
+    """Return the fix that makes a list of one value, where each element surely may be such a value.
 
     The plan's writer had one thing in mind, and the tool takes several.
     """

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from toolplan.diagnostics import REMOVED, Edit, Fix
-from toolplan.rules._facts import Facts
+from toolplan.rules._facts import PlanContext
 from toolplan.rules._rule import Problem, rule
 
 
 @rule()
-def retry_unsafe(facts: Facts) -> Iterator[Problem]:
+def retry_unsafe(context: PlanContext) -> Iterator[Problem]:
     """A step retries a tool that must not be called twice.
 
     A call that seems to have failed may have done its work. Only a tool that reads, or that says of
@@ -18,8 +18,8 @@ def retry_unsafe(facts: Facts) -> Iterator[Problem]:
 
     Way out: leave `retries` out, or have the tool say that it is idempotent.
     """
-    for position, step in facts.elaborate:
-        tool = facts.tool(step) if step.retries else None
+    for position, step in context.elaborate:
+        tool = context.tool(step) if step.retries else None
         if tool is not None and not tool.may_repeat:
             pointer = f"/steps/{position}/retries"
             yield Problem(

@@ -8,7 +8,7 @@ from typing import Final, TypeGuard
 
 from toolplan.path import Json
 from toolplan.plan import Array, Literal, Object, Ref, Template, Value, escape_pointer
-from toolplan.rules._facts import Facts
+from toolplan.rules._facts import PlanContext
 from toolplan.rules._rule import Problem, rule
 
 _SHAPES: Final = (
@@ -37,7 +37,7 @@ looked at no closer; marks that share a rare character are looked for only where
 
 
 @rule()
-def secret_literal(facts: Facts) -> Iterator[Problem]:
+def secret_literal(context: PlanContext) -> Iterator[Problem]:
     """A secret is written out in an argument.
 
     Plans are shown, kept and sent about; a secret in one is a secret no more. Keys and tokens of
@@ -46,9 +46,9 @@ def secret_literal(facts: Facts) -> Iterator[Problem]:
 
     Way out: let the tool's source take the secret from the environment by name.
     """
-    if not _is_suspect(facts):
+    if not _is_suspect(context):
         return
-    for position, step in enumerate(facts.plan.steps):
+    for position, step in enumerate(context.plan.steps):
         for name, value in step.args.items():
             place = f"/steps/{position}/args/{escape_pointer(name)}"
             for pointer, text in _texts(value, place):
@@ -67,9 +67,9 @@ def _is_text(part: str | Ref) -> TypeGuard[str]:
     return isinstance(part, str)
 
 
-def _is_suspect(facts: Facts) -> bool:
+def _is_suspect(context: PlanContext) -> bool:
     texts: list[str] = []
-    for literals, others in facts.arguments:
+    for literals, others in context.arguments:
         for constant in literals.values():
             if isinstance(constant, str):
                 if len(constant) >= _SHORTEST:

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 from toolplan.diagnostics import REMOVED, Edit, Fix
 from toolplan.rules._counting import counted_from_one
-from toolplan.rules._facts import Facts
+from toolplan.rules._facts import PlanContext
 from toolplan.rules._rule import Problem, rule
 
 
 @rule()
-def self_reference(facts: Facts) -> Iterator[Problem]:
+def self_reference(context: PlanContext) -> Iterator[Problem]:
     """A step refers to itself.
 
     It would wait for its own end. A step that waits for itself through others is a `cycle`. Where
@@ -21,9 +21,9 @@ def self_reference(facts: Facts) -> Iterator[Problem]:
     Way out: refer to another step.
     """
     told: set[str] = set()
-    for use in facts.uses:
+    for use in context.uses:
         if use.ref.step == use.step.id and use.pointer not in told:
-            fix = None if told else counted_from_one(facts)
+            fix = None if told else counted_from_one(context)
             told.add(use.pointer)
             yield Problem(
                 f"The step {use.step.id!r} refers to its own output.",
@@ -32,7 +32,7 @@ def self_reference(facts: Facts) -> Iterator[Problem]:
                 "Refer to an earlier step, or split this one in two.",
                 fix,
             )
-    for position, step in facts.elaborate:
+    for position, step in context.elaborate:
         for at, name in enumerate(step.after):
             if name == step.id:
                 pointer = f"/steps/{position}/after/{at}"

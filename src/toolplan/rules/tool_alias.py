@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from toolplan.diagnostics import Edit, Fix, Severity
-from toolplan.rules._facts import Facts
+from toolplan.rules._facts import PlanContext
 from toolplan.rules._rule import Problem, rule
 
 
 @rule(Severity.WARNING)
-def tool_alias(facts: Facts) -> Iterator[Problem]:
+def tool_alias(context: PlanContext) -> Iterator[Problem]:
     """A step calls a tool by one of its other names.
 
     A tool may keep the names that it once had (`x-aliases` at the root of its input schema). They
@@ -21,11 +21,11 @@ def tool_alias(facts: Facts) -> Iterator[Problem]:
 
     Way out: none is needed; the name is mended.
     """
-    if facts.tools is None or facts.has_only_sound_tools:
+    if context.tools is None or context.has_only_sound_tools:
         return
-    for position, step in enumerate(facts.plan.steps):
-        name = facts.tools.alias(step.tool)
-        if name is not None and step.tool not in facts.tools:
+    for position, step in enumerate(context.plan.steps):
+        name = context.tools.alias(step.tool)
+        if name is not None and step.tool not in context.tools:
             pointer = f"/steps/{position}/tool"
             yield Problem(
                 f"{step.tool!r} is another name of the tool {name!r}.",

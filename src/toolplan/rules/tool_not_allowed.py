@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from toolplan.rules._facts import Facts
+from toolplan.rules._facts import PlanContext
 from toolplan.rules._rule import Problem, rule
 
 
 @rule()
-def tool_not_allowed(facts: Facts) -> Iterator[Problem]:
+def tool_not_allowed(context: PlanContext) -> Iterator[Problem]:
     """A step calls a tool that this session does not allow.
 
     Whoever sets up a session may name the tools that its plans may use. The limit holds for every
@@ -17,10 +17,10 @@ def tool_not_allowed(facts: Facts) -> Iterator[Problem]:
 
     Way out: use another tool, or allow this one.
     """
-    if facts.allowed is None:
+    if context.allowed is None:
         return
-    for position, step in enumerate(facts.plan.steps):
-        if step.tool and step.tool not in facts.allowed:
+    for position, step in enumerate(context.plan.steps):
+        if step.tool and step.tool not in context.allowed:
             yield Problem(
                 f"The tool {step.tool!r} may not be used here.",
                 f"/steps/{position}/tool",

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from toolplan.rules._facts import Facts
+from toolplan.rules._facts import PlanContext
 from toolplan.rules._rule import Problem, rule
 
 
 @rule()
-def tool_schema(facts: Facts) -> Iterator[Problem]:
+def tool_schema(context: PlanContext) -> Iterator[Problem]:
     """A step calls a tool whose input schema cannot be used.
 
     A schema that is no JSON Schema, refers to what is not in it, refers to itself without end or
@@ -20,10 +20,10 @@ def tool_schema(facts: Facts) -> Iterator[Problem]:
 
     Way out: have the tool mended where it comes from, accept its change, or use another.
     """
-    if facts.tools is None or facts.has_only_sound_tools:
+    if context.tools is None or context.has_only_sound_tools:
         return
-    for position, step in enumerate(facts.plan.steps):
-        tool = facts.tools.get(step.tool)
+    for position, step in enumerate(context.plan.steps):
+        tool = context.tools.get(step.tool)
         if tool is not None and tool.unusable is not None:
             yield Problem(
                 f"The tool {tool.name!r} cannot be used: {tool.unusable}.",

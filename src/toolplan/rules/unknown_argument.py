@@ -8,13 +8,13 @@ from toolplan.diagnostics import REMOVED, Edit, Fix, did_you_mean
 from toolplan.names import words
 from toolplan.plan import Step, escape_pointer
 from toolplan.plan_json import dump_value
-from toolplan.rules._facts import Facts
+from toolplan.rules._facts import PlanContext
 from toolplan.rules._rule import Problem, rule
 from toolplan.schema import required
 
 
 @rule()
-def unknown_argument(facts: Facts) -> Iterator[Problem]:
+def unknown_argument(context: PlanContext) -> Iterator[Problem]:
     """A step gives an argument that its tool does not declare.
 
     Tools differ in what they do with such an argument: some refuse the call, and some ignore it and
@@ -27,15 +27,15 @@ def unknown_argument(facts: Facts) -> Iterator[Problem]:
 
     Way out: use a name that the tool declares, or leave the argument out.
     """
-    for position, step, found in facts.violations:
+    for position, step, found in context.violations:
         if found.kind != "unknown":
             continue
         name = found.name or ""
         place = f"/steps/{position}/args{found.pointer}"
-        names = _declared(facts, step) if found.pointer == "" else ()
+        names = _declared(context, step) if found.pointer == "" else ()
         free = [each for each in names if each not in step.args]
-        offers = facts.meant(name, free)
-        sure = offers.sure or _only_one_left(facts, step, name)
+        offers = context.suggest(name, free)
+        sure = offers.sure or _only_one_left(context, step, name)
         yield Problem(
             f"{step.tool!r} has no argument {name!r}.",
             f"{place}/{escape_pointer(name)}",
@@ -45,13 +45,13 @@ def unknown_argument(facts: Facts) -> Iterator[Problem]:
         )
 
 
-def _only_one_left(facts: Facts, step: Step, name: str) -> str | None:
-    """Give the required argument that is missing, if the name of no other shares a word with it.
+def _only_one_left(context: PlanContext, step: Step, name: str) -> str | None:
+    """Return the required argument that is missing, if the name of no other shares a word with it.
 
     `input_image` is `image` where `image` is required and missing, and nothing else that was given
     could be it.
     """
-    tool = facts.tool(step)
+    tool = context.tool(step)
     if tool is None:
         return None
     missing = [each for each in required(tool.input) if each not in step.args]
@@ -67,8 +67,8 @@ def _share_a_word(one: str, other: str) -> bool:
     return few <= many and any(not word.isdigit() for word in few)
 
 
-def _declared(facts: Facts, step: Step) -> tuple[str, ...]:
-    tool = facts.tool(step)
+def _declared(context: PlanContext, step: Step) -> tuple[str, ...]:
+    tool = context.tool(step)
     return () if tool is None else tool.signature.inputs
 
 

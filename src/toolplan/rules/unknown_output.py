@@ -9,7 +9,7 @@ from toolplan.diagnostics import Edit, Fix, did_you_mean
 from toolplan.path import Path
 from toolplan.plan import Ref, located_refs, map_refs, value_at
 from toolplan.plan_json import dump_value
-from toolplan.rules._facts import Facts, Use
+from toolplan.rules._facts import PlanContext, Use
 from toolplan.rules._rule import Problem, rule
 from toolplan.rules.list_into_scalar import is_list_into_scalar
 from toolplan.schema import Absent, Schema, Verdict, assignable, at
@@ -21,7 +21,7 @@ WRAPPERS: Final = frozenset(
 
 
 @rule()
-def unknown_output(facts: Facts) -> Iterator[Problem]:
+def unknown_output(context: PlanContext) -> Iterator[Problem]:
     """A reference selects a part that the step's output does not have.
 
     The path is followed through the tool's output schema, as it will be followed through the
@@ -33,18 +33,18 @@ def unknown_output(facts: Facts) -> Iterator[Problem]:
 
     Way out: use a field that the message names.
     """
-    for use in facts.doubtful:
+    for use in context.doubtful:
         if isinstance(use.given, Absent) and not use.given.not_a_list:
             yield Problem(
                 f"{use.text} leads nowhere: {use.given.message}.",
                 use.pointer,
                 use.step.id,
-                did_you_mean(_near(facts, use.ref, use.given)) or _way_out(use.given),
-                _lead(facts, use),
+                did_you_mean(_near(context, use.ref, use.given)) or _way_out(use.given),
+                _lead(context, use),
             )
-    if facts.plan.output is not None:
-        for pointer, ref in located_refs(facts.plan.output, "/output"):
-            found = facts.type_of(ref, None)
+    if context.plan.output is not None:
+        for pointer, ref in located_refs(context.plan.output, "/output"):
+            found = context.type_of(ref, None)
             if isinstance(found, Absent):
                 yield Problem(
                     f"The plan's output leads nowhere: {found.message}.",
@@ -54,18 +54,18 @@ def unknown_output(facts: Facts) -> Iterator[Problem]:
                 )
 
 
-def _near(facts: Facts, ref: Ref, absent: Absent) -> Collection[str]:
+def _near(context: PlanContext, ref: Ref, absent: Absent) -> Collection[str]:
     last = ref.path[-1] if ref.path else ""
-    return facts.meant(last, absent.names).near if isinstance(last, str) else ()
+    return context.suggest(last, absent.names).near if isinstance(last, str) else ()
 
 
-def _lead(facts: Facts, use: Use) -> Fix | None:
-    """Give the fix that leads to the one other place that was surely meant, if there is one."""
-    whole = facts.type_of(Ref(use.ref.step), use.step)
-    value = value_at(facts.plan, use.pointer)
+def _lead(context: PlanContext, use: Use) -> Fix | None:
+    """Return the fix that leads to the one other place that was surely meant, if there is one."""
+    whole = context.type_of(Ref(use.ref.step), use.step)
+    value = value_at(context.plan, use.pointer)
     if not isinstance(whole, Schema) or value is None:
         return None
-    paths = dict.fromkeys(_other_paths(facts, whole, use.ref.path))
+    paths = dict.fromkeys(_other_paths(context, whole, use.ref.path))
     fitting = [path for path in paths if _fits(use, at(whole, path))]
     if len(fitting) != 1:
         return None
@@ -74,7 +74,7 @@ def _lead(facts: Facts, use: Use) -> Fix | None:
     return Fix(True, (Edit(use.pointer, dump_value(mended)),))
 
 
-def _other_paths(facts: Facts, whole: Schema, path: Path) -> Iterator[Path]:
+def _other_paths(context: PlanContext, whole: Schema, path: Path) -> Iterator[Path]:
     """Yield `path` with its first wrong key spelt right, or a wrapper left out or put in."""
     for wrong in range(len(path)):
         found = at(whole, path[: wrong + 1])
@@ -82,7 +82,7 @@ def _other_paths(facts: Facts, whole: Schema, path: Path) -> Iterator[Path]:
             continue
         before, key, rest = path[:wrong], path[wrong], path[wrong + 1 :]
         if isinstance(key, str):
-            sure = facts.meant(key, found.names).sure
+            sure = context.suggest(key, found.names).sure
             if sure is not None:
                 yield (*before, sure, *rest)
             if key in WRAPPERS and rest:

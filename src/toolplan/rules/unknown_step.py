@@ -9,12 +9,12 @@ from itertools import islice
 from toolplan.diagnostics import Edit, Fix, did_you_mean
 from toolplan.plan import RESERVED_IDS, Ref, located_refs, map_refs, value_at
 from toolplan.plan_json import dump_value
-from toolplan.rules._facts import Facts
+from toolplan.rules._facts import PlanContext
 from toolplan.rules._rule import Problem, rule
 
 
 @rule()
-def unknown_step(facts: Facts) -> Iterator[Problem]:
+def unknown_step(context: PlanContext) -> Iterator[Problem]:
     """A reference, or `after`, names a step that is not in the plan.
 
     There would be nothing to wait for. Steps may be written in any order, so a step that is written
@@ -24,55 +24,55 @@ def unknown_step(facts: Facts) -> Iterator[Problem]:
 
     Way out: name a step of the plan.
     """
-    ids = facts.steps
-    for pointer, holder, ref in _unknown(facts):
-        offers = facts.meant(ref.step, ids)
+    ids = context.steps
+    for pointer, holder, ref in _unknown(context):
+        offers = context.suggest(ref.step, ids)
         yield Problem(
             f"There is no step {ref.step!r}.",
             pointer,
             holder,
-            did_you_mean(offers.near) or _list(facts),
-            None if offers.sure is None else _point_to(facts, pointer, ref.step, offers.sure),
+            did_you_mean(offers.near) or _list(context),
+            None if offers.sure is None else _point_to(context, pointer, ref.step, offers.sure),
         )
-    for position, step in enumerate(facts.plan.steps):
+    for position, step in enumerate(context.plan.steps):
         for at, name in enumerate(step.after):
             if name in ids:
                 continue
             pointer = f"/steps/{position}/after/{at}"
-            offers = facts.meant(name, ids)
+            offers = context.suggest(name, ids)
             yield Problem(
                 f"There is no step {name!r}.",
                 pointer,
                 step.id,
-                did_you_mean(offers.near) or _list(facts),
+                did_you_mean(offers.near) or _list(context),
                 None if offers.sure is None else Fix(True, (Edit(pointer, offers.sure),)),
             )
 
 
-def _unknown(facts: Facts) -> Iterator[tuple[str, str | None, Ref]]:
+def _unknown(context: PlanContext) -> Iterator[tuple[str, str | None, Ref]]:
     """Yield the references to no step, one of those that stand in one value and name the same."""
     seen: set[tuple[str, str]] = set()
-    ids = facts.steps
-    for use in facts.uses:
+    ids = context.steps
+    for use in context.uses:
         name = use.ref.step
         if name in ids or name in RESERVED_IDS or (use.pointer, name) in seen:
             continue
         seen.add((use.pointer, name))
         yield use.pointer, use.step.id, use.ref
-    if facts.plan.output is not None:
-        for pointer, ref in located_refs(facts.plan.output, "/output"):
-            if ref.step not in facts.steps and ref.step not in RESERVED_IDS:
+    if context.plan.output is not None:
+        for pointer, ref in located_refs(context.plan.output, "/output"):
+            if ref.step not in context.steps and ref.step not in RESERVED_IDS:
                 yield pointer, None, ref
 
 
-def _point_to(facts: Facts, pointer: str, old: str, new: str) -> Fix | None:
-    value = value_at(facts.plan, pointer)
+def _point_to(context: PlanContext, pointer: str, old: str, new: str) -> Fix | None:
+    value = value_at(context.plan, pointer)
     if value is None:
         return None
     mended = map_refs(value, lambda ref: replace(ref, step=new) if ref.step == old else ref)
     return Fix(True, (Edit(pointer, dump_value(mended)),))
 
 
-def _list(facts: Facts) -> str:
-    names = ", ".join(map(repr, islice(facts.steps, 12)))
-    return f"The steps are {names}{' …' if len(facts.steps) > 12 else ''}."
+def _list(context: PlanContext) -> str:
+    names = ", ".join(map(repr, islice(context.steps, 12)))
+    return f"The steps are {names}{' …' if len(context.steps) > 12 else ''}."

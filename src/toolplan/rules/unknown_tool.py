@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from toolplan.diagnostics import Edit, Fix, did_you_mean
-from toolplan.rules._facts import Facts
+from toolplan.rules._facts import PlanContext
 from toolplan.rules._rule import Problem, rule
 
 
 @rule()
-def unknown_tool(facts: Facts) -> Iterator[Problem]:
+def unknown_tool(context: PlanContext) -> Iterator[Problem]:
     """A step calls a tool that is not in the toolbox.
 
     The engine would have nothing to call. Planners that were shown many tools make up names that
@@ -21,16 +21,20 @@ def unknown_tool(facts: Facts) -> Iterator[Problem]:
 
     Way out: use a name that `toolplan tools` prints, or give the tools with `--tools`.
     """
-    if facts.tools is None or facts.has_only_sound_tools:
+    if context.tools is None or context.has_only_sound_tools:
         return
-    for position, step in enumerate(facts.plan.steps):
-        if step.tool == "" or step.tool in facts.tools or facts.tools.alias(step.tool) is not None:
+    for position, step in enumerate(context.plan.steps):
+        if (
+            step.tool == ""
+            or step.tool in context.tools
+            or context.tools.alias(step.tool) is not None
+        ):
             continue
-        offers = facts.meant(step.tool, facts.tools)
+        offers = context.suggest(step.tool, context.tools)
         pointer = f"/steps/{position}/tool"
         fix = None
         if offers.sure is not None:
-            is_safe = not facts.tools[offers.sure].has_effects
+            is_safe = not context.tools[offers.sure].has_effects
             fix = Fix(is_safe, (Edit(pointer, offers.sure),))
         yield Problem(
             f"There is no tool {_visible(step.tool)}.",
@@ -42,5 +46,5 @@ def unknown_tool(facts: Facts) -> Iterator[Problem]:
 
 
 def _visible(name: str) -> str:
-    """Give the name with what cannot be seen, or looks like something else, as code points."""
+    """Return the name with what cannot be seen, or looks like something else, as code points."""
     return ascii(name) if not name.isascii() else repr(name)

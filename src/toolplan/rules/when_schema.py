@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from toolplan.path import Json
-from toolplan.rules._facts import Facts
+from toolplan.rules._facts import PlanContext
 from toolplan.rules._rule import Problem, rule
 from toolplan.schema import Schema, SchemaError
 
 
 @rule()
-def when_schema(facts: Facts) -> Iterator[Problem]:
+def when_schema(context: PlanContext) -> Iterator[Problem]:
     """The condition of a step is not a usable JSON Schema.
 
     `when` is `{"value": …, "is": JSON Schema}`; the step runs if the value fits the schema. There
@@ -19,7 +19,7 @@ def when_schema(facts: Facts) -> Iterator[Problem]:
 
     Way out: write a schema, such as `{"const": true}` or `{"minItems": 1}`.
     """
-    for position, step in enumerate(facts.plan.steps):
+    for position, step in enumerate(context.plan.steps):
         if step.when is None:
             continue
         fault = _fault(step.when.schema)

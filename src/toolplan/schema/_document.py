@@ -49,7 +49,7 @@ class Document(NamedTuple):
 
 
 def read(raw: Json) -> Document:
-    """Give the document of `raw`.
+    """Return the document of `raw`.
 
     Raises:
         SchemaError: it is no schema, too large, too deep, refers to what is not in it, refers to
@@ -73,7 +73,7 @@ def read(raw: Json) -> Document:
 
 
 def target(reference: Json, definitions: Node | None) -> Node | None:
-    """Give the node that a moved `$ref` leads to, or None where it leads nowhere."""
+    """Return the node that a moved `$ref` leads to, or None where it leads nowhere."""
     prefix = f"#/$defs/{_ROOT}"
     if not isinstance(reference, str) or not reference.startswith(prefix):
         return None
@@ -81,7 +81,7 @@ def target(reference: Json, definitions: Node | None) -> Node | None:
 
 
 def whole(document: Document) -> Node:
-    """Give `document` as one self-contained schema."""
+    """Return `document` as one self-contained schema."""
     if document.definitions is None or isinstance(document.node, bool):
         return document.node
     return {**document.node, "$defs": {_ROOT: document.definitions}}
@@ -206,7 +206,7 @@ def _bound_work(node: Json, root: dict[str, Json]) -> None:
 
 
 def _moved(schema: dict[str, Json]) -> dict[str, Json]:
-    """Give `schema` with its references reading `#/$defs/root/…`; data in it is left alone."""
+    """Return `schema` with its references reading `#/$defs/root/…`; data in it is left alone."""
 
     def moved(node: Json) -> Json:
         if not isinstance(node, dict):

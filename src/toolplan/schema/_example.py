@@ -56,7 +56,7 @@ class _Exhausted(Exception):
 
 
 def make_example(node: Node, target: Target, accepts: Accepts, seed: int, items: int) -> Json:
-    """Give a value that fits `node`: what `Schema.example` gives.
+    """Return a value that fits `node`: what `Schema.example` gives.
 
     `target` follows a `$ref`, and `accepts` says whether a node of the same document accepts a
     value.
@@ -109,7 +109,7 @@ class _Maker:
         self._open: Counter[int] = Counter()
 
     def make(self, node: Json, depth: int) -> Json:
-        """Give a value for `node`."""
+        """Return a value for `node`."""
         self._spend()
         if depth > _MAX_DEPTH or not isinstance(node, dict | bool):
             raise _Nothing
@@ -142,7 +142,7 @@ class _Maker:
             yield from self._joined((node,), groups, 0, nesting)
 
     def _groups(self, node: dict[str, Json]) -> list[list[Json]] | None:
-        """Give groups of nodes: of each group one must hold; None where nothing can."""
+        """Return groups of nodes: of each group one must hold; None where nothing can."""
         groups: list[list[Json]] = []
         if "$ref" in node:
             found = self._target(node["$ref"])
@@ -288,7 +288,7 @@ class _Maker:
 
 
 def _rotated(options: Sequence[T], turn: int) -> list[T]:
-    """Give `options` beginning with another one at each turn."""
+    """Return `options` beginning with another one at each turn."""
     start = turn % len(options) if options else 0
     return [*options[start:], *options[:start]]
 
@@ -307,7 +307,7 @@ def _is_hard(parts: _Parts) -> bool:
 
 
 def _types(parts: _Parts) -> tuple[str, ...]:
-    """Give the types that all of `parts` allow, the likely ones first."""
+    """Return the types that all of `parts` allow, the likely ones first."""
     order: list[str] = []
     allowed = set(_ORDER)
     for part in parts:
@@ -343,7 +343,7 @@ def _type(value: Json) -> set[str]:
 
 
 def _fixed(parts: _Parts) -> list[Json] | None:
-    """Give the values that `enum` and `const` leave; None where neither is there."""
+    """Return the values that `enum` and `const` leave; None where neither is there."""
     found: list[Json] | None = None
     for part in parts:
         listed = part.get("enum")
@@ -414,7 +414,7 @@ def _names(parts: _Parts) -> Iterator[tuple[str, list[Json]]]:
 
 
 def _element(parts: _Parts, at: int) -> list[Json]:
-    """Give all that speaks about the element at position `at` of a list."""
+    """Return all that speaks about the element at position `at` of a list."""
     found: list[Json] = []
     for part in parts:
         first, rest = part.get("prefixItems"), part.get("items")

@@ -116,7 +116,7 @@ def _between(wanted: Fraction, least: Fraction | None, most: Fraction | None) ->
 
 
 def _limits(parts: Sequence[dict[str, Json]]) -> tuple[Fraction | None, Fraction | None]:
-    """Give the closed bounds; an open one is moved by as little as whole numbers need."""
+    """Return the closed bounds; an open one is moved by as little as whole numbers need."""
     least: list[Fraction] = []
     most: list[Fraction] = []
     for part in parts:
@@ -139,7 +139,7 @@ def _moved(bound: Fraction, way: int) -> Fraction:
 
 
 def _common(steps: list[Fraction]) -> Fraction:
-    """Give the least common multiple."""
+    """Return the least common multiple."""
     common = steps[0]
     for step in steps[1:]:
         ratio = common / step
@@ -166,7 +166,7 @@ def _number(value: Fraction) -> int | float:
 
 
 def sizes(parts: Iterable[dict[str, Json]], name: str) -> list[int]:
-    """Give the whole numbers that `parts` of a schema have under `name`."""
+    """Return the whole numbers that `parts` of a schema have under `name`."""
     values = (part.get(name) for part in parts)
     return [
         int(value)

@@ -60,7 +60,7 @@ _Part: TypeAlias = _OneOf | _Sequence | _Choice | _Repeat
 
 
 def text_for(pattern: str, turn: int = 0, extra: int = 0) -> str | None:
-    """Give text that `pattern` should match, None where the pattern is not read here.
+    """Return text that `pattern` should match, None where the pattern is not read here.
 
     `turn` varies the text; `extra` is how often what may repeat is repeated beyond its least. The
     text is not held against the pattern; it has at most 2,000 characters.

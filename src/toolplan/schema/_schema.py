@@ -116,11 +116,11 @@ class Schema:
         return _document.whole(self._parts)
 
     def target(self, reference: Json) -> Node | None:
-        """Give the node that a `$ref` in this schema leads to."""
+        """Return the node that a `$ref` in this schema leads to."""
         return _document.target(reference, self._parts.definitions)
 
     def part(self, node: Node) -> Schema:
-        """Give `node`, a part of this schema or made of its parts, as a schema of its own."""
+        """Return `node`, a part of this schema or made of its parts, as a schema of its own."""
         return Schema(Document(node, self._parts.definitions))
 
     @cached_property
@@ -141,7 +141,7 @@ class Schema:
         )
 
     def closed(self) -> Schema:
-        """Give this schema with undeclared properties refused, unless it allows them itself.
+        """Return this schema with undeclared properties refused, unless it allows them itself.
 
         A schema that declares no property at all stays open.
         """
@@ -172,13 +172,13 @@ class Schema:
         return self._validator.is_valid
 
     def violations(self, value: Json) -> list[Violation]:
-        """Give everything about `value` that the schema does not accept."""
+        """Return everything about `value` that the schema does not accept."""
         if self._validator.is_valid(value):
             return []
         return [each for error in self._validator.iter_errors(value) for each in _read(error)]
 
     def example(self, seed: int = 0, items: int = 2) -> Json:
-        """Give a made-up value that the schema accepts; the same for the same `seed`.
+        """Return a made-up value that the schema accepts; the same for the same `seed`.
 
         It has every declared property that can have a value, lists have about `items` elements,
         and nothing is null that could be something else. The schema's own `examples` and `default`
@@ -235,7 +235,7 @@ def _compile(document: Node) -> jsonschema_rs.Validator:
 
 
 def _without_unusable_patterns(document: Node) -> Node | None:
-    """Give `document` without the patterns that cannot be matched in linear time, None if none."""
+    """Return `document` without the patterns that cannot be matched in linear time, None if none."""
     bad = _unusable_patterns(document)
 
     def clean(value: Json) -> Json:

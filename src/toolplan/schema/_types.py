@@ -20,7 +20,7 @@ _Branch: TypeAlias = tuple[dict[str, Json], ...]
 
 
 def at(schema: Schema, path: Path) -> Schema | Absent | None:
-    """Give the schema of what `path` selects from a value that fits `schema`.
+    """Return the schema of what `path` selects from a value that fits `schema`.
 
     None: the schema does not say. Where alternatives differ, one that has the path is enough. Each
     path with `[*]` gives a flat list, as `toolplan.path.select` does.
@@ -36,12 +36,12 @@ def at(schema: Schema, path: Path) -> Schema | Absent | None:
 
 
 def elements(schema: Schema) -> Schema | Absent | None:
-    """Give the schema of one element of a list that fits `schema`."""
+    """Return the schema of one element of a list that fits `schema`."""
     return _step(schema, (EVERY,), 0)
 
 
 def types_of(schema: Schema) -> frozenset[JsonType]:
-    """Give the JSON types that values of `schema` may have; `number` always includes `integer`."""
+    """Return the JSON types that values of `schema` may have; `number` always includes `integer`."""
     if schema.types is None:
         branches = _branches(schema)
         schema.types = (
@@ -53,7 +53,7 @@ def types_of(schema: Schema) -> frozenset[JsonType]:
 
 
 def required(schema: Schema) -> tuple[str, ...]:
-    """Give the properties that every value of `schema` must have, in declared order."""
+    """Return the properties that every value of `schema` must have, in declared order."""
     if schema.required is None:
         schema.required = _required(schema)
     return schema.required
@@ -225,7 +225,7 @@ def _required_of(branch: _Branch) -> tuple[str, ...]:
 
 
 def _branches(schema: Schema) -> list[_Branch] | None:
-    """Give the alternatives of `schema`; None where it does not say, or says too many."""
+    """Return the alternatives of `schema`; None where it does not say, or says too many."""
     result = _expand(schema, schema.node, frozenset())
     return None if result is None or len(result) > _MAX_BRANCHES else result
 

@@ -21,7 +21,7 @@ _WORDS: Final = {
 
 
 def drift(known: Learned, seen: Learned) -> tuple[str, ...]:
-    """Give sentences on what `seen` shows that `known` did not, at most `MOST_TOLD`."""
+    """Return sentences on what `seen` shows that `known` did not, at most `MOST_TOLD`."""
     if not known.samples:
         return ()
     found: dict[str, None] = {}

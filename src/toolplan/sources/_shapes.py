@@ -70,7 +70,7 @@ class Shape:
         return scalars + self.lists + self.objects + self.hidden
 
     def copy(self) -> Shape:
-        """Give one that shares nothing with this."""
+        """Return one that shares nothing with this."""
         fresh = Shape()
         fresh.take(self)
         return fresh
@@ -133,7 +133,7 @@ class Widths:
         return depth < len(self.names) and self.names[depth] is None
 
     def deepest(self) -> int:
-        """Give how many depths of objects are looked into."""
+        """Return how many depths of objects are looked into."""
         places = 1
         for depth, names in enumerate(self.names[:MOST_DEPTH]):
             width = MOST_NAMES + 1 if names is None else max(len(names), 1)
@@ -177,7 +177,7 @@ class Learned:
 
 
 def learned_from(value: Json) -> Learned:
-    """Give what one result shows.
+    """Return what one result shows.
 
     Raises:
         TooLarge: it has too many places.
@@ -258,7 +258,7 @@ def _folded(mine: Shape | None, other: Shape) -> Shape:
 
 
 def _bounded(shape: Shape, widths: Widths, deepest: int, depth: int) -> Shape:
-    """Give `shape` with maps where objects are maps, and nothing below `deepest`."""
+    """Return `shape` with maps where objects are maps, and nothing below `deepest`."""
     if shape.items is not None:
         shape.items = _bounded(shape.items, widths, deepest, depth)
     if depth >= deepest:
@@ -283,7 +283,7 @@ def _has(text: str, name: str) -> bool:
 
 
 def schema_of(shape: Shape) -> dict[str, Json]:
-    """Give a JSON Schema that accepts every value that was folded into `shape`.
+    """Return a JSON Schema that accepts every value that was folded into `shape`.
 
     Texts never become an enumeration: that few values were seen does not mean that there are no
     others. A field is required where every object had it.
@@ -309,13 +309,13 @@ def schema_of(shape: Shape) -> dict[str, Json]:
 
 
 def places_of(shape: Shape) -> int:
-    """Give how many schemas `schema_of` gives, one inside of the other counted."""
+    """Return how many schemas `schema_of` gives, one inside of the other counted."""
     inner = [*shape.fields.values(), *(s for s in (shape.items, shape.rest) if s is not None)]
     return 1 + sum(map(places_of, inner))
 
 
 def cut_at(shape: Shape, depth: int) -> Shape:
-    """Give a copy of `shape` that does not look into objects deeper than `depth`."""
+    """Return a copy of `shape` that does not look into objects deeper than `depth`."""
     return _bounded(shape.copy(), Widths(), depth, 0)
 
 

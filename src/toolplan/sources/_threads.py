@@ -76,7 +76,7 @@ def _threads() -> Threads:
 async def run_in_thread(
     function: Callable[[], _Result], *, on_cancel: Callable[[], None] | None = None
 ) -> _Result:
-    """Give what `function` gives, called in a thread with the context variables of the caller.
+    """Return what `function` gives, called in a thread with the context variables of the caller.
 
     When the caller is cancelled, `on_cancel` is called, again and again until the thread is done;
     without it the thread is left alone with what it does.

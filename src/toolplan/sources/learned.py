@@ -18,7 +18,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, NamedTuple, Self, cast
 
-from toolplan.database_file import ForgettableConnection
 from toolplan.events import Run, StepState
 from toolplan.path import Json
 from toolplan.plan import Plan, Step
@@ -35,6 +34,7 @@ from toolplan.sources._shapes import (
     places_of,
     schema_of,
 )
+from toolplan.storage.database_file import ForgettableConnection
 from toolplan.tools import Tool, Toolbox
 
 VERSION: Final = 1
@@ -148,7 +148,7 @@ class LearnedSchemas:
         return True
 
     def schema(self, tool_digest: str) -> LearnedSchema | None:
-        """Give what the results of a tool have looked like; None where none was seen.
+        """Return what the results of a tool have looked like; None where none was seen.
 
         Raises:
             LearnedError: the file cannot be read.
@@ -211,7 +211,7 @@ class LearnedSchemas:
             connection.execute(f"PRAGMA user_version = {VERSION:d}")
 
     def _read(self, connection: sqlite3.Connection, tool_digest: str) -> Learned:
-        """Give what is known of a tool; what cannot be read is as if it had not been seen."""
+        """Return what is known of a tool; what cannot be read is as if it had not been seen."""
         row = connection.execute(
             "SELECT shape FROM learned WHERE tool = ?", (tool_digest,)
         ).fetchone()
@@ -263,7 +263,7 @@ def learn(schemas: LearnedSchemas, plan: Plan, run: Run, tools: Toolbox) -> list
 
 
 def tool_digest(tool: Tool) -> str:
-    """Give the digest under which results of `tool` are folded: of all that its source says.
+    """Return the digest under which results of `tool` are folded: of all that its source says.
 
     How the tool is labelled is no part of it, for that changes nothing about what it gives.
     """
@@ -273,7 +273,7 @@ def tool_digest(tool: Tool) -> str:
 
 
 def _results(step: Step, run: Run) -> list[Json]:
-    """Give what the calls of a step gave, as far as they succeeded."""
+    """Return what the calls of a step gave, as far as they succeeded."""
     ended = run.steps.get(step.id)
     if ended is None or ended.state is not StepState.SUCCEEDED:
         return []

@@ -21,7 +21,7 @@ def toolbox_of(
     only: Collection[str] | None = None,
     inject: Mapping[str, Provider] = NOTHING,
 ) -> Toolbox:
-    """Give the tools that a module or an object offers.
+    """Return the tools that a module or an object offers.
 
     Of a module these are the public functions that are defined in it, and the tools that stand in
     it; of an object its public methods, called on that object. The names that `__all__` of a module

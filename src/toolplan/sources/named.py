@@ -29,7 +29,7 @@ _MEMBERS: Final = "toolplan.sources.members"
 
 
 def load_tools(spec: str, folder: Path | None = None) -> Toolbox:
-    """Give the tools that `spec` names.
+    """Return the tools that `spec` names.
 
     `spec` is the path of a JSON file of tool objects (a list, or what MCP's `tools/list` answers),
     or `module:attribute`, where the attribute is a `Toolbox`, a `Tool`, an iterable of tools, or a
@@ -98,7 +98,7 @@ def _from_file(path: Path, spec: str) -> Toolbox:
 
 
 def load_attribute(spec: str, folder: Path | None = None) -> object:
-    """Give what `module:attribute` names; modules are also looked for in `folder`.
+    """Return what `module:attribute` names; modules are also looked for in `folder`.
 
     Raises:
         ToolObjectError: there is no such thing.

@@ -60,7 +60,7 @@ class SourcedTool(Tool):
         return digest_of(self.wire, self.identity)
 
     def to_json(self) -> dict[str, Json]:
-        """Give the tool object; an approval covers the pin, and so every field and the source."""
+        """Return the tool object; an approval covers the pin, and so every field and the source."""
         return {**super().to_json(), "pin": self.pin}
 
 
@@ -138,7 +138,7 @@ class Pins:
 
     @classmethod
     def load(cls, path: Path) -> Pins:
-        """Give the pins in the file; none where there is no file.
+        """Return the pins in the file; none where there is no file.
 
         Raises:
             ToolObjectError: it is no lock file, or was changed by hand.
@@ -183,7 +183,7 @@ class Pins:
         )
 
     def accept(self, tools: Mapping[str, Tool], names: Collection[str] | None = None) -> Pins:
-        """Give pins that hold `tools` as they are now, or only those of `names`.
+        """Return pins that hold `tools` as they are now, or only those of `names`.
 
         Of all tools, pins of tools that are not there stay: their server may be away.
 
@@ -199,7 +199,7 @@ class Pins:
         return Pins(self.path, {**self.pins, **{name: _pin(tools[name]) for name in accepted}})
 
     def guarded(self, tools: Toolbox) -> Toolbox:
-        """Give `tools`, with those that have changed refused; new ones are as they come.
+        """Return `tools`, with those that have changed refused; new ones are as they come.
 
         This toolbox itself comes back where nothing has changed.
         """
@@ -224,7 +224,7 @@ class Pins:
 
 
 def digest_of(tool: Mapping[str, Json], server: Mapping[str, Json]) -> str:
-    """Give the SHA-256 (hex) over RFC 8785 JSON of a tool's object and its source's identity.
+    """Return the SHA-256 (hex) over RFC 8785 JSON of a tool's object and its source's identity.
 
     RFC 8785 has no whole numbers beyond 2^53, and schemas do; those are listed apart, by pointer.
 
@@ -290,7 +290,7 @@ def _pin(tool: Tool) -> Pin:
 
 
 def _refused(tool: Tool, change: Change) -> Tool:
-    """Give `tool` as one that says why it may not be called, and keeps what its source told."""
+    """Return `tool` as one that says why it may not be called, and keeps what its source told."""
     what = "; ".join(change.lines[:3])
     reason = (
         f"it is not the tool that was accepted ({what}); look at it, and accept it with"

@@ -59,7 +59,7 @@ class _Parameters:
     names: tuple[tuple[str, str], ...]
 
     def read(self, arguments: Arguments) -> dict[str, object]:
-        """Give `arguments` as the function wants them, defaults filled in.
+        """Return `arguments` as the function wants them, defaults filled in.
 
         Raises:
             ToolError: they do not fit the type hints.
@@ -173,7 +173,7 @@ def _call(
 
 
 def _plain(result: object, returned: TypeAdapter[object] | None) -> Json:
-    """Give `result` as plain JSON; NaN and infinities become null."""
+    """Return `result` as plain JSON; NaN and infinities become null."""
     try:
         if returned is None:
             text = to_json(result, inf_nan_mode="null")
@@ -291,7 +291,7 @@ def _description(function: Function) -> str:
 
 
 def _told_of_parameters(function: Function) -> dict[str, str]:
-    """Give what the docstring says of each parameter, on one line."""
+    """Return what the docstring says of each parameter, on one line."""
     text = inspect.getdoc(function)
     if not text:
         return {}

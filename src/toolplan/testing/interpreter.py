@@ -208,7 +208,7 @@ def _text(value: Json) -> str:
 
 
 def _fill_what_is_there(value: Value, outputs: Mapping[str, Json]) -> tuple[Json, bool]:
-    """Give null for the parts that cannot be filled, and whether all paths led somewhere."""
+    """Return null for the parts that cannot be filled, and whether all paths led somewhere."""
     if isinstance(value, Array):
         parts = [_fill_what_is_there(item, outputs) for item in value.items]
         return [part for part, _ in parts], all(complete for _, complete in parts)

@@ -48,7 +48,7 @@ class ScriptedModel:
         return self._name
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[Piece]:
-        """Give the next reply.
+        """Yield the next reply.
 
         Raises:
             ModelError: the script says so.

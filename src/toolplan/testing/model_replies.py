@@ -187,7 +187,7 @@ class Written(NamedTuple):
 
 
 def sent(served: Served, request: Received) -> Sent:
-    """Give `served` with the way in which it is sent, for this request."""
+    """Return `served` with the way in which it is sent, for this request."""
     if isinstance(served, WithoutSchema):
         if request.schema is not None:
             return Sent(Fails(served.status, served.message, "unsupported_parameter"))
@@ -196,7 +196,7 @@ def sent(served: Served, request: Received) -> Sent:
 
 
 def written(reply: Reply | str, request: Received) -> Written:
-    """Give `reply` as it is written to `request`."""
+    """Return `reply` as it is written to `request`."""
     match reply:
         case str():
             return written(Says(reply), request)

@@ -61,7 +61,7 @@ class ScriptedModelServer:
 
     @property
     def spec(self) -> str:
-        """What names its model to `open_model` and `--llm`."""
+        """What names its model to `open_model` and `--model`."""
         return f"{self.url}#{self._model}"
 
     @property
@@ -188,7 +188,7 @@ async def _send(
 
 
 def _until(served: Sent, parts: Iterator[bytes]) -> Iterator[bytes]:
-    """Give the parts up to where `served` is cut or stalls, in the sizes that it wants."""
+    """Yield the parts up to where `served` is cut or stalls, in the sizes that it wants."""
     limits = [limit for limit in (served.cut_at, served.stall_at) if limit is not None]
     left = min(limits, default=None)
     for part in parts:

@@ -37,7 +37,7 @@ class ScriptedPlanner:
     async def propose(
         self, question: Question, tools: Toolbox, tried: Sequence[Attempt]
     ) -> Proposal:
-        """Give the next proposal."""
+        """Return the next proposal."""
         at = min(len(self.asked), len(self._proposals) - 1)
         self.asked.append(Asked(question, tools, tuple(tried)))
         return self._proposals[at]

@@ -26,5 +26,5 @@ class RecordingSink:
         return fold(self.events)
 
     def of(self, kind: type[E]) -> list[E]:
-        """Give the events of one kind, in order: `sink.of(StepStarted)`."""
+        """Return the events of one kind, in order: `sink.of(StepStarted)`."""
         return [event for event in self.events if isinstance(event, kind)]

@@ -130,7 +130,7 @@ class ScriptedTools:
         return tool
 
     def args_of(self, name: str) -> list[Arguments]:
-        """Give the arguments of every call of the tool `name`, in the order of the calls."""
+        """Return the arguments of every call of the tool `name`, in the order of the calls."""
         return [call.args for call in self.calls if call.tool == name]
 
     async def started(self, name: str, times: int = 1) -> None:

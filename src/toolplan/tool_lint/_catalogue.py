@@ -117,7 +117,7 @@ class Catalogue:
         return {word: tuple(tools) for word, tools in found.items()}
 
     def alike(self, tool: Tool) -> tuple[str, ...]:
-        """Give the names of the tools that come before `tool` and read nearly the same."""
+        """Return the names of the tools that come before `tool` and read nearly the same."""
         return self._alike.get(tool.name, ())
 
     @cached_property

@@ -60,7 +60,7 @@ class Lint:
     find: LintFunction
 
     def check(self, tool: Tool, catalogue: Catalogue) -> Iterator[Finding]:
-        """Give what this lint finds about `tool`."""
+        """Yield what this lint finds about `tool`."""
         for pointer, message, help_ in self.find(tool, catalogue):
             yield Finding(self.code, tool.name, pointer, message, help_)
 
@@ -129,7 +129,7 @@ def unknown_effects(tool: Tool, _: Catalogue) -> Iterator[Said]:
 
 @_lint
 def untyped_argument(tool: Tool, catalogue: Catalogue) -> Iterator[Said]:
-    """Give every argument a type.
+    """Yield every argument a type.
 
     Neither a planner nor the check can tell what belongs there.
     """
@@ -276,7 +276,7 @@ LINT_PAGES: Final = {lint.code: lint.page for lint in LINTS}
 
 
 def lint_tools(toolbox: Toolbox, lints: Iterable[Lint] = LINTS) -> list[Finding]:
-    """Give all that makes `toolbox` hard to plan over, tool by tool in its order."""
+    """Return all that makes `toolbox` hard to plan over, tool by tool in its order."""
     catalogue = Catalogue(toolbox)
     chosen = tuple(lints)
     return [
@@ -288,5 +288,5 @@ def lint_tools(toolbox: Toolbox, lints: Iterable[Lint] = LINTS) -> list[Finding]
 
 
 def finding_to_json(finding: Finding) -> dict[str, Json]:
-    """Give the wire form of `finding`."""
+    """Return the wire form of `finding`."""
     return dict(finding._asdict())

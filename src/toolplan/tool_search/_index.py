@@ -58,7 +58,7 @@ class ToolIndex:
         ]
 
     def search(self, query: str, limit: int = 20) -> list[Found]:
-        """Give at most `limit` tools that share a term with `query`, the best first.
+        """Return at most `limit` tools that share a term with `query`, the best first.
 
         A tool whose whole name is the query comes first of all. Of tools that fit equally well the
         one that comes first in the toolbox does. A term that no tool has stands for terms that
@@ -115,7 +115,7 @@ _LOCK = threading.Lock()
 
 
 def index_of(toolbox: Toolbox) -> ToolIndex:
-    """Give the index of `toolbox`: a toolbox does not change, so it is read once.
+    """Return the index of `toolbox`: a toolbox does not change, so it is read once.
 
     The indexes of a few toolboxes are remembered, for as long as these are in use.
     """
@@ -137,7 +137,7 @@ def index_of(toolbox: Toolbox) -> ToolIndex:
 
 
 def search_tools(toolbox: Toolbox, query: str, limit: int = 20) -> list[Found]:
-    """Give at most `limit` tools of `toolbox` that speak of `query`, the best first.
+    """Return at most `limit` tools of `toolbox` that speak of `query`, the best first.
 
     Names count most, then names of arguments, then descriptions. The order is the same every time.
     """

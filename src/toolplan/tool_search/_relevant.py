@@ -23,7 +23,7 @@ _ID_WORDS: Final = frozenset(("id", "ids", "uuid", "guid", "key", "slug", "code"
 
 
 def relevant(toolbox: Toolbox, question: str, limit: int = FEW) -> Toolbox:
-    """Give the tools that may be of use for `question`, at most `limit`, in the toolbox's order.
+    """Return the tools that may be of use for `question`, at most `limit`, in the toolbox's order.
 
     All of them, `toolbox` itself, where they are no more than `limit`. Else, in this order as far
     as there is room: tools that compute what they give from their arguments (`sql`), as no question
@@ -73,7 +73,7 @@ def _required(tool: Tool) -> tuple[str, ...]:
 
 
 def _things(tool: Tool) -> dict[str, None]:
-    """Give the things whose identifiers the tool requires: `facility` of `facility_id`."""
+    """Return the things whose identifiers the tool requires: `facility` of `facility_id`."""
     found: dict[str, None] = {}
     for name in _required(tool):
         parts = words(name)

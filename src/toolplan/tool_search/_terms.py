@@ -47,7 +47,7 @@ def terms(text: str) -> Iterator[str]:
 
 
 def stem(word: str) -> str:
-    """Give `word`, in lower case, without the endings that say only how it is used.
+    """Return `word`, in lower case, without the endings that say only how it is used.
 
     >>> [stem(word) for word in ("creates", "created", "creating", "creation", "status", "ids")]
     ['creat', 'creat', 'creat', 'creat', 'status', 'id']
@@ -71,7 +71,7 @@ def _singular(word: str) -> str:
 
 
 def _plain(word: str) -> str:
-    """Give `word` in lower case and without accents."""
+    """Return `word` in lower case and without accents."""
     if word.isascii():
         return word.lower()
     parts = unicodedata.normalize("NFKD", word.casefold())

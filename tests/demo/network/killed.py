@@ -28,7 +28,7 @@ CALLS = "calls.txt"
 
 
 def noted(folder: Path, kill: str = "") -> Toolbox:
-    """Give the demo's tools, whose calls are written down; at the call of `kill` it is over."""
+    """Return the demo's tools, whose calls are written down; at the call of `kill` it is over."""
 
     def calls(tool: Tool) -> Call:
         made = tool.call
@@ -57,7 +57,7 @@ def _wait(folder: Path) -> None:
 
 
 def _done(folder: Path) -> int:
-    """Give how many steps the journal on disk knows to have succeeded."""
+    """Return how many steps the journal on disk knows to have succeeded."""
     journal = Journal(folder / JOURNAL)
     steps = fold(journal.events(RUN)).steps.values()
     journal.close()

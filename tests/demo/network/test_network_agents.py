@@ -19,7 +19,7 @@ ALWAYS = ContractPlanner(NETWORK_CONTRACTS, knowledge="always")
 
 
 def outputs(text: str, planner: ContractPlanner = PLANNER) -> dict[str, dict[str, Json]]:
-    """Give the outputs of the agents that a question leads to, by tool."""
+    """Return the outputs of the agents that a question leads to, by tool."""
     asked = asyncio.run(Session(NETWORK_TOOLS, planner).ask(text, today="2026-11-01"))
     assert asked.plan is not None
     assert asked.run is not None
@@ -33,7 +33,7 @@ def outputs(text: str, planner: ContractPlanner = PLANNER) -> dict[str, dict[str
 
 
 def call(name: str, **arguments: Json) -> dict[str, Json]:
-    """Give what a tool of the demo says."""
+    """Return what a tool of the demo says."""
 
     async def made() -> Json:
         tool = NETWORK_TOOLS[name]
@@ -46,14 +46,14 @@ def call(name: str, **arguments: Json) -> dict[str, Json]:
 
 
 def objects(value: Json) -> list[dict[str, Json]]:
-    """Give a list of objects."""
+    """Return a list of objects."""
     assert isinstance(value, list)
     assert all(isinstance(each, dict) for each in value)
     return [each for each in value if isinstance(each, dict)]
 
 
 def inner(value: Mapping[str, Json], *names: str) -> dict[str, Json]:
-    """Give the object at keys."""
+    """Return the object at keys."""
     found: Json = dict(value)
     for name in names:
         assert isinstance(found, dict)

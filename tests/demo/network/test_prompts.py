@@ -11,7 +11,7 @@ from typing import NotRequired, TypedDict
 
 import pytest
 
-from toolplan import Asked, Session
+from toolplan import AskResult, Session
 from toolplan.demo.network import NETWORK_CONTRACTS, NETWORK_TOOLS
 from toolplan.path import Json
 from toolplan.planners import Clarification
@@ -92,8 +92,8 @@ def _entities(intent: Mapping[str, Json]) -> dict[str, list[str]]:
     return found
 
 
-def _tools(asked: Asked) -> list[str]:
-    """Give the tools that the data agent has asked, each once, in order."""
+def _tools(asked: AskResult) -> list[str]:
+    """Return the tools that the data agent has asked, each once, in order."""
     assert asked.run is not None
     found: dict[str, None] = {}
     for step in asked.run.steps.values():

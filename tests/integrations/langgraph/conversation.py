@@ -22,8 +22,8 @@ from toolplan.integrations.langgraph import (
     State,
     build_graph,
 )
-from toolplan.journal import Journal
 from toolplan.path import Json
+from toolplan.storage.journal import Journal
 from toolplan.testing import Gives, Raises, ScriptedModel, ScriptedTools
 from toolplan.testing.model import ModelReply
 from toolplan.tools import Effects, Toolbox, ToolError

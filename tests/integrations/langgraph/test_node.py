@@ -25,9 +25,9 @@ from toolplan.integrations.langgraph import (
     toolplan_node,
     toolplan_tool,
 )
-from toolplan.journal import Journal
 from toolplan.path import Json
 from toolplan.planners import Clarification, Draft, Proposal, Refusal
+from toolplan.storage.journal import Journal
 from toolplan.testing import Gives, Raises, ScriptedPlanner, ScriptedTools
 from toolplan.tools import Effects
 

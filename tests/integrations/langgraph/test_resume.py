@@ -23,8 +23,8 @@ from tests.integrations.langgraph.conversation import (
     plan,
     says,
 )
-from toolplan.journal import Journal
 from toolplan.path import Json
+from toolplan.storage.journal import Journal
 from toolplan.tools import Arguments, Effects, Tool, Toolbox
 
 ROOT: Final = Path(__file__).parents[3]
@@ -32,7 +32,7 @@ PLANNED: Final = (plan(("notes", "Add it.")),)
 
 
 def notes(folder: Path, dies: bool = False) -> Toolbox:
-    """Give a tool that adds a line to a file, and may take its process with it."""
+    """Return a tool that adds a line to a file, and may take its process with it."""
 
     async def add(arguments: Arguments) -> Json:
         with (folder / "notes.txt").open("a") as file:

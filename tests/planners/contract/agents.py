@@ -38,7 +38,7 @@ FILES = {"fetcher.yaml": FETCHING, "judge.yaml": JUDGING, "librarian.yaml": KNOW
 
 
 def contracts(more: Mapping[str, str] | None = None) -> Contracts:
-    """Give the contracts of the three agents, and of `more`, by name of file."""
+    """Return the contracts of the three agents, and of `more`, by name of file."""
     texts = {**FILES, **(more or {})}
     return Contracts(read_text(name, texts[name]) for name in sorted(texts))
 
@@ -59,7 +59,7 @@ WORK = {"librarian": librarian, "fetcher": fetcher, "judge": judge}
 
 
 def toolbox(known: Contracts, failing: Iterable[str] = ()) -> Toolbox:
-    """Give the tools of the three agents, those of `failing` failing."""
+    """Return the tools of the three agents, those of `failing` failing."""
 
     def fail(_: Briefing) -> Mapping[str, Json]:
         raise ToolError("It is closed.")

@@ -22,19 +22,19 @@ class Row(NamedTuple):
 
 
 def state(intent_class: str, *entities: tuple[str, str], **more: Json) -> dict[str, Json]:
-    """Give a STATE whose intent has `entities` and the fields `more`."""
+    """Return a STATE whose intent has `entities` and the fields `more`."""
     named: list[Json] = [{"type": kind, "value": value} for kind, value in entities]
     return {"intent": {"intent_class": intent_class, "entities": named, **more}}
 
 
 @cache
 def planner(knowledge: KnowledgeMode = "auto", *, parallel: bool = False) -> ContractPlanner:
-    """Give a planner over the demo's contracts."""
+    """Return a planner over the demo's contracts."""
     return ContractPlanner(NETWORK_CONTRACTS, knowledge=knowledge, parallel_knowledge=parallel)
 
 
 def tasks(planned: Mapping[str, Json]) -> list[dict[str, Json]]:
-    """Give the tasks of a STATE that is planned."""
+    """Return the tasks of a STATE that is planned."""
     plan = planned["plan"]
     assert isinstance(plan, dict)
     found = plan["tasks"]
@@ -43,17 +43,17 @@ def tasks(planned: Mapping[str, Json]) -> list[dict[str, Json]]:
 
 
 def rows(planned: Mapping[str, Json]) -> list[Row]:
-    """Give who does what after what."""
+    """Return who does what after what."""
     return [Row(str(t["id"]), str(t["owner"]), _texts(t["depends_on"])) for t in tasks(planned)]
 
 
 def owners(planned: Mapping[str, Json]) -> list[str]:
-    """Give the owners of the tasks in order."""
+    """Return the owners of the tasks in order."""
     return [row.owner for row in rows(planned)]
 
 
 def required(task: Mapping[str, Json]) -> list[tuple[Json, Json, Json, Json]]:
-    """Give what a task needs: path, skill, count, priority."""
+    """Return what a task needs: path, skill, count, priority."""
     items = task["required_data"]
     assert isinstance(items, list)
     return [

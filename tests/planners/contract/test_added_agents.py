@@ -56,7 +56,7 @@ skills:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Give a folder with the contracts of the demo."""
+    """Return a folder with the contracts of the demo."""
     for each in files("toolplan.demo.network").joinpath("contracts").iterdir():
         (tmp_path / each.name).write_text(each.read_text("utf-8"), "utf-8")
     return tmp_path

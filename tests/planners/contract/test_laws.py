@@ -43,7 +43,7 @@ MODES = st.sampled_from(KNOWLEDGE_MODES)
 
 @st.composite
 def intents(draw: st.DrawFn) -> dict[str, Json]:
-    """Give an intent that is clear."""
+    """Return an intent that is clear."""
     intent: dict[str, Json] = {
         "intent_class": draw(st.sampled_from(NETWORK_CONTRACTS.intent_classes))
     }
@@ -60,7 +60,7 @@ def intents(draw: st.DrawFn) -> dict[str, Json]:
 
 @st.composite
 def states(draw: st.DrawFn) -> dict[str, Json]:
-    """Give a STATE that can be planned, with anything else in it."""
+    """Return a STATE that can be planned, with anything else in it."""
     state: dict[str, Json] = {"intent": draw(intents())}
     if draw(st.booleans()):
         state["plan"] = draw(st.dictionaries(WORDS, JSON, max_size=2))
@@ -167,7 +167,7 @@ def test_a_question_about_anything_is_planned_or_asked_about(state: dict[str, Js
 
 
 def _without(state: dict[str, Json]) -> str:
-    """Give a state without the four paths, as text: 1 is not True."""
+    """Return a state without the four paths, as text: 1 is not True."""
     left = copy.deepcopy(state)
     for part, names in (
         ("plan", ("tasks", "routing")),

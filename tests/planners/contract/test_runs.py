@@ -11,7 +11,7 @@ import pytest
 
 from tests.planners.contract.agents import FILES, JUDGING, contracts, judge, toolbox
 from tests.planners.contract.planning import TODAY, planner, rows, state, tasks
-from toolplan import Asked, Session, Toolbox, compile_plan, run
+from toolplan import AskResult, Session, Toolbox, compile_plan, run
 from toolplan.demo import TOOLS
 from toolplan.demo.network import NETWORK_TOOLS
 from toolplan.events import Event, Failure, Run, StepRun, StepState
@@ -26,7 +26,7 @@ from toolplan.planners.contract import (
     read_text,
     state_of,
 )
-from toolplan.planners.ladder import Ladder, Rung
+from toolplan.planners.fallback import FallbackChain, Rung
 from toolplan.testing import ScriptedPlanner
 from toolplan.tools import Effects, Tool
 
@@ -35,8 +35,8 @@ TWO = (("site", "A"), ("site", "B"))
 
 def ask(
     known: Contracts, tools: Toolbox, given: dict[str, Json], *, knowledge: bool = True
-) -> tuple[Asked, list[Event], dict[str, Json]]:
-    """Give what comes of a STATE, what happened, and the STATE planned."""
+) -> tuple[AskResult, list[Event], dict[str, Json]]:
+    """Return what comes of a STATE, what happened, and the STATE planned."""
     planner = ContractPlanner(known, knowledge="always" if knowledge else "never")
     events: list[Event] = []
     session = Session(tools, planner)
@@ -291,7 +291,7 @@ def test_what_fits_no_contract_is_left_to_others() -> None:
     assert "'routing_audit'" in asked.question
     broken = contract.proposal(Question("?", TODAY, {"state": {"intent": []}}), NETWORK_TOOLS)
     assert isinstance(broken, Clarification)
-    ladder = Ladder([Rung("contract", contract), Rung("grounded", GroundedPlanner())])
+    ladder = FallbackChain([Rung("contract", contract), Rung("grounded", GroundedPlanner())])
     assert isinstance(asyncio.run(ladder.propose(unknown, TOOLS, ())), Draft)
 
 
@@ -321,7 +321,7 @@ def test_a_follow_up_is_read_with_what_was_asked_before(episodes: Json, is_plann
 
 def test_on_a_ladder_it_plans_what_the_others_cannot() -> None:
     higher = ScriptedPlanner(Clarification("What is HQ?"))
-    ladder = Ladder([Rung("grounded", higher), Rung("contract", planner())])
+    ladder = FallbackChain([Rung("grounded", higher), Rung("contract", planner())])
     question = Question("Assess HQ against best practices", TODAY)
     proposal = asyncio.run(ladder.propose(question, NETWORK_TOOLS, ()))
     assert isinstance(proposal, Draft)

@@ -10,12 +10,12 @@ from typing import NotRequired, TypedDict
 
 from tests.planners.planned import TODAY, demo
 from toolplan.compiler import compile_plan
-from toolplan.memory import Memory, SqliteMemory
 from toolplan.path import Json
 from toolplan.planners import Clarification, Draft, GroundedPlanner, Planner, Proposal, Question
-from toolplan.planners.catalogue import Catalogue
-from toolplan.planners.dialogue import DialoguePlanner, episode_of
-from toolplan.planners.lexicon import compile_catalogue
+from toolplan.planners.grounded.catalogue.kinds import Catalogue
+from toolplan.planners.grounded.catalogue.lexicon import compile_catalogue
+from toolplan.planners.grounded.dialogue import DialoguePlanner, episode_of
+from toolplan.storage.memory import Memory, SqliteMemory
 from toolplan.tools import Toolbox
 
 
@@ -82,7 +82,7 @@ class Talk:
         return proposal
 
     def document(self, text: str) -> dict[str, Json]:
-        """Give the draft for `text` as JSON; it must pass the check."""
+        """Return the draft for `text` as JSON; it must pass the check."""
         proposal = self.say(text)
         assert isinstance(proposal, Draft), (text, proposal)
         compiled = compile_plan(proposal.text, tools=self.tools)
@@ -90,17 +90,17 @@ class Talk:
         return json.loads(proposal.text)
 
     def steps(self, text: str) -> Json:
-        """Give the steps of the draft for `text`."""
+        """Return the steps of the draft for `text`."""
         return self.document(text)["steps"]
 
     def asked_back(self, text: str) -> Clarification:
-        """Give what is asked back on `text`."""
+        """Return what is asked back on `text`."""
         proposal = self.say(text)
         assert isinstance(proposal, Clarification), (text, proposal)
         return proposal
 
 
 def calls(steps: Json) -> list[tuple[Json, Json]]:
-    """Give tool and arguments of each step."""
+    """Return tool and arguments of each step."""
     assert isinstance(steps, list)
     return [(step["tool"], step.get("args", {})) for step in steps if isinstance(step, dict)]

@@ -11,7 +11,7 @@ from toolplan.path import Json
 from toolplan.plan import Plan, Ref, map_refs
 from toolplan.plan_json import load
 from toolplan.planners import Clarification, Draft, GroundedPlanner
-from toolplan.planners.dialogue import DialoguePlanner
+from toolplan.planners.grounded.dialogue import DialoguePlanner
 
 LIBRARY: list[tuple[str, list[tuple[str, Json]]]] = [
     ("Show overdue loans", [("loans", {"state": "overdue"})]),
@@ -76,7 +76,7 @@ def _read_as(document: Json) -> str | None:
 
 
 def _meaning(document: Json) -> list[str]:
-    """Give all calls of a plan with what they are made from, whatever steps are called."""
+    """Return all calls of a plan with what they are made from, whatever steps are called."""
     plan = load(document).plan
     assert plan is not None
     return sorted(_call(plan, step.id) for step in plan.steps)

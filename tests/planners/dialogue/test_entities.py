@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.planners.planned import demo
-from toolplan.planners.dialogue import read_entities
-from toolplan.planners.lexicon import compile_catalogue
+from toolplan.planners.grounded.catalogue.lexicon import compile_catalogue
+from toolplan.planners.grounded.dialogue import read_entities
 
 KNOWN = compile_catalogue(demo())
 

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from tests.planners.dialogue.conversation import DIALOGUES
 from tests.planners.planned import demo
-from toolplan.planners.dialogue import Intent, read_intent
-from toolplan.planners.lexicon import compile_catalogue
+from toolplan.planners.grounded.catalogue.lexicon import compile_catalogue
+from toolplan.planners.grounded.dialogue import Intent, read_intent
 
 KNOWN = compile_catalogue(demo())
 

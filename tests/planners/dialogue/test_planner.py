@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from tests.planners.dialogue.conversation import DIALOGUES, Talk
 from tests.planners.planned import TODAY, demo
-from toolplan.memory import BestEffortMemory, SqliteMemory
 from toolplan.path import Json
 from toolplan.planners import (
     Attempt,
@@ -25,7 +24,14 @@ from toolplan.planners import (
     Question,
     Refusal,
 )
-from toolplan.planners.dialogue import AskedBack, DialoguePlanner, Pending, episode_of, pending_of
+from toolplan.planners.grounded.dialogue import (
+    AskedBack,
+    DialoguePlanner,
+    Pending,
+    episode_of,
+    pending_of,
+)
+from toolplan.storage.memory import BestEffortMemory, SqliteMemory
 from toolplan.tools import Toolbox
 
 BERLIN = json.dumps(

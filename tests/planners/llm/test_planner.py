@@ -13,7 +13,6 @@ import pytest
 from toolplan import Session, Tool, Toolbox, ToolError, approve
 from toolplan.compiler import compile_plan
 from toolplan.demo import TOOLS
-from toolplan.memory import SqliteMemory
 from toolplan.path import Json
 from toolplan.plan import Step
 from toolplan.planners import (
@@ -28,6 +27,7 @@ from toolplan.planners import (
 from toolplan.providers import Ended, ModelError, Restarted, Text, Usage
 from toolplan.schema import Schema
 from toolplan.sources.sql import sql_tool
+from toolplan.storage.memory import SqliteMemory
 from toolplan.testing.model import ScriptedModel
 from toolplan.tools import Arguments, Call, Effects
 

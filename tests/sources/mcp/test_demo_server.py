@@ -16,10 +16,10 @@ from typing import Any, Final
 import pytest
 
 from tests.sources.mcp.scripts import call
+from toolplan.app import AskResult, Session
 from toolplan.demo import FACTS, demo_tools
 from toolplan.demo.server import demo_server, main
 from toolplan.planners import GroundedPlanner
-from toolplan.session import Asked, Session
 from toolplan.sources.mcp import HttpServer, LocalServer, Server, StdioServer, connected
 from toolplan.tools import Tool, Toolbox, ToolError
 
@@ -29,12 +29,12 @@ QUESTION: Final = "Get contaminated shipments from last week"
 ARGUMENTS: Final = ("-m", "toolplan.demo", "--today", TODAY.isoformat(), "--rows", str(ROWS))
 
 
-def asked(tools: Toolbox, question: str = QUESTION) -> Asked:
+def asked(tools: Toolbox, question: str = QUESTION) -> AskResult:
     session = Session(tools, GroundedPlanner(), facts=FACTS)
     return asyncio.run(session.ask(question, today=TODAY))
 
 
-def outcome(found: Asked) -> tuple[object, str | None]:
+def outcome(found: AskResult) -> tuple[object, str | None]:
     assert found.run is not None
     return found.run.output, None if found.answer is None else found.answer.text
 
@@ -66,13 +66,13 @@ def until_open(port: int) -> None:
 
 
 @pytest.fixture(scope="module")
-def expected() -> Asked:
+def expected() -> AskResult:
     found = asked(demo_tools(TODAY, ROWS))
     assert found.succeeded
     return found
 
 
-def same(server: Server, expected: Asked) -> None:
+def same(server: Server, expected: AskResult) -> None:
     with connected({"demo": server}) as source:
         found = asked(source.toolbox())
     assert found.plan is not None
@@ -81,11 +81,11 @@ def same(server: Server, expected: Asked) -> None:
     assert outcome(found) == outcome(expected)
 
 
-def test_the_answer_over_stdio_is_the_answer_in_process(expected: Asked) -> None:
+def test_the_answer_over_stdio_is_the_answer_in_process(expected: AskResult) -> None:
     same(StdioServer(sys.executable, (*ARGUMENTS, "--mcp")), expected)
 
 
-def test_the_answer_over_http_is_the_answer_in_process(expected: Asked, address: str) -> None:
+def test_the_answer_over_http_is_the_answer_in_process(expected: AskResult, address: str) -> None:
     same(HttpServer(address), expected)
 
 

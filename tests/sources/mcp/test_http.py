@@ -23,7 +23,7 @@ from benchmarks.mcp_ledger import listening
 from tests.sources.mcp.scripts import call, text, told
 from toolplan.sources.mcp import HttpServer, Notice, ServerStarted, connected
 from toolplan.sources.mcp._http import FailuresAsAnswers
-from toolplan.sources.mcp._taps import DELIVERY, Delivery
+from toolplan.sources.mcp._interceptors import DELIVERY, Delivery
 from toolplan.tools import OutcomeUnknown, ToolError, ToolObjectError
 
 SECRET = "s3cret-in-a-header"

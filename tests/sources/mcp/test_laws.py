@@ -12,12 +12,12 @@ from mcp.shared.message import SessionMessage
 from mcp.types import JSONRPCRequest, JSONRPCResponse
 
 from toolplan.path import Json
+from toolplan.sources.mcp._interceptors import Interceptor
 from toolplan.sources.mcp._listing import Page, read_listing
 from toolplan.sources.mcp._offers import Target, tools_of
 from toolplan.sources.mcp._owner import Offer
 from toolplan.sources.mcp._results import unwrapped_schema
 from toolplan.sources.mcp._secrets import Mask
-from toolplan.sources.mcp._taps import Tap
 from toolplan.sources.mcp._texts import clean, clean_schema
 from toolplan.tools import Arguments, Call, Toolbox
 
@@ -88,7 +88,7 @@ def test_whatever_servers_list_there_is_a_toolbox(one: list[Any], other: list[An
 
 @given(st.lists(VALUES, max_size=4))
 def test_whatever_a_page_holds_the_sdk_gets_what_it_can_read(told: list[Any]) -> None:
-    tap = Tap(lambda: None, lambda _method: None)
+    tap = Interceptor(lambda: None, lambda _method: None)
     tap.going_out(SessionMessage(JSONRPCRequest(jsonrpc="2.0", id=1, method="tools/list")))
     answer = JSONRPCResponse(jsonrpc="2.0", id=1, result={"tools": told})
     tap.coming_in(SessionMessage(answer))

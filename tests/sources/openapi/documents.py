@@ -25,7 +25,7 @@ PET_ID: Final[Node] = {"name": "petId", "in": "path", "required": True, "schema"
 
 
 def json_response(schema: Json, code: str = "200") -> Node:
-    """Give `responses` of one code that is JSON."""
+    """Return `responses` of one code that is JSON."""
     return {code: {"description": "Done.", "content": {"application/json": {"schema": schema}}}}
 
 
@@ -307,12 +307,12 @@ class Recorder:
 
 
 def operations(document: Json) -> dict[str, Operation]:
-    """Give the operations of a document by name."""
+    """Return the operations of a document by name."""
     return {each.name: each for each in read_openapi(document).operations}
 
 
 def with_paths(paths: Mapping[str, Json], **more: Json) -> Node:
-    """Give a document that has nothing but `paths`, and `more`."""
+    """Return a document that has nothing but `paths`, and `more`."""
     return {
         "openapi": "3.1.0",
         "servers": [{"url": "https://a.example"}],
@@ -322,7 +322,7 @@ def with_paths(paths: Mapping[str, Json], **more: Json) -> Node:
 
 
 def one_get(parameters: list[Json], path: str = "/x", **more: Json) -> Node:
-    """Give a document of one operation, `get`."""
+    """Return a document of one operation, `get`."""
     operation: Node = {
         "operationId": "get",
         "parameters": parameters,
@@ -339,7 +339,7 @@ def recorded(
     auth: Mapping[str, str] = MappingProxyType({}),
     environment: Mapping[str, str] = MappingProxyType({}),
 ) -> tuple[OpenApiToolbox, Recorder]:
-    """Give the tools of a document, and what they will have sent."""
+    """Return the tools of a document, and what they will have sent."""
     recorder = Recorder()
     tools = openapi_toolbox(
         document, base_url=base_url, auth=auth, environment=environment, transport=recorder
@@ -361,7 +361,7 @@ def call(toolbox: Toolbox, name: str, /, **arguments: Json) -> Json:
 
 
 def properties(tool: Tool | Operation) -> Node:
-    """Give the schemas of the arguments."""
+    """Return the schemas of the arguments."""
     schema = tool.raw_input
     assert isinstance(schema, dict)
     found = schema["properties"]

@@ -65,7 +65,7 @@ def places(value: Json, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str 
 
 
 def replaced(value: Json, path: tuple[str | int, ...], by: Json) -> Json:
-    """Give `value` with `by` in place of the part at `path`."""
+    """Return `value` with `by` in place of the part at `path`."""
     if not path:
         return by
     first, *rest = path

@@ -22,7 +22,7 @@ from toolplan.tools import Tool
 
 
 def response(schema: Json, **schemas: Json) -> Tool:
-    """Give the tool whose output is `schema`, with `schemas` as components."""
+    """Return the tool whose output is `schema`, with `schemas` as components."""
     document: Node = {
         **one_get([], responses=json_response(schema)),
         "components": {"schemas": {**schemas}},

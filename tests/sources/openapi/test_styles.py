@@ -36,7 +36,7 @@ def writing(style: Style, explode: bool, *, name: str = "na me") -> Writing:
 
 
 def said(value: Json) -> str:
-    """Give a scalar as text, by rules of its own."""
+    """Return a scalar as text, by rules of its own."""
     if isinstance(value, bool):
         return str(value).lower()
     return value if isinstance(value, str) else repr(value)

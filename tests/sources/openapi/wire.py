@@ -41,7 +41,7 @@ Reply: TypeAlias = bytes | Stall | Drop
 
 
 def reply(status: int, content: bytes = b"", *headers: str) -> bytes:
-    """Give a response of one piece."""
+    """Return a response of one piece."""
     head = [f"HTTP/1.1 {status} Said", f"Content-Length: {len(content)}", *headers]
     return "\r\n".join(head).encode() + b"\r\n\r\n" + content
 
@@ -88,7 +88,7 @@ class Wire:
         return [each.partition(b"\r\n")[0].decode() for each in self.requests]
 
     def tools(self, document: Json, limits: HttpLimits | None = None) -> OpenApiToolbox:
-        """Give the tools of a document over this service; pauses are kept, not made."""
+        """Return the tools of a document over this service; pauses are kept, not made."""
 
         async def pause(seconds: float) -> None:
             self.pauses.append(seconds)

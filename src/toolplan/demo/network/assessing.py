@@ -39,7 +39,7 @@ def config_best_practice(briefing: Briefing) -> Mapping[str, Json]:
 
 
 def security_assessment(briefing: Briefing) -> Mapping[str, Json]:
-    """Give what configurations, software past its support, and events say about security."""
+    """Return what configurations, software past its support, and events say about security."""
     found = [*from_configs(briefing, "security"), *_old_software(briefing), *_attacks(briefing)]
     wanted = briefing.named("severity")
     asked = [each for each in found if not wanted or each["severity"] in wanted]

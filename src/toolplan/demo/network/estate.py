@@ -143,7 +143,7 @@ class Estate:
         return self.as_of.partition("T")[0]
 
     def rule(self, name: str) -> Rule:
-        """Give the rule with an id; there is one."""
+        """Return the rule with an id; there is one."""
         return next(each for each in self.rules if each.id == name)
 
 
@@ -157,13 +157,13 @@ class Departure(NamedTuple):
 
 @cache
 def estate() -> Estate:
-    """Give the network, read when it is first asked for."""
+    """Return the network, read when it is first asked for."""
     text = files("toolplan.demo.network").joinpath("estate.json").read_text("utf-8")
     return TypeAdapter(Estate).validate_json(text)
 
 
 def departures(devices: Sequence[Device], rules: Sequence[Rule]) -> list[Departure]:
-    """Give where `devices` depart from `rules`, by device, then by rule."""
+    """Return where `devices` depart from `rules`, by device, then by rule."""
     return [
         Departure(device, rule, found)
         for device in devices

@@ -19,7 +19,7 @@ _MOST_RISKS: Final = 5
 
 
 def from_configs(briefing: Briefing, area: Area) -> list[Finding]:
-    """Give where the configurations that were fetched depart from the rules of `area`.
+    """Return where the configurations that were fetched depart from the rules of `area`.
 
     The scope's severity, technology and VLAN leave out what they do not name.
     """
@@ -44,7 +44,7 @@ def from_configs(briefing: Briefing, area: Area) -> list[Finding]:
 
 
 def with_knowledge(findings: Sequence[Finding], briefing: Briefing) -> list[Finding]:
-    """Give `findings` with the passage that speaks of each one's technology, where there is one."""
+    """Return `findings` with the passage that speaks of each one's technology, where there is one."""
     passages: dict[str, Json] = {}
     for chunk in rows(briefing, "enterprise_context.retrieved_chunks"):
         metadata = chunk.get("metadata")
@@ -59,7 +59,7 @@ def with_knowledge(findings: Sequence[Finding], briefing: Briefing) -> list[Find
 
 
 def with_exceptions(findings: Sequence[Finding], briefing: Briefing) -> list[Finding]:
-    """Give `findings`, each with the exception that was granted for it, where one was."""
+    """Return `findings`, each with the exception that was granted for it, where one was."""
     granted = {
         (each.get("device"), each.get("rule")): each
         for each in rows(briefing, "assessment_context.exceptions")
@@ -72,7 +72,7 @@ def with_exceptions(findings: Sequence[Finding], briefing: Briefing) -> list[Fin
 
 
 def with_trend(findings: Sequence[Finding], briefing: Briefing) -> list[Finding]:
-    """Give `findings` with `delta_status`, new or persistent, where issues were compared.
+    """Return `findings` with `delta_status`, new or persistent, where issues were compared.
 
     What was resolved is no finding; the summary tells of it (F001-27).
     """
@@ -101,7 +101,7 @@ def has_trend(briefing: Briefing) -> bool:
 def outputs(
     findings: Sequence[Finding], briefing: Briefing, more: Mapping[str, Json] | None = None
 ) -> dict[str, Json]:
-    """Give the outputs of a domain agent (F001-23): findings first, then what sums them up.
+    """Return the outputs of a domain agent (F001-23): findings first, then what sums them up.
 
     Data that was missing is told in `data_gaps` and `assumptions`, and each finding is less sure.
     """
@@ -132,19 +132,19 @@ def outputs(
 
 
 def rows(briefing: Briefing, data_path: str) -> list[dict[str, Json]]:
-    """Give the objects of the list that earlier tasks gave at `data_path`."""
+    """Return the objects of the list that earlier tasks gave at `data_path`."""
     told = briefing.told(data_path)
     return [each for each in told if isinstance(each, dict)] if isinstance(told, list) else []
 
 
 def text(row: Mapping[str, Json], name: str) -> str:
-    """Give a field that is text, empty where it is not."""
+    """Return a field that is text, empty where it is not."""
     value = row.get(name)
     return value if isinstance(value, str) else ""
 
 
 def in_order(findings: Sequence[Finding]) -> list[Finding]:
-    """Give `findings`, the most severe first."""
+    """Return `findings`, the most severe first."""
     rank: Mapping[Json, int] = {name: at for at, name in enumerate(SEVERITIES)}
     return sorted(findings, key=lambda each: rank.get(each["severity"], len(SEVERITIES)))
 
@@ -244,7 +244,7 @@ def _trend(briefing: Briefing) -> list[Json]:
 
 
 def _within(briefing: Briefing) -> Callable[[Mapping[str, Json]], bool]:
-    """Give what says whether a row is of a device that was fetched."""
+    """Return what says whether a row is of a device that was fetched."""
     fetched = {text(row, "device") for row in rows(briefing, "assessment_context.assets.configs")}
     return lambda row: text(row, "device") in fetched
 

@@ -25,7 +25,7 @@ _FILLERS: Final = frozenset(_FILLER_WORDS.split())
 
 
 def knowledge(briefing: Briefing) -> Mapping[str, Json]:
-    """Give `enterprise_context` and `retrieval_query` (F001-23).
+    """Return `enterprise_context` and `retrieval_query` (F001-23).
 
     A chunk's relevance is the share of the words asked for that it has, its topic counting double;
     chunks without any, and those far below the best, are left out.

@@ -25,7 +25,7 @@ class QueryAgent:
         self._sources = sources
 
     async def work(self, briefing: Briefing) -> Mapping[str, Json]:
-        """Give `assessment_context` (F001-23): what other tasks need, of what the scope names.
+        """Return `assessment_context` (F001-23): what other tasks need, of what the scope names.
 
         What a source cannot give is told in `errors`, and the rest is given.
         """
@@ -58,7 +58,7 @@ class _Fetching:
         self._sources = sources
 
     async def ask(self, name: str, **arguments: str) -> dict[str, Json]:
-        """Give what a source says, empty where it failed; what was asked is noted."""
+        """Return what a source says, empty where it failed; what was asked is noted."""
         said: Arguments = {key: value for key, value in arguments.items() if value}
         source = self._sources.get(name)
         try:
@@ -73,7 +73,7 @@ class _Fetching:
 
 
 async def _findings(fetching: _Fetching) -> dict[str, Json]:
-    """Give what is asked for besides assets: expert findings, exceptions, trends, open issues."""
+    """Return what is asked for besides assets: expert findings, exceptions, trends, open issues."""
     kinds = fetching.briefing.named("assessment_type")
     found: dict[str, Json] = {}
     if _is_wanted(fetching.briefing, "assessment_context.slic_findings"):
@@ -93,7 +93,7 @@ async def _findings(fetching: _Fetching) -> dict[str, Json]:
 
 
 def _areas(briefing: Briefing) -> list[str]:
-    """Give the devices that are named, else the sites, else everything."""
+    """Return the devices that are named, else the sites, else everything."""
     devices = [*briefing.named("device"), *briefing.named("ip_address")]
     return devices or briefing.sites or [""]
 
@@ -101,7 +101,7 @@ def _areas(briefing: Briefing) -> list[str]:
 async def _gathered(
     fetching: _Fetching, name: str, arguments: Callable[[str], dict[str, str]]
 ) -> list[Json]:
-    """Give the rows `name` of each area that is in scope."""
+    """Return the rows `name` of each area that is in scope."""
     rows: list[Json] = []
     for area in _areas(fetching.briefing):
         found = (await fetching.ask(ANALYSIS, **arguments(area))).get(name)
@@ -146,6 +146,6 @@ def _is_wanted(briefing: Briefing, data_path: str) -> bool:
 
 
 def _identity(briefing: Briefing) -> str:
-    """Give an id of the context that is the same for the same scope, so that it can be named."""
+    """Return an id of the context that is the same for the same scope, so that it can be named."""
     said = repr((briefing.sites, briefing.scope.get("targets"), estate().as_of))
     return f"ctx-{sha256(said.encode()).hexdigest()[:12]}"

@@ -181,7 +181,7 @@ SOURCES: Final = tuple(tool(effects="read")(each) for each in FUNCTIONS)
 
 
 def find_assessment(network: Estate, name: str) -> Assessment:
-    """Give the assessment with an id, the latest for the empty one.
+    """Return the assessment with an id, the latest for the empty one.
 
     Raises:
         ToolError: there is none.
@@ -196,7 +196,7 @@ def find_assessment(network: Estate, name: str) -> Assessment:
 
 
 def in_area(network: Estate, area: str, product: str = "") -> list[Device]:
-    """Give the devices of a site, the device of a name or an address, or all for other areas.
+    """Return the devices of a site, the device of a name or an address, or all for other areas.
 
     An area that is a technology holds all devices; one that nobody knows holds none.
     """

@@ -87,7 +87,7 @@ _DOMAIN_OUTPUT: Final[Json] = {
 
 
 def network_tools(contracts: Contracts = NETWORK_CONTRACTS) -> Toolbox:
-    """Give the four agents as tools, whose schemas are those of `contracts`, and their sources.
+    """Return the four agents as tools, whose schemas are those of `contracts`, and their sources.
 
     Agents of the demo that `contracts` leave out are left out here.
     """

@@ -48,7 +48,7 @@ class Analysis:
         return query if isinstance(query, str) else ""
 
     def to_json(self) -> dict[str, Json]:
-        """Give the wire form."""
+        """Return the wire form."""
         return {
             "summary": self.summary,
             "insights": [*self.insights],
@@ -65,7 +65,7 @@ class Analyzer:
         self._facts = tuple(facts)
 
     def analyze(self, execution: Execution) -> Analysis:
-        """Give what the results say."""
+        """Return what the results say."""
         if execution.plan is None or execution.run is None:
             return basic(execution.results)
         if not any(result.success for result in execution.results):
@@ -83,7 +83,7 @@ class Analyzer:
 
 
 def basic(results: Sequence[ToolResult]) -> Analysis:
-    """Give what can be said without the data: what succeeded, what did not, and why."""
+    """Return what can be said without the data: what succeeded, what did not, and why."""
     problems = tuple(
         f"Step {result.step_index} ({result.tool}): {result.error.message}"
         for result in results

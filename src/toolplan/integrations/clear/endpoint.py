@@ -27,7 +27,7 @@ class Provider(Protocol):
     """
 
     def generate(self, request: dict[str, object], /) -> object:
-        """Give a reply."""
+        """Return a reply."""
         ...
 
 
@@ -48,7 +48,7 @@ class ProviderModel:
     name: str = "clear:provider"
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[Piece]:
-        """Give the reply, which comes as a whole.
+        """Yield the reply, which comes as a whole.
 
         Raises:
             ModelError: the provider failed in every try, or what it gave holds no text.
@@ -79,7 +79,7 @@ class ProviderModel:
 
 
 def as_model(provider: object, tries: int, sleep: Sleep) -> Model:
-    """Give what is asked for replies as a `Model`; one that is a model already as it is.
+    """Return what is asked for replies as a `Model`; one that is a model already as it is.
 
     Raises:
         TypeError: it is neither.

@@ -101,7 +101,7 @@ class _InvalidOrder(PlanDependencyError):
 def plan_error(
     message: str, diagnostics: Iterable[Diagnostic], draft: Plan | None = None
 ) -> PlannerError:
-    """Give the error for a plan of which `diagnostics` say what is wrong.
+    """Return the error for a plan of which `diagnostics` say what is wrong.
 
     `draft` is the plan as far as it could be read, for the names of tools.
     """
@@ -144,6 +144,6 @@ def _tool(diagnostic: Diagnostic, draft: Plan | None) -> str:
 
 
 def _index(diagnostic: Diagnostic) -> str:
-    """Give the number, or the name, of the step that there is not."""
+    """Return the number, or the name, of the step that there is not."""
     found = _MISSING_STEP.search(diagnostic.message)
     return found["name"] if found else diagnostic.message.rstrip(".")

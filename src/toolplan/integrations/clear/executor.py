@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Final, NamedTuple, TypeAlias
 
+from toolplan.app import Approve, approver
 from toolplan.compiler import compile_plan, output_schemas
 from toolplan.diagnostics import Diagnostic
 from toolplan.engines import run
@@ -30,7 +31,7 @@ from toolplan.events import (
     fold,
 )
 from toolplan.execution_plan import ExecutionPlan
-from toolplan.integrations._ledger import CallLedger
+from toolplan.integrations._ledger import CallUsage
 from toolplan.integrations.clear.errors import plan_error
 from toolplan.integrations.clear.plan import Plan
 from toolplan.integrations.clear.settings import ExecutorConfig
@@ -47,12 +48,11 @@ from toolplan.integrations.clear.tools import (
     iso,
     unwrapped,
 )
-from toolplan.journal import Journal
 from toolplan.path import Json
 from toolplan.plan import Plan as TypedPlan
 from toolplan.plan import Step
 from toolplan.plan_json import MOST_RETRIES, dump
-from toolplan.session import Approve, approver
+from toolplan.storage.journal import Journal
 from toolplan.tools import Tool, Toolbox
 
 SKIPPED: Final = "SKIPPED"
@@ -164,7 +164,7 @@ class Executor:
             if any(each.step is None or each.code in _STRUCTURE for each in blocking):
                 raise plan_error("The plan cannot be run", blocking, compiled.draft)
             return Execution(_refused(asked.typed, blocking))
-        ledger = CallLedger()
+        ledger = CallUsage()
         most = self.config.total_timeout if within_ms is None else within_ms
         limit = asyncio.timeout(min(most, self.config.total_timeout) / 1000)
         ended = await self._run(compiled.plan, ledger.watch(tools.values()), on_step, limit)
@@ -237,7 +237,7 @@ def _with_retries(plan: TypedPlan, tools: Mapping[str, Tool], tries: int) -> Typ
 
 
 def _refused(plan: TypedPlan, diagnostics: Sequence[Diagnostic]) -> list[ToolResult]:
-    """Give the results of a plan of which nothing was called, because of `diagnostics`."""
+    """Return the results of a plan of which nothing was called, because of `diagnostics`."""
     results: list[ToolResult] = []
     for index, step in enumerate(plan.steps):
         wrong = [each for each in diagnostics if each.step == step.id]
@@ -251,7 +251,7 @@ def _refused(plan: TypedPlan, diagnostics: Sequence[Diagnostic]) -> list[ToolRes
     return results
 
 
-def _result(index: int, tool: str, ended: _Ended, ledger: CallLedger, name: str) -> ToolResult:
+def _result(index: int, tool: str, ended: _Ended, ledger: CallUsage, name: str) -> ToolResult:
     step = ended.run.steps.get(name, StepRun())
     took = 0.0
     if step.started_at is not None and step.ended_at is not None:

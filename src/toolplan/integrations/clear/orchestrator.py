@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import Final, NamedTuple, Protocol
 
+from toolplan.app import Session
 from toolplan.approval import ApprovalRequired, ApprovalUsed
 from toolplan.engines import CannotRun
 from toolplan.integrations._calls import called
@@ -32,12 +33,11 @@ from toolplan.integrations.clear.response import (
 )
 from toolplan.integrations.clear.settings import OrchestratorConfig
 from toolplan.integrations.clear.tools import ToolResult, iso
-from toolplan.journal import JournalError
-from toolplan.memory import Episode, Memory
 from toolplan.path import Json
 from toolplan.planners import Clarification, GroundedPlanner, Question, Refusal
-from toolplan.planners.dialogue.turns import episode_of
-from toolplan.session import Session
+from toolplan.planners.grounded.dialogue.turns import episode_of
+from toolplan.storage.journal import JournalError
+from toolplan.storage.memory import Episode, Memory
 
 _PERCENT: Final[Mapping[Stage, int]] = {
     "context-loading": 10,
@@ -58,7 +58,7 @@ class PlanMaker(Protocol):
     """What makes plans; a `PlannerAgent` is one."""
 
     async def plan(self, query: str, context: Json = None) -> object:
-        """Give a plan: a `Plan`, or one in Clear AI's form."""
+        """Return a plan: a `Plan`, or one in Clear AI's form."""
         ...
 
 
@@ -66,7 +66,7 @@ class AnalysisMaker(Protocol):
     """What analyses results; an `Analyzer` is one. It may be a coroutine function."""
 
     def analyze(self, execution: Execution, /) -> Analysis | Awaitable[Analysis]:
-        """Give what the results say."""
+        """Return what the results say."""
         ...
 
 
@@ -74,7 +74,7 @@ class SummaryMaker(Protocol):
     """What puts an analysis into words. It may be a coroutine function."""
 
     def summarize(self, analysis: Analysis, /) -> str | Awaitable[str]:
-        """Give what the user reads."""
+        """Return what the user reads."""
         ...
 
 
@@ -242,7 +242,7 @@ class Orchestrator:
         return said._replace(plan=plan)
 
     async def _recalled(self, query: str, session: str, request: _Request) -> Json:
-        """Give what was said before, as far as memory can tell."""
+        """Return what was said before, as far as memory can tell."""
         memory = self._memory
         if memory is None or not session or not self.config.enable_context_loading:
             return None
@@ -254,7 +254,7 @@ class Orchestrator:
             return None
 
     async def _planned(self, query: str, background: Json, request: _Request) -> Plan:
-        """Give the planner's plan, or that of the offline planner where the planner fails."""
+        """Return the planner's plan, or that of the offline planner where the planner fails."""
         try:
             async with asyncio.timeout(self.config.planning_timeout / 1000):
                 return Plan.from_json(await self._planner.plan(query, background))
@@ -285,7 +285,7 @@ class Orchestrator:
                 raise PlannerError(str(cause)) from cause
 
     async def _told(self, execution: Execution, plan: Plan, request: _Request) -> _Said:
-        """Give what the results say, in words."""
+        """Return what the results say, in words."""
         results = execution.results
         request.tell("analyzing", "Looking at the results.")
         analysis = await self._analysed(execution, request)
@@ -325,7 +325,7 @@ class Orchestrator:
             request.degraded.append(f"The question is not remembered: {_named(error)}.")
 
     def _episode(self, query: str, said: _Said) -> Episode:
-        """Give what is kept of a turn: its plan only where that gave an answer, what was asked."""
+        """Return what is kept of a turn: its plan only where that gave an answer, what was asked."""
         is_answer = said.status == "answered" and said.plan is not None
         return episode_of(
             Question(query, self._today().isoformat()),

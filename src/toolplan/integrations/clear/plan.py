@@ -45,7 +45,7 @@ class PlanStep:
     more: Mapping[str, Json] = field(default_factory=dict[str, Json])
 
     def to_json(self) -> dict[str, Json]:
-        """Give the wire form; `more` is in it only where there is any."""
+        """Return the wire form; `more` is in it only where there is any."""
         told: dict[str, Json] = {
             "tool": self.tool,
             "params": copied(dict(self.params)),
@@ -70,7 +70,7 @@ class PlanMetadata:
     estimated_duration_ms: float | None = None
 
     def to_json(self) -> dict[str, Json]:
-        """Give the wire form, without an estimate where there is none."""
+        """Return the wire form, without an estimate where there is none."""
         told: dict[str, Json] = {"query": self.query, "timestamp": self.timestamp}
         if self.estimated_duration_ms is not None:
             told["estimated_duration_ms"] = self.estimated_duration_ms
@@ -109,7 +109,7 @@ class Plan:
         )
 
     def to_json(self) -> dict[str, Json]:
-        """Give the plan in Clear AI's form.
+        """Return the plan in Clear AI's form.
 
         `from_json` reads it back where no step has `more`; `text` gives one that always can be.
         """
@@ -148,7 +148,7 @@ def _text_of(document: object) -> str:
 
 
 def _shown(written: dict[str, Json], canonical: dict[str, Json]) -> PlanStep:
-    """Give a step from Clear AI's form of it, and from ours, which says all of it."""
+    """Return a step from Clear AI's form of it, and from ours, which says all of it."""
     more = {name: value for name, value in canonical.items() if name not in _SAID}
     tool, depends_on = written.get("tool"), written.get("depends_on")
     params = canonical.get("args", {}) if more else written.get("params")

@@ -9,6 +9,7 @@ from dataclasses import replace
 from datetime import date
 from typing import Final, Protocol, TypeAlias, runtime_checkable
 
+from toolplan.app import AskResult, Session
 from toolplan.compiler import parse
 from toolplan.demo import TOOLS
 from toolplan.integrations.clear.endpoint import Provider, Sleep, as_model
@@ -17,7 +18,6 @@ from toolplan.integrations.clear.plan import DIALECT, Plan
 from toolplan.integrations.clear.settings import PlannerConfig
 from toolplan.integrations.clear.tools import MCPServer, as_tool, iso
 from toolplan.path import Json
-from toolplan.plan_cache import PlanCache
 from toolplan.planners import (
     Attempt,
     Clarification,
@@ -31,9 +31,9 @@ from toolplan.planners import (
     Remembering,
 )
 from toolplan.planners.cache import CachedPlanner
-from toolplan.planners.dialogue.planner import DialoguePlanner
+from toolplan.planners.grounded.dialogue.planner import DialoguePlanner
 from toolplan.providers import Model, ModelError
-from toolplan.session import Asked, Session
+from toolplan.storage.plan_cache import PlanCache
 from toolplan.tools import Tool, Toolbox
 
 _NOT_A_PLAN: Final = frozenset({"llm-ambiguous", "llm-degenerate", "llm-empty"})
@@ -59,7 +59,7 @@ class Conversation(Protocol):
     """What was said before: Clear AI's context manager."""
 
     def get_messages(self) -> Sequence[Mapping[str, object]]:
-        """Give the messages so far, `{"role", "content", "timestamp"?}`, the oldest first."""
+        """Return the messages so far, `{"role", "content", "timestamp"?}`, the oldest first."""
         ...
 
 
@@ -117,7 +117,7 @@ class PlannerAgent:
         self._dialogue = DialoguePlanner(_OfflineFirst(self._planner))
 
     async def plan(self, query: str, context: Json = None) -> Plan:
-        """Give a plan for `query`, checked whole.
+        """Return a plan for `query`, checked whole.
 
         `context` is what was said before, in the shape that `toolplan.planners.Question` has it.
         Where it holds a plan, or something that was asked back, a question that goes on from there
@@ -149,7 +149,7 @@ class PlannerAgent:
         self._cache.clear()
 
     def get_cache_stats(self) -> dict[str, float]:
-        """Give how full the cache is: `size`, `maxSize` and `utilizationPercent` (0 to 100)."""
+        """Return how full the cache is: `size`, `maxSize` and `utilizationPercent` (0 to 100)."""
         stats = self._cache.stats()
         return {
             "size": stats.size,
@@ -173,7 +173,7 @@ class PlannerAgent:
         )
 
     def _said(self) -> Json:
-        """Give what the conversation says as a context: the questions, the latest first."""
+        """Return what the conversation says as a context: the questions, the latest first."""
         if self._conversation is None:
             return None
         episodes: list[Json] = []
@@ -183,7 +183,7 @@ class PlannerAgent:
                 episodes.append({"query": query, "timestamp": "" if when is None else str(when)})
         return {"episodic": episodes[::-1]} if episodes else None
 
-    def _plan(self, asked: Asked, notes: dict[str, Json]) -> Plan:
+    def _plan(self, asked: AskResult, notes: dict[str, Json]) -> Plan:
         match asked.proposal:
             case Clarification() as clarification:
                 raise ClarificationNeeded(clarification)
@@ -216,7 +216,7 @@ class _Insisting:
     async def propose(
         self, question: Question, tools: Toolbox, tried: Sequence[Attempt]
     ) -> Proposal:
-        """Give what the planner proposes.
+        """Return what the planner proposes.
 
         Raises:
             ModelError: the endpoint failed.
@@ -244,7 +244,7 @@ class _OfflineFirst:
     async def propose(
         self, question: Question, tools: Toolbox, tried: Sequence[Attempt]
     ) -> Proposal:
-        """Give a draft for `question`, or what the model proposes.
+        """Return a draft for `question`, or what the model proposes.
 
         Raises:
             ModelError: the endpoint failed.
@@ -280,7 +280,7 @@ def _goes_on(background: Json) -> bool:
 
 
 def _recognised(proposal: Proposal) -> Proposal:
-    """Give a draft with Clear AI's dialect where only that can read it: steps without ids, say."""
+    """Return a draft with Clear AI's dialect where only that can read it: steps without ids, say."""
     if not isinstance(proposal, Draft) or _reads(proposal.text, proposal.dialect):
         return proposal
     return replace(proposal, dialect=DIALECT) if _reads(proposal.text, DIALECT) else proposal

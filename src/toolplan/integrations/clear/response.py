@@ -72,7 +72,7 @@ class Response:
     options: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Json]:
-        """Give the wire form."""
+        """Return the wire form."""
         told = self.metadata
         return {
             "message": self.message,

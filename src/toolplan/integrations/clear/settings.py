@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Final, Self, get_args
 
-from toolplan.answer.summary_form import Format
-from toolplan.answer.summary_prompt import Tone
 from toolplan.diagnostics import did_you_mean, near
+from toolplan.summary.form import Format
+from toolplan.summary.prompt import Tone
 from toolplan.tools import Tool
 
 _INNER_CAPITALS: Final = re.compile(r"(?<=[a-z0-9])[A-Z]+")
@@ -31,7 +31,7 @@ class ToolInfo:
     required_params: tuple[str, ...] = ()
 
     def tool(self) -> Tool:
-        """Give the tool, which takes anything for each parameter and cannot be called."""
+        """Return the tool, which takes anything for each parameter and cannot be called."""
         return Tool(
             name=self.name,
             description=self.description,
@@ -50,7 +50,7 @@ class Named:
 
     @classmethod
     def of(cls, values: Mapping[str, object] | Self | None) -> Self:
-        """Give the settings that `values` names, and the defaults of the others.
+        """Return the settings that `values` names, and the defaults of the others.
 
         Raises:
             SettingError: there is no such setting, or it cannot have that value.
@@ -103,7 +103,7 @@ class PlannerConfig(Named):
 
     @classmethod
     def from_env(cls, environment: Mapping[str, str]) -> Self:
-        """Give the settings that `environment` states (`PLANNER_TEMPERATURE` …, F003-6).
+        """Return the settings that `environment` states (`PLANNER_TEMPERATURE` …, F003-6).
 
         Raises:
             SettingError: a variable cannot be read; the text names it.

@@ -1,7 +1,7 @@
 """The summariser as Clear AI has it: an analysis in a model's words, or in computed ones.
 
 Every figure, date and name that the model writes is looked up in the results, and marked where it
-is not there (`toolplan.answer.summary`). Without a model, or where it fails, the computed answer
+is not there (`toolplan.summary.summary`). Without a model, or where it fails, the computed answer
 stands.
 """
 
@@ -10,11 +10,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 
-from toolplan.answer.summary import Summariser
 from toolplan.integrations.clear.analysis import Analysis
 from toolplan.integrations.clear.endpoint import Provider, Sleep, as_model
 from toolplan.integrations.clear.settings import SummarizerConfig
 from toolplan.providers import Model
+from toolplan.summary.summary import Summariser
 
 _TRIES = 2
 
@@ -47,7 +47,7 @@ class Summarizer:
         )
 
     async def summarize(self, analysis: Analysis) -> str:
-        """Give what the user reads; a basic analysis has no more to say than its text."""
+        """Return what the user reads; a basic analysis has no more to say than its text."""
         if analysis.answer is None or analysis.run is None:
             return analysis.text
         summary = await self._writer.summarise(

@@ -59,7 +59,7 @@ class ToolResult:
     resolved_params: Json = None
 
     def to_json(self) -> dict[str, Json]:
-        """Give the wire form."""
+        """Return the wire form."""
         told: dict[str, Json] = {"success": self.success, "tool": self.tool}
         if self.error is None:
             told["data"] = self.data
@@ -111,18 +111,18 @@ class BaseTool(ABC):
         ...
 
     def success(self, data: Json, execution_time: float = 0.0) -> ToolResult:
-        """Give the result of a call that took `execution_time` milliseconds."""
+        """Return the result of a call that took `execution_time` milliseconds."""
         return ToolResult(True, self.name, data, metadata=_metadata(execution_time))
 
     def failure(
         self, message: str, code: str = FAILED, details: Json = None, execution_time: float = 0.0
     ) -> ToolResult:
-        """Give the result of a call that did not succeed."""
+        """Return the result of a call that did not succeed."""
         problem = ToolProblem(code, message, details)
         return ToolResult(False, self.name, error=problem, metadata=_metadata(execution_time))
 
     def tool(self) -> Tool:
-        """Give the tool as plans call it; what it gives stands under `data`."""
+        """Return the tool as plans call it; what it gives stands under `data`."""
 
         async def call(arguments: Arguments) -> Json:
             result = await self.execute(arguments)
@@ -175,7 +175,7 @@ class MCPServer:
         register_all_tools(self, tools)
 
     def get_tools(self) -> tuple[str, ...]:
-        """Give the names of the tools, in the order in which they were registered."""
+        """Return the names of the tools, in the order in which they were registered."""
         return tuple(self._tools)
 
     @property
@@ -203,12 +203,12 @@ def register_all_tools(server: MCPServer, tools: Iterable[AnyTool] | str | None 
 
 
 def as_tool(tool: AnyTool) -> Tool:
-    """Give `tool` as plans call it."""
+    """Return `tool` as plans call it."""
     return tool if isinstance(tool, Tool) else tool.tool()
 
 
 def unwrapped(output: Json) -> Json:
-    """Give the data of an output: what stands under `data`, or all of it where there is none.
+    """Return the data of an output: what stands under `data`, or all of it where there is none.
 
     Of a step that made a call for each item the lists are put together, in the order of the items.
     """
@@ -223,7 +223,7 @@ def unwrapped(output: Json) -> Json:
 
 
 def iso(seconds: float) -> str:
-    """Give a time (seconds since the epoch) as ISO 8601 in UTC, with milliseconds and `Z`."""
+    """Return a time (seconds since the epoch) as ISO 8601 in UTC, with milliseconds and `Z`."""
     told = datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")
     return told.replace("+00:00", "Z")
 
@@ -237,7 +237,7 @@ def _metadata(execution_time: float) -> ResultMetadata:
 
 
 def _params(params: Json) -> Json:
-    """Give the schema of the arguments, from either form of `params`."""
+    """Return the schema of the arguments, from either form of `params`."""
     if params is None:
         return {"type": "object", "properties": {}, "additionalProperties": False}
     if not isinstance(params, dict):

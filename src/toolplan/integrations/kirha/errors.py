@@ -24,7 +24,7 @@ class PlanParseError(PlannerError):
 
 
 def parse_error(diagnostics: Sequence[Diagnostic]) -> PlannerError:
-    """Give the error for a reply that `diagnostics` keep from being a plan."""
+    """Return the error for a reply that `diagnostics` keep from being a plan."""
     blocking = [each for each in diagnostics if each.blocks]
     if any(each.code == "empty-plan" for each in blocking):
         return PlannerError("No plan generated", blocking)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
+from toolplan.app import Approve, approver
 from toolplan.compiler import compile_plan
 from toolplan.diagnostics import Diagnostic
 from toolplan.engines import run
@@ -21,14 +22,13 @@ from toolplan.events import (
     StepState,
     StepSucceeded,
 )
-from toolplan.integrations._ledger import CallLedger
+from toolplan.integrations._ledger import CallUsage
 from toolplan.integrations.kirha.steps import Status
 from toolplan.integrations.kirha.tools import AnyTool, toolbox
 from toolplan.path import Json
 from toolplan.plan import Plan as TypedPlan
 from toolplan.plan import Step as TypedStep
 from toolplan.plan_json import dump
-from toolplan.session import Approve, approver
 
 OnStatus: TypeAlias = Callable[[str, Status], None]
 """Told the name of a step, and its status."""
@@ -69,7 +69,7 @@ class StepResult:
     status: Status = "done"
 
     def to_json(self) -> dict[str, Json]:
-        """Give the wire form; it has no `error` where there was none."""
+        """Return the wire form; it has no `error` where there was none."""
         told: dict[str, Json] = {
             "stepId": self.step_id,
             "toolName": self.tool_name,
@@ -109,7 +109,7 @@ async def execute(
     compiled = compile_plan(json.dumps(dump(plan)), tools=known)
     if compiled.plan is None:
         return [_refused(step, compiled.diagnostics) for step in plan.steps]
-    ledger = CallLedger()
+    ledger = CallUsage()
     ended = await run(
         compiled.plan,
         ledger.watch(known.values()),
@@ -148,7 +148,7 @@ def _refused(step: TypedStep, diagnostics: Sequence[Diagnostic]) -> StepResult:
     return StepResult(step.id, step.tool, {}, None, error, "skipped")
 
 
-def _result(step: TypedStep, ended: Run, ledger: CallLedger) -> StepResult:
+def _result(step: TypedStep, ended: Run, ledger: CallUsage) -> StepResult:
     at = ended.steps.get(step.id, StepRun())
     arguments = ledger.arguments(step.id)
     called: Json = {} if arguments is None else arguments

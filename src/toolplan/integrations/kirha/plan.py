@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
+from toolplan.app import Approve
 from toolplan.compiler import parse, to_text
 from toolplan.integrations.kirha.errors import parse_error
 from toolplan.integrations.kirha.execution import OnStatus, StepResult, execute
@@ -14,7 +15,6 @@ from toolplan.integrations.kirha.tools import AnyTool
 from toolplan.path import Json
 from toolplan.plan import Plan as TypedPlan
 from toolplan.plan import rename_steps
-from toolplan.session import Approve
 
 DIALECT = "kirha"
 
@@ -55,7 +55,7 @@ class Plan:
         )
 
     def to_json(self) -> list[Json]:
-        """Give the wire form: the list of steps."""
+        """Return the wire form: the list of steps."""
         return [step.to_json() for step in self.steps]
 
     @property

@@ -54,7 +54,7 @@ class Planner:
         temperature: float = 0.0,
         max_tokens: int = MAX_TOKENS,
     ) -> Plan | None:
-        """Give the model's plan for `query`, as it was written; None where it gave none.
+        """Return the model's plan for `query`, as it was written; None where it gave none.
 
         It was read, and not yet held against the tools: `is_valid_plan` does that, and `execute`
         runs nothing that does not pass.

@@ -47,7 +47,7 @@ class Step:
         return "pending"
 
     def to_json(self) -> dict[str, Json]:
-        """Give the wire form."""
+        """Return the wire form."""
         told: dict[str, Json] = {
             "stepId": self.step_id,
             "toolName": self.tool_name,
@@ -71,7 +71,7 @@ class StepSyntaxError(ValueError):
 
 
 def typed_plan(steps: Sequence[AnyStep]) -> TypedPlan:
-    """Give the plan that `steps` say.
+    """Return the plan that `steps` say.
 
     Raises:
         StepSyntaxError: one of them is none.

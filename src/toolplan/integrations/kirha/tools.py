@@ -42,7 +42,7 @@ class Tool:
     idempotent: bool = False
 
     def typed(self) -> TypedTool:
-        """Give the tool as plans call it."""
+        """Return the tool as plans call it."""
         schemas: dict[str, Json] = {
             "name": self.name,
             "description": self.description,
@@ -63,7 +63,7 @@ AnyTool: TypeAlias = Tool | TypedTool | Mapping[str, object]
 
 
 def toolbox(tools: Iterable[AnyTool]) -> Toolbox:
-    """Give `tools` as plans call them.
+    """Return `tools` as plans call them.
 
     Raises:
         ToolObjectError: one of them is none, or two have one name.

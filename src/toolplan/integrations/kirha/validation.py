@@ -25,7 +25,7 @@ from toolplan.integrations.kirha.tools import AnyTool, toolbox
 from toolplan.integrations.kirha.values import output_key
 from toolplan.path import Json
 from toolplan.plan import Literal, Ref, split_pointer, value_at
-from toolplan.rules import Facts
+from toolplan.rules import PlanContext
 from toolplan.schema import Absent, Schema, at, types_of
 
 _CODES: Final[Mapping[str, str]] = {
@@ -83,7 +83,7 @@ class PlanValidationError:
     actual_type: str | None = None
 
     def to_json(self) -> dict[str, Json]:
-        """Give the wire form, without what is not known."""
+        """Return the wire form, without what is not known."""
         told: dict[str, Json] = {}
         for each in fields(self):
             value: str | None = getattr(self, each.name)
@@ -100,7 +100,7 @@ class PlanValidationResult:
     errors: tuple[PlanValidationError, ...]
 
     def to_json(self) -> dict[str, Json]:
-        """Give the wire form."""
+        """Return the wire form."""
         return {"valid": self.valid, "errors": [each.to_json() for each in self.errors]}
 
 
@@ -119,31 +119,31 @@ def is_valid_plan(steps: Sequence[AnyStep], tools: Iterable[AnyTool]) -> PlanVal
         argument = error.argument or None
         wrong = PlanValidationError("type_mismatch", str(error), error.step, None, argument)
         return PlanValidationResult(False, (wrong,))
-    facts = Facts(plan, known)
+    context = PlanContext(plan, known)
     errors = tuple(
-        _error(each, facts)
+        _error(each, context)
         for each in mend(plan, known).diagnostics
         if each.blocks or each.code == "output-schema"
     )
     return PlanValidationResult(not errors, errors)
 
 
-def _error(diagnostic: Diagnostic, facts: Facts) -> PlanValidationError:
+def _error(diagnostic: Diagnostic, context: PlanContext) -> PlanValidationError:
     code = _CODES.get(diagnostic.code, diagnostic.code.replace("-", "_"))
     tokens = split_pointer(diagnostic.pointer)
-    step = facts.steps.get(diagnostic.step or "")
+    step = context.steps.get(diagnostic.step or "")
     tool = None if step is None else step.tool
     place = tokens[3:] if tokens[2:3] == ("args",) else ()
     argument = ".".join(place) or None
-    used = next((u for u in facts.uses if u.pointer == diagnostic.pointer), None)
+    used = next((u for u in context.uses if u.pointer == diagnostic.pointer), None)
     if used is not None:
         named = [
-            u for u in facts.uses if u.pointer == used.pointer and u.text in diagnostic.message
+            u for u in context.uses if u.pointer == used.pointer and u.text in diagnostic.message
         ]
         used = (named or [used])[0]
     if used is None:
-        taken = _taken(facts, tool, place)
-        given = value_at(facts.plan, diagnostic.pointer) if place else None
+        taken = _taken(context, tool, place)
+        given = value_at(context.plan, diagnostic.pointer) if place else None
         actual = _types(_constant(given.value)) if isinstance(given, Literal) else None
         is_typed = code == "type_mismatch"
         return PlanValidationError(
@@ -176,8 +176,10 @@ def _message(diagnostic: Diagnostic, tool: str | None, ref: Ref | None) -> str:
     return diagnostic.message
 
 
-def _taken(facts: Facts, tool: str | None, place: tuple[str, ...]) -> Schema | Absent | None:
-    known = None if tool is None or facts.tools is None else facts.tools.get(tool)
+def _taken(
+    context: PlanContext, tool: str | None, place: tuple[str, ...]
+) -> Schema | Absent | None:
+    known = None if tool is None or context.tools is None else context.tools.get(tool)
     if known is None or known.unusable is not None:
         return None
     path = tuple(int(token) if token.isdigit() else token for token in place)

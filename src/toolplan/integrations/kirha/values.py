@@ -27,7 +27,7 @@ class ValueSyntaxError(ValueError):
 
 
 def shown(value: Value) -> Json:
-    """Give `value` as the SDK shows it."""
+    """Return `value` as the SDK shows it."""
     match value:
         case Literal(constant):
             return copied(constant)
@@ -42,7 +42,7 @@ def shown(value: Value) -> Json:
 
 
 def read(value: Json) -> Value:
-    """Give what `value`, as the SDK shows it, says.
+    """Return what `value`, as the SDK shows it, says.
 
     Raises:
         ValueSyntaxError: an object that looks like a reference is none.
@@ -61,7 +61,7 @@ def read(value: Json) -> Value:
 
 
 def output_key(path: Path) -> str:
-    """Give a path as an `$outputKey`: `items[0].name`; the whole output is the empty text."""
+    """Return a path as an `$outputKey`: `items[0].name`; the whole output is the empty text."""
     return print_path(path).removeprefix(".")
 
 

@@ -5,6 +5,7 @@
 `to_langgraph` gives one plan as a graph. All of them are called with `ainvoke` or `astream`.
 """
 
+from toolplan.integrations.langgraph.approval import approved, refused
 from toolplan.integrations.langgraph.configuration import Caps, Configuration, ConfigurationError
 from toolplan.integrations.langgraph.experts import (
     Experts,
@@ -14,7 +15,6 @@ from toolplan.integrations.langgraph.experts import (
     connected_experts,
 )
 from toolplan.integrations.langgraph.graph import Strategy, build_graph
-from toolplan.integrations.langgraph.leave import approved, refused
 from toolplan.integrations.langgraph.models import ChatModel, RoleModels
 from toolplan.integrations.langgraph.node import AskState, Outcome, toolplan_node, toolplan_tool
 from toolplan.integrations.langgraph.plan_graph import PlanState, to_langgraph

@@ -20,7 +20,7 @@ _MOST_OF_AN_ERROR: Final = 2_000
 
 
 def step_id(position: int) -> str:
-    """Give the id of the step that a message's call at `position`, from 0, becomes.
+    """Return the id of the step that a message's call at `position`, from 0, becomes.
 
     >>> step_id(0)
     'c1'
@@ -29,7 +29,7 @@ def step_id(position: int) -> str:
 
 
 def compiled_calls(calls: Sequence[ToolCall], tools: Toolbox, limits: Limits) -> Compiled:
-    """Give the plan that `calls` are, checked against `tools`, and against nothing else."""
+    """Return the plan that `calls` are, checked against `tools`, and against nothing else."""
     steps: list[Json] = [
         {"id": step_id(at), "tool": call["name"], "args": call["args"]}
         for at, call in enumerate(calls)

@@ -30,7 +30,7 @@ def keeps(value: Json) -> bool:
 
 
 def keepable(value: Json) -> Json:
-    """Give `value`, integers that no checkpointer can keep as text.
+    """Return `value`, integers that no checkpointer can keep as text.
 
     >>> keepable({"wei": 2**70, "n": 1})
     {'wei': '1180591620717411303424', 'n': 1}

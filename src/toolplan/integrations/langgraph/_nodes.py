@@ -26,9 +26,9 @@ from toolplan.integrations.langgraph._replies import (
 )
 from toolplan.integrations.langgraph._runs import Running, run_name, run_once
 from toolplan.integrations.langgraph._transcript import text_of, transcript
+from toolplan.integrations.langgraph.approval import Refused, leave_for
 from toolplan.integrations.langgraph.configuration import Configuration, experts_text
 from toolplan.integrations.langgraph.experts import Experts, ExpertUnavailable
-from toolplan.integrations.langgraph.leave import Refused, leave_for
 from toolplan.integrations.langgraph.models import RoleModels
 from toolplan.integrations.langgraph.state import (
     FRESH,
@@ -262,7 +262,7 @@ class Nodes:
         return update
 
     def _turned(self, state: State) -> Progress:
-        """Give the progress, its counters at nought where a person has said something new."""
+        """Return the progress, its counters at nought where a person has said something new."""
         progress = progress_of(state)
         people = (each for each in reversed(state["messages"]) if isinstance(each, HumanMessage))
         turn = next((str(each.id) for each in people), "")
@@ -321,7 +321,7 @@ def _spent(
     assessment: str | None = None,
     trouble: str | None = None,
 ) -> Progress:
-    """Give the progress after one more request to a model."""
+    """Return the progress after one more request to a model."""
     return {
         **progress,
         "rounds": progress["rounds"] + 1,
@@ -332,7 +332,7 @@ def _spent(
 
 
 def _anew(progress: Progress, began: int) -> Progress:
-    """Give the progress at the beginning of a task."""
+    """Return the progress at the beginning of a task."""
     return {**progress, "began": began, "attempts": 0, "assessment": ""}
 
 

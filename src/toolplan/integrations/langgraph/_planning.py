@@ -13,7 +13,7 @@ from toolplan.path import Json
 def plan_problems(
     reply: dict[str, Json], standing: PlannerResult | None, experts: Sequence[str]
 ) -> list[str]:
-    """Give what is wrong with a planner's reply that has the right form.
+    """Return what is wrong with a planner's reply that has the right form.
 
     Args:
         reply: what it said.
@@ -42,7 +42,7 @@ def plan_problems(
 
 
 def planned(reply: dict[str, Json], standing: PlannerResult | None) -> PlannerResult:
-    """Give the plan after a reply without problems; one that asks leaves the plan as it was."""
+    """Return the plan after a reply without problems; one that asks leaves the plan as it was."""
     decision = cast("Decision", reply["decision"])
     question = asks(reply)
     kept = [] if standing is None else standing["plan"]
@@ -56,7 +56,7 @@ def planned(reply: dict[str, Json], standing: PlannerResult | None) -> PlannerRe
 
 
 def asks(reply: dict[str, Json]) -> str | None:
-    """Give what the planner asks, None where it asks nothing."""
+    """Return what the planner asks, None where it asks nothing."""
     question = reply["clarification"]
     return question.strip() or None if isinstance(question, str) else None
 

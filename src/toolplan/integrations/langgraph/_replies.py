@@ -101,7 +101,7 @@ async def asked(
     problems: Callable[[dict[str, Json]], Sequence[str]],
     tries: int,
 ) -> dict[str, Json]:
-    """Give a reply that fits `form` and in which `problems` finds nothing.
+    """Return a reply that fits `form` and in which `problems` finds nothing.
 
     What is wrong with a reply goes back to the model, at most `tries` times in all.
 
@@ -139,7 +139,7 @@ def _read(text: str, form: Form) -> dict[str, Json] | str:
 
 
 def _first_object(text: str) -> dict[str, Json] | None:
-    """Give the first JSON object that stands in `text`; prose and fences are passed over."""
+    """Return the first JSON object that stands in `text`; prose and fences are passed over."""
     decoder = json.JSONDecoder()
     at = -1
     for _ in range(_MOST_STARTS):

@@ -14,9 +14,9 @@ from toolplan.approval import Approval
 from toolplan.engines import resume, run
 from toolplan.events import Event, Run
 from toolplan.execution_plan import ExecutionPlan
-from toolplan.journal import Journal, JournalError, to_record
 from toolplan.path import Json
 from toolplan.plan import Limits
+from toolplan.storage.journal import Journal, JournalError, to_record
 from toolplan.tools import Toolbox
 
 _UNKNOWN_RUN: Final = "unknown-run"
@@ -74,7 +74,7 @@ async def run_once(
 
 
 def run_name(*parts: str) -> str:
-    """Give the name of a run: the same for the same place of a conversation, in any process.
+    """Return the name of a run: the same for the same place of a conversation, in any process.
 
     LangGraph gives a node that it begins again the same namespace, and another one later on.
     """
@@ -84,7 +84,7 @@ def run_name(*parts: str) -> str:
 
 
 def teller(run_id: str) -> Callable[[Event], None]:
-    """Give what tells events to the graph's stream, where `stream_mode="custom"` shows them."""
+    """Return what tells events to the graph's stream, where `stream_mode="custom"` shows them."""
     write = get_stream_writer()
 
     def tell(event: Event) -> None:

@@ -14,12 +14,12 @@ _CLOSING: Final = "</tool_result"
 
 
 def text_of(message: BaseMessage) -> str:
-    """Give the text of a message, whose content may come in parts."""
+    """Return the text of a message, whose content may come in parts."""
     return str(message.text)
 
 
 def transcript(messages: Sequence[BaseMessage], result_chars: int) -> list[Message]:
-    """Give `messages` in our own form; of each result at most `result_chars` characters.
+    """Return `messages` in our own form; of each result at most `result_chars` characters.
 
     Results of tools stand between marks, in messages of the user's side: no provider has to know
     of tool calls, and what a tool gave cannot pass for the word of a person.
@@ -28,7 +28,7 @@ def transcript(messages: Sequence[BaseMessage], result_chars: int) -> list[Messa
 
 
 def cut(text: str, most: int) -> str:
-    """Give `text`, or its beginning with a note of how much is missing."""
+    """Return `text`, or its beginning with a note of how much is missing."""
     if len(text) <= most:
         return text
     return f"{text[:most]}\n[cut: {most} of {len(text)} characters]"

@@ -32,11 +32,11 @@ class Wiring(Protocol[StateT, InputT]):
     def compile(
         self, checkpointer: BaseCheckpointSaver[str] | None = None, *, name: str | None = None
     ) -> CompiledStateGraph[StateT, None, InputT, StateT]:
-        """Give the graph, ready to be called."""
+        """Return the graph, ready to be called."""
         ...
 
 
 def wiring(state: type[StateT], given: type[InputT]) -> Wiring[StateT, InputT]:
-    """Give an empty graph with that state, which is called with `given`."""
+    """Return an empty graph with that state, which is called with `given`."""
     builder: Any = StateGraph
     return cast("Wiring[StateT, InputT]", builder(state, input_schema=given))

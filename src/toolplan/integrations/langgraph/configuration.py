@@ -96,15 +96,15 @@ class Configuration:
         return replace(cls(), **cast("dict[str, str]", given))
 
     def get_mcp_server_descriptions(self) -> list[tuple[str, str]]:
-        """Give name and description of each server, the description empty where there is none."""
+        """Return name and description of each server, the description empty where there is none."""
         return [(name, _description(entry)) for name, entry in self.mcp_server_config.items()]
 
     def build_experts_context(self) -> str:
-        """Give the list of experts for the planner, a line for each."""
+        """Return the list of experts for the planner, a line for each."""
         return experts_text(self.get_mcp_server_descriptions())
 
     def servers(self, environment: Mapping[str, str]) -> dict[str, Server]:
-        """Give the servers themselves; `${NAME}` in `env` and `headers` is read in `environment`.
+        """Return the servers themselves; `${NAME}` in `env` and `headers` is read in `environment`.
 
         Raises:
             ToolObjectError: an entry cannot be used; the text says where.
@@ -113,7 +113,7 @@ class Configuration:
 
 
 def experts_text(descriptions: list[tuple[str, str]]) -> str:
-    """Give `- name: description` for each expert."""
+    """Return `- name: description` for each expert."""
     return "\n".join(f"- {name}: {' '.join(text.split())}" for name, text in descriptions)
 
 

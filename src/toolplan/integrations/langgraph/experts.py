@@ -24,7 +24,7 @@ class Experts(Protocol):
         ...
 
     async def tools(self, expert: str) -> Toolbox:
-        """Give the tools of one expert.
+        """Return the tools of one expert.
 
         Raises:
             ExpertUnavailable: they cannot be had.
@@ -45,7 +45,7 @@ class FixedExperts:
         return tuple(self._toolboxes)
 
     async def tools(self, expert: str) -> Toolbox:
-        """Give the tools of one expert.
+        """Return the tools of one expert.
 
         Raises:
             ExpertUnavailable: there is no such expert.
@@ -68,7 +68,7 @@ class McpExperts:
         return tuple(self._sources)
 
     async def tools(self, expert: str) -> Toolbox:
-        """Give the tools that the server lists now, named `server.tool`.
+        """Return the tools that the server lists now, named `server.tool`.
 
         Raises:
             ExpertUnavailable: the server cannot be reached, or there is none of that name.
@@ -85,7 +85,7 @@ class McpExperts:
 def connected_experts(
     configuration: Configuration, environment: Mapping[str, str]
 ) -> Generator[McpExperts, None, None]:
-    """Give the experts of `configuration`, their servers kept open until this is left.
+    """Yield the experts of `configuration`, their servers kept open until this is left.
 
     A server is started when its tools are first asked for, and keeps its state from one call, one
     task and one conversation to the next.

@@ -19,9 +19,9 @@ from toolplan.integrations.langgraph.configuration import Configuration, Configu
 from toolplan.integrations.langgraph.experts import Experts, FixedExperts
 from toolplan.integrations.langgraph.models import RoleModels
 from toolplan.integrations.langgraph.state import InputState, State, progress_of
-from toolplan.journal import Journal
 from toolplan.plan import Limits
 from toolplan.providers import Model
+from toolplan.storage.journal import Journal
 from toolplan.tools import Toolbox
 
 Strategy: TypeAlias = CompiledStateGraph[State, None, InputState, State]
@@ -41,7 +41,7 @@ def build_graph(
     clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     new_id: Callable[[], str] = lambda: uuid.uuid4().hex,
 ) -> Strategy:
-    """Give the graph, to be called with `ainvoke` or `astream`.
+    """Return the graph, to be called with `ainvoke` or `astream`.
 
     It interrupts where a person is needed: to approve calls with effects, to answer a question, to
     clarify. With a checkpointer it goes on from there, in whatever process.
@@ -148,7 +148,7 @@ def decide_next_task_edge(state: State) -> Literal["orchestrate", "generate_resp
 def _guarded(
     node: Callable[[State], Awaitable[Update]],
 ) -> Callable[[State], Awaitable[Update]]:
-    """Give `node` such that a model which gives nothing of use ends the graph with that reason."""
+    """Return `node` such that a model which gives nothing of use ends the graph with that reason."""
 
     async def guarded(state: State) -> Update:
         try:

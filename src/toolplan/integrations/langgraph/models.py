@@ -33,7 +33,7 @@ class RoleModels(NamedTuple):
 
     @classmethod
     def of(cls, model: Model) -> RoleModels:
-        """Give one model every role."""
+        """Return one model every role."""
         return cls(model, model, model, model)
 
     @classmethod
@@ -58,7 +58,7 @@ class RoleModels(NamedTuple):
 
 
 def model_name(name: str) -> str:
-    """Give the name of a model as `toolplan.providers` writes it.
+    """Return the name of a model as `toolplan.providers` writes it.
 
     >>> model_name("openai/gpt-4o"), model_name("ollama:mistral")
     ('openai:gpt-4o', 'ollama:mistral')
@@ -86,7 +86,7 @@ class ChatModel:
         return self._name
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[Piece]:
-        """Give the reply, in one piece.
+        """Yield the reply, in one piece.
 
         Raises:
             ModelError: the model gave none (`llm-unavailable`), an empty one (`llm-empty`), or one

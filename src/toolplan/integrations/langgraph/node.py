@@ -18,6 +18,7 @@ from langgraph.graph.message import add_messages
 from langgraph.graph.state import CompiledStateGraph
 
 from toolplan.answer import FactFunction, answer
+from toolplan.app import DEFAULT_ATTEMPTS, AskResult, Session
 from toolplan.compiler import Tools, compile_plan, output_schemas, to_text, toolbox
 from toolplan.diagnostics import Diagnostic
 from toolplan.engines import CannotRun
@@ -27,13 +28,12 @@ from toolplan.integrations.langgraph._kept import keepable
 from toolplan.integrations.langgraph._runs import Running, run_name, run_once
 from toolplan.integrations.langgraph._transcript import text_of
 from toolplan.integrations.langgraph._wiring import wiring
-from toolplan.integrations.langgraph.leave import Refused, leave_for
-from toolplan.journal import Journal
+from toolplan.integrations.langgraph.approval import Refused, leave_for
 from toolplan.path import Json
 from toolplan.plan import Limits
 from toolplan.plan_json import dump
 from toolplan.planners import Clarification, Draft, Planner, Refusal
-from toolplan.session import DEFAULT_ATTEMPTS, Asked, Session
+from toolplan.storage.journal import Journal
 
 Kind: TypeAlias = Literal["answered", "failed", "clarification", "refusal", "refused", "no-plan"]
 
@@ -87,7 +87,7 @@ def toolplan_node(
     today: Callable[[], date] = lambda: datetime.now(UTC).date(),
     new_id: Callable[[], str] = lambda: uuid.uuid4().hex,
 ) -> AskGraph:
-    """Give a node for `graph.add_node(name, …)`, or a graph to be called by itself.
+    """Return a node for `graph.add_node(name, …)`, or a graph to be called by itself.
 
     It reads `messages` of the state around it and adds its answer to them; where that state has a
     key `toolplan`, it puts the outcome there. Events are told to the stream of custom values. A
@@ -120,7 +120,7 @@ def toolplan_node(
 def toolplan_tool(
     node: AskGraph, *, name: str = "toolplan", description: str = _TOOL_DESCRIPTION
 ) -> BaseTool:
-    """Give what `toolplan_node` gave as a tool of LangChain, for agents that call tools.
+    """Return what `toolplan_node` gave as a tool of LangChain, for agents that call tools.
 
     Called inside of a graph with a checkpointer it interrupts for approval, as the node does;
     elsewhere plans with effects are not run, and the tool says so.
@@ -207,7 +207,7 @@ def _question(state: AskState) -> HumanMessage:
     return found
 
 
-def _unplanned(asked: Asked) -> tuple[Kind, str]:
+def _unplanned(asked: AskResult) -> tuple[Kind, str]:
     match asked.proposal:
         case Clarification(question=question, options=options):
             return "clarification", "\n".join([question, *(f"- {each}" for each in options)])

@@ -44,7 +44,7 @@ _UNKEPT = Failure(
 )
 
 
-class StepTold(TypedDict):
+class StepReport(TypedDict):
     """How a step ended: its state, its output and, where there is one, its failure."""
 
     state: str
@@ -52,7 +52,7 @@ class StepTold(TypedDict):
     error: dict[str, str] | None
 
 
-def _joined(before: dict[str, StepTold], after: dict[str, StepTold]) -> dict[str, StepTold]:
+def _joined(before: dict[str, StepReport], after: dict[str, StepReport]) -> dict[str, StepReport]:
     return {**before, **after}
 
 
@@ -65,7 +65,7 @@ class PlanInput(TypedDict):
 class PlanState(PlanInput):
     """What the graph gives: its steps as they ended, and the status and output of the whole."""
 
-    steps: NotRequired[Annotated[dict[str, StepTold], _joined]]
+    steps: NotRequired[Annotated[dict[str, StepReport], _joined]]
     status: NotRequired[str]
     output: NotRequired[Json]
 
@@ -78,7 +78,7 @@ def to_langgraph(
     limits: Limits = Limits(),
     timeout_s: float = 60.0,
 ) -> CompiledStateGraph[PlanState, None, PlanInput, PlanState]:
-    """Give `plan` as a graph, to be called with `ainvoke({"run": name})`.
+    """Return `plan` as a graph, to be called with `ainvoke({"run": name})`.
 
     Results are those of our own engine. Steps start in rounds, as all nodes of LangGraph do, and
     `limits.calls` holds for each step. With a checkpointer a step whose output has an integer of
@@ -109,7 +109,7 @@ def to_langgraph(
 
 
 def node_name(step: str) -> str:
-    """Give the name of a step's node, which never is one of LangGraph's own.
+    """Return the name of a step's node, which never is one of LangGraph's own.
 
     >>> node_name("__start__")
     'step.__start__'
@@ -157,7 +157,7 @@ class _Steps:
         status = RunState.SUCCEEDED if well else RunState.FAILED
         return {"status": status.value, "output": given}
 
-    async def _run(self, step: Step, name: str, told: Mapping[str, StepTold]) -> StepRun:
+    async def _run(self, step: Step, name: str, told: Mapping[str, StepReport]) -> StepRun:
         """Have the engine run one step, with what the steps before it gave."""
         before = [each for each in self._plan.needs[step.id] if _is(told[each], "succeeded")]
         done: list[Event] = []
@@ -186,7 +186,7 @@ class _Steps:
             return ended._replace(state=StepState.FAILED, output=None, error=_UNKEPT)
         return ended
 
-    def _reason_to_skip(self, step: Step, told: Mapping[str, StepTold]) -> Failure | None:
+    def _reason_to_skip(self, step: Step, told: Mapping[str, StepReport]) -> Failure | None:
         needs = self._plan.needs[step.id]
         for each in needs:
             if _is(told[each], "failed"):
@@ -197,7 +197,7 @@ class _Steps:
                 return Failure("upstream-skipped", f"Step {each!r} was skipped.")
         return None
 
-    def _is_behind(self, name: str, told: Mapping[str, StepTold]) -> bool:
+    def _is_behind(self, name: str, told: Mapping[str, StepReport]) -> bool:
         """Say whether a step was skipped because, however far before it, one failed."""
         seen: set[str] = set()
         left = [name]
@@ -212,7 +212,7 @@ class _Steps:
 
 
 def _alone(plan: ExecutionPlan, step: Step, before: list[str]) -> ExecutionPlan:
-    """Give the part of a checked plan that is one step, behind steps that are done.
+    """Return the part of a checked plan that is one step, behind steps that are done.
 
     What the check found of the whole holds for the part; of the steps before it only the outputs
     count, so they stand there without arguments.
@@ -227,10 +227,10 @@ def _alone(plan: ExecutionPlan, step: Step, before: list[str]) -> ExecutionPlan:
     )
 
 
-def _is(told: StepTold, state: str) -> bool:
+def _is(told: StepReport, state: str) -> bool:
     return told["state"] == state
 
 
-def _told(step: StepRun) -> StepTold:
+def _told(step: StepRun) -> StepReport:
     error = None if step.error is None else {**step.error._asdict()}
-    return StepTold(state=step.state.value, output=step.output, error=error)
+    return StepReport(state=step.state.value, output=step.output, error=error)

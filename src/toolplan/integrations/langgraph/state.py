@@ -89,12 +89,12 @@ FRESH: Progress = {
 
 
 def progress_of(state: State) -> Progress:
-    """Give how far the work is."""
+    """Return how far the work is."""
     return state.get("progress", FRESH)
 
 
 def current_task(state: State) -> Task | None:
-    """Give the task that is worked on, None where there is none."""
+    """Return the task that is worked on, None where there is none."""
     result = state.get("planner_result")
     if result is None or not 0 <= result["next_task"] < len(result["plan"]):
         return None

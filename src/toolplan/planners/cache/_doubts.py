@@ -8,9 +8,9 @@ from typing import Final, TypeAlias
 
 from toolplan.planners.cache._leaves import Scalar
 from toolplan.planners.cache._slots import Amount, Days, Identity, Slot, Value
-from toolplan.planners.linker import Linker
-from toolplan.planners.temporal.words import MONTHS, WEEKDAYS
-from toolplan.planners.words import NUMBER_WORDS, keys, word_set
+from toolplan.planners.grounded.dates.words import MONTHS, WEEKDAYS
+from toolplan.planners.grounded.language.words import NUMBER_WORDS, keys, word_set
+from toolplan.planners.grounded.parse.linker import Linker
 
 Pair: TypeAlias = tuple[Slot, Slot]
 """A part of the question that a plan was made for, and the same part of the other question."""

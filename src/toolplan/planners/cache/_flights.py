@@ -28,7 +28,7 @@ class Flights(Generic[_Given]):
         self._flights: dict[tuple[str, int], _Flight[_Given]] = {}
 
     async def join(self, key: str, call: Callable[[], Awaitable[_Given]]) -> _Given:
-        """Give what the call under way for `key` gives; make it where there is none."""
+        """Return what the call under way for `key` gives; make it where there is none."""
         loop = asyncio.get_running_loop()
         place = (key, id(loop))
         flight = self._flights.get(place)

@@ -18,11 +18,11 @@ from typing import Final
 from toolplan.planners.cache import _wording as wording
 from toolplan.planners.cache._slots import Amount, Slot
 from toolplan.planners.cache._units import Part, Unit, UnitReader, narrowed
-from toolplan.planners.catalogue import Attribute, Catalogue, ColumnOf
-from toolplan.planners.lexicon import compile_catalogue
-from toolplan.planners.reader import Reader
-from toolplan.planners.temporal import Weeks, find_bad_dates
-from toolplan.planners.words import UNITS, keys
+from toolplan.planners.grounded.catalogue.kinds import Attribute, Catalogue, ColumnOf
+from toolplan.planners.grounded.catalogue.lexicon import compile_catalogue
+from toolplan.planners.grounded.dates import Weeks, find_bad_dates
+from toolplan.planners.grounded.language.words import UNITS, keys
+from toolplan.planners.grounded.parse.reader import Reader
 from toolplan.tools import Toolbox
 
 LONGEST: Final = 400
@@ -63,7 +63,7 @@ class Forms:
         return compile_catalogue(self._tools)
 
     def of(self, text: str, today: str) -> Form | None:
-        """Give the form of the question `text`, asked on the day `today`; None where it has none.
+        """Return the form of the question `text`, asked on the day `today`; None where it has none.
 
         A question has none that is very long, or names a day that does not exist, or is asked on
         one.
@@ -98,7 +98,7 @@ class _Rewriting:
         self._catalogue = catalogue
 
     def result(self) -> list[Unit]:
-        """Give what all passes leave."""
+        """Return what all passes leave."""
         self._join_columns()
         self._drop_moving()
         self._join_cues()
@@ -155,7 +155,7 @@ class _Rewriting:
                 del self._units[at - 1]
 
     def _only_attribute(self, unit: Unit) -> Attribute | None:
-        """Give the attribute of the one kind of thing spoken of that `unit` can be meant of."""
+        """Return the attribute of the one kind of thing spoken of that `unit` can be meant of."""
         if len(unit.attributes) != 1:
             return None
         entity, name = next(iter(unit.attributes))
@@ -281,7 +281,7 @@ def _form(units: Sequence[Unit], entity: str | None) -> Form:
 
 
 def _free(units: Sequence[Unit], entity: str | None) -> frozenset[int]:
-    """Give the indexes of the units that mean the same wherever they stand."""
+    """Return the indexes of the units that mean the same wherever they stand."""
     parts = [unit.part for unit in units]
     if Part.FIXED in parts or (entity is None and Part.NOUN in parts):
         return frozenset()

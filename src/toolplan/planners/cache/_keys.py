@@ -23,7 +23,7 @@ _LONGEST_ABBREVIATION: Final = 3
 
 
 def normalised(question: str) -> str:
-    """Give `question` as questions are compared: without case, spare blanks and closing marks.
+    """Return `question` as questions are compared: without case, spare blanks and closing marks.
 
     Unicode is in form NFKC, but for raised digits and fractions, which mean something else than
     plain ones. Text in quotation marks, words with digits and short words in capitals keep their
@@ -62,7 +62,7 @@ def _cased(word: str, shouting: bool) -> str:
 
 
 def tools_digest(tools: Toolbox) -> str:
-    """Give the digest of all tool objects of `tools`, whatever their order.
+    """Return the digest of all tool objects of `tools`, whatever their order.
 
     The order of arguments inside of a tool counts: dialects with positional arguments read it.
     """
@@ -71,22 +71,22 @@ def tools_digest(tools: Toolbox) -> str:
 
 
 def scope(parts: Iterable[Json]) -> str:
-    """Give the digest of all that a plan was made with, apart from the question and its day."""
+    """Return the digest of all that a plan was made with, apart from the question and its day."""
     return _digest([VERSION, *parts])
 
 
 def key(scope_: str, today: str, question: str) -> str:
-    """Give what finds the plan for `question`, asked on `today`, in `scope_`."""
+    """Return what finds the plan for `question`, asked on `today`, in `scope_`."""
     return _digest([scope_, today, normalised(question)])
 
 
 def shape(skeleton: Iterable[str]) -> str:
-    """Give the digest of a form's skeleton."""
+    """Return the digest of a form's skeleton."""
     return _digest([VERSION, *skeleton])
 
 
 def context_digest(said: Json) -> str:
-    """Give the digest of what was said before, without what differs each time it is looked up.
+    """Return the digest of what was said before, without what differs each time it is looked up.
 
     Nothing said, in whatever form, is one thing. The moment of an episode and the score of a
     memory say nothing about what the question means, and the draft that a lower planner of a

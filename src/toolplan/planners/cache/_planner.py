@@ -9,13 +9,13 @@ from typing import Final
 
 from toolplan.execution_plan import Policy
 from toolplan.path import Json
-from toolplan.plan_cache import Entry, PlanCache
 from toolplan.planners._base import Attempt, Draft, Planner, Proposal, Question
 from toolplan.planners.cache._flights import Flights
 from toolplan.planners.cache._form import Forms
 from toolplan.planners.cache._keys import context_digest, key, scope, shape, tools_digest
 from toolplan.planners.cache._recall import recalled, same_again, template_source
-from toolplan.planners.temporal import Weeks
+from toolplan.planners.grounded.dates import Weeks
+from toolplan.storage.plan_cache import Entry, PlanCache
 from toolplan.tools import Toolbox
 
 _MOST_PROPOSED: Final = 256
@@ -85,7 +85,7 @@ class CachedPlanner:
     async def propose(
         self, question: Question, tools: Toolbox, tried: Sequence[Attempt]
     ) -> Proposal:
-        """Give the draft that worked for `question`, or what `inner` proposes.
+        """Return the draft that worked for `question`, or what `inner` proposes.
 
         Where something was tried already, `inner` is asked, and told of all of it.
         """
@@ -99,7 +99,7 @@ class CachedPlanner:
         return await self._flights.join(own, lambda: self._inner.propose(question, tools, ()))
 
     def recall(self, question: Question, tools: Toolbox) -> Draft | None:
-        """Give the draft that the cache has for `question`, or None; counted as hit or miss."""
+        """Return the draft that the cache has for `question`, or None; counted as hit or miss."""
         within = self._scope(question, tools)
         entry = self.cache.get(key(within, question.today, question.text))
         if entry is not None:
@@ -166,7 +166,7 @@ class CachedPlanner:
         return self._known
 
     def _shape(self, question: Question, tools: Toolbox) -> str:
-        """Give what finds plans for like questions; empty where there can be none."""
+        """Return what finds plans for like questions; empty where there can be none."""
         form = None
         if self._templates:
             form = self._of(tools).forms.of(question.text, question.today)

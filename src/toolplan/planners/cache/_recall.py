@@ -9,13 +9,13 @@ from typing import Final, TypeAlias
 from toolplan.dialects import DIALECTS
 from toolplan.path import Json
 from toolplan.plan import Plan
-from toolplan.plan_cache import Entry
 from toolplan.plan_json import dump, load
 from toolplan.planners._base import Draft, Question
 from toolplan.planners.cache._form import Forms
 from toolplan.planners.cache._leaves import Document, without_thoughts
 from toolplan.planners.cache._slots import Days, Slot, Value
 from toolplan.planners.cache._template import Edit, InDoubt, fitted, lies_ahead
+from toolplan.storage.plan_cache import Entry
 from toolplan.tools import Toolbox
 
 NAME: Final = "cache"
@@ -25,7 +25,7 @@ _Metadata: TypeAlias = dict[str, Json]
 
 
 def same_again(entry: Entry) -> Draft:
-    """Give the draft of `entry` for its own question, noting in its metadata where it is from."""
+    """Return the draft of `entry` for its own question, noting in its metadata where it is from."""
     document = _document(entry.text) if entry.dialect == "toolplan" else None
     if document is None:
         return Draft(entry.text, entry.dialect, entry.planner or NAME)
@@ -34,7 +34,7 @@ def same_again(entry: Entry) -> Draft:
 
 
 def recalled(entry: Entry, question: Question, tools: Toolbox, forms: Forms) -> Draft | None:
-    """Give the plan of `entry`, made for other words, as the plan for `question`; None in doubt."""
+    """Return the plan of `entry`, made for other words, as the plan for `question`; None in doubt."""
     asked = forms.of(question.text, question.today)
     made_for = forms.of(entry.question, entry.today)
     plan = template_source(Draft(entry.text, entry.dialect), tools)
@@ -73,7 +73,7 @@ def recalled(entry: Entry, question: Question, tools: Toolbox, forms: Forms) -> 
 
 
 def template_source(draft: Draft, tools: Toolbox) -> Plan | None:
-    """Give the plan of `draft` if it may serve other questions; one with effects may not."""
+    """Return the plan of `draft` if it may serve other questions; one with effects may not."""
     dialect = DIALECTS.get(draft.dialect)
     if dialect is None:
         return None
@@ -90,7 +90,7 @@ def template_source(draft: Draft, tools: Toolbox) -> Plan | None:
 def _retold(
     metadata: _Metadata, edits: Sequence[Edit], changed: Sequence[Slot], asked: Sequence[Slot]
 ) -> _Metadata:
-    """Give the metadata of the other question as far as it also holds for this one."""
+    """Return the metadata of the other question as far as it also holds for this one."""
     notes = metadata.get("notes")
     kept: list[Json] = [
         note

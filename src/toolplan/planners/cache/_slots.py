@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from toolplan.planners.temporal import DateRange
+from toolplan.planners.grounded.dates import DateRange
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,10 +22,10 @@ from toolplan.planners.cache._doubts import (
 )
 from toolplan.planners.cache._leaves import Document, Leaf, Scalar, leaves, others, put
 from toolplan.planners.cache._slots import Amount, Days, Identity, Slot, Value
-from toolplan.planners.catalogue import Catalogue
-from toolplan.planners.linker import Linker
-from toolplan.planners.schemas import Shape
-from toolplan.planners.words import UNITS, keys
+from toolplan.planners.grounded.catalogue.kinds import Catalogue
+from toolplan.planners.grounded.catalogue.schemas import Shape
+from toolplan.planners.grounded.language.words import UNITS, keys
+from toolplan.planners.grounded.parse.linker import Linker
 
 _FROM: Final = frozenset(["from", "since", "after", "start", "begin", "min", "lower"])
 _TO: Final = frozenset(["to", "until", "till", "before", "end", "max", "upper"])
@@ -49,7 +49,7 @@ def fitted(
     days: tuple[str, str],
     catalogue: Catalogue,
 ) -> list[Edit]:
-    """Give the edits by which a plan for `old` becomes the plan for `new`, and make them.
+    """Return the edits by which a plan for `old` becomes the plan for `new`, and make them.
 
     `days` are the day on which the old question was asked, and that of the new one.
 
@@ -92,7 +92,7 @@ class _Fitting:
         self._catalogue = catalogue
 
     def edits(self, old: Slot, new: Slot) -> list[Edit]:
-        """Give the edits for one slot; at least one, or it is in doubt."""
+        """Return the edits for one slot; at least one, or it is in doubt."""
         match old, new:
             case Days(), Days():
                 found = list(self._days(old, new))
@@ -206,7 +206,7 @@ def _both_mean(old: Value, new: Value, meant: set[tuple[str, str]]) -> bool:
 
 
 def _factor(shape: Shape, dimension: str | None) -> float | None:
-    """Give the base units in one of the argument's; None where it takes no such amount."""
+    """Return the base units in one of the argument's; None where it takes no such amount."""
     if not shape.is_number:
         return None
     if dimension is None:
@@ -217,7 +217,7 @@ def _factor(shape: Shape, dimension: str | None) -> float | None:
 
 
 def _number(amount: float, shape: Shape) -> int | float:
-    """Give `amount` as JSON has it: a whole number where it is one."""
+    """Return `amount` as JSON has it: a whole number where it is one."""
     near = round(amount, 9)
     if near == int(near):
         return int(near)

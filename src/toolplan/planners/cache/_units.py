@@ -9,22 +9,31 @@ from typing import Final
 
 from toolplan.planners.cache import _wording as wording
 from toolplan.planners.cache._slots import Amount, Days, Identity, Place, Slot, Value
-from toolplan.planners.catalogue import Catalogue, ValueOf
-from toolplan.planners.linker import Linker
-from toolplan.planners.mentions import Code, Mention, Name, Number, Order, Quoted, Time, Unknown
-from toolplan.planners.phrases import Sort
-from toolplan.planners.words import UNITS, fold
+from toolplan.planners.grounded.catalogue.kinds import Catalogue, ValueOf
+from toolplan.planners.grounded.language.phrases import WordClass
+from toolplan.planners.grounded.language.words import UNITS, fold
+from toolplan.planners.grounded.parse.linker import Linker
+from toolplan.planners.grounded.parse.mentions import (
+    Code,
+    Mention,
+    Name,
+    Number,
+    Order,
+    Quoted,
+    Time,
+    Unknown,
+)
 
 _SUPERLATIVES: Final = (
-    Sort.HIGHEST, Sort.LOWEST, Sort.MOST, Sort.FEWEST, Sort.EXTREME, Sort.LATEST, Sort.OLDEST,
-    Sort.FIRST, Sort.TOP,
+    WordClass.HIGHEST, WordClass.LOWEST, WordClass.MOST, WordClass.FEWEST, WordClass.EXTREME, WordClass.LATEST, WordClass.OLDEST,
+    WordClass.FIRST, WordClass.TOP,
 )  # fmt: skip
 _WEAK: Final = (
-    *_SUPERLATIVES, Sort.COUNT, Sort.STATISTIC, Sort.RATE, Sort.BY, Sort.PERIOD, Sort.HAVE,
-    Sort.CUE, Sort.ABOVE, Sort.BELOW, Sort.BETWEEN, Sort.UNIT, Sort.EACH, Sort.RANK,
+    *_SUPERLATIVES, WordClass.COUNT, WordClass.STATISTIC, WordClass.RATE, WordClass.BY, WordClass.PERIOD, WordClass.HAVE,
+    WordClass.CUE, WordClass.ABOVE, WordClass.BELOW, WordClass.BETWEEN, WordClass.UNIT, WordClass.EACH, WordClass.RANK,
 )  # fmt: skip
 
-_BOUNDS: Final = (Sort.ABOVE, Sort.BELOW, Sort.LIMIT, Sort.EXACTLY)
+_BOUNDS: Final = (WordClass.ABOVE, WordClass.BELOW, WordClass.LIMIT, WordClass.EXACTLY)
 
 
 class Part(StrEnum):
@@ -85,7 +94,7 @@ class UnitReader:
         self._numbered = any(is_superlative(mention) for mention in self._mentions)
 
     def units(self) -> list[Unit]:
-        """Give the units, in the order of the words."""
+        """Return the units, in the order of the words."""
         return list(self._units())
 
     def _units(self) -> Iterator[Unit]:
@@ -107,24 +116,27 @@ class UnitReader:
             yield unit
 
     def _closing(self) -> int:
-        """Give the index behind the last mention that is neither politeness nor a mark."""
+        """Return the index behind the last mention that is neither politeness nor a mark."""
         end = len(self._mentions)
         while end and (self._is_polite(self._mentions[end - 1]) or self._ends(end - 1)):
             end -= 1
         return end
 
     def _ends(self, at: int) -> bool:
-        return self._mentions[at].does(Sort.STOP, Sort.COMMA) and not self._mentions[at].readings
+        return (
+            self._mentions[at].does(WordClass.STOP, WordClass.COMMA)
+            and not self._mentions[at].readings
+        )
 
     def _is_polite(self, mention: Mention) -> bool:
         fits = wording.said(mention.text) in wording.POLITE
-        return fits and mention.does(Sort.FILLER) and not mention.readings
+        return fits and mention.does(WordClass.FILLER) and not mention.readings
 
     def _is_dropped(self, mention: Mention, following: Mention | None, opened: bool) -> bool:
         if mention.readings or not mention.sorts:
             return False
         phrase = wording.said(mention.text)
-        if phrase in wording.WEIGHTLESS and mention.does(Sort.FILLER):
+        if phrase in wording.WEIGHTLESS and mention.does(WordClass.FILLER):
             # of several things, "the loans" are those of what was spoken of before
             defined = phrase == "the" and following is not None and following.nouns
             return not (opened and self._several and defined)
@@ -185,7 +197,7 @@ class UnitReader:
             return Unit(Part.COLUMN, f"column:{_listed(here)}{number}", None, here, settled)
         if mention.deeds:
             return Unit(Part.FIXED, f"word:{fold(mention.text)}")
-        if mention.cue is not None and not mention.does(Sort.LINK, Sort.BY):
+        if mention.cue is not None and not mention.does(WordClass.LINK, WordClass.BY):
             return Unit(Part.CUE, phrase)
         return Unit(Part.WORD if mention.does(*_WEAK) else Part.FIXED, phrase)
 
@@ -207,7 +219,7 @@ def _value(here: list[ValueOf], everywhere: list[ValueOf], place: Place) -> Unit
 
 
 def narrowed(unit: Unit, attributes: frozenset[tuple[str, str]]) -> Unit:
-    """Give the value `unit`, meant of `attributes` only."""
+    """Return the value `unit`, meant of `attributes` only."""
     if not isinstance(unit.slot, Value):
         return unit
     slot = replace(unit.slot, attributes=attributes)

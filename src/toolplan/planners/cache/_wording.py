@@ -10,12 +10,12 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from toolplan.planners.mentions import Mention
-from toolplan.planners.words import SKIPPED_INSIDE, keys
+from toolplan.planners.grounded.language.words import SKIPPED_INSIDE, keys
+from toolplan.planners.grounded.parse.mentions import Mention
 
 
 def said(text: str) -> str:
-    """Give `text` as its words are compared here: keys, without the articles inside.
+    """Return `text` as its words are compared here: keys, without the articles inside.
 
     >>> said("List of the"), said("going to")
     ('list of', 'going to')
@@ -110,7 +110,7 @@ _CANONICAL: Final[Mapping[str, str]] = MappingProxyType(
 
 
 def canonical(phrase: str) -> str:
-    """Give the one name of all phrases that say what `phrase` says, as `said` gives it.
+    """Return the one name of all phrases that say what `phrase` says, as `said` gives it.
 
     >>> canonical("how many"), canonical("count of"), canonical("at most")
     ('count', 'count', 'at most')

@@ -83,7 +83,7 @@ class Briefing:
         return [each for each in sites if isinstance(each, str)] if isinstance(sites, list) else []
 
     def named(self, kind: str) -> list[str]:
-        """Give what the intent names of type `kind`: `severity`, `device`."""
+        """Return what the intent names of type `kind`: `severity`, `device`."""
         targets = self.scope.get("targets")
         return [
             value
@@ -94,7 +94,7 @@ class Briefing:
         ]
 
     def told(self, data_path: str) -> Json:
-        """Give what earlier tasks gave at `data_path`, None where nobody did.
+        """Return what earlier tasks gave at `data_path`, None where nobody did.
 
         Of objects that several agents gave, the fields are put together.
         """
@@ -102,7 +102,7 @@ class Briefing:
         return _together([each for each in found if each is not None])
 
     def gaps(self) -> list[Json]:
-        """Give what is missing: agents that failed, and optional data that is less than it needs.
+        """Return what is missing: agents that failed, and optional data that is less than it needs.
 
         An empty list of what may be none is no gap: it was looked for.
         """
@@ -141,7 +141,7 @@ def agent_tool(
     output: Json = None,
     effects: Effects = Effects.READ,
 ) -> Tool:
-    """Give the tool that does the work of the agent of `contract`.
+    """Return the tool that does the work of the agent of `contract`.
 
     Where something optional was missing, the outputs say so in `data_gaps`, if the agent has not
     (F001-24): an answer that was made of less must not look whole.
@@ -183,7 +183,7 @@ def agent_tool(
 
 
 def input_schema(contract: Contract, contracts: Contracts) -> dict[str, Json]:
-    """Give the input schema of an agent's tool: the four arguments, and what its skills require.
+    """Return the input schema of an agent's tool: the four arguments, and what its skills require.
 
     What a skill requires is written under its condition: `if` the argument `skill` names it, or, in
     plans of the dialect `state`, which has no such argument, an item of `required_data`.
@@ -224,7 +224,7 @@ def _asks_for(skill: Skill) -> Json:
 
 
 def _wanted(contract: Contract, skill: Skill, contracts: Contracts) -> dict[str, Json]:
-    """Give the schema of `upstream` for what `skill` requires; empty where it requires nothing."""
+    """Return the schema of `upstream` for what `skill` requires; empty where it requires nothing."""
     wanted: dict[str, Json] = {}
     for needed in skill.dependencies:
         producer = contracts.producer(needed.data_path, contract)

@@ -53,7 +53,7 @@ class Need:
         return self.priority is Priority.REQUIRED
 
     def to_json(self, skill: str) -> dict[str, Json]:
-        """Give the item of `required_data`, as it stands in a task (F001-12)."""
+        """Return the item of `required_data`, as it stands in a task (F001-12)."""
         return {
             "data_path": self.data_path,
             "skill": skill,
@@ -127,7 +127,7 @@ class Contract:
     place: str = ""
 
     def needs(self, skill: Skill | None) -> tuple[Need, ...]:
-        """Give what its task needs: the skill's dependencies, or its own where it has none."""
+        """Return what its task needs: the skill's dependencies, or its own where it has none."""
         return self.dependencies if skill is None else skill.dependencies
 
 
@@ -174,7 +174,7 @@ class Contracts(Iterable[Contract]):
         return tuple(dict.fromkeys(named))
 
     def competent(self, intent_class: str) -> tuple[Competence, ...]:
-        """Give the agents that answer `intent_class`, each with the skill that does."""
+        """Return the agents that answer `intent_class`, each with the skill that does."""
         return tuple(
             Competence(contract, skill)
             for contract in self._contracts
@@ -183,7 +183,7 @@ class Contracts(Iterable[Contract]):
         )
 
     def producer(self, data_path: str, but: Contract) -> Contract | None:
-        """Give who produces `data_path`, other than `but`; None where nobody does.
+        """Return who produces `data_path`, other than `but`; None where nobody does.
 
         Who says the most of the path wins, so that an agent may take over a part of what another
         one produces; of two that say as much, the first.
@@ -199,7 +199,7 @@ class Contracts(Iterable[Contract]):
         return None if found is None else found[1]
 
     def known(self, kind: str) -> tuple[str, ...]:
-        """Give the names of entities of type `kind` that some agent knows, each once."""
+        """Return the names of entities of type `kind` that some agent knows, each once."""
         named = [name for each in self._contracts for name in each.entities.get(kind, ())]
         return tuple(dict.fromkeys(named))
 

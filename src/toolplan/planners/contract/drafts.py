@@ -34,7 +34,7 @@ NOBODY: Final[Again] = MappingProxyType({})
 
 
 def missing_tools(tasks: Sequence[Task], tools: Toolbox) -> list[str]:
-    """Give the tools of tasks that are not among `tools`, each once."""
+    """Return the tools of tasks that are not among `tools`, each once."""
     named = dict.fromkeys(task.contract.tool for task in tasks)
     return [name for name in named if _found(name, tools) is None]
 
@@ -46,7 +46,7 @@ def draft_of(
     metadata: Mapping[str, Json],
     again: Again = NOBODY,
 ) -> Draft:
-    """Give `tasks` as a draft; every tool of theirs is among `tools`."""
+    """Return `tasks` as a draft; every tool of theirs is among `tools`."""
     plan = plan_of(tasks, intent, tools, again)
     text = _state_text(plan, tasks, tools)
     if text is not None:
@@ -56,7 +56,7 @@ def draft_of(
 
 
 def plan_of(tasks: Sequence[Task], intent: Intent, tools: Toolbox, again: Again = NOBODY) -> Plan:
-    """Give the plan of `tasks`: each step is told what its tool's schema declares.
+    """Return the plan of `tasks`: each step is told what its tool's schema declares.
 
     `again` are the tools that are asked once more, and for which time: their scope says so, and so
     it is another call than the one before.
@@ -65,7 +65,7 @@ def plan_of(tasks: Sequence[Task], intent: Intent, tools: Toolbox, again: Again 
 
 
 def _output(tasks: Sequence[Task]) -> Value | None:
-    """Give what the user is shown: by name of output, and by tool where several agents answer."""
+    """Return what the user is shown: by name of output, and by tool where several agents answer."""
     answering = [task for task in tasks if task.answers]
     shown = [
         (task.contract.tool, _shown(task.id, list(dict.fromkeys(task.skill.answer))))
@@ -78,7 +78,7 @@ def _output(tasks: Sequence[Task]) -> Value | None:
 
 
 def _shown(task: str, paths: Sequence[str]) -> Value:
-    """Give the outputs of a task that are shown, under short names where these are distinct."""
+    """Return the outputs of a task that are shown, under short names where these are distinct."""
     roots = [path.partition(".")[0] for path in paths]
     lasts = [path.rpartition(".")[2] for path in paths]
     names = next((each for each in (roots, lasts) if len(set(each)) == len(each)), paths)
@@ -87,7 +87,7 @@ def _shown(task: str, paths: Sequence[str]) -> Value:
 
 
 def short_of(events: Sequence[Event]) -> list[str]:
-    """Give the tools that a run got too little of: what one required of them did not fit."""
+    """Return the tools that a run got too little of: what one required of them did not fit."""
     found: dict[str, None] = {}
     for event in events:
         if isinstance(event, StepFailed) and event.failure.code == "argument-value":
@@ -135,7 +135,7 @@ def _args(task: Task, intent: Intent, tool: Tool, again: Again) -> dict[str, Val
 
 
 def _state_text(plan: Plan, tasks: Sequence[Task], tools: Toolbox) -> str | None:
-    """Give the plan in the dialect `state`, owners by name, or None where it cannot say it."""
+    """Return the plan in the dialect `state`, owners by name, or None where it cannot say it."""
     owners = [task.contract.agent for task in tasks]
     if any(_found(name, tools) is None for name in owners):
         return None

@@ -86,7 +86,7 @@ class EntityReader:
         ]
 
     def read(self, text: str) -> tuple[Entity, ...]:
-        """Give the entities of `text`, by type, each type in the order of the words; each once."""
+        """Return the entities of `text`, by type, each type in the order of the words; each once."""
         found = sorted(self._found(text), key=lambda each: (each[0], each[1]))
         seen: set[tuple[str, str]] = set()
         entities: list[Entity] = []
@@ -125,7 +125,7 @@ class EntityReader:
 
 
 def _name_pattern(name: str) -> re.Pattern[str]:
-    """Give what finds a name: as a whole, and with spaces or hyphens between its words."""
+    """Return what finds a name: as a whole, and with spaces or hyphens between its words."""
     words = [re.escape(word) for word in re.split(r"[\s-]+", name) if word]
     return re.compile(r"(?<![\w-])" + r"[\s-]?".join(words) + r"(?![\w-]*\w)", re.IGNORECASE)
 

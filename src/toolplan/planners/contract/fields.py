@@ -81,12 +81,12 @@ class Written(Protocol):
         ...
 
     def fault(self, pointer: str, message: str) -> ContractError:
-        """Give the error that `message` is, at its place."""
+        """Return the error that `message` is, at its place."""
         ...
 
 
 def read_contract(document: Written) -> Contract:
-    """Give the contract that a file says.
+    """Return the contract that a file says.
 
     Raises:
         ContractError: a field is missing, unknown, or not what it must be.
@@ -197,7 +197,7 @@ class _Fields:
                 raise self._fault(name, f"There is no field {name!r}. {said}")
 
     def named(self, names: Collection[str]) -> Mapping[str, Json]:
-        """Give the fields, all of them of `names`."""
+        """Return the fields, all of them of `names`."""
         self.only(names)
         return self.value
 
@@ -207,7 +207,7 @@ class _Fields:
         return _text(self._document, self.value[name], self._at(name))
 
     def wording(self, name: str, default: str) -> str:
-        """Give a text in which `{scope}` and `{place}` alone may stand in braces."""
+        """Return a text in which `{scope}` and `{place}` alone may stand in braces."""
         text = self.text(name) if name in self.value else default
         if unknown := unknown_places(text):
             told = f"'{{{unknown[0]}}}' stands for nothing; '{{scope}}' and '{{place}}' do."
@@ -233,11 +233,11 @@ class _Fields:
         return self.inner(name).value
 
     def inner(self, name: str) -> _Fields:
-        """Give the object in a field, an empty one where it is not there."""
+        """Return the object in a field, an empty one where it is not there."""
         return _Fields(self._document, self.value.get(name, {}), self._at(name))
 
     def each(self, name: str, read: Callable[[Written, Json, str], _Read]) -> tuple[_Read, ...]:
-        """Give what `read` makes of each element of a list, nothing where it is not there."""
+        """Return what `read` makes of each element of a list, nothing where it is not there."""
         value = self.value.get(name, [])
         if not isinstance(value, list):
             raise self._fault(name, f"It is {json_type(value)}, not a list.")

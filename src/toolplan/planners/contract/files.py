@@ -47,7 +47,7 @@ class Document(NamedTuple):
     lines: Mapping[str, int]
 
     def fault(self, pointer: str, message: str) -> ContractError:
-        """Give the error that `message` is, at its place; the nearest line that is known."""
+        """Return the error that `message` is, at its place; the nearest line that is known."""
         near = pointer
         while near and near not in self.lines:
             near = near.rpartition("/")[0]
@@ -56,7 +56,7 @@ class Document(NamedTuple):
 
 
 def load_contracts(*places: str | Place) -> Contracts:
-    """Give the contracts of files, and of all files with contracts in folders, sorted by name.
+    """Return the contracts of files, and of all files with contracts in folders, sorted by name.
 
     Raises:
         ContractError: a file cannot be read or used, or the contracts do not fit together.
@@ -66,7 +66,7 @@ def load_contracts(*places: str | Place) -> Contracts:
 
 
 def read_text(name: str, text: str) -> Contract:
-    """Give the contract in the text of a file called `name`; its suffix says how to read it.
+    """Return the contract in the text of a file called `name`; its suffix says how to read it.
 
     Raises:
         ContractError: the text cannot be used; the message has the name and the line.
@@ -75,7 +75,7 @@ def read_text(name: str, text: str) -> Contract:
 
 
 def read_document(name: str, text: str) -> Document:
-    """Give what a YAML text, or the head of a Markdown text, says.
+    """Return what a YAML text, or the head of a Markdown text, says.
 
     Raises:
         ContractError: it is too large or too deep, no YAML, or has a tag, an alias or a key twice.
@@ -115,7 +115,7 @@ def _text(file: Place) -> str:
 
 
 def _front_matter(name: str, text: str) -> tuple[str, int]:
-    """Give the YAML at the head of a Markdown text, and the line that it starts in."""
+    """Return the YAML at the head of a Markdown text, and the line that it starts in."""
     lines = text.splitlines()
     if not lines or lines[0].rstrip() != _FENCE:
         raise ContractError(f"{name}:1: A contract in Markdown starts with a line of '---'.")
@@ -189,7 +189,7 @@ def _value(name: str, node: yaml.Node, pointer: str, lines: dict[str, int], firs
 
 
 def _scalar(text: str, *, plain: bool) -> Json:
-    """Give what a scalar says: text, unless it is written plainly as a number or a constant."""
+    """Return what a scalar says: text, unless it is written plainly as a number or a constant."""
     if not plain:
         return text
     if text in _WORDS or not text:

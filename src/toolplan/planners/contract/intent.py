@@ -77,7 +77,7 @@ class IntentReader:
         return tuple(self._classes)
 
     def read(self, text: str, conversation: Json = None) -> dict[str, Json]:
-        """Give the intent of `text`: the six fields of `STATE.intent` (F001-19, F001-21).
+        """Return the intent of `text`: the six fields of `STATE.intent` (F001-19, F001-21).
 
         `conversation` is that of a STATE: `{"history": [{"intent": {…}}, …]}`, the latest last. A
         question that only names another scope takes the class from there.
@@ -104,7 +104,7 @@ class IntentReader:
         }
 
     def _candidates(self, text: str, entities: Sequence[Entity]) -> list[_Candidate]:
-        """Give the classes that words speak for, the likeliest first."""
+        """Return the classes that words speak for, the likeliest first."""
         said = f" {' '.join(_WORDS.findall(text.casefold()))} "
         named = {each.type for each in entities}
         found: list[_Candidate] = []
@@ -140,7 +140,7 @@ def _words_score(weights: Mapping[str, int], said: str) -> int:
 
 
 def _chosen(candidates: Sequence[_Candidate]) -> tuple[str, float]:
-    """Give the class and how sure it is, from 0 to 1.
+    """Return the class and how sure it is, from 0 to 1.
 
     A score of n counts as n sources that agree against one that may not; a lead of less than two
     is told as doubt, no lead at all as not clear.
@@ -167,7 +167,7 @@ def _meta_intent(text: str, entities: Sequence[Entity], *, is_linked: bool) -> M
 
 
 def _inherited(entities: Sequence[Entity], previous: Intent) -> tuple[Entity, ...]:
-    """Give `entities`, with the scope of what was asked before where none is named."""
+    """Return `entities`, with the scope of what was asked before where none is named."""
     if any(each.type in _SCOPE_TYPES for each in entities):
         return tuple(entities)
     return (*(each for each in previous.entities if each.type in _SCOPE_TYPES), *entities)
@@ -190,7 +190,7 @@ def _details(text: str, entities: Sequence[Entity]) -> dict[str, Json]:
 
 
 def _previous(conversation: Json) -> Intent | None:
-    """Give the latest intent of a conversation that was clear, None where there is none."""
+    """Return the latest intent of a conversation that was clear, None where there is none."""
     history = conversation.get("history") if isinstance(conversation, dict) else None
     for turn in reversed(history if isinstance(history, list) else []):
         fields = turn.get("intent") if isinstance(turn, dict) else None

@@ -61,7 +61,7 @@ PREDICATES: Final = (
 
 
 def reasons(intent: Intent, mode: KnowledgeMode) -> list[str]:
-    """Give why knowledge is asked for, though it is not required; empty where it is not.
+    """Return why knowledge is asked for, though it is not required; empty where it is not.
 
     >>> reasons(Intent("cbp_assessment", MetaIntent.FOLLOW_UP), "auto")
     ['follow_up']

@@ -77,7 +77,7 @@ class ContractPlanner:
         self.reader = IntentReader(self.contracts)
 
     def plan(self, state: Mapping[str, Json]) -> dict[str, Json]:
-        """Give a copy of a STATE with its plan; `state` itself stays as it is.
+        """Return a copy of a STATE with its plan; `state` itself stays as it is.
 
         Only `plan.tasks`, `plan.routing` and the ends of `trace.node_run_order` and
         `trace.state_deltas` differ.
@@ -96,7 +96,7 @@ class ContractPlanner:
         return written(state, [task.to_json() for task in tasks], routing, note)
 
     def tasks(self, intent: Intent) -> tuple[Task, ...]:
-        """Give the tasks for an intent, in order.
+        """Return the tasks for an intent, in order.
 
         Raises:
             ClarificationNeeded: the intent is not clear.
@@ -111,7 +111,7 @@ class ContractPlanner:
         )
 
     def envelope(self, state: Mapping[str, Json]) -> dict[str, Json]:
-        """Give the plan of a STATE alone, and which task is whose: text of the dialect `state`.
+        """Return the plan of a STATE alone, and which task is whose: text of the dialect `state`.
 
         `routing_detail` stands beside the plan, not in the STATE, which has no such key (C-24).
 
@@ -134,7 +134,7 @@ class ContractPlanner:
     async def propose(
         self, question: Question, tools: Toolbox, tried: Sequence[Attempt]
     ) -> Proposal:
-        """Give a draft for `question`, or ask, so that another planner may try.
+        """Return a draft for `question`, or ask, so that another planner may try.
 
         The intent is that of `question.context["state"]`, where there is one, else it is read from
         the words, and, for a follow-up, from the questions before. The same question gives the same
@@ -192,7 +192,7 @@ class ContractPlanner:
         return self.reader.read(question.text, state.get("conversation"))
 
     def _conversation(self, episodes: Json) -> Json:
-        """Give what was asked before, the latest last, as the conversation of a STATE has it."""
+        """Return what was asked before, the latest last, as the conversation of a STATE has it."""
         asked = [
             query
             for each in (episodes if isinstance(episodes, list) else [])

@@ -27,7 +27,7 @@ STARTED: Final = "started"
 
 
 def state_of(state: Mapping[str, Json], run: Run | Iterable[Event]) -> dict[str, Json]:
-    """Give a copy of `state` in which its tasks stand as `run` has them.
+    """Return a copy of `state` in which its tasks stand as `run` has them.
 
     A task has the `status` and the `outputs` of the step with its id; tasks that the run does not
     know stay as they are. One that did not succeed has `{"error": {"code", "message"}}` as its
@@ -73,7 +73,7 @@ def _error(failure: Failure) -> Json:
 
 
 def _trace(trace: Json, tasks: list[Json], run: Run) -> dict[str, Json]:
-    """Give `trace` with the agents that started, in that order, and every failure; each once."""
+    """Return `trace` with the agents that started, in that order, and every failure; each once."""
     before = traced(trace, [], [])
     known = before["state_deltas"]
     told = known if isinstance(known, list) else []

@@ -83,7 +83,7 @@ class Entity(NamedTuple):
     confidence: float = 1.0
 
     def to_json(self) -> dict[str, Json]:
-        """Give the wire form."""
+        """Return the wire form."""
         return {"type": self.type, "value": self.value, "confidence": self.confidence}
 
 
@@ -102,7 +102,7 @@ class Intent:
     clarification_question: str = ""
 
     def named(self, kind: str) -> list[str]:
-        """Give the values of the entities of type `kind`, each once, in order."""
+        """Return the values of the entities of type `kind`, each once, in order."""
         return list(dict.fromkeys(each.value for each in self.entities if each.type == kind))
 
     @property
@@ -125,7 +125,7 @@ class Intent:
         )
 
     def to_scope(self) -> dict[str, Json]:
-        """Give the scope as the argument that agents take, without what the intent leaves open."""
+        """Return the scope as the argument that agents take, without what the intent leaves open."""
         ranges = self.named("timeframe") or [self.time_range]
         where = self.named("environment") or [self.environment]
         sites: list[Json] = [*self.sites]
@@ -141,7 +141,7 @@ class Intent:
 
 
 def read_intent(state: Mapping[str, Json]) -> Intent:
-    """Give the intent of a STATE.
+    """Return the intent of a STATE.
 
     Raises:
         StateError: there is none, or a part of it is not what it must be.
@@ -150,7 +150,7 @@ def read_intent(state: Mapping[str, Json]) -> Intent:
 
 
 def intent_of(fields: Mapping[str, Json]) -> Intent:
-    """Give the intent that a STATE has as `fields`.
+    """Return the intent that a STATE has as `fields`.
 
     Raises:
         StateError: a part of it is not what it must be.
@@ -192,7 +192,7 @@ def gate(intent: Intent) -> None:
 def written(
     state: Mapping[str, Json], tasks: Sequence[Json], routing: Sequence[Json], note: Json
 ) -> dict[str, Json]:
-    """Give a copy of `state` with the four paths written, sharing nothing with it.
+    """Return a copy of `state` with the four paths written, sharing nothing with it.
 
     Raises:
         StateError: what stands at one of the paths cannot take it.
@@ -205,7 +205,7 @@ def written(
 
 
 def traced(trace: Json, nodes: Sequence[Json], deltas: Sequence[Json]) -> dict[str, Json]:
-    """Give `trace` with `nodes` and `deltas` at the ends of its two lists.
+    """Return `trace` with `nodes` and `deltas` at the ends of its two lists.
 
     Raises:
         StateError: it is no object, or one of the two is no list.

@@ -61,12 +61,12 @@ class Task:
         return not self.answers and not any(needed.is_required for _, needed in self.requested)
 
     def required_data(self) -> list[Json]:
-        """Give what it needs, as `required_data` of a task has it (F001-12)."""
+        """Return what it needs, as `required_data` of a task has it (F001-12)."""
         name = self.contract.agent if self.skill is None else self.skill.name
         return [each.to_json(name) for each in self.contract.needs(self.skill)]
 
     def to_json(self) -> dict[str, Json]:
-        """Give the task of a STATE, pending (F001-11)."""
+        """Return the task of a STATE, pending (F001-11)."""
         depends_on: list[Json] = [*self.depends_on]
         task: dict[str, Json] = {
             "id": self.id,
@@ -94,7 +94,7 @@ class _Link(NamedTuple):
 def make_tasks(
     intent: Intent, contracts: Contracts, *, enriched: bool, parallel_knowledge: bool
 ) -> tuple[Task, ...]:
-    """Give the tasks for `intent`, in order.
+    """Return the tasks for `intent`, in order.
 
     Args:
         intent: what is asked for; its class must be clear.
@@ -137,7 +137,7 @@ def make_tasks(
 def _links(
     wanted: Sequence[Competence], contracts: Contracts, *, enriched: bool
 ) -> tuple[list[_Link], dict[str, Skill | None]]:
-    """Give who reads what of whom, from the agents that are wanted back to their sources.
+    """Return who reads what of whom, from the agents that are wanted back to their sources.
 
     With it, the skill of each agent that is involved, by the agent's name.
     """
@@ -173,7 +173,7 @@ def _only_enriches(producer: Contract, needed: Need) -> bool:
 def _before(
     involved: Sequence[Contract], links: Sequence[_Link], *, parallel_knowledge: bool
 ) -> dict[str, set[str]]:
-    """Give whom each agent waits for: who gives what it reads, and data for knowledge (C-21)."""
+    """Return whom each agent waits for: who gives what it reads, and data for knowledge (C-21)."""
     before: dict[str, set[str]] = {each.agent: set() for each in involved}
     for link in links:
         before[link.consumer].add(link.producer)
@@ -189,7 +189,7 @@ def _before(
 
 
 def _in_order(involved: Sequence[Contract], before: Mapping[str, set[str]]) -> list[Contract]:
-    """Give the agents by role, then as written, each behind those that it must wait for."""
+    """Return the agents by role, then as written, each behind those that it must wait for."""
     left = sorted(involved, key=lambda each: _RANK[each.role])
     order: list[Contract] = []
     done: set[str] = set()
@@ -203,7 +203,7 @@ def _in_order(involved: Sequence[Contract], before: Mapping[str, set[str]]) -> l
 
 
 def _all(agent: str, before: Mapping[str, set[str]]) -> set[str]:
-    """Give everybody who works before `agent`."""
+    """Return everybody who works before `agent`."""
     found: set[str] = set()
     open_ = [*before[agent]]
     while open_:
@@ -215,7 +215,7 @@ def _all(agent: str, before: Mapping[str, set[str]]) -> set[str]:
 
 
 def _direct(agent: str, before: Mapping[str, set[str]]) -> set[str]:
-    """Give whom `agent` waits for, without those that one of these waits for itself."""
+    """Return whom `agent` waits for, without those that one of these waits for itself."""
     implied = {far for near in before[agent] for far in _all(near, before)}
     return before[agent] - implied
 
@@ -242,7 +242,7 @@ def _sources(
 def _description(
     contract: Contract, skills: Mapping[str, Skill | None], links: Sequence[_Link], intent: Intent
 ) -> str:
-    """Give the words of the skill that is wanted, else of the first that needs this agent."""
+    """Return the words of the skill that is wanted, else of the first that needs this agent."""
     skill = skills.get(contract.agent)
     told = [] if skill is None else [skill.description]
     for link in links:

@@ -15,12 +15,12 @@ _MOST_CHARACTERS: Final = 80
 
 
 def unknown_places(text: str) -> list[str]:
-    """Give what stands in braces in `text` and means nothing."""
+    """Return what stands in braces in `text` and means nothing."""
     return [name for name in _PLACES.findall(text) if name not in (SCOPE, PLACE)]
 
 
 def described(text: str, scope: str, place: str) -> str:
-    """Give `text` with `scope` for `{scope}` and `place` for `{place}`; each is put in once.
+    """Return `text` with `scope` for `{scope}` and `place` for `{place}`; each is put in once.
 
     What is put in is not read again, so that a name with braces stays a name.
 
@@ -32,7 +32,7 @@ def described(text: str, scope: str, place: str) -> str:
 
 
 def listed(names: list[str]) -> str:
-    """Give names as one phrase, each cut to a length that can be read.
+    """Return names as one phrase, each cut to a length that can be read.
 
     >>> listed(["HQ", "DataCenter-1", "Lab"])
     'HQ, DataCenter-1 and Lab'

@@ -27,7 +27,7 @@ class _Link(NamedTuple):
 
 
 def example_plans(tools: Toolbox) -> tuple[str, ...]:
-    """Give a plan of one step, and one of two where a tool takes what another gives.
+    """Return a plan of one step, and one of two where a tool takes what another gives.
 
     None of them has effects. Their values are made up, so they say nothing about any question.
     """
@@ -65,7 +65,7 @@ def _pair(link: _Link) -> Plan | None:
 
 
 def _step(name: str, tool: Tool, args: dict[str, Value]) -> Step | None:
-    """Give a step with `args` and the arguments that the tool cannot do without, or one at all."""
+    """Return a step with `args` and the arguments that the tool cannot do without, or one at all."""
     schema = tool.input
     needed = [each for each in required(schema) if each not in args]
     if not needed and not args:
@@ -96,20 +96,20 @@ def _links(tools: Sequence[Tool]) -> Iterator[_Link]:
 
 
 def _thing(argument: str) -> str | None:
-    """Give what an argument such as `book_ids` names: `book`."""
+    """Return what an argument such as `book_ids` names: `book`."""
     parts = words(argument)
     return parts[-2] if len(parts) > 1 and parts[-1] in ("id", "ids") else None
 
 
 def _nouns(name: str) -> set[str]:
-    """Give the words of a tool's name, plurals as singulars too."""
+    """Return the words of a tool's name, plurals as singulars too."""
     found = set(words(name))
     found |= {word.removesuffix("s") for word in found}
     return found | {word.removesuffix("ies") + "y" for word in found if word.endswith("ies")}
 
 
 def _identities(tool: Tool) -> Path | None:
-    """Give the path to the ids in a list that the tool gives, at its root or one key down."""
+    """Return the path to the ids in a list that the tool gives, at its root or one key down."""
     output = tool.output
     if output is None:
         return None

@@ -20,7 +20,7 @@ _LONGEST_STEP: Final = 1_500
 
 
 def feedback(attempt: Attempt) -> str:
-    """Give the words about `attempt`: each problem with its place, the way out, and the step."""
+    """Return the words about `attempt`: each problem with its place, the way out, and the step."""
     problems = [each for each in attempt.diagnostics if each.blocks]
     if problems:
         lines = ["This plan does not pass its check:"]
@@ -66,7 +66,7 @@ def _step_at(pointer: str) -> int | None:
 
 
 def _steps(draft: Draft) -> list[Json]:
-    """Give the steps as they were written, where the draft is strict JSON; none otherwise."""
+    """Return the steps as they were written, where the draft is strict JSON; none otherwise."""
     try:
         document: Json = json.loads(draft.text)
     except (ValueError, RecursionError):

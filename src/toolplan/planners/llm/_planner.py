@@ -10,9 +10,9 @@ from typing import Literal, Protocol, TypeAlias
 
 from toolplan.path import Json
 from toolplan.planners._base import Attempt, Draft, Proposal, Question
+from toolplan.planners.grounded.dates import Weeks
 from toolplan.planners.llm._prompt import PROMPT_VERSION, kirha_messages, messages, plan_schema
 from toolplan.planners.llm._reply import read_reply
-from toolplan.planners.temporal import Weeks
 from toolplan.providers import Ended, Model, ModelError, ModelRequest, Restarted, Text, Usage
 from toolplan.tool_search import FEW, relevant
 from toolplan.tools import Toolbox
@@ -54,7 +54,7 @@ class LLMPlanner:
 
         Args:
             model: whom to ask.
-            weeks: what *last week* is: see `toolplan.planners.temporal`.
+            weeks: what *last week* is: see `toolplan.planners.grounded.dates`.
             style: how to ask.
             temperature: of the model, 0 for the likeliest words.
             max_tokens: the most tokens of a plan.
@@ -100,7 +100,7 @@ class LLMPlanner:
             raise ModelError(
                 "llm-no-progress",
                 f"{self.model.name} gave a plan again that was refused already{_why(tried)}.",
-                "Ask in other words, or name another model with --llm.",
+                "Ask in other words, or name another model with --model.",
             )
         return replace(proposal, planner=self.name)
 
@@ -120,7 +120,7 @@ class LLMPlanner:
         return ModelRequest(asked, schema, self._temperature, self._max_tokens)
 
     async def _written(self, request: ModelRequest) -> str:
-        """Give the whole reply, told to the listener as it comes."""
+        """Return the whole reply, told to the listener as it comes."""
         parts: list[str] = []
         self._begin()
         async with aclosing(self.model.stream(request)) as pieces:
@@ -139,7 +139,7 @@ class LLMPlanner:
         raise ModelError(
             "llm-stream-cut",
             f"The plan of {self.model.name} ended before it was whole.",
-            "Ask again, or name another model with --llm.",
+            "Ask again, or name another model with --model.",
         )
 
     def _begin(self) -> None:
@@ -164,7 +164,7 @@ def _same(one: Draft, other: Draft) -> bool:
 
 
 def _plain(text: str) -> Json:
-    """Give a draft without what does not run: layout, and advice in JSON."""
+    """Return a draft without what does not run: layout, and advice in JSON."""
     try:
         document: Json = json.loads(text)
     except (ValueError, RecursionError):

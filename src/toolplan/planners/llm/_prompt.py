@@ -9,10 +9,10 @@ from typing import Final
 
 from toolplan.path import Json
 from toolplan.planners._base import Attempt, Question
+from toolplan.planners.grounded.dates import Weeks, find_times
 from toolplan.planners.llm._examples import example_plans
 from toolplan.planners.llm._feedback import feedback
 from toolplan.planners.llm._signature import signatures_text
-from toolplan.planners.temporal import Weeks, find_times
 from toolplan.providers import Message
 from toolplan.tools import Effects, Tool, Toolbox
 
@@ -75,7 +75,7 @@ def messages(
     weeks: Weeks,
     instructions: str,
 ) -> tuple[Message, ...]:
-    """Give the conversation that asks for a plan in canonical form."""
+    """Return the conversation that asks for a plan in canonical form."""
     parts = [_FORMAT]
     if instructions:
         parts.append(f"Instructions of the user:\n{instructions}")
@@ -94,7 +94,7 @@ def messages(
 def kirha_messages(
     question: Question, tools: Toolbox, tried: Sequence[Attempt], *, instructions: str
 ) -> tuple[Message, ...]:
-    """Give the conversation that a model trained for kirha plans expects (F002-3, F002-22)."""
+    """Return the conversation that a model trained for kirha plans expects (F002-3, F002-22)."""
     objects: list[Json] = [
         {
             "name": tool.name,
@@ -113,7 +113,7 @@ def kirha_messages(
 
 
 def plan_schema(tools: Toolbox) -> Json:
-    """Give the JSON Schema of what may be answered: a plan, a question back, or a refusal.
+    """Return the JSON Schema of what may be answered: a plan, a question back, or a refusal.
 
     It holds a model to the form of plans and to the names of tools; all else is the check's.
     """
@@ -177,7 +177,7 @@ def _tool_lines(tool: Tool, signature: str) -> str:
 
 
 def _quoted(text: str) -> str:
-    """Give `text` on one line, without what cannot be seen, and not longer than is of use."""
+    """Return `text` on one line, without what cannot be seen, and not longer than is of use."""
     seen = "".join(char if char.isprintable() else " " for char in text)
     line = " ".join(seen.split())
     return line if len(line) <= _DESCRIPTION else line[: _DESCRIPTION - 1] + "…"
@@ -200,7 +200,7 @@ def _asked(question: Question, weeks: Weeks) -> str:
 
 
 def _so_far(tried: Sequence[Attempt]) -> list[Message]:
-    """Give the last plan and what is wrong with it; of those before it only that they were no good.
+    """Return the last plan and what is wrong with it; of those before it only that they were no good.
 
     A model that is shown one plan mends that plan; shown three, it mixes them.
     """

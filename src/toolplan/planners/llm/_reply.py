@@ -38,7 +38,7 @@ def read_reply(text: str, prefer: str = "toolplan") -> Proposal:
     body = _without_thinking(text.strip())
     if not body:
         raise ModelError(
-            "llm-empty", "The model gave no plan.", "Ask again, or name another model with --llm."
+            "llm-empty", "The model gave no plan.", "Ask again, or name another model with --model."
         )
     if "<plan>" in text:
         return Draft(text, "kirha")

@@ -23,7 +23,7 @@ _SHORT: Final = {"boolean": "bool", "integer": "int", "string": "str", "null": "
 
 
 def signature_text(tool: Tool) -> str:
-    """Give `tool` as `name(argument: type, optional?: type) -> type`.
+    """Return `tool` as `name(argument: type, optional?: type) -> type`.
 
     Types are `str`, `int`, `number`, `bool`, `date`, `datetime`, `null`, `any`, values in quotes,
     `[T]` for lists, `{name: T}` for objects; `?` marks what may be missing, `|` a choice, `…` what
@@ -40,7 +40,7 @@ def signature_text(tool: Tool) -> str:
 
 
 def signatures_text(tools: Iterable[Tool]) -> tuple[dict[str, str], dict[str, str]]:
-    """Give the types that several of `tools` share, by names made up here, and each signature.
+    """Return the types that several of `tools` share, by names made up here, and each signature.
 
     The signatures use these names; a row that ten tools give is written once.
     """
@@ -82,7 +82,7 @@ def _cut(text: str) -> str:
 
 
 def _fields(schema: Schema, depth: int, seen: frozenset[int]) -> str:
-    """Give the properties that `schema` declares, in declared order."""
+    """Return the properties that `schema` declares, in declared order."""
     node = schema.node
     properties = node.get("properties") if isinstance(node, dict) else None
     if not isinstance(properties, dict):
@@ -113,7 +113,7 @@ def _name(name: str) -> str:
 
 
 def _type(schema: Schema, node: Json, depth: int, seen: frozenset[int]) -> str:
-    """Give the type that `node`, a part of `schema`, describes."""
+    """Return the type that `node`, a part of `schema`, describes."""
     if node is False:
         return "nothing"
     if not isinstance(node, dict):

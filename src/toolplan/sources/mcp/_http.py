@@ -13,7 +13,7 @@ from typing import Any, Final
 import httpx2
 from mcp.types import CONNECTION_CLOSED, INVALID_REQUEST
 
-from toolplan.sources.mcp._taps import DELIVERY
+from toolplan.sources.mcp._interceptors import DELIVERY
 
 MAX_BODY_BYTES: Final = 200_000_000
 CONNECT_TIMEOUT_S: Final = 10.0
@@ -36,7 +36,7 @@ class FailuresAsAnswers(httpx2.AsyncBaseTransport):
         self._on_session_lost = on_session_lost
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        """Give the server's answer, or one that says why there is none."""
+        """Return the server's answer, or one that says why there is none."""
         try:
             response = await self._inner.handle_async_request(request)
             if _is_stream(response):
@@ -60,7 +60,7 @@ class FailuresAsAnswers(httpx2.AsyncBaseTransport):
 
 
 def http_client(headers: dict[str, str], on_session_lost: Callable[[], None]) -> httpx2.AsyncClient:
-    """Give a client for one server. It follows no redirect itself, and never sends twice.
+    """Return a client for one server. It follows no redirect itself, and never sends twice.
 
     Reading has no time limit of its own: calls have one each, and streams of notifications last.
     """
@@ -97,7 +97,7 @@ async def _body(response: httpx2.Response) -> bytes:
 
 
 def _explained(response: httpx2.Response, body: bytes) -> httpx2.Response:
-    """Give the answer whole; one that is no JSON-RPC and a failure says which."""
+    """Return the answer whole; one that is no JSON-RPC and a failure says which."""
     whole = httpx2.Response(response.status_code, headers=response.headers, content=body)
     if response.status_code in _REFUSED and not _is_rpc(whole):
         told = f"HTTP {response.status_code} ({_REFUSED[response.status_code]}): see its 'headers'."

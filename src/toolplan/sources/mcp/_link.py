@@ -27,10 +27,10 @@ from mcp.types import (
 from pydantic import TypeAdapter
 
 from toolplan.path import Json
+from toolplan.sources.mcp._interceptors import Interceptor
 from toolplan.sources.mcp._listing import Listing, Page, read_listing
 from toolplan.sources.mcp._secrets import Mask
 from toolplan.sources.mcp._stderr import StandardError
-from toolplan.sources.mcp._taps import Tap
 from toolplan.sources.mcp._texts import clean
 from toolplan.sources.mcp._transports import Transport, over_http, over_stdio
 from toolplan.sources.mcp.notices import Notice, RequestRefused, ServerSaid, ToolsChanged
@@ -69,7 +69,7 @@ class Link:
     """A connection that stands. `over` is set when it is lost, or given up."""
 
     def __init__(
-        self, name: str, client: Client, tap: Tap, server: Server, mask: Mask, terms: Terms
+        self, name: str, client: Client, tap: Interceptor, server: Server, mask: Mask, terms: Terms
     ) -> None:
         self.name = name
         self.protocol = client.protocol_version
@@ -106,7 +106,7 @@ class Link:
         return None if self._is_stale or self._is_old() else self._listing
 
     async def listing(self, tell: Tell) -> Listing:
-        """Give the tools that the server lists now.
+        """Return the tools that the server lists now.
 
         Raises:
             ListingError: they cannot be read.
@@ -136,7 +136,7 @@ class Link:
         self,
         name: str,
         arguments: Mapping[str, Json],
-        tell_progress: Progress | None,
+        report_progress: Progress | None,
         meta: RequestParamsMeta | None,
     ) -> Called:
         """Call a tool, once. The result is not looked at: the engine does that.
@@ -147,8 +147,8 @@ class Link:
         """
 
         async def on_progress(progress: float, total: float | None, message: str | None) -> None:
-            if tell_progress is not None:
-                tell_progress(progress, total, clean(self._mask(message or "")))
+            if report_progress is not None:
+                report_progress(progress, total, clean(self._mask(message or "")))
 
         # not `call_tool` of the SDK: that holds results to the server's own schema, whose patterns
         # may take for ever, and sends a call again where headers do not fit
@@ -157,7 +157,7 @@ class Link:
                 params=CallToolRequestParams(name=name, arguments=dict(arguments), _meta=meta)
             ),
             _CALLED,
-            progress_callback=None if tell_progress is None else on_progress,
+            progress_callback=None if report_progress is None else on_progress,
         )
 
     async def watch(self) -> None:
@@ -228,7 +228,7 @@ async def linked(
         elif isinstance(message, Exception):
             tell(ServerSaid(name, "warning", "It wrote a line that is no message of the protocol."))
 
-    tap = Tap(on_end, on_request)
+    tap = Interceptor(on_end, on_request)
     async with Client(
         _target(server, tap, stderr, on_end),
         client_info=_CLIENT,
@@ -250,7 +250,10 @@ async def linked(
 
 
 def _target(
-    server: Server, tap: Tap, stderr: StandardError | None, on_session_lost: Callable[[], None]
+    server: Server,
+    tap: Interceptor,
+    stderr: StandardError | None,
+    on_session_lost: Callable[[], None],
 ) -> Transport | SdkServer[Any] | MCPServer[Any]:
     match server:
         case StdioServer():

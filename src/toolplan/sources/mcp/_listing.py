@@ -73,7 +73,7 @@ _NO_LISTING: Final = Listing({})
 async def read_listing(
     server: str, identity: Mapping[str, Json], pages: Pages, before: Listing | None = None
 ) -> Listing:
-    """Give all that the server called `server` lists; `before` is what it listed last.
+    """Return all that the server called `server` lists; `before` is what it listed last.
 
     A tool that cannot be used is refused, and the others stay: a name that is not plain, the same
     name twice, an object that is too large or no JSON.
@@ -135,7 +135,7 @@ def _fault(name: str, count: int, callable_names: Collection[str]) -> str | None
 
 
 def _listed(told: object, identity: Mapping[str, Json], known: Listed | None) -> Listed | str:
-    """Give the tool, or why it cannot be taken. `known` is the tool of this name as it was."""
+    """Return the tool, or why it cannot be taken. `known` is the tool of this name as it was."""
     wire = cast("dict[str, Json]", told)
     try:
         text = json.dumps(wire, allow_nan=False).encode()

@@ -19,12 +19,12 @@ from mcp.types import CONNECTION_CLOSED, REQUEST_TIMEOUT, InputRequiredResult, R
 from pydantic import ValidationError
 
 from toolplan.path import Json
+from toolplan.sources.mcp._interceptors import DELIVERY, Delivery
 from toolplan.sources.mcp._link import Called, Link, Progress, Tell, Terms, linked
 from toolplan.sources.mcp._listing import Listing, ListingError
 from toolplan.sources.mcp._results import result_of
 from toolplan.sources.mcp._secrets import Mask
 from toolplan.sources.mcp._stderr import StandardError
-from toolplan.sources.mcp._taps import DELIVERY, Delivery
 from toolplan.sources.mcp._texts import clean, reason_of
 from toolplan.sources.mcp.notices import ServerLost, ServerSaid, ServerStarted, ToolRefused
 from toolplan.sources.mcp.servers import HttpServer, LocalServer, Server, StdioServer
@@ -84,7 +84,7 @@ class Owner:
         self.name = name
         self._server = server
         self._terms = terms
-        self._tell = tell
+        self._report = tell
         self._mask = Mask(() if isinstance(server, LocalServer) else server.secrets)
         self._timeout_s = terms.timeout_s if server.timeout_s is None else server.timeout_s
         self._wanted = anyio.Event()
@@ -116,7 +116,7 @@ class Owner:
             self._scope.cancel()
 
     async def offer(self) -> Offer:
-        """Give what the server has to offer now.
+        """Return what the server has to offer now.
 
         Raises:
             Unreachable: there is no server, or it does not tell.
@@ -124,13 +124,13 @@ class Owner:
         link = await self._linked()
         try:
             with anyio.fail_after(self._terms.start_timeout_s):
-                listing = await link.listing(self._tell)
+                listing = await link.listing(self._report)
         except (MCPError, ListingError, TimeoutError) as error:
             raise Unreachable(self._told(reason_of(error))) from error
         for refused in listing.refused:
             if refused not in self._refused_told:
                 self._refused_told.add(refused)
-                self._tell(refused)
+                self._report(refused)
         return Offer(link.identity, listing)
 
     async def call(self, request: Request) -> Json:
@@ -189,7 +189,7 @@ class Owner:
             ToolError: it is not; nothing was sent.
         """
         try:
-            listing = link.known or await link.listing(self._tell)
+            listing = link.known or await link.listing(self._report)
         except (MCPError, ListingError) as error:
             raise Unreachable(self._told(reason_of(error))) from error
         now = listing.digests.get(request.name)
@@ -206,7 +206,7 @@ class Owner:
         return None if link is None or link.over.is_set() else link
 
     async def _linked(self) -> Link:
-        """Give a connection that stands, started where there is none.
+        """Return a connection that stands, started where there is none.
 
         Raises:
             Unreachable: the server could not be started.
@@ -251,7 +251,7 @@ class Owner:
         fault = self._mask(fault)
         has_stood = self._starts > starts
         self._failures = 0 if has_stood else self._failures + 1
-        self._tell(ServerLost(self.name, fault, self._pause_s()))
+        self._report(ServerLost(self.name, fault, self._pause_s()))
         if not has_stood:  # calls that have come since one stood wait for the next start
             self._settle(fault=fault)
 
@@ -261,12 +261,12 @@ class Owner:
         with anyio.CancelScope(deadline=began + self._terms.start_timeout_s) as self._scope:
             scope = self._scope
             async with linked(
-                self.name, self._server, stderr, self._mask, self._terms, self._tell
+                self.name, self._server, stderr, self._mask, self._terms, self._report
             ) as link:
                 scope.deadline = math.inf
                 self._link = link
                 self._starts += 1
-                self._tell(
+                self._report(
                     ServerStarted(
                         self.name, link.told_name, link.told_version, link.protocol, self._starts
                     )
@@ -323,4 +323,4 @@ class Owner:
         return f"The server {self.name!r} failed: {self._mask(why).rstrip('.')}."
 
     def _said(self, line: str) -> None:
-        self._tell(ServerSaid(self.name, "stderr", clean(self._mask(line), 500)))
+        self._report(ServerSaid(self.name, "stderr", clean(self._mask(line), 500)))

@@ -31,7 +31,7 @@ _WRAPPER_KEYS: Final = frozenset({"$defs", "$schema", "additionalProperties", "t
 
 
 def unwrapped_schema(schema: Json) -> Json | None:
-    """Give the schema of what is in the wrapper, or None where `schema` is none.
+    """Return the schema of what is in the wrapper, or None where `schema` is none.
 
     A wrapper is an object with the one property `result`, which it requires and which is no object
     itself.
@@ -54,7 +54,7 @@ def unwrapped_schema(schema: Json) -> Json | None:
 
 
 def result_of(result: CallToolResult, *, wrapped: bool) -> Json:
-    """Give what a call gave: its structured content, or else its texts.
+    """Return what a call gave: its structured content, or else its texts.
 
     One text is given as it is, or as what it says where it is a JSON object or list; several
     contents are a list. Pictures, sound and files are described, not carried along: their kind,
@@ -116,7 +116,7 @@ def _resource(resource: TextResourceContents | BlobResourceContents) -> Json:
 
 
 def _read(text: str) -> Json:
-    """Give what `text` says as JSON, where it is an object or a list; any other text as it is."""
+    """Return what `text` says as JSON, where it is an object or a list; any other text as it is."""
     if not text.lstrip(" \t\r\n").startswith(("{", "[")):
         return text
     try:

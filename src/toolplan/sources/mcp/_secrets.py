@@ -31,7 +31,7 @@ def names_a_variable(text: str) -> bool:
 
 
 def resolved(text: str, environment: Mapping[str, str], place: str) -> tuple[str, tuple[str, ...]]:
-    """Give `text` with each `${NAME}` replaced by the environment's value, and those values.
+    """Return `text` with each `${NAME}` replaced by the environment's value, and those values.
 
     What comes in is not looked into again.
 
@@ -63,11 +63,11 @@ class Mask:
         self._found = re.compile("|".join(map(re.escape, kept))) if kept else None
 
     def __call__(self, text: str) -> str:
-        """Give `text` without secrets."""
+        """Return `text` without secrets."""
         return text if self._found is None else self._found.sub(MASK, text)
 
     def every_text(self, value: Json) -> Json:
-        """Give `value` without secrets in any of its texts; names of fields stay."""
+        """Return `value` without secrets in any of its texts; names of fields stay."""
         if self._found is None:
             return value
         match value:

@@ -18,7 +18,7 @@ class StandardError:
 
     def __init__(self, tell: Callable[[str], None]) -> None:
         """`tell` is called with each line, from the thread."""
-        self._tell = tell
+        self._report = tell
         self._lines: deque[str] = deque(maxlen=_KEPT_LINES)
         self._reading, writing = os.pipe()
         self.file = os.fdopen(writing, "w", encoding="utf-8")
@@ -26,11 +26,11 @@ class StandardError:
         self._thread.start()
 
     def close(self) -> None:
-        """Give up this process's end: the thread ends with the server's."""
+        """Return up this process's end: the thread ends with the server's."""
         self.file.close()
 
     def ending(self, patience_s: float) -> str:
-        """Give the last lines, after at most `patience_s` seconds for the rest to come in."""
+        """Return the last lines, after at most `patience_s` seconds for the rest to come in."""
         self._thread.join(patience_s)
         return "\n".join(self._lines)
 
@@ -49,4 +49,4 @@ class StandardError:
         text = line[: 4 * _LONGEST_LINE].decode(errors="replace").strip("\r")[:_LONGEST_LINE]
         if text.strip():
             self._lines.append(text)
-            self._tell(text)
+            self._report(text)

@@ -19,7 +19,7 @@ _VALUES: Final = frozenset({"const", "default", "enum", "example", "examples"})
 
 
 def clean(text: str, most: int = LONGEST_MESSAGE) -> str:
-    r"""Give `text` without control and invisible characters, at most `most` characters of it.
+    r"""Return `text` without control and invisible characters, at most `most` characters of it.
 
     >>> clean("a\x1b[31mb\u202ec")
     'a[31mbc'
@@ -31,7 +31,7 @@ def clean(text: str, most: int = LONGEST_MESSAGE) -> str:
 
 
 def clean_schema(schema: Json) -> Json:
-    """Give `schema` with its descriptions and titles cleaned; nothing that is checked changes."""
+    """Return `schema` with its descriptions and titles cleaned; nothing that is checked changes."""
     match schema:
         case dict():
             return {

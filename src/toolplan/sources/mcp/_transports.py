@@ -16,19 +16,19 @@ from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamable_http_client
 
 from toolplan.sources.mcp._http import http_client
+from toolplan.sources.mcp._interceptors import InterceptedReceiving, InterceptedSending, Interceptor
 from toolplan.sources.mcp._stderr import StandardError
-from toolplan.sources.mcp._taps import Tap, TappedReceiving, TappedSending
 from toolplan.sources.mcp.servers import HttpServer, StdioServer
 
 MAX_EVENT_BYTES: Final = 200_000_000
 
-Streams: TypeAlias = tuple[TappedReceiving, TappedSending]
+Streams: TypeAlias = tuple[InterceptedReceiving, InterceptedSending]
 Transport: TypeAlias = AbstractAsyncContextManager[Streams]
 
 
 @asynccontextmanager
 async def over_stdio(
-    server: StdioServer, tap: Tap, stderr: StandardError
+    server: StdioServer, tap: Interceptor, stderr: StandardError
 ) -> AsyncGenerator[Streams, None]:
     """Start the server's process, and end it for sure, with all that it has started.
 
@@ -45,14 +45,14 @@ async def over_stdio(
         )
         async with stdio_client(started, errlog=stderr.file) as (read, write):
             stderr.close()
-            yield TappedReceiving(read, tap), TappedSending(write, tap)
+            yield InterceptedReceiving(read, tap), InterceptedSending(write, tap)
     finally:
         stderr.close()
 
 
 @asynccontextmanager
 async def over_http(
-    server: HttpServer, tap: Tap, on_session_lost: Callable[[], None]
+    server: HttpServer, tap: Interceptor, on_session_lost: Callable[[], None]
 ) -> AsyncGenerator[Streams, None]:
     """Speak to the server's address; requests that fail fail alone."""
     client = http_client(dict(server.headers), on_session_lost)
@@ -63,7 +63,7 @@ async def over_http(
             httpx_client_factory=lambda headers=None, timeout=None, auth=None: client,
             sse_read_timeout=86_400.0,
         ) as (read, write):
-            yield TappedReceiving(read, tap), TappedSending(write, tap)
+            yield InterceptedReceiving(read, tap), InterceptedSending(write, tap)
         return
     async with (
         client,
@@ -71,7 +71,7 @@ async def over_http(
             server.url, http_client=client, max_sse_event_size=MAX_EVENT_BYTES
         ) as (read, write),
     ):
-        yield TappedReceiving(read, tap), TappedSending(write, tap)
+        yield InterceptedReceiving(read, tap), InterceptedSending(write, tap)
 
 
 def _folder(cwd: str | None) -> str | None:
@@ -81,7 +81,7 @@ def _folder(cwd: str | None) -> str | None:
 
 
 def _found(command: str) -> str:
-    """Give the path of `command`; one that is not on the PATH may stand beside this Python.
+    """Return the path of `command`; one that is not on the PATH may stand beside this Python.
 
     So `toolplan` is found in an environment that nobody has activated.
     """

@@ -115,7 +115,7 @@ class Command(NamedTuple):
 
 
 def read_servers(document: str | Path, environment: Mapping[str, str]) -> dict[str, Server]:
-    """Give the servers that a configuration names, without those that are `disabled`.
+    """Return the servers that a configuration names, without those that are `disabled`.
 
     Values of `env` and `headers` may name variables of `environment`: `${NAME}`.
 
@@ -150,7 +150,7 @@ def read_servers(document: str | Path, environment: Mapping[str, str]) -> dict[s
 
 
 def commands(servers: Mapping[str, Server]) -> list[Command]:
-    """Give the commands that would be started, in the order of `servers`, to be shown beforehand.
+    """Return the commands that would be started, in the order of `servers`, to be shown beforehand.
 
     A line tells everything that decides what runs: variables as the file names them, with stars
     for a secret that stands in the file itself.
@@ -179,7 +179,7 @@ def place_of(server: Server) -> dict[str, Json]:
 
 
 def shown_url(url: str) -> str:
-    """Give `url` without user, password and the values of its query."""
+    """Return `url` without user, password and the values of its query."""
     try:
         parts = urlsplit(url)
         host = parts.netloc.rpartition("@")[2]
@@ -227,7 +227,7 @@ def _read_server(name: str, entry: object, environment: Mapping[str, str]) -> Se
 
 
 def _transport(fields: Mapping[str, object], place: str) -> str:
-    """Give `stdio`, `streamable-http` or `sse`: what is stated, or what the fields show."""
+    """Return `stdio`, `streamable-http` or `sse`: what is stated, or what the fields show."""
     stated = fields.get("transport", fields.get("type"))
     command, url = fields.get("command"), fields.get("url")
     if stated is None:

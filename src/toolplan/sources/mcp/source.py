@@ -19,7 +19,7 @@ import anyio
 from anyio.from_thread import start_blocking_portal
 
 from toolplan.path import Json
-from toolplan.sources.mcp._crossing import Closed, Crossing
+from toolplan.sources.mcp._bridge import Closed, LoopBridge
 from toolplan.sources.mcp._link import Terms
 from toolplan.sources.mcp._offers import Target, tools_of
 from toolplan.sources.mcp._owner import Offer, Owner, Request, Unreachable
@@ -32,7 +32,7 @@ from toolplan.tools import (
     Toolbox,
     ToolObjectError,
     current_call,
-    tell_progress,
+    report_progress,
 )
 
 DEFAULT_TIMEOUT_S: Final = 30.0
@@ -52,7 +52,7 @@ OnEvent: TypeAlias = Callable[[Notice], None]
 class McpSource:
     """The tools of connected servers, for as long as `connected` lasts."""
 
-    def __init__(self, crossing: Crossing, owners: Mapping[str, Owner]) -> None:
+    def __init__(self, crossing: LoopBridge, owners: Mapping[str, Owner]) -> None:
         self._crossing = crossing
         self._owners = owners
         self._faults: dict[str, str] = {}
@@ -83,7 +83,7 @@ class McpSource:
             raise ToolObjectError(_CLOSED) from None
 
     async def tools(self) -> Toolbox:
-        """Give what `toolbox` gives, to a coroutine, in whatever event loop.
+        """Return what `toolbox` gives, to a coroutine, in whatever event loop.
 
         Raises:
             ToolObjectError: none of the servers can be used, or the source is closed.
@@ -123,7 +123,7 @@ class McpSource:
             progress = None
             if identity is not None:
                 # the connection's thread knows nothing of the run; the caller's context does
-                progress = partial(contextvars.copy_context().run, tell_progress)
+                progress = partial(contextvars.copy_context().run, report_progress)
             key = "" if identity is None else identity.key
             request = Request(target.name, target.digest, target.wrapped, arguments, progress, key)
             try:
@@ -147,7 +147,7 @@ def connected(
     recheck_s: float | None = DEFAULT_RECHECK_S,
     clock: Callable[[], float] = time.monotonic,
 ) -> Generator[McpSource, None, None]:
-    """Give a source of the tools of `servers`, and end them all for sure behind it.
+    """Yield a source of the tools of `servers`, and end them all for sure behind it.
 
     Nothing is started before `toolbox` is asked for. The connections live in a thread of their
     own, so that their tools can be called from any event loop, and from one after the other.
@@ -166,8 +166,8 @@ def connected(
         start_blocking_portal(name="toolplan-mcp") as portal,
         portal.wrap_async_context_manager(_running(servers, terms, on_event)) as owners,
     ):
-        loop, variables = portal.call(_surroundings)
-        yield McpSource(Crossing(loop, variables), owners)
+        loop, variables = portal.call(_runtime)
+        yield McpSource(LoopBridge(loop, variables), owners)
 
 
 @asynccontextmanager
@@ -180,7 +180,7 @@ async def connected_here(
     recheck_s: float | None = DEFAULT_RECHECK_S,
     clock: Callable[[], float] = time.monotonic,
 ) -> AsyncGenerator[McpSource, None]:
-    """Give a source whose connections live in the event loop that runs; as `connected` otherwise.
+    """Yield a source whose connections live in the event loop that runs; as `connected` otherwise.
 
     Calls from this loop need no way into another thread. It is left by the task that entered it,
     and a loop that is blocked blocks the connections.
@@ -188,10 +188,10 @@ async def connected_here(
     terms = Terms(timeout_s, start_timeout_s, recheck_s, clock)
     loop = asyncio.get_running_loop()
     async with _running(servers, terms, on_event) as owners:
-        yield McpSource(Crossing(loop, contextvars.Context()), owners)
+        yield McpSource(LoopBridge(loop, contextvars.Context()), owners)
 
 
-async def _surroundings() -> tuple[asyncio.AbstractEventLoop, contextvars.Context]:
+async def _runtime() -> tuple[asyncio.AbstractEventLoop, contextvars.Context]:
     return asyncio.get_running_loop(), contextvars.copy_context()
 
 

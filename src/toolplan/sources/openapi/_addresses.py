@@ -49,7 +49,7 @@ class Origin:
 
 
 def origin_of(url: str) -> tuple[Origin, SplitResult]:
-    """Give the origin of an absolute URL, and its parts.
+    """Return the origin of an absolute URL, and its parts.
 
     Raises:
         ValueError: it is no `http` or `https` URL with a host, or it has a user name in it.
@@ -117,7 +117,7 @@ class Guard:
         return cls(frozenset(literal), frozenset(names))
 
     def admit(self, host: str, addresses: Sequence[str]) -> tuple[str, ...]:
-        """Give `addresses`, to which `host` resolved, if all of them may be connected to.
+        """Return `addresses`, to which `host` resolved, if all of them may be connected to.
 
         Raises:
             HostBlocked: one may not; the text says which, and the way out.
@@ -171,7 +171,7 @@ def _is_this_machine(host: str) -> bool:
 
 
 def _meant(address: Address) -> tuple[Address, ...]:
-    """Give `address`, or the IPv4 addresses that it stands for."""
+    """Return `address`, or the IPv4 addresses that it stands for."""
     if isinstance(address, ipaddress.IPv4Address):
         return (address,)
     if address.ipv4_mapped is not None:

@@ -29,7 +29,7 @@ class Response:
 
 
 def answer_of(request: Request, response: Response) -> Json:
-    """Give what a response says: JSON, text, or None where it has no content.
+    """Return what a response says: JSON, text, or None where it has no content.
 
     Raises:
         OutcomeUnknown: the call has effects, and they may have happened.
@@ -86,7 +86,7 @@ def _refusal(request: Request, response: Response) -> ToolError:
 
 
 def _reason(response: Response) -> str:
-    """Give what the service says of its refusal: the message of the usual forms, or the text."""
+    """Return what the service says of its refusal: the message of the usual forms, or the text."""
     text = response.content.decode(errors="replace")
     try:
         told = _told(json.loads(text))

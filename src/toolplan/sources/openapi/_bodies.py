@@ -84,7 +84,7 @@ def read_body(document: Document, schemas: Schemas, place: Place, taken: set[str
 
 
 def read_output(document: Document, schemas: Schemas, place: Place) -> Json:
-    """Give the schema of what a successful call gives, from `responses` at `place`.
+    """Return the schema of what a successful call gives, from `responses` at `place`.
 
     None where the document does not say it, or not of all that may come.
 
@@ -150,7 +150,7 @@ class _Plain:
 
 
 def _plain_object(document: Document, schema: Place, taken: set[str]) -> _Plain | None:
-    """Give the properties of a body that is nothing but an object, None where it is more."""
+    """Return the properties of a body that is nothing but an object, None where it is more."""
     parts = [document.follow(schema)]
     whole = parts[0].at("allOf")
     if whole.items and len(parts[0].node.keys() - {"allOf", "description", "title"}) == 0:
@@ -223,7 +223,7 @@ def _media_type(media: Place) -> str:
 
 
 def _writings(media: Place, properties: Mapping[str, Place]) -> dict[str, Writing]:
-    """Give how the fields of a form are written: `encoding` says it, or the default of forms."""
+    """Return how the fields of a form are written: `encoding` says it, or the default of forms."""
     made: dict[str, Writing] = {}
     for name in properties:
         encoding = media.at("encoding", name)

@@ -57,7 +57,7 @@ class Place:
         return self.value if isinstance(self.value, list) else []
 
     def at(self, *keys: str | int) -> Place:
-        """Give the part of this part under `keys`; its value is None where there is none."""
+        """Return the part of this part under `keys`; its value is None where there is none."""
         place = self
         for key in keys:
             if isinstance(key, int):
@@ -68,7 +68,7 @@ class Place:
         return place
 
     def text(self, key: str) -> str:
-        """Give the string under `key`, an empty one where there is none."""
+        """Return the string under `key`, an empty one where there is none."""
         value = self.node.get(key)
         return value if isinstance(value, str) else ""
 
@@ -88,7 +88,7 @@ class Document:
             raise ToolObjectError(_not_read(self.root, version))
 
     def follow(self, place: Place) -> Place:
-        """Give what `place` stands for: itself, or what its `$ref` leads to in the end.
+        """Return what `place` stands for: itself, or what its `$ref` leads to in the end.
 
         Raises:
             RemoteReference: it leads out of the document.
@@ -102,7 +102,7 @@ class Document:
         raise Unusable(start.pointer, "Its '$ref' leads in a ring.")
 
     def target(self, reference: Json, pointer: str) -> Place:
-        """Give what `reference`, the `$ref` at `pointer`, names.
+        """Return what `reference`, the `$ref` at `pointer`, names.
 
         Raises:
             RemoteReference: it leads out of the document.

@@ -73,7 +73,7 @@ _LONGEST_EXAMPLE: Final = 100
 
 
 def plain_keywords(raw: Node, *, for_response: bool) -> Node:
-    """Give what `raw` says besides its sub-schemas; what is not known is left out.
+    """Return what `raw` says besides its sub-schemas; what is not known is left out.
 
     In responses only the formats of times are kept: services take `email` and `uri` lightly, and
     a result is not to be lost to that.
@@ -97,13 +97,13 @@ def is_annotation(node: Node) -> bool:
 
 
 def shortened(text: str) -> str:
-    """Give `text` in one line, cut after so many characters as a tool's text may have."""
+    """Return `text` in one line, cut after so many characters as a tool's text may have."""
     line = " ".join(text.split())
     return line if len(line) <= LONGEST_DESCRIPTION else line[: LONGEST_DESCRIPTION - 3] + "..."
 
 
 def as_nullable(node: Node) -> Node:
-    """Give `node` such that null fits too (`nullable` of OpenAPI 3.0)."""
+    """Return `node` such that null fits too (`nullable` of OpenAPI 3.0)."""
     wider = dict(node)
     if "$ref" not in node and not any(name in node for name in (*IN_PLACE_LISTS, "const")):
         types = node.get("type")
@@ -122,7 +122,7 @@ def as_nullable(node: Node) -> Node:
 def alternatives_by_discriminator(
     made: Node, raw: Node, names: Mapping[str, tuple[str, ...]]
 ) -> Node:
-    """Give `made` with its `oneOf` told apart by a property, as `discriminator` of `raw` has it.
+    """Return `made` with its `oneOf` told apart by a property, as `discriminator` of `raw` has it.
 
     Alternatives may fit the same value besides; so one that fits is enough. `names` are, by the
     reference of an alternative, the values of the property that stand for it; an alternative that

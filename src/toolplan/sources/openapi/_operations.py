@@ -117,7 +117,7 @@ class _Reader:
         self._faults: list[Fault] = []
 
     def read(self) -> Operations:
-        """Give all that can be used."""
+        """Return all that can be used."""
         operations: list[Operation] = []
         for method, path, item, place in self._places():
             if len(operations) == MAX_OPERATIONS:
@@ -211,7 +211,7 @@ class _Reader:
         return self._schemas.whole(schema, Use.REQUEST)
 
     def _name(self, method: str, path: str, place: Place) -> tuple[str, list[str]]:
-        """Give a name that no other operation has, and the id where it is spelt otherwise.
+        """Return a name that no other operation has, and the id where it is spelt otherwise.
 
         Without an id, or with one that another operation has, method and path make the name.
         """
@@ -230,7 +230,7 @@ class _Reader:
         return name, [stated] if spelt else []
 
     def _servers(self, *places: Place) -> tuple[str, ...]:
-        """Give the URLs of the first of `places` that names any."""
+        """Return the URLs of the first of `places` that names any."""
         for each in places:
             servers = each.at("servers")
             if servers.items:
@@ -254,7 +254,7 @@ def _effects(method: str, place: Place) -> tuple[Effects, bool]:
 
 
 def _without(schema: Json, names: tuple[str, ...]) -> Json:
-    """Give the schema of an object without the properties `names`."""
+    """Return the schema of an object without the properties `names`."""
     if not names or not isinstance(schema, dict):
         return schema
     made = dict(schema)
@@ -274,7 +274,7 @@ def _description(place: Place, item: Place) -> str:
 
 
 def _url(server: Place) -> str:
-    """Give the URL of a server with its variables at their defaults."""
+    """Return the URL of a server with its variables at their defaults."""
 
     def default(match: re.Match[str]) -> str:
         return server.at("variables", match[1]).text("default")

@@ -128,7 +128,7 @@ def _writing(place: Place, name: str, spot: Spot) -> Writing:
 
 
 def _argument(schemas: Schemas, place: Place, schema: Place) -> Json:
-    """Give the schema of an argument: that of the parameter, which may tell more of it."""
+    """Return the schema of an argument: that of the parameter, which may tell more of it."""
     node = {} if schema.value is None else schemas.node(schema, Use.REQUEST)
     if not isinstance(node, dict):
         return node
@@ -145,7 +145,7 @@ def _argument(schemas: Schemas, place: Place, schema: Place) -> Json:
 
 
 def _told_apart(parameters: Iterable[Parameter]) -> Iterable[Parameter]:
-    """Give `parameters` with arguments of different names: the first keeps its own."""
+    """Return `parameters` with arguments of different names: the first keeps its own."""
     taken: set[str] = set()
     for each in parameters:
         name = free_name(each.writing.name, each.spot, taken)
@@ -154,7 +154,7 @@ def _told_apart(parameters: Iterable[Parameter]) -> Iterable[Parameter]:
 
 
 def free_name(name: str, prefix: str, taken: set[str]) -> str:
-    """Give `name`, or one with `prefix` before it, or a number behind, that is not in `taken`."""
+    """Return `name`, or one with `prefix` before it, or a number behind, that is not in `taken`."""
     wanted, number = name, 1
     while wanted in taken:
         wanted = f"{prefix}_{name}" if number == 1 else f"{prefix}_{name}_{number}"

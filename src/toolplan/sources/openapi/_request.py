@@ -72,7 +72,7 @@ def request_of(
     arguments: Arguments,
     key: str | None = None,
 ) -> Request:
-    """Give the request for a call of `operation` with `arguments`.
+    """Return the request for a call of `operation` with `arguments`.
 
     `prefix` is the path of the server's URL; `key` is what the operation's key header carries.
 
@@ -117,7 +117,7 @@ def request_of(
 
 
 def with_query(target: str, pairs: tuple[Pair, ...]) -> str:
-    """Give `target` with `pairs`, which are percent-encoded, added to its query."""
+    """Return `target` with `pairs`, which are percent-encoded, added to its query."""
     if not pairs:
         return target
     joined = "&".join(f"{name}={value}" for name, value in pairs)
@@ -125,7 +125,7 @@ def with_query(target: str, pairs: tuple[Pair, ...]) -> str:
 
 
 def cookie_header(pairs: tuple[Pair, ...]) -> str:
-    """Give the value of `Cookie`.
+    """Return the value of `Cookie`.
 
     Raises:
         ToolError: a value cannot stand in it.
@@ -156,7 +156,7 @@ def _target(prefix: str, template: str, in_path: Mapping[str, str]) -> str:
 
 
 def _plain(text: str) -> str:
-    """Give a piece of the template as it is sent; what no path can have is encoded."""
+    """Return a piece of the template as it is sent; what no path can have is encoded."""
     return "".join(
         c if (c.isascii() and c.isalnum()) or c in _KEPT_IN_A_TEMPLATE or c == "%" else _hex(c)
         for c in text

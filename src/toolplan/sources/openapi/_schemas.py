@@ -69,7 +69,7 @@ class Schemas:
         self._work = 0
 
     def node(self, place: Place, use: Use) -> Json:
-        """Give the schema at `place` with its references reading `#/$defs/NAME`.
+        """Return the schema at `place` with its references reading `#/$defs/NAME`.
 
         It is a part of a schema: `whole` makes one of its own of what it is put into.
 
@@ -80,7 +80,7 @@ class Schemas:
         return self._converted(place.value, place.pointer, use, 0)
 
     def whole(self, node: Json, use: Use) -> Json:
-        """Give `node`, made of parts that `node()` gave, with the definitions that it needs.
+        """Return `node`, made of parts that `node()` gave, with the definitions that it needs.
 
         A reference at its root is written out, so that what it names is seen at first sight.
 
@@ -98,7 +98,7 @@ class Schemas:
         return {**node, "$defs": definitions} if definitions else node
 
     def _reachable(self, node: Node, use: Use) -> Node:
-        """Give the definitions that `node` leads to, those of few hops first."""
+        """Return the definitions that `node` leads to, those of few hops first."""
         first = tuple(dict.fromkeys(_references(node)))
         known = self._closures.get((use, first))
         if known is not None:
@@ -123,7 +123,7 @@ class Schemas:
         return found
 
     def _settled(self, name: str, use: Use) -> _Definition:
-        """Give the definition `name` with no way through its alternatives back to itself."""
+        """Return the definition `name` with no way through its alternatives back to itself."""
         definition = self._defined(name, use)
         if not definition.settled:
             try:
@@ -175,7 +175,7 @@ class Schemas:
         return name
 
     def _converted(self, raw: Json, pointer: str, use: Use, depth: int) -> Json:
-        """Give the schema `raw`; what is no schema is left as it is, and the tool says so."""
+        """Return the schema `raw`; what is no schema is left as it is, and the tool says so."""
         self._work += 1
         if self._work > MAX_WORK:
             raise ToolObjectError(f"Its schemas have more than {MAX_WORK} parts.")
@@ -215,7 +215,7 @@ class Schemas:
                 return None
 
     def _names_of(self, raw: Node, pointer: str) -> Mapping[str, tuple[str, ...]]:
-        """Give by definition the values of the discriminator that name it."""
+        """Return by definition the values of the discriminator that name it."""
         property_ = raw["discriminator"]
         stated = property_.get("mapping") if isinstance(property_, dict) else None
         found: dict[str, list[str]] = {}
@@ -315,7 +315,7 @@ def _in_place(node: Node) -> Iterable[Json]:
 
 
 def _without(node: Json, rings: set[str]) -> Json:
-    """Give `node` with the references to `rings` left out where they speak about its own value."""
+    """Return `node` with the references to `rings` left out where they speak about its own value."""
     if not isinstance(node, dict):
         return node
     made: Node = {}

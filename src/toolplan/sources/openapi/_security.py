@@ -48,13 +48,13 @@ class Credentials:
         return bool(self.headers or self.query or self.cookies)
 
     def struck(self, text: str) -> str:
-        """Give `text` without the secrets."""
+        """Return `text` without the secrets."""
         for secret in sorted(self.secrets, key=len, reverse=True):
             text = text.replace(secret, STRUCK)
         return text
 
     def struck_value(self, value: Json) -> Json:
-        """Give `value` with no secret in any of its texts."""
+        """Return `value` with no secret in any of its texts."""
         match value:
             case str():
                 return self.struck(value)
@@ -81,7 +81,7 @@ def read_schemes(document: Document) -> dict[str, Scheme]:
 
 
 def secret_parameters(schemes: Mapping[str, Scheme]) -> frozenset[tuple[str, str]]:
-    """Give spot and name (in lower case) of what schemes fill, for those that are parameters."""
+    """Return spot and name (in lower case) of what schemes fill, for those that are parameters."""
     return frozenset((each.kind, each.field.lower()) for each in schemes.values())
 
 
@@ -93,7 +93,7 @@ def read_requirements(place: Place) -> tuple[Requirement, ...]:
 def read_credentials(
     schemes: Mapping[str, Scheme], auth: Mapping[str, str], environment: Mapping[str, str]
 ) -> dict[str, Credentials]:
-    """Give the credentials of each scheme that `auth` names a variable of `environment` for.
+    """Return the credentials of each scheme that `auth` names a variable of `environment` for.
 
     Raises:
         ToolObjectError: there is no such scheme, or its variable is not set, or cannot be sent.
@@ -117,7 +117,7 @@ def read_credentials(
 def chosen(
     requirements: tuple[Requirement, ...], known: Mapping[str, Credentials]
 ) -> Credentials | None:
-    """Give what fulfils the first alternative for which all is known; None where none does."""
+    """Return what fulfils the first alternative for which all is known; None where none does."""
     if not requirements:
         return Credentials()
     for needed in sorted(requirements, key=lambda each: not each):  # none, only if nothing else

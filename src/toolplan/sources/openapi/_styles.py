@@ -61,7 +61,7 @@ class Writing:
 
 
 def path_text(writing: Writing, value: Json) -> str:
-    """Give what stands in the path for a parameter, percent-encoded.
+    """Return what stands in the path for a parameter, percent-encoded.
 
     Raises:
         ToolError: the style cannot say it, or it could lead out of its place in the path.
@@ -88,7 +88,7 @@ def path_text(writing: Writing, value: Json) -> str:
 
 
 def query_pairs(writing: Writing, value: Json) -> list[Pair]:
-    """Give the names and values of a parameter in a query or a form, percent-encoded.
+    """Return the names and values of a parameter in a query or a form, percent-encoded.
 
     An argument that is null is left out.
 
@@ -118,7 +118,7 @@ def query_pairs(writing: Writing, value: Json) -> list[Pair]:
 
 
 def header_text(writing: Writing, value: Json) -> str:
-    """Give the value of a header; the style is `simple`.
+    """Return the value of a header; the style is `simple`.
 
     Raises:
         ToolError: it cannot stand in a header, or the style cannot say it.

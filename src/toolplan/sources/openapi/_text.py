@@ -21,7 +21,7 @@ MAX_TEXT: Final = 50_000_000
 
 
 def read_document(text: str) -> Json:
-    """Give the JSON value that `text` writes, in JSON or in YAML.
+    """Return the JSON value that `text` writes, in JSON or in YAML.
 
     YAML is read as version 1.2 has it: `yes` and `on` are text, and so are dates. Keys become text.
 

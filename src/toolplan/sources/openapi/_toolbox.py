@@ -64,7 +64,7 @@ def openapi_toolbox(
     limits: HttpLimits | None = None,
     transport: Transport | None = None,
 ) -> OpenApiToolbox:
-    """Give the operations of an OpenAPI document (3.0 or 3.1) as tools.
+    """Return the operations of an OpenAPI document (3.0 or 3.1) as tools.
 
     Args:
         document: the document, as JSON.
@@ -124,7 +124,7 @@ class _Servers:
         self.home = home.origin if isinstance(home, _Server) else None
 
     def of(self, operation: Operation) -> _Server | Fault:
-        """Give where `operation` is, or why that is not known."""
+        """Return where `operation` is, or why that is not known."""
         return self._at(operation.servers[0])
 
     def _at(self, stated: str) -> _Server | Fault:

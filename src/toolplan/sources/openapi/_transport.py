@@ -116,7 +116,7 @@ class _TryAgain(Exception):
         self._came = came
 
     def outcome(self) -> Response:
-        """Give the response that there was, or raise what there was instead."""
+        """Return the response that there was, or raise what there was instead."""
         if isinstance(self._came, Response):
             return self._came
         raise self._came from None
@@ -284,7 +284,7 @@ class HttpTransport:
 
 
 def _wire(request: Request, address: str, limits: HttpLimits, sending: _Sending) -> httpx2.Request:
-    """Give the request as the library takes it: to `address`, in the name of the host."""
+    """Return the request as the library takes it: to `address`, in the name of the host."""
     credentials, origin = request.credentials, request.origin
     host = f"[{address}]" if ":" in address else address
     target = with_query(request.target, credentials.query)
@@ -344,7 +344,7 @@ class _Unpacked:
         self._inner = zlib.decompressobj(_GZIP)
 
     def take(self, part: bytes, most: int) -> bytes:
-        """Give what `part` holds, at most `most` bytes of it.
+        """Return what `part` holds, at most `most` bytes of it.
 
         Raises:
             ValueError: it cannot be read.
@@ -362,7 +362,7 @@ class _Unpacked:
 
 
 def _on_the_same_host(request: Request, location: str) -> Request:
-    """Give the request that a redirect asks for.
+    """Return the request that a redirect asks for.
 
     Raises:
         HostBlocked: it leads to another host, to another port, or away from TLS.
@@ -381,7 +381,7 @@ def _on_the_same_host(request: Request, location: str) -> Request:
 
 
 def _retry_after(response: Response, now: float) -> float | None:
-    """Give the pause that the service asks for, in seconds; None where it does not."""
+    """Return the pause that the service asks for, in seconds; None where it does not."""
     stated = response.headers.get("retry-after", "").strip()
     if stated.isascii() and stated.isdigit():
         return float(stated[:9])

@@ -33,7 +33,7 @@ _PLAIN: Final[dict[str, Json]] = {
 
 
 def read_yaml(text: str) -> Json:
-    """Give the JSON value that the YAML `text` writes.
+    """Return the JSON value that the YAML `text` writes.
 
     It is read as version 1.2 has it: `yes` and `on` are text, and so are dates. Keys become text.
 
@@ -64,7 +64,7 @@ class _Events:
         self._named: dict[str, tuple[Json, int]] = {}
 
     def document(self) -> Json:
-        """Give the one document of the text."""
+        """Return the one document of the text."""
         self._next()  # the stream begins
         event = self._next()
         if isinstance(event, yaml.StreamEndEvent):
@@ -82,7 +82,7 @@ class _Events:
         return event
 
     def _value(self, event: yaml.Event, depth: int) -> tuple[Json, int]:
-        """Give the value that begins with `event`, and how many values it is made of."""
+        """Return the value that begins with `event`, and how many values it is made of."""
         if depth > _MAX_DEPTH:
             raise ToolObjectError("The document is nested too deep.")
         match event:

@@ -133,7 +133,7 @@ def _changes(statement: Statement, tables: Mapping[str, Table]) -> Iterator[tupl
 
 
 def _owner(statement: Statement, tables: Mapping[str, Table], fault: MissingColumn) -> str | None:
-    """Give the open table that the missing column must be of, or None."""
+    """Return the open table that the missing column must be of, or None."""
     folded = fault.column.casefold()
     if fault.table is not None:
         named = statement.aliases.get(fault.table.casefold())

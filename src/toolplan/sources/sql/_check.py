@@ -63,7 +63,7 @@ class _Given:
         return self.row is None or self.row.is_open
 
     def expected(self) -> Table:
-        """Give the table as its schema or its rows describe it."""
+        """Return the table as its schema or its rows describe it."""
         known: dict[str, tuple[ColumnType, ...]] = {}
         if self.row is not None:
             known = {
@@ -75,7 +75,7 @@ class _Given:
         return Table({**known, **self._fixed()}, self.is_vague)
 
     def without_rows(self) -> Table:
-        """Give the table as a run would see it if it had no rows."""
+        """Return the table as a run would see it if it had no rows."""
         return self.expected() if self.rows else Table(self._fixed(), is_open=True)
 
     def _fixed(self) -> dict[str, tuple[ColumnType, ...]]:
@@ -97,7 +97,7 @@ class Check:
     def compute_output(
         self, literals: Mapping[str, Json], schemas: Mapping[str, Schema | None]
     ) -> ComputedOutput:
-        """Give the schema of the result, or the problems of the call.
+        """Return the schema of the result, or the problems of the call.
 
         `literals` are the arguments that stand in the plan, of objects the fields that do;
         `schemas` are the schemas of the references by JSON pointer, `/tables/shipments`, None where
@@ -160,7 +160,7 @@ def _check(
 
 
 def _given_tables(literal: Json, schemas: Mapping[str, Schema | None]) -> dict[str, _Given] | None:
-    """Give what is known of each table; None where not even their names are."""
+    """Return what is known of each table; None where not even their names are."""
     tables: dict[str, _Given] = {}
     if "/tables" in schemas:
         return None

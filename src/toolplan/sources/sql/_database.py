@@ -91,7 +91,7 @@ class Database:
         self.close()
 
     def close(self) -> None:
-        """Give everything back; closing twice does no harm."""
+        """Return everything back; closing twice does no harm."""
         with self._closing:
             self._closed = True
             self._connection.close()
@@ -179,7 +179,7 @@ class Database:
         self._created.add(name)
 
     def bind(self, statement: Statement) -> list[ResultColumn]:
-        """Give the columns that `statement` would give; no row is read.
+        """Return the columns that `statement` would give; no row is read.
 
         Raises:
             MissingColumn: it reads a column that is not there.
@@ -204,7 +204,7 @@ class Database:
         return row is not None and row[0] is True
 
     def run(self, statement: Statement, max_rows: int) -> list[dict[str, Json]]:
-        """Give the rows that `statement` gives.
+        """Return the rows that `statement` gives.
 
         Raises:
             SqlFault: it fails, gives more than `max_rows` rows, or something that JSON cannot say.

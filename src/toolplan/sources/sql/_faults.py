@@ -35,7 +35,7 @@ _CANDIDATES: Final = re.compile(r"^Candidate (?:bindings|columns):[: ]*(.+)$", r
 
 
 def read_fault(text: str) -> SqlFault:
-    """Give the fault that the message `text` of the database tells of, in one line."""
+    """Return the fault that the message `text` of the database tells of, in one line."""
     for pattern in _MISSING:
         if found := pattern.search(text):
             groups = found.groupdict()
@@ -65,5 +65,5 @@ def _shortened(text: str) -> str:
 
 
 def parse_message(text: str) -> str:
-    """Give the one line for the message `text` of the parser."""
+    """Return the one line for the message `text` of the parser."""
     return f"The statement is not SQL: {_shortened(_one_line(text))}"

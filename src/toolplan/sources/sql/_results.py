@@ -16,7 +16,7 @@ Reader: TypeAlias = Callable[[object], Json]
 
 
 def reader(column: ColumnType) -> Reader | None:
-    """Give what turns a value of `column` from Python's form into JSON; None: nothing needed."""
+    """Return what turns a value of `column` from Python's form into JSON; None: nothing needed."""
     match column:
         case Scalar.NUMBER:
             return _number

@@ -116,7 +116,7 @@ def examine(
     columns: Collection[str],
     functions: Functions,
 ) -> Statement:
-    """Give what the syntax tree `tree` of `text` tells.
+    """Return what the syntax tree `tree` of `text` tells.
 
     `tables` are the names that it may read, None where they are not known; `columns` the names of
     columns that are known.

@@ -70,7 +70,7 @@ _DEFAULT_LIMITS: Final = SqlLimits()
 
 
 def sql_tool(limits: SqlLimits = _DEFAULT_LIMITS) -> Tool:
-    """Give the tool `sql`, each call of which is held to `limits`."""
+    """Return the tool `sql`, each call of which is held to `limits`."""
     check = Check(limits.memory_mb, limits.seconds)
 
     async def call(arguments: Arguments) -> Json:

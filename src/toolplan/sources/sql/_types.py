@@ -89,12 +89,12 @@ _WIDER: Final[Mapping[Scalar, frozenset[ColumnType]]] = {
 
 
 def quoted(name: str) -> str:
-    """Give `name` as an SQL identifier."""
+    """Return `name` as an SQL identifier."""
     return '"' + name.replace('"', '""') + '"'
 
 
 def sql_type(column: ColumnType) -> str:
-    """Give the SQL name of `column`."""
+    """Return the SQL name of `column`."""
     match column:
         case Scalar():
             return _SQL[column]
@@ -106,7 +106,7 @@ def sql_type(column: ColumnType) -> str:
 
 
 def structure(column: ColumnType) -> Json:
-    """Give `column` as `from_json` of DuckDB wants it."""
+    """Return `column` as `from_json` of DuckDB wants it."""
     match column:
         case Scalar.UNKNOWN:
             return "JSON"
@@ -119,7 +119,7 @@ def structure(column: ColumnType) -> Json:
 
 
 def describe(column: ColumnType) -> str:
-    """Give the name of `column` for people."""
+    """Return the name of `column` for people."""
     match column:
         case Scalar():
             return column.value
@@ -130,7 +130,7 @@ def describe(column: ColumnType) -> str:
 
 
 def schema_of(column: ColumnType, *, nullable: bool = True) -> dict[str, Json]:
-    """Give the JSON Schema of the values that a result column of this type gives."""
+    """Return the JSON Schema of the values that a result column of this type gives."""
     match column:
         case Scalar.JSON | Scalar.UNKNOWN:
             return {}
@@ -145,7 +145,7 @@ def schema_of(column: ColumnType, *, nullable: bool = True) -> dict[str, Json]:
 
 
 def row_schema(columns: Iterable[tuple[str, ColumnType]], never_null: frozenset[str]) -> Json:
-    """Give the JSON Schema of a row that has exactly `columns`."""
+    """Return the JSON Schema of a row that has exactly `columns`."""
     properties: dict[str, Json] = {
         name: schema_of(each, nullable=name not in never_null) for name, each in columns
     }
@@ -178,7 +178,7 @@ class RowType:
 
 
 def row_type(table: Schema) -> RowType | None:
-    """Give the columns of `table`, the schema of a list of objects; None where it names none."""
+    """Return the columns of `table`, the schema of a list of objects; None where it names none."""
     row = elements(table)
     if not isinstance(row, Schema):
         return None
@@ -190,7 +190,7 @@ def row_type(table: Schema) -> RowType | None:
 
 
 def column_type(schema: Schema, depth: int = 0) -> ColumnType:
-    """Give the type of a column whose values fit `schema`."""
+    """Return the type of a column whose values fit `schema`."""
     types = types_of(schema) - {"null"}
     if scalar := _JSON_TYPES.get(frozenset(types)):
         return scalar
@@ -247,7 +247,7 @@ def _property_names(schema: Schema) -> list[str]:
 
 
 def _in_place(schema: Schema) -> list[dict[str, Json]]:
-    """Give every node of `schema` that speaks of the value itself, references followed."""
+    """Return every node of `schema` that speaks of the value itself, references followed."""
     found: list[dict[str, Json]] = []
     seen: set[int] = set()
     pending: list[Json] = [schema.node]
@@ -266,7 +266,7 @@ def _in_place(schema: Schema) -> list[dict[str, Json]]:
 
 
 def clashing(names: Iterable[str]) -> tuple[str, str] | None:
-    """Give two of `names` that SQL cannot tell apart (they differ in letter case only), or None."""
+    """Return two of `names` that SQL cannot tell apart (they differ in letter case only), or None."""
     seen: dict[str, str] = {}
     for name in names:
         other = seen.setdefault(name.casefold(), name)
@@ -276,7 +276,7 @@ def clashing(names: Iterable[str]) -> tuple[str, str] | None:
 
 
 def declared_type(declared: Json) -> ColumnType | None:
-    """Give the type that `declared` names: one of `WORDS`, or a JSON Schema.
+    """Return the type that `declared` names: one of `WORDS`, or a JSON Schema.
 
     None where it names none.
 

@@ -41,7 +41,7 @@ UNSEEN: Final[tuple[ColumnType, ...]] = (
 def table_columns(
     rows: Sequence[Mapping[str, Json]], names: Iterable[str] | None = None
 ) -> dict[str, list[Json]]:
-    """Give the values of each key of `rows`, null where a row has none.
+    """Return the values of each key of `rows`, null where a row has none.
 
     `names` are the keys, and their order; None means all, in the order in which they are first met.
     """
@@ -50,7 +50,7 @@ def table_columns(
 
 
 def readings(values: Sequence[Json]) -> tuple[ColumnType, ...]:
-    """Give the types that a column with `values` may have, the most telling first.
+    """Return the types that a column with `values` may have, the most telling first.
 
     The statement decides: the first type that it can be bound with is taken. Text that looks like
     dates in every row is read as dates; where the statement treats it as text, as text.
@@ -68,7 +68,7 @@ def readings(values: Sequence[Json]) -> tuple[ColumnType, ...]:
 
 
 def value_type(values: Iterable[Json], depth: int = 0) -> ColumnType:
-    """Give the narrowest type that holds all of `values`; nulls do not count."""
+    """Return the narrowest type that holds all of `values`; nulls do not count."""
     seen = [value for value in values if value is not None]
     kinds = set(map(type, seen))
     if not kinds:
@@ -128,7 +128,7 @@ def _parses(read: Callable[[str], object], text: str) -> bool:
 
 
 def misfit(values: Sequence[Json], column: ColumnType) -> int | None:
-    """Give the index of the first of `values` that `column` cannot hold, or None."""
+    """Return the index of the first of `values` that `column` cannot hold, or None."""
     if column in (Scalar.JSON, Scalar.UNKNOWN):
         return None
     fits = _fits(column)
@@ -171,7 +171,7 @@ _FITS: Final[Mapping[Scalar, Callable[[Json], bool]]] = {
 
 
 def storable(values: Sequence[Json], column: ColumnType) -> Sequence[Json]:
-    """Give `values` with every field that `column` has, so that a strict reader takes them."""
+    """Return `values` with every field that `column` has, so that a strict reader takes them."""
     match column:
         case Scalar.INTEGER:
             return [int(v) if isinstance(v, float) else v for v in values]
@@ -186,7 +186,7 @@ def storable(values: Sequence[Json], column: ColumnType) -> Sequence[Json]:
 
 
 def _in_utc(text: str) -> str:
-    """Give the time `text` in UTC, because the database does not read offsets: it drops them."""
+    """Return the time `text` in UTC, because the database does not read offsets: it drops them."""
     if text.endswith("Z") or len(text) < len("YYYY-MM-DDThh:mm"):
         return text
     moment = datetime.fromisoformat(text.upper())
@@ -205,6 +205,6 @@ def _with_all_fields(
 
 
 def shown(value: Json) -> str:
-    """Give `value` as a message quotes it: short, on one line."""
+    """Return `value` as a message quotes it: short, on one line."""
     text = repr(value)
     return text if len(text) <= 60 else text[:59] + "…"

@@ -1,0 +1,322 @@
+"""Facts that hold for any rows: what is the same everywhere, shares, ranges, outliers, trends.
+
+Every fact is a sentence with the step that its figures come from and the columns that it read.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date
+from statistics import fmean, median, quantiles, stdev
+from typing import Final, NamedTuple, TypeAlias
+
+from toolplan.answer.columns import (
+    Categories,
+    Column,
+    Constant,
+    Dates,
+    Identities,
+    Numbers,
+)
+from toolplan.answer.shape import Row
+from toolplan.answer.trend import Direction, evenly_spaced, series, trend
+from toolplan.path import Json
+from toolplan.render.printable import cell, number_text, printable
+
+FactFunction: TypeAlias = Callable[[str, list[dict[str, Json]]], Iterable[str]]
+"""Given the entity of rows (or an empty text) and the rows: sentences that hold for them."""
+
+MOST_FACTS: Final = 8
+_MOST_SHARES: Final = 5
+_MOST_OUTLIERS: Final = 3
+_FEWEST_FOR_OUTLIERS: Final = 8
+_Z_SCORE: Final = 2.0
+_Z_SCORE_ALONE: Final = 3.0  # where half of the values are equal, quartiles say nothing
+_FENCE: Final = 1.5
+_MOST_CONSTANTS: Final = 5
+
+_AMOUNTS: Final = frozenset({"amount", "cost", "count", "n", "price", "quantity", "total", "sum"})
+_RATIO_WORDS: Final = frozenset(
+    {"%", "avg", "average", "mean", "median", "percent", "percentage", "pct", "rate", "ratio"}
+    | {"share", "score", "ppm", "ppb", "ppt", "degree", "degrees", "°c", "°f", "k", "per"}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """A sentence; `step` is where its figures come from, `columns` what it read there."""
+
+    text: str
+    step: str
+    columns: tuple[str, ...] = ()
+
+
+class Outlier(NamedTuple):
+    """A number far from the others; `row` is its index."""
+
+    number: float
+    row: int
+    z_score: float
+
+
+class _Told(NamedTuple):
+    text: str
+    columns: tuple[str, ...]
+
+
+_Teller: TypeAlias = Callable[[Sequence[Column], Sequence[Row]], Iterator[_Told]]
+
+
+def row_facts(
+    step: str,
+    columns: Sequence[Column],
+    rows: Sequence[Row],
+    *,
+    whole: bool = True,
+    most: int = MOST_FACTS,
+) -> tuple[Fact, ...]:
+    """Return the most telling facts about `rows`, at most `most`, in a fixed order.
+
+    `whole` says that no rows are known to be missing; a trend over a part would mislead.
+    """
+    if len(rows) < 2:
+        return ()
+    tellers = (_constants, _spans, _trends, _shares, _outliers, _ranges)
+    told = [
+        (nth, rank, each)
+        for rank, tell in enumerate(tellers)
+        if whole or tell is not _trends
+        for nth, each in enumerate(tell(columns, rows))
+    ]
+    # the first of each kind goes before the second of any, so that no kind crowds out another
+    chosen = sorted(told, key=lambda one: one[:2])[:most]
+    chosen.sort(key=lambda one: (one[1], one[0]))
+    return tuple(Fact(each.text, step, each.columns) for _, _, each in chosen)
+
+
+def share_text(count: int, total: int) -> str:
+    """Return a share in whole percent; a part never reads as none or as all.
+
+    >>> share_text(1, 3), share_text(1, 1000), share_text(999, 1000)
+    ('33 %', '< 1 %', '> 99 %')
+    """
+    percent = round(100 * count / total) if total else 0
+    if count and percent == 0:
+        return "< 1 %"
+    return "> 99 %" if percent == 100 and count < total else f"{percent} %"
+
+
+def outliers_of(numbers: Numbers) -> tuple[Outlier, ...]:
+    """Return the numbers that stand out, the farthest first.
+
+    A number stands out when it lies beyond 1.5 interquartile ranges from the quartiles and at
+    least two standard deviations from the mean. Fewer than eight numbers, or equal ones, have none.
+    """
+    values = numbers.numbers
+    if len(values) < _FEWEST_FOR_OUTLIERS:
+        return ()
+    mean = fmean(values)
+    deviation = stdev(values, mean)
+    if deviation == 0 or not math.isfinite(deviation):
+        return ()
+    low, _, high = quantiles(values, n=4, method="inclusive")
+    fence = _FENCE * (high - low)
+    least = _Z_SCORE if fence > 0 else _Z_SCORE_ALONE
+    found = [
+        Outlier(value, row, (value - mean) / deviation)
+        for value, row in zip(values, numbers.at, strict=True)
+        if not low - fence <= value <= high + fence and abs(value - mean) >= least * deviation
+    ]
+    return tuple(sorted(found, key=lambda each: (-abs(each.z_score), each.row)))
+
+
+def adds_up(column: Column) -> bool:
+    """Tell whether a sum over `column` means something: amounts do, rates do not."""
+    words = set(f"{column.name} {column.unit}".casefold().replace("_", " ").split())
+    if words & _RATIO_WORDS or "/" in column.unit:
+        return False
+    return bool(column.unit) or bool(words & _AMOUNTS)
+
+
+def with_unit(text: str, column: Column) -> str:
+    """Return `text` with the unit of `column`, where it has one."""
+    return f"{text} {printable(column.unit)}" if column.unit else text
+
+
+def _constants(columns: Sequence[Column], rows: Sequence[Row]) -> Iterator[_Told]:
+    same = [
+        (column.name, cell(column.reading.value))
+        for column in columns
+        if isinstance(column.reading, Constant)
+    ][:_MOST_CONSTANTS]
+    if same:
+        every = "Both" if len(rows) == 2 else f"All {_count(len(rows))}"
+        parts = "; ".join(f"{cell(name)} is {value}" for name, value in same)
+        yield _Told(f"{every}: {parts}.", tuple(name for name, _ in same))
+
+
+def _spans(columns: Sequence[Column], rows: Sequence[Row]) -> Iterator[_Told]:
+    del rows
+    for column in columns:
+        if isinstance(column.reading, Dates):
+            days = column.reading.days
+            first, last = min(days), max(days)
+            on = len(set(days))
+            which = f"on {on} different days" if on > 1 else "on one day"
+            reach = f"{first} to {last}, {which}" if first != last else f"{first}"
+            yield _Told(f"{cell(column.name)}: {reach}.", (column.name,))
+
+
+def _trends(columns: Sequence[Column], rows: Sequence[Row]) -> Iterator[_Told]:
+    # one trend is enough; a second date mostly says the same
+    dated = next((column for column in columns if isinstance(column.reading, Dates)), None)
+    if dated is None or not isinstance(dated.reading, Dates):
+        return
+    days = dated.reading.days
+    if len(days) == len(rows) and evenly_spaced(days):
+        yield from _trends_of_numbers(dated, days, columns)
+        return
+    counted = series(days)
+    found = None if counted is None else trend(counted.counts)
+    if counted is None or found is None:
+        return
+    mean = number_text(_rounded(found.mean), grouped=True)
+    over = f"{mean} a {counted.period} on average over {len(counted.counts)} {counted.period}s"
+    if found.direction is Direction.STEADY:
+        text = f"no clear trend, {over}"
+    else:
+        slope = number_text(_rounded(abs(found.slope)), grouped=True)
+        sign = "+" if found.direction is Direction.RISING else "-"
+        text = f"{found.direction} by about {sign}{slope} a {counted.period}, {over}"
+    yield _Told(f"{cell(dated.name)}: {text}.", (dated.name,))
+
+
+def _trends_of_numbers(
+    dated: Column, days: Sequence[date], columns: Sequence[Column]
+) -> Iterator[_Told]:
+    """Tell where numbers go in rows that are themselves a series: one row a day, or a month."""
+    order = sorted(range(len(days)), key=days.__getitem__)
+    for column in columns:
+        read = column.reading
+        if not isinstance(read, Numbers) or len(read.numbers) != len(days):
+            continue
+        points = [read.numbers[at] for at in order]
+        found = trend(points)
+        if found is not None and found.direction is not Direction.STEADY:
+            first, last = (number_text(end, grouped=True) for end in (points[0], points[-1]))
+            ends = f"from {first} to {with_unit(last, column)}"
+            text = f"{cell(column.name)}: {found.direction} over {cell(dated.name)}, {ends}."
+            yield _Told(text, (dated.name, column.name))
+
+
+def _shares(columns: Sequence[Column], rows: Sequence[Row]) -> Iterator[_Told]:
+    total = len(rows)
+    if total < 3:
+        return
+    for column in columns:
+        if not isinstance(column.reading, Categories):
+            continue
+        counts = column.reading.counts
+        shown = counts if len(counts) <= _MOST_SHARES else counts[: _MOST_SHARES - 1]
+        parts = [(cell(value), count) for value, count in shown]
+        if rest := sum(count for _, count in counts) - sum(count for _, count in shown):
+            parts.append((f"{len(counts) - len(shown)} others", rest))
+        if column.reading.missing:
+            parts.append(("no value", column.reading.missing))
+        text = ", ".join(
+            f"{name} {_count(count)}"
+            + (f" of {_count(total)}" if at == 0 else "")
+            + f" ({share_text(count, total)})"
+            for at, (name, count) in enumerate(parts)
+        )
+        yield _Told(f"{cell(column.name)}: {text}.", (column.name,))
+
+
+def _outliers(columns: Sequence[Column], rows: Sequence[Row]) -> Iterator[_Told]:
+    label = _label(columns)
+    for column in columns:
+        if not isinstance(column.reading, Numbers):
+            continue
+        found = outliers_of(column.reading)
+        if not found:
+            continue
+        parts = [
+            with_unit(number_text(each.number, grouped=True), column)
+            + f" ({'' if label is None else cell(rows[each.row].get(label)) + ', '}"
+            + f"z-score {each.z_score:.1f})"
+            for each in found[:_MOST_OUTLIERS]
+        ]
+        more = len(found) - len(parts)
+        stand = "stands" if len(found) == 1 else "stand"
+        of = f"{_count(len(found))} of {_count(len(column.reading.numbers))} {stand} out"
+        text = f"{of}: {', '.join(parts)}{f' and {_count(more)} more' if more else ''}"
+        yield _Told(f"{cell(column.name)}: {text}.", (column.name,))
+
+
+def _ranges(columns: Sequence[Column], rows: Sequence[Row]) -> Iterator[_Told]:
+    label = _label(columns)
+    for column in columns:
+        if not isinstance(column.reading, Numbers):
+            continue
+        numbers = column.reading.numbers
+        low, high = min(numbers), max(numbers)
+        if low == high:
+            continue
+        reach = " to ".join(
+            (
+                with_unit(number_text(end, grouped=True), column)
+                if end == high
+                else number_text(end, grouped=True)
+            )
+            + _holder(column.reading, end, label, rows)
+            for end in (low, high)
+        )
+        parts = [reach]
+        if len(numbers) > 2:
+            middle = number_text(_rounded(median(numbers)), grouped=True)
+            parts.append("median " + with_unit(middle, column))
+        if adds_up(column):
+            total = number_text(_total(numbers), grouped=True)
+            parts.append("sum " + with_unit(total, column))
+        if missing := len(rows) - len(numbers):
+            parts.append(f"{_count(missing)} without a value")
+        yield _Told(f"{cell(column.name)}: {', '.join(parts)}.", (column.name,))
+
+
+def _label(columns: Sequence[Column]) -> str | None:
+    """Return the name of the column that tells the rows apart, where there is one."""
+    for column in columns:
+        match column.reading:
+            case Identities(unique=True):
+                return column.name
+            case Dates(days) if evenly_spaced(days):
+                return column.name
+            case _:
+                continue
+    return None
+
+
+def _holder(numbers: Numbers, number: float, label: str | None, rows: Sequence[Row]) -> str:
+    """Return the name of the one row that has `number`; nothing where several have it."""
+    if label is None or numbers.numbers.count(number) != 1:
+        return ""
+    return f" ({cell(rows[numbers.at[numbers.numbers.index(number)]].get(label))})"
+
+
+def _count(number: int) -> str:
+    return number_text(number, grouped=True)
+
+
+def _total(numbers: Sequence[float]) -> float:
+    if all(isinstance(number, int) for number in numbers):
+        return sum(numbers)  # whole numbers stay exact, however large
+    return math.fsum(numbers)
+
+
+def _rounded(number: float) -> float:
+    """Return a computed figure with no more digits than it deserves, whole numbers as they are."""
+    if number == int(number) or abs(number) >= 1000:
+        return round(number)
+    return float(f"{number:.3g}")

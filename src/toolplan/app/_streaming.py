@@ -1,0 +1,166 @@
+"""A draft while a planner still writes it: its steps are shown, and may start."""
+
+from __future__ import annotations
+
+import asyncio
+from asyncio import Task
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import aclosing
+from typing import NamedTuple, TypeAlias
+
+from toolplan.compiler import Compiled, CompileStream
+from toolplan.dialects import DIALECTS
+from toolplan.engines import StreamRefused
+from toolplan.events import Run
+from toolplan.plan import Step
+from toolplan.planners import Draft
+from toolplan.planners.llm import Listener
+
+OnStep: TypeAlias = Callable[[Step], None]
+
+
+class StreamedDraft(NamedTuple):
+    """A draft that was compiled while it was written, and its run where it was started."""
+
+    text: str
+    dialect: str
+    compiled: Compiled
+    run: Run | None
+
+
+class ReportedSteps:
+    """The steps of a stream; `on_step` is told of each, `on_plan` of the plan at their end.
+
+    `note` puts notes into the compiled plan.
+    """
+
+    def __init__(
+        self,
+        stream: CompileStream,
+        note: Callable[[Compiled], Compiled],
+        on_step: OnStep | None,
+        on_plan: Callable[[Compiled], None] | None,
+    ) -> None:
+        self._stream = stream
+        self._note = note
+        self._compiled: Compiled | None = None
+        self._on_step = on_step
+        self._on_plan = on_plan
+
+    async def __aiter__(self) -> AsyncIterator[Step]:
+        """Yield each step when it is complete."""
+        async with aclosing(self._stream) as steps:
+            async for step in steps:
+                if self._on_step is not None:
+                    self._on_step(step)
+                yield step
+        if self._on_plan is not None and self.compiled.plan is not None:
+            self._on_plan(self.compiled)
+
+    @property
+    def compiled(self) -> Compiled:
+        """What came of the whole."""
+        if self._compiled is None:
+            self._compiled = self._note(self._stream.compiled)
+        return self._compiled
+
+
+class StreamingDraft(Listener):
+    """Compiles each draft while it is written, and starts what only reads where it is told to.
+
+    A draft that begins anew takes the place of the one before, and what that had started is
+    cancelled.
+    """
+
+    def __init__(
+        self,
+        compile_: Callable[[AsyncIterator[str], str], CompileStream],
+        note: Callable[[Compiled], Compiled],
+        on_step: OnStep | None,
+        on_plan: Callable[[Compiled], None] | None,
+        run: Callable[[ReportedSteps], Awaitable[Run]] | None,
+    ) -> None:
+        """Follow with these.
+
+        Args:
+            compile_: reads the texts of a draft in a dialect.
+            note: puts notes into a compiled plan.
+            on_step: called with each step.
+            on_plan: called with a plan that runs already, when it is whole.
+            run: runs the steps while they come; None starts nothing.
+        """
+        self._compile = compile_
+        self._note = note
+        self._on_step = on_step
+        self._on_plan = on_plan
+        self._run = run
+        self._texts: asyncio.Queue[str | None] | None = None
+        self._written: list[str] = []
+        self._task: Task[StreamedDraft] | None = None
+        self._left: list[Task[StreamedDraft]] = []
+
+    def begun(self, dialect: str) -> None:
+        """Follow a draft from its beginning."""
+        self._leave()
+        self._written.clear()
+        self._texts = asyncio.Queue()
+        if dialect in DIALECTS:
+            self._task = asyncio.create_task(self._follow(self._texts, dialect))
+
+    def written(self, text: str) -> None:
+        """Take more of its text."""
+        self._written.append(text)
+        if self._texts is not None:
+            self._texts.put_nowait(text)
+
+    async def ended(self, draft: Draft) -> StreamedDraft | None:
+        """Return what came of `draft`; None where it is not what was written, or cannot be run so.
+
+        Steps with effects start in here at the earliest: until the planner has proposed the very
+        draft that was followed, it is not known to be one.
+
+        Raises:
+            Exception: as `toolplan.run_stream` does, but for `StreamRefused`.
+        """
+        task, texts = self._task, self._texts
+        if task is None or texts is None or draft.text not in "".join(self._written):
+            return None
+        self._task = self._texts = None
+        texts.put_nowait(None)
+        try:
+            return await task
+        except StreamRefused:
+            return None
+        except asyncio.CancelledError:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+            raise
+
+    async def close(self) -> None:
+        """Cancel what is still going on."""
+        self._leave()
+        await asyncio.gather(*self._left, return_exceptions=True)
+        self._left.clear()
+
+    def _leave(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            self._left.append(self._task)
+        self._task = self._texts = None
+
+    async def _follow(self, texts: asyncio.Queue[str | None], dialect: str) -> StreamedDraft:
+        stream = self._compile(_drained(texts), dialect)
+        on_plan = self._on_plan if self._run is not None else None
+        told = ReportedSteps(stream, self._note, self._on_step, on_plan)
+        run: Run | None = None
+        if self._run is not None:
+            run = await self._run(told)
+        else:
+            async for _ in told:
+                pass
+        return StreamedDraft(stream.text, dialect, told.compiled, run)
+
+
+async def _drained(texts: asyncio.Queue[str | None]) -> AsyncIterator[str]:
+    while (text := await texts.get()) is not None:
+        yield text

@@ -1,0 +1,1 @@
+"""Runs without calls: what a plan would do, on values made from the schemas."""

@@ -1,0 +1,124 @@
+"""Whether a failure with made-up or recorded values says anything of the plan."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from toolplan.dry_run.sample_values import Place, SampleValues, Written, list_behind, step_places
+from toolplan.events import Failure
+from toolplan.plan import Limits, Ref, Step
+from toolplan.schema import Absent, Schema, Verdict, assignable, types_of
+
+
+class GivenBy(NamedTuple):
+    """The tools whose recordings a step failed with; `alone` says that nothing was made up."""
+
+    tools: tuple[str, ...]
+    alone: bool
+
+
+class Certainty:
+    """Tells faults of a plan from those of made-up and recorded values."""
+
+    def __init__(self, made_up: SampleValues, limits: Limits, least: int) -> None:
+        """Judge by what is known of `made_up`; `least` are the fewest calls of a whole run."""
+        self._made_up = made_up
+        self._limits = limits
+        self._least = least
+
+    def is_sure(self, step: Step, failure: Failure) -> bool:
+        """Say whether `step` fails whatever its tools and those before it give."""
+        match failure.code:
+            case "reference-missing":
+                there = _read_by(step, failure)
+                nowhere = any(self._leads_nowhere(step, each) for each in there)
+                return nowhere or self._all_written(step, there)
+            case "not-a-list" | "too-many-items":
+                return self._has_no_such_list(step)
+            case "argument-type" | "argument-value" | "missing-argument" | "unknown-argument":
+                return self._never_fits(step, failure)
+            case "too-many-calls":
+                return self._least > self._limits.calls
+            case "result-schema" | "result-type" | "result-too-large":
+                return False
+            case _:
+                return True
+
+    def given_by(self, step: Step, failure: Failure, recorded: Callable[[str], bool]) -> GivenBy:
+        """Say whose recordings `step` failed with; `recorded` tells them by the ids of steps."""
+        if failure.code.startswith("result-"):
+            was = recorded(step.id)
+            return GivenBy((step.tool,) if was else (), was)
+        found: dict[str, None] = {}
+        alone = True
+        for place in _read_by(step, failure):
+            if isinstance(self._made_up.reading(place.ref, step), Written):
+                continue
+            for name in self._made_up.sources(place.ref, step):
+                if recorded(name):
+                    found[self._made_up.tool_of(name)] = None
+                else:
+                    alone = False
+        return GivenBy(tuple(found), alone)
+
+    def _leads_nowhere(self, step: Step, place: Place) -> bool:
+        return isinstance(self._made_up.reading(place.ref, step), Absent)
+
+    def _all_written(self, step: Step, there: list[Place]) -> bool:
+        return all(isinstance(self._made_up.reading(p.ref, step), Written) for p in there)
+
+    def _has_no_such_list(self, step: Step) -> bool:
+        match step.for_each:
+            case Ref() as ref:
+                reading = self._made_up.reading(list_behind(ref), None)
+                if not isinstance(reading, Schema):
+                    return isinstance(reading, Absent)
+                most = min(step.max_items, self._limits.items)
+                wanted = Schema.load({"type": "array", "maxItems": most})
+                return assignable(reading, wanted) is Verdict.NO
+            case _:
+                return True
+
+    def _never_fits(self, step: Step, failure: Failure) -> bool:
+        given = _at_or_above(step, failure.pointer)
+        if given:
+            impossible = any(self._cannot_fit(step, place) for place in given)
+            return impossible or self._all_written(step, given)
+        _, _, *names = failure.pointer.split("/")
+        if not names and self._takes_each_alone(step, failure):
+            return True
+        return self._all_written(step, _read_by(step, failure))
+
+    def _takes_each_alone(self, step: Step, failure: Failure) -> bool:
+        """Say whether the names of arguments, which stand in the plan, are what is wrong."""
+        named = failure.code in ("missing-argument", "unknown-argument")
+        return named and self._made_up.takes_each_alone(step)
+
+    def _cannot_fit(self, step: Step, place: Place) -> bool:
+        taken = self._made_up.takes(step, place)
+        reading = self._made_up.reading(place.ref, step)
+        if taken is None or not isinstance(reading, Schema):
+            return False
+        if place.whole:
+            return assignable(reading, taken) is Verdict.NO
+        return "string" not in types_of(taken)
+
+
+def _read_by(step: Step, failure: Failure) -> list[Place]:
+    """Return the references of `step` that may have led to `failure`."""
+    given = _at_or_above(step, failure.pointer)
+    if failure.code == "reference-missing" or not given:
+        # where there are alternatives, a complaint about what is fixed may be due to what is not
+        return [*given, *_below(step, "/".join(failure.pointer.split("/")[:3]))]
+    return given
+
+
+def _at_or_above(step: Step, pointer: str) -> list[Place]:
+    """Return the references of `step` that give the value at `pointer`, or what that stands in."""
+    return [p for p in step_places(step) if f"{pointer}/".startswith(f"{p.pointer}/")]
+
+
+def _below(step: Step, pointer: str) -> list[Place]:
+    """Return the references of `step` that give a part of the value at `pointer`."""
+    return [p for p in step_places(step) if p.pointer.startswith(f"{pointer}/")]

@@ -1,0 +1,124 @@
+"""What a dry run found, to be read: faults first, what may fail, then what the plan may do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from toolplan.dry_run.scenarios import CallBounds, DryRun, EffectBounds, Fault, MayFail
+from toolplan.render.answer_view import AnswerView
+from toolplan.render.document import Block, Bullets, Document, Heading, Lead, Note, Table
+from toolplan.render.printable import count_text, cut, number_text, printable
+from toolplan.tools import Effects
+
+_MOST_LINES: Final = 50
+_MESSAGE_WIDTH: Final = 400
+
+
+def dry_view(dry: DryRun) -> AnswerView:
+    """Return what a dry run found, for a rich console."""
+    return AnswerView(dry_document(dry))
+
+
+def dry_document(dry: DryRun) -> Document:
+    """Return what a dry run found as a document; `toolplan.render.document` gives it as text."""
+    return (*_faults(dry), *_risks(dry), *_calls(dry), *_effects(dry), *_gaps(dry))
+
+
+def _faults(dry: DryRun) -> Iterator[Block]:
+    count = len(dry.faults)
+    if count:
+        yield Lead(f"The dry run found {count_text(count, 'fault')}; no tool was called.", bad=True)
+        yield Bullets(_few([_fault_line(fault) for fault in dry.faults]), bad=True)
+        return
+    said = ["The dry run found no fault"]
+    if dry.may_fail:
+        said.append(f"{count_text(len(dry.may_fail), 'place')} where it may fail")
+    if dry.unchecked:
+        count = len(dry.unchecked)
+        said.append(f"{count_text(count, 'step')} {'was' if count == 1 else 'were'} not driven")
+    yield Lead(f"{', '.join(said)}; no tool was called.")
+
+
+def _fault_line(fault: Fault) -> str:
+    return f"{_where(fault)}: {_what(fault)}"
+
+
+def _risks(dry: DryRun) -> Iterator[Block]:
+    if dry.may_fail:
+        yield Heading("May fail")
+        yield Bullets(_few([_risk_line(each) for each in dry.may_fail]))
+        yield Note("Other results may do: it is no fault of the plan.")
+
+
+def _risk_line(risk: MayFail) -> str:
+    tools = " and ".join(printable(name) for name in risk.tools)
+    return f"with what {tools} gave before, {_where(risk)} would fail: {_what(risk)}"
+
+
+def _where(place: Fault | MayFail) -> str:
+    step = f"step {printable(place.step)}" if place.step else "the output"
+    return f"{step} at {printable(place.pointer)}" if place.pointer else step
+
+
+def _what(found: Fault | MayFail) -> str:
+    message = cut(printable(found.message), _MESSAGE_WIDTH)
+    return f"{message} [{printable(found.code)}; {printable(found.drive)}]"
+
+
+def _calls(dry: DryRun) -> Iterator[Block]:
+    total = dry.total
+    yield Heading("Calls")
+    rows = [(printable(name), _range(bounds)) for name, bounds in dry.calls.items()]
+    left = len(rows) - _MOST_LINES
+    rows = rows[:_MOST_LINES]
+    yield Table(("step", "calls"), (False, True), (*rows, ("all", _range(total))))
+    if left > 0:
+        yield Note(f"{count_text(left, 'step')} more, counted in the last row.")
+    if total.most > dry.limit:
+        limit = number_text(dry.limit, grouped=True)
+        yield Note(f"A run makes {limit} calls at the most, and stops there.")
+    ways = _few([printable(drive.description) for drive in dry.drives])
+    yield Note(f"{count_text(len(dry.drives), 'way')} driven: {'; '.join(ways)}.")
+
+
+def _effects(dry: DryRun) -> Iterator[Block]:
+    yield Heading("Effects")
+    if not dry.effects:
+        yield Note("The plan changes nothing.")
+        return
+    yield Bullets(_few([_effect_line(effect) for effect in dry.effects]))
+
+
+def _effect_line(effect: EffectBounds) -> str:
+    # what its source does not say is taken for the worst
+    unsaid = effect.effects is Effects.UNKNOWN
+    kind = "destructive (its source does not say)" if unsaid else effect.effects.value
+    calls = count_text(effect.calls.most, "call")
+    most = "" if effect.calls.least == effect.calls.most else "at most "
+    return f"{printable(effect.step)}: {printable(effect.tool)}, {kind}, {most}{calls}"
+
+
+def _gaps(dry: DryRun) -> Iterator[Block]:
+    if dry.unchecked:
+        yield Heading("Not driven")
+        lines = [
+            f"{printable(gap.step)}: {cut(printable(gap.reason), _MESSAGE_WIDTH)}"
+            for gap in dry.unchecked
+        ]
+        yield Bullets(_few(lines))
+
+
+def _few(lines: Sequence[str]) -> tuple[str, ...]:
+    """Return the first lines, and how many more there are."""
+    left = len(lines) - _MOST_LINES
+    return (
+        (*lines[:_MOST_LINES], f"{number_text(left, grouped=True)} more") if left > 0 else (*lines,)
+    )
+
+
+def _range(bounds: CallBounds) -> str:
+    least = number_text(bounds.least, grouped=True)
+    if bounds.least == bounds.most:
+        return least
+    return f"{least} to {number_text(bounds.most, grouped=True)}"

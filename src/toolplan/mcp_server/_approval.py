@@ -1,0 +1,129 @@
+"""ApprovalPrompt to run a plan with effects, asked of the person in front of a client.
+
+The client shows a form and sends what the person said: whoever lets a client ask trusts it to ask a
+person and not a model. It is off unless the server is told otherwise.
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, TypeAlias
+
+from mcp.server import ServerRequestContext
+from mcp.types import (
+    CallToolRequestParams,
+    ElicitRequest,
+    ElicitRequestFormParams,
+    ElicitResult,
+    InputRequiredResult,
+)
+from mcp.types.version import MODERN_PROTOCOL_VERSIONS
+
+from toolplan.approval import Approval, approve
+from toolplan.engines import Approver
+from toolplan.execution_plan import ExecutionPlan
+from toolplan.mcp_server._refused import CallRefused
+from toolplan.mcp_server._told import effects_report
+from toolplan.path import Json
+from toolplan.render.printable import printable, visible
+from toolplan.tools import Toolbox
+
+MOST_SHOWN: Final = 20_000
+"""A list of effects with more characters is too long for a form; a terminal shows it."""
+
+_MOST_QUESTIONS: Final = 200
+_FIELD: Final = "run_it"
+_FORM: Final[dict[str, Any]] = {
+    "type": "object",
+    "properties": {_FIELD: {"type": "boolean", "title": "Run this plan, once, exactly as shown"}},
+    "required": [_FIELD],
+}
+
+Request: TypeAlias = ServerRequestContext[str, Any]
+
+
+class ApprovalPrompt:
+    """Asks for leave through clients that can ask their user (`elicitation`)."""
+
+    def __init__(self, toolbox: Toolbox) -> None:
+        """Begin with no question asked."""
+        self._toolbox = toolbox
+        self._asked: OrderedDict[str, str] = OrderedDict()  # key of a question to a digest
+
+    async def ask(
+        self, request: Request, params: CallToolRequestParams, plan: ExecutionPlan
+    ) -> Approver | InputRequiredResult | None:
+        """Return who approves `plan`, or what is to be asked first; None where nobody can be asked.
+
+        Raises:
+            CallRefused: the person said no.
+        """
+        able = request.session.client_capabilities
+        if not plan.effects or able is None or able.elicitation is None:
+            return None
+        text = _effects_text(effects_report(plan, self._toolbox), plan.digest)
+        if len(text) > MOST_SHOWN:
+            return None
+        if request.protocol_version not in MODERN_PROTOCOL_VERSIONS:
+            said = await request.session.elicit_form(text, _FORM, request.request_id)
+            return _approver(said, plan)
+        for key, response in (params.input_responses or {}).items():
+            # a question is answered once, and only for the plan that it was about
+            if self._asked.pop(key, None) == plan.digest and isinstance(response, ElicitResult):
+                return _approver(response, plan)
+        key = f"approve-{uuid.uuid4().hex}"
+        self._asked[key] = plan.digest
+        while len(self._asked) > _MOST_QUESTIONS:
+            self._asked.popitem(last=False)
+        form = ElicitRequestFormParams(message=text, requested_schema=_FORM)
+        return InputRequiredResult(input_requests={key: ElicitRequest(params=form)})
+
+
+def _approver(said: ElicitResult, plan: ExecutionPlan) -> Approver:
+    if said.action != "accept" or (said.content or {}).get(_FIELD) is not True:
+        raise CallRefused(
+            "approval-required",
+            "The person who was asked did not approve the plan; nothing was run.",
+            "Ask them what they want instead.",
+            {"digest": plan.digest},
+        )
+
+    async def give(asked: ExecutionPlan) -> Approval | None:
+        return approve(asked) if asked.digest == plan.digest else None
+
+    return give
+
+
+def _effects_text(effects: Sequence[Json], digest: str) -> str:
+    lines = ["This plan changes something. Run it?", ""]
+    for step in effects:
+        if isinstance(step, Mapping):
+            lines += _step_lines(step)
+    return "\n".join([*lines, "", f"digest {digest}"])
+
+
+def _step_lines(step: Mapping[str, Json]) -> list[str]:
+    kind = "destructive" if step["effects"] == "unknown" else step["effects"]
+    most = "" if step["exact"] else "at most "
+    lines = [
+        f"{_plain(step['step'])}: {_plain(step['tool'])}, {kind}, {most}{step['calls']} call(s)"
+    ]
+    if step["for_each"] is not None:
+        lines.append(f"    for each of {_json(step['for_each'])}")
+    if step["conditional"]:
+        lines.append("    only where its condition holds")
+    arguments = step["args"]
+    if isinstance(arguments, Mapping):
+        lines += [f"    {_plain(name)} = {_json(value)}" for name, value in arguments.items()]
+    return lines
+
+
+def _plain(value: Json) -> str:
+    return printable(str(value))
+
+
+def _json(value: Json) -> str:
+    return visible(json.dumps(value, ensure_ascii=False))

@@ -1,0 +1,1 @@
+"""The grounded planner: offline, from the tools' schemas and hints alone."""

@@ -1,0 +1,483 @@
+"""Computations as one SELECT over the rows of steps: groups, rates, statistics, order."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from toolplan.planners.grounded.language import words
+from toolplan.planners.grounded.parse.amounts import strictly
+from toolplan.planners.grounded.catalogue.kinds import SQL_TOOL, Attribute, Catalogue, ColumnOf, Kind
+from toolplan.planners.grounded.build.plan_builder import PlanBuilder
+from toolplan.planners.grounded.parse.conditions import (
+    Among,
+    Condition,
+    identifier,
+    literal,
+    qualified,
+    sql,
+)
+from toolplan.planners.grounded.catalogue.connections import column_of, join_columns, shown
+from toolplan.planners.grounded.build.drafts import Source
+from toolplan.planners.grounded.parse.linker import Filter, Linker, Where
+from toolplan.planners.grounded.parse.mentions import Mention
+from toolplan.planners.grounded.parse.requests import (
+    ByColumn,
+    ByPeriod,
+    BySpans,
+    Computation,
+    Count,
+    Distinct,
+    Frame,
+    Group,
+    Listed,
+    Measure,
+    Modifier,
+    Rate,
+    Statistic,
+)
+from toolplan.planners.grounded.catalogue.schemas import Shape
+from toolplan.planners.grounded.build.selection import columns_read, computing
+from toolplan.planners.grounded.parse.spans import case, covering, inside, spans_of
+from toolplan.planners.grounded.language.words import UNITS
+
+_PREFIXES = {
+    "avg": "average",
+    "sum": "total",
+    "max": "highest",
+    "min": "lowest",
+    "median": "median",
+}
+
+
+@dataclass(slots=True)
+class _Statement:
+    """The parts of a SELECT while they are gathered."""
+
+    table: str
+    tables: dict[str, Source]
+    groups: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
+    joins: list[str] = field(default_factory=list[str])
+    where: list[str] = field(default_factory=list[str])
+    order: list[str] = field(default_factory=list[str])
+    """what groups are ordered by, where it is not their figure"""
+    keys: list[str] = field(default_factory=list[str])
+    """expressions that groups are told apart and ordered by, and that nobody wants to see"""
+    used: set[str] = field(default_factory=set[str])
+
+    def column(self, name: str, table: str | None = None) -> str:
+        """Return the name of a column, with its table only where there are several."""
+        self.used.add(name)
+        return qualified(name, (table or self.table) if len(self.tables) > 1 else "")
+
+
+class Aggregates:
+    """Makes the computing step of one question."""
+
+    def __init__(self, catalogue: Catalogue, chainer: PlanBuilder) -> None:
+        """Hold what is needed."""
+        self._catalogue = catalogue
+        self._chainer = chainer
+        self._linker = Linker(catalogue)
+
+    def make(self, computation: Computation, frame: Frame) -> None:
+        """Add the steps for `computation` over the rows of `frame`."""
+        having = self._having(computation, frame)
+        if isinstance(computation.measure, Count) and computation.descending is False:
+            having = self._counted(frame)
+        self._set_side_by_side(computation, frame)
+        built = self._chainer.built(frame, conditions_for_alternatives=True)
+        if not self._catalogue.computes:
+            self._leave(computation.mentions, "computing needs the tool `sql` (the extra `sql`)")
+            return
+        if len(built.sources) != 1 or not built.sources[0].many or built.cut is not None:
+            self._leave(computation.mentions, "it would have to be computed over several lists")
+            return
+        kind = self._catalogue.kinds[frame.entity]
+        if isinstance(computation.measure, Statistic) and computation.measure.function == "avg":
+            # the average for each thing is the average of the things
+            computation.groups = [g for g in computation.groups if not _is_thing(g, kind)]
+        joined = self._joined(kind, computation)
+        tables = {kind.plural: built.sources[0], **joined}
+        statement = _Statement(kind.plural, {**tables, **built.others})
+        for other in joined:
+            self._join(statement, kind, other)
+        self._tell_apart(computation, frame)
+        statement.where = [self._condition(statement, each) for each, _ in built.conditions]
+        self._leave_out_bounds(statement, frame)
+        for group in computation.groups:
+            self._group(statement, kind, group)
+        text = self._text(statement, kind, computation, having)
+        if text is None:
+            self._leave(computation.mentions, "what is to be measured is not a column")
+            return
+        said = [*computation.mentions, *(m for _, each in built.conditions for m in each)]
+        draft = self._chainer.draft
+        arguments = computing(text, statement.tables, statement.used, draft.words(said))
+        draft.add(_name(computation), SQL_TOOL, arguments)
+
+    def _set_side_by_side(self, computation: Computation, frame: Frame) -> None:
+        """Group by the times that are compared, and ask for the rows of all of them at once."""
+        if not isinstance(computation.measure, Rate | Statistic | Count):
+            return
+        for at, modifier in enumerate(frame.modifiers):
+            if modifier.alternatives and (spans := spans_of(modifier)):
+                frame.modifiers[at] = covering(modifier, spans)
+                computation.groups.append(BySpans(spans))
+                return
+
+    def _having(self, computation: Computation, frame: Frame) -> Condition | None:
+        """Return the condition whose share is asked for, and take it away from the rows."""
+        match computation.measure:
+            case Rate(()):
+                chosen = _said_last(frame.modifiers)
+                if chosen is None:
+                    self._leave(computation.mentions, "a share of what is not said")
+                    return None
+                frame.modifiers.remove(chosen)
+                computation.mentions.extend(chosen.mentions)
+                match self._linker.bind(frame.entity, chosen):
+                    case Filter(attribute=attribute, choices=choices, condition=condition):
+                        values = tuple(v for choice in choices for v in choice.values())
+                        return condition or _is(attribute, values)
+                    case Where(condition=condition):
+                        return condition
+                    case None:
+                        self._leave(chosen.mentions, None)
+                        return None
+            case Rate(values):
+                own = [v for v in values if v.entity == frame.entity]
+                attributes = {v.attribute for v in own}
+                if len(attributes) != 1:
+                    self._leave(computation.mentions, "the rate of what is not clear")
+                    return None
+                return _is(self._catalogue.attribute(own[0]), tuple(v.value for v in own))
+            case _:
+                return None
+
+    def _counted(self, frame: Frame) -> Condition | None:
+        """Take what is said of the rows into the count: who has none of them has the fewest."""
+        for modifier in [m for m in frame.modifiers if m.mention.values]:
+            match self._linker.bind(frame.entity, modifier):
+                case Filter(attribute=attribute, condition=condition, choices=choices):
+                    values = tuple(v for choice in choices for v in choice.values())
+                    found = condition or _is(attribute, values)
+                case Where(condition=condition):
+                    found = condition
+                case None:
+                    continue
+            if found is not None and len([m for m in frame.modifiers if m.mention.values]) == 1:
+                frame.modifiers.remove(modifier)
+                return found
+            self._leave(modifier.mentions, "the fewest of several kinds of rows")
+        return None
+
+    def _tell_apart(self, computation: Computation, frame: Frame) -> None:
+        """Group by what "a and b" are values of, where one figure for both would say nothing."""
+        if not isinstance(computation.measure, Rate | Statistic | Count) or computation.groups:
+            return
+        for modifier in frame.modifiers:
+            if not modifier.alternatives or modifier.either or not modifier.mention.values:
+                continue
+            binding = self._linker.bind(frame.entity, modifier)
+            if binding is not None:
+                column = ColumnOf(frame.entity, binding.attribute.name)
+                computation.groups.append(ByColumn((column,), (), modifier.mention))
+
+    def _joined(self, kind: Kind, computation: Computation) -> dict[str, Source]:
+        """Return the tables of other kinds of things whose columns are grouped by."""
+        found: dict[str, Source] = {}
+        for group in computation.groups:
+            other = self._other(kind, group)
+            if other is None:
+                continue
+            sources = self._chainer.rows(Frame(other.entity, None))
+            if len(sources) == 1:
+                found[other.plural] = sources[0]
+        return found
+
+    def _other(self, kind: Kind, group: Group) -> Kind | None:
+        if not isinstance(group, ByColumn) or self._own(kind, group) is not None:
+            return None
+        if _kinds_of(kind, group):
+            return None  # a box has kinds of its own: those of its town are not meant by "by kind"
+        owners = {c.entity for c in group.columns if self._catalogue.attribute(c).column}
+        kinds = [self._catalogue.kinds[owner] for owner in sorted(owners)]
+        reachable = [other for other in kinds if join_columns(kind, other) is not None]
+        return reachable[0] if len(reachable) == 1 else None
+
+    def _own(self, kind: Kind, group: ByColumn) -> str | None:
+        """Return the column of `kind` that `group` speaks of."""
+        for entity in group.entities:
+            if entity != kind.entity and (found := column_of(f"{entity}.id", shown(kind))):
+                return found
+        own = [c for c in group.columns if c.entity == kind.entity]
+        names = {self._catalogue.attribute(c).column for c in own} - {None}
+        if not names and f"{kind.entity}_{words.key(group.said.text)}" in _kinds_of(kind, group):
+            return f"{kind.entity}_{words.key(group.said.text)}"
+        return next(iter(names)) if len(names) == 1 else None
+
+    def _join(self, statement: _Statement, kind: Kind, other: str) -> None:
+        target = next(k for k in self._catalogue.kinds.values() if k.plural == other)
+        columns = join_columns(kind, target)
+        if columns is not None:
+            mine = statement.column(columns[0])
+            its = statement.column(columns[1], other)
+            statement.joins.append(f"JOIN {identifier(other)} ON {mine} = {its}")
+
+    def _condition(self, statement: _Statement, condition: Condition) -> str:
+        statement.used.update(columns_read([condition]))
+        return sql(condition, statement.table if len(statement.tables) > 1 else "")
+
+    def _leave_out_bounds(self, statement: _Statement, frame: Frame) -> None:
+        """Leave out the bound of "over 5 kg" itself, which an argument of a tool has let in."""
+        notes = self._chainer.draft.notes
+        for modifier in frame.modifiers:
+            strict = not modifier.negated and any(strictly(m) for m in modifier.evidence)
+            match self._linker.bind(frame.entity, modifier) if strict else None:
+                case Filter(
+                    attribute=Attribute(column=str(column)), choices=(choice,), note=str(note)
+                ) if len(choice) == 1 and note in notes:
+                    (value,) = choice.values()
+                    sign = modifier.operator.rstrip("=")
+                    statement.where.append(f"{statement.column(column)} {sign} {literal(value)}")
+                    notes[notes.index(note)] = f"{note} in what is read, but not in what is counted"
+                case _:
+                    continue
+
+    def _group(self, statement: _Statement, kind: Kind, group: Group) -> None:
+        match group:
+            case ByPeriod(period, said):
+                moment = kind.moment
+                if moment is None or moment.column is None:
+                    self._leave([said], f"{kind.plural} have no date")
+                    return
+                part = period or "day"
+                if period == "weekday":
+                    self._weekdays(statement, statement.column(moment.column))
+                    return
+                if period is None:
+                    self._chainer.draft.note(f"{said.text} = for each day")
+                column = statement.column(moment.column)
+                expression = f"CAST(date_trunc('{part}', {column}) AS DATE)"
+                statement.groups.append((expression, part))
+            case BySpans(spans):
+                moment = kind.moment
+                if moment is None or moment.column is None:
+                    return
+                column = statement.column(moment.column)
+                statement.groups.append((case(column, spans), "period"))
+                statement.order = [f"min({column})"]
+                if only := inside(column, spans):
+                    statement.where.append(only)
+            case ByColumn():
+                own = self._own(kind, group)
+                if own is not None:
+                    self._add_group(statement, kind, own)
+                    return
+                other = self._other(kind, group)
+                column = other and _column(self._catalogue, other, group.columns)
+                if other is None or column is None:
+                    self._leave([group.said], f"{kind.plural} cannot be grouped by that")
+                    return
+                self._add_group(statement, other, column)
+
+    def _weekdays(self, statement: _Statement, column: str) -> None:
+        statement.groups.append((f"dayname(CAST({column} AS DATE))", "weekday"))
+        statement.keys.append(f"isodow(CAST({column} AS DATE))")
+
+    def _add_group(self, statement: _Statement, kind: Kind, column: str) -> None:
+        shape = kind.attributes[column].shape if column in kind.attributes else None
+        name = statement.column(column, kind.plural)
+        statement.groups.append((name, column))
+        if shape is None or shape.nullable:
+            statement.where.append(f"{name} IS NOT NULL")
+
+    def _text(
+        self,
+        statement: _Statement,
+        kind: Kind,
+        computation: Computation,
+        having: Condition | None,
+    ) -> str | None:
+        measured = self._measured(statement, kind, computation.measure, having)
+        if measured is None:
+            return None
+        expression, name = measured
+        source = " ".join([f"FROM {identifier(statement.table)}", *statement.joins])
+        where = " WHERE " + " AND ".join(statement.where) if statement.where else ""
+        limit = computation.count or (1 if computation.single else None)
+        cut = f" LIMIT {limit}" if limit is not None else ""
+        match computation.measure:
+            case Listed():
+                direction = "DESC" if computation.descending is not False else "ASC"
+                return f"SELECT * {source}{where} ORDER BY {expression} {direction} NULLS LAST{cut}"
+            case Distinct():
+                columns = ", ".join(column for column, _ in statement.groups)
+                if not columns:
+                    return None
+                if computation.single:
+                    name = "_".join(words.plural(label) for _, label in statement.groups)
+                    counted = f"count(DISTINCT {columns}) AS {identifier(name)}"
+                    return f"SELECT {counted} {source}{where}"
+                return f"SELECT DISTINCT {columns} {source}{where} ORDER BY {columns}"
+            case _:
+                return _grouped(statement, computation, expression, name, source + where) + (
+                    cut if statement.groups else ""
+                )
+
+    def _measured(
+        self, statement: _Statement, kind: Kind, measure: Measure | None, having: Condition | None
+    ) -> tuple[str, str] | None:
+        match measure:
+            case Rate():
+                if having is None:
+                    return None
+                condition = self._condition(statement, having)
+                self._leave_undecided(statement, having)
+                return f"avg(CASE WHEN {condition} THEN 1.0 ELSE 0.0 END)", "rate"
+            case Statistic(function, columns):
+                column = _column(self._catalogue, kind, columns)
+                if column is None:
+                    return None
+                name = f"{_PREFIXES[function]}_{column}"
+                expression = f"{function}({statement.column(column)})"
+                if measure.unit is not None:
+                    name = re.sub(r"\W+", "_", f"{_PREFIXES[function]}_{measure.unit}")
+                    return _in_unit(expression, kind.attributes[column].shape, measure.unit), name
+                return expression, name
+            case Listed(columns):
+                moment = kind.moment.column if kind.moment is not None and not columns else None
+                column = moment or _column(self._catalogue, kind, columns)
+                return None if column is None else (statement.column(column), column)
+            case _ if having is not None:
+                only = self._condition(statement, having)
+                return f"count(*) FILTER (WHERE {only})", kind.plural
+            case _:
+                return "count(*)", kind.plural
+
+    def _leave_undecided(self, statement: _Statement, having: Condition) -> None:
+        """Keep rows out of a share that are neither: a result that is not there yet is no no."""
+        match having:
+            case Among(column=column, values=[bool()], nullable=True):
+                statement.where.append(f"{statement.column(column)} IS NOT NULL")
+                self._chainer.draft.note(f"the share is of those for which '{column}' is known")
+            case _:
+                pass
+
+    def _leave(self, mentions: Sequence[Mention], reason: str | None) -> None:
+        self._chainer.unexplained.extend(mentions)
+        if reason is not None and reason not in self._chainer.reasons:
+            self._chainer.reasons.append(reason)
+
+
+def _grouped(
+    statement: _Statement, computation: Computation, expression: str, name: str, source: str
+) -> str:
+    """Return the SELECT of one measure for each group, or for all rows where there is none."""
+    measure = f"{expression} AS {identifier(name)}"
+    if not statement.groups:
+        return f"SELECT {measure} {source}"
+    columns = [
+        column if column.endswith(identifier(label)) else f"{column} AS {identifier(label)}"
+        for column, label in statement.groups
+    ]
+    expressions = [*(_key(statement, *group) for group in statement.groups), *statement.keys]
+    by_period = any(isinstance(group, ByPeriod) for group in computation.groups)
+    labels = [identifier(label) for _, label in statement.groups]
+    if computation.descending is None and statement.order:
+        order = statement.order
+    elif computation.descending is None and by_period:
+        order = statement.keys or labels
+    else:
+        direction = "ASC" if computation.descending is False else "DESC"
+        shown = expressions[: len(statement.groups)]
+        order = [f"{identifier(name)} {direction}", *shown]
+    least = computation.least
+    having = f" HAVING {expression} {least.operator} {literal(least.value)}" if least else ""
+    return (
+        f"SELECT {', '.join([*columns, measure])} {source}"
+        f" GROUP BY {', '.join(expressions)}{having} ORDER BY {', '.join(order)}"
+    )
+
+
+def _in_unit(expression: str, shape: Shape, unit: str) -> str:
+    """Return `expression` in the unit that was asked for."""
+    factor = UNITS[words.key(unit)][1] / UNITS[words.key(shape.unit or "")][1]
+    whole = int(factor) if factor == int(factor) else factor
+    return expression if factor == 1 else f"{expression} / {literal(whole)}"
+
+
+def _key(statement: _Statement, column: str, label: str) -> str:
+    """Return what to group by: a computed column goes by its label, where nothing else has it."""
+    taken = any(label in source.columns for source in statement.tables.values())
+    return identifier(label) if column.endswith((")", " END")) and not taken else column
+
+
+def base_entities(catalogue: Catalogue, computation: Computation) -> list[str]:
+    """Return the kinds of things whose rows can be computed over, the likeliest alone if it is sure.
+
+    Where the measure does not tell the thing, the groups do.
+    """
+    match computation.measure:
+        case Rate(values) if values:
+            found = {value.entity for value in values}
+        case Statistic(columns=columns) | Listed(columns=columns):
+            found = {column.entity for column in columns}
+        case _:
+            found = set[str]()
+    columns = [g.columns for g in computation.groups if isinstance(g, ByColumn) and not g.entities]
+    grouped = [{c.entity for c in each if catalogue.attribute(c).column} for each in columns]
+    if not found:
+        found = set[str]().union(*grouped)
+    narrowed = [entity for entity in found if all(entity in each for each in grouped)]
+    return sorted(narrowed or found)
+
+
+def _is_thing(group: Group, kind: Kind) -> bool:
+    return isinstance(group, ByColumn) and kind.entity in group.entities
+
+
+def _is(attribute: Attribute, values: tuple[object, ...]) -> Condition | None:
+    texts = tuple(v for v in values if isinstance(v, str | bool))
+    if attribute.column is None or not texts:
+        return None
+    return Among(attribute.column, texts, True, attribute.shape.nullable)
+
+
+def _said_last(modifiers: list[Modifier]) -> Modifier | None:
+    """Return what is said of the rows last: that is what the share is of."""
+    values = [m for m in modifiers if m.mention.values and m.cue is None and m.column is None]
+    behind = [m for m in values if not m.before]
+    if len(behind) == 1:
+        return behind[0]
+    return values[0] if len(values) == 1 else None
+
+
+def _kinds_of(kind: Kind, group: ByColumn) -> list[str]:
+    """Return the columns of `kind` whose name ends with the one word that is grouped by."""
+    said = words.keys(group.said.text)
+    if len(said) != 1 or group.entities:
+        return []
+    return [name for name in shown(kind) if name.split("_")[1:][-1:] == [said[0]]]
+
+
+def _column(catalogue: Catalogue, kind: Kind, columns: Sequence[ColumnOf]) -> str | None:
+    own = {catalogue.attribute(c).column for c in columns if c.entity == kind.entity} - {None}
+    return next(iter(own)) if len(own) == 1 else None
+
+
+def _name(computation: Computation) -> str:
+    match computation.measure:
+        case Rate():
+            return "rates" if computation.groups else "rate"
+        case Statistic(function):
+            name = _PREFIXES[function]
+            return f"{name}_values" if computation.groups else name
+        case Listed():
+            return "ranking"
+        case Distinct():
+            return "count" if computation.single else "values"
+        case _:
+            return "counts" if computation.groups else "count"

@@ -1,0 +1,87 @@
+"""What to say where there is no plan: which words found no place, and what could be meant."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from toolplan.diagnostics import near
+from toolplan.path import Json
+from toolplan.planners._base import Clarification, Refusal
+from toolplan.planners.grounded.catalogue.kinds import Catalogue, Verb
+from toolplan.planners.grounded.parse.mentions import Code, Mention, Name, Order, Unknown
+from toolplan.planners.grounded.build.outcome import Outcome
+from toolplan.planners.grounded.language.phrases import WordClass
+from toolplan.planners.grounded.language.verbs import DESTROYING, Action
+from toolplan.planners.grounded.language.words import key
+
+_MOST_OPTIONS: Final = 6
+
+
+def refused_deletion(mentions: Sequence[Mention], catalogue: Catalogue) -> Refusal | None:
+    """Refuse to delete where no tool deletes; None where nothing shall be deleted."""
+    if any(card.verb is Verb.DELETE for card in catalogue.cards.values()):
+        return None
+    for at, mention in enumerate(mentions):
+        if not _destroys(mention):
+            continue
+        before = [m for m in mentions[max(at - 2, 0) : at] if not m.does(WordClass.FILLER)]
+        if before and before[-1].does(WordClass.NOT, WordClass.WITHOUT):
+            continue
+        return Refusal(f"Nothing here deletes: no tool can do what '{mention.text}' asks for.")
+    return None
+
+
+def _destroys(mention: Mention) -> bool:
+    match mention.what:
+        case Order(deed=Action.DESTROY, known=known):
+            return not known
+        case Unknown(text):
+            return key(text) in DESTROYING
+        case _:
+            return mention.does(WordClass.DELETE) and not mention.readings
+
+
+def clarification(found: Outcome, catalogue: Catalogue, partial: Json) -> Clarification:
+    """Ask about what stands in the way of the plan `found`; `partial` is what was understood."""
+    left = sorted(set(found.unexplained), key=lambda mention: mention.first)
+    # what only hangs on an unknown word is not itself unknown
+    unknown = [m for m in left if isinstance(m.what, Unknown | Name | Code | Order)] or left
+    unexplained = tuple(dict.fromkeys(mention.text for mention in unknown))
+    parts: list[str] = []
+    ordered = dict.fromkeys(m.text for m in unknown if isinstance(m.what, Order))
+    if ordered:
+        parts.append(f"No tool that I can plan with does what {_listed(ordered)} asks for.")
+    if asked := [text for text in unexplained if text not in ordered]:
+        parts.append(f"What does {_listed(asked)} mean here?")
+    if found.missing:
+        parts.append(f"Please also give {_listed(found.missing)}.")
+    parts.extend(f"{reason[:1].upper()}{reason[1:]}." for reason in found.reasons)
+    if not found.draft.steps and not found.missing:
+        things = [kind.plural for kind in catalogue.kinds.values() if kind.listing is not None]
+        parts.append(f"I can answer questions about {', '.join(things)}.")
+    return Clarification(
+        question=" ".join(parts),
+        options=tuple(_options(unexplained, found, catalogue)),
+        unexplained=unexplained,
+        partial_plan=partial,
+    )
+
+
+def _listed(names: Iterable[str]) -> str:
+    quoted = [f"'{name}'" for name in names]
+    return quoted[0] if len(quoted) == 1 else f"{', '.join(quoted[:-1])} and {quoted[-1]}"
+
+
+def _options(unexplained: Sequence[str], found: Outcome, catalogue: Catalogue) -> list[str]:
+    """Return words that the catalogue knows and that look like those that nothing knows."""
+    known = [" ".join(phrase) for phrase in catalogue.lexicon]
+    options: dict[str, None] = {}
+    for text in unexplained:
+        if len(text) > 3:
+            options.update(dict.fromkeys(near(text, known)))
+    if not options and not found.draft.steps:
+        options.update(
+            dict.fromkeys(k.plural for k in catalogue.kinds.values() if k.listing is not None)
+        )
+    return list(options)[:_MOST_OPTIONS]

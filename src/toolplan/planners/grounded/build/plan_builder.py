@@ -1,0 +1,468 @@
+"""ParserState turned into steps: each after the things that it needs, found over ports that fit.
+
+A port is an argument or a column that carries an identity (`x-ref`). Where a frame cannot say
+something of itself, a place for instance, a thing that can and that leads to it is put before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import product
+
+from toolplan.path import Json
+from toolplan.plan import Literal, Ref, array
+from toolplan.planners.grounded.language import phrases
+from toolplan.planners.grounded.catalogue.kinds import SQL_TOOL, Catalogue, Kind, ToolCard, Verb
+from toolplan.planners.grounded.parse.conditions import Condition, Unlinked
+from toolplan.planners.grounded.catalogue.connections import Connection, between, connect, shared_columns, shown
+from toolplan.planners.grounded.build.drafts import Argument, DraftPlan, Source, item, source_of
+from toolplan.planners.grounded.parse.linker import Binding, Filter, Linker, Where
+from toolplan.planners.grounded.parse.mentions import Mention
+from toolplan.planners.grounded.parse.requests import Cut, Frame, Link, Modifier
+from toolplan.planners.grounded.build.selection import Selection, selection_arguments
+
+_HELD = phrases.HOLDING | {"with", "carrying"}
+_TIES = frozenset({None, "of", "from", "in", "for", "on", "at"})
+
+
+@dataclass(slots=True)
+class Built:
+    """What a frame became: rows from each call, conditions that no argument says, and a cut."""
+
+    sources: list[Source]
+    conditions: list[tuple[Condition, tuple[Mention, ...]]] = field(
+        default_factory=list["tuple[Condition, tuple[Mention, ...]]"]
+    )
+    cut: Cut | None = None
+    others: dict[str, Source] = field(default_factory=dict[str, Source])
+    """further tables that the conditions speak of"""
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """All that was bound of one frame."""
+
+    filters: tuple[tuple[Filter, Modifier], ...]
+    wheres: tuple[tuple[Where, Modifier], ...]
+    links: tuple[Link, ...]
+    identities: tuple[tuple[list[str], Modifier], ...]
+
+
+class PlanBuilder:
+    """Makes the steps of one question."""
+
+    def __init__(self, catalogue: Catalogue, draft: DraftPlan, asks_whether: bool = False) -> None:
+        """Hold what is needed; `asks_whether` says that the question wants a yes or a no."""
+        self._catalogue = catalogue
+        self.linker = Linker(catalogue)
+        self._asks_whether = asks_whether
+        self._done: dict[int, list[Source]] = {}
+        self.draft = draft
+        self.unexplained: list[Mention] = []
+        self.reasons: list[str] = []
+        self.missing: list[str] = []
+        """Arguments that a tool requires and no word gives."""
+
+    def rows(self, frame: Frame) -> list[Source]:
+        """Return the rows of `frame`, one source for each call, after making their steps."""
+        if id(frame) not in self._done:
+            self._done[id(frame)] = []  # a thing that leads to itself gets nothing from itself
+            self._done[id(frame)] = self._selected(frame, self.built(frame))
+        return self._done[id(frame)]
+
+    def accepts(self, entity: str, modifier: Modifier) -> bool:
+        """Whether `modifier` can be said of things of kind `entity`, be it by way of others."""
+        kind = self._catalogue.kinds[entity]
+        if self.linker.bind(entity, modifier) is not None:
+            return True
+        return self._producer(kind, modifier) is not None
+
+    def shows(self, column: Mention) -> bool:
+        """Whether `column` can be read from a single record that the plan gives."""
+        records = [s for each in self._done.values() for s in each if not s.many]
+        if not column.columns:
+            return bool(records)
+        return any(
+            source.entity == each.entity and self._catalogue.attribute(each).column
+            for source in records
+            for each in column.columns
+        )
+
+    def built(self, frame: Frame, *, conditions_for_alternatives: bool = False) -> Built:
+        """Make the steps of `frame`; what no argument says is left to the caller."""
+        kind = self._catalogue.kinds[frame.entity]
+        bound = self._bind(kind, frame)
+        if conditions_for_alternatives:
+            bound = _alternatives_as_conditions(bound)
+        conditions = [(where.condition, modifier.mentions) for where, modifier in bound.wheres]
+        for where, _ in bound.wheres:
+            self.draft.note(where.note)
+        if (single := self._single(kind, frame, bound)) is not None:
+            return Built(single)
+        card = kind.listing
+        if card is None or card.rows is None or not card.rows.many:
+            reason = f"nothing lists {kind.plural}"
+            if card is not None:
+                reason = f"{card.name} does not say that it gives a list"
+            self._leave(frame.mentions, reason)
+            return Built([])
+        chosen = bool(conditions) or any(link.negated for link in bound.links)
+        cut = self._cut(kind, card, frame, forked=_forks(bound), conditions=chosen)
+        sources = [
+            source
+            for choice, forks in self._choices(bound)
+            for source in self._calls(
+                kind, card, frame, choice, bound.links, cut, _step_name(kind, forks)
+            )
+        ]
+        made = Built(sources, conditions, None if cut.argument is not None else cut.rest)
+        self._exclude(kind, bound, made)
+        return made
+
+    def _exclude(self, kind: Kind, bound: Bound, built: Built) -> None:
+        """Say what rows must not belong to."""
+        for link in bound.links:
+            if not link.negated:
+                continue
+            mentions = (*link.mentions, *link.to.mentions)
+            sources = self.rows(link.to)
+            source = sources[0] if len(sources) == 1 and sources[0].many else None
+            columns = source and shared_columns(kind, source.entity, source.columns)
+            if source is None or columns is None:
+                self._leave(mentions, f"nothing says which {kind.plural} these are")
+                continue
+            other = self._catalogue.kinds[source.entity].plural
+            built.others[other] = source
+            condition = Unlinked(columns[0], other, columns[1])
+            built.conditions.append((condition, mentions))
+
+    def _bind(self, kind: Kind, frame: Frame) -> Bound:
+        filters: list[tuple[Filter, Modifier]] = []
+        wheres: list[tuple[Where, Modifier]] = []
+        identities: list[tuple[list[str], Modifier]] = []
+        links = list(frame.links)
+        for modifier in frame.modifiers:
+            codes = self.linker.identity(kind.entity, modifier)
+            if codes is not None:
+                identities.append((codes, modifier))
+                continue
+            match self.linker.bind(kind.entity, modifier):
+                case Filter() as found:
+                    filters.append((found, modifier))
+                case Where() as found:
+                    wheres.append((found, modifier))
+                case None:
+                    producer = self._producer(kind, modifier)
+                    if producer is None:
+                        self._leave(modifier.mentions, None)
+                    else:
+                        links.append(producer)
+        self._refuse_twice(filters)
+        return Bound(tuple(filters), tuple(wheres), tuple(links), tuple(identities))
+
+    def _refuse_twice(self, filters: Sequence[tuple[Filter, Modifier]]) -> None:
+        """Leave what would set an argument that something else has set."""
+        taken: set[str] = set()
+        for found, modifier in filters:
+            names = {name for choice in found.choices for name in choice}
+            if not taken.isdisjoint(names):
+                self._leave(modifier.mentions, f"two values for {', '.join(sorted(names))}")
+            taken |= names
+
+    def _producer(self, kind: Kind, modifier: Modifier) -> Link | None:
+        """Find the thing that has such a place and leads to `kind`: exactly one, or none."""
+        if modifier.negated:
+            return None
+        found: list[tuple[Kind, Binding]] = []
+        for other in self._catalogue.kinds.values():
+            connection = connect(self._catalogue, kind, other.entity, shown(other))
+            binding = self._said_through(other, modifier)
+            if other is kind or binding is None or connection is None or not connection.direct:
+                continue
+            if other.listing is not None and binding.attribute.equal is not None:
+                found.append((other, binding))
+        plain = [each for each in found if not each[1].attribute.is_end_of_way] or found
+        if len(plain) != 1:
+            return None
+        held = plain[0][1].attribute.shape.kind == "name"
+        said = replace(modifier, before=False, cue=None if held else modifier.cue)
+        placed = Frame(plain[0][0].entity, None, [said], nested=True)
+        return Link(placed, None, False, False, modifier.mentions)
+
+    def _said_through(self, other: Kind, modifier: Modifier) -> Binding | None:
+        """Bind a place of `other`, or the name of what a thing holds: "boxes with oak"."""
+        binding = self.linker.bind(other.entity, modifier)
+        if binding is not None and binding.attribute.shape.kind == "place":
+            return binding
+        if modifier.cue not in _HELD:
+            return None
+        binding = self.linker.bind(other.entity, replace(modifier, cue=None))
+        named = binding is not None and binding.attribute.shape.kind == "name"
+        return binding if named else None
+
+    def _single(self, kind: Kind, frame: Frame, bound: Bound) -> list[Source] | None:
+        """Get things by the identities that are said, where nothing else is said of them."""
+        card = kind.card(Verb.GET)
+        if card is None or card.rows is None or not bound.identities:
+            return None
+        if (bound.filters or bound.wheres) and not self._asks_whether:
+            return None
+        if bound.links or frame.cut is not None or len(bound.identities) != 1:
+            return None
+        codes, modifier = bound.identities[0]
+        listing = kind.listing
+        by_list = listing is not None and self._identity_argument(kind) is not None
+        if (len(codes) > 1 and by_list) or len(card.required) != 1:
+            return None
+        sources: list[Source] = []
+        for code in codes:
+            reason = self.draft.words((*modifier.mentions, *((frame.noun,) if frame.noun else ())))
+            arguments = {card.required[0]: Argument(Literal(code), reason)}
+            name = kind.entity if len(codes) == 1 else f"{kind.entity}_{code}"
+            step = self.draft.add(name, card.name, arguments)
+            sources.append(source_of(step, kind.entity, card.rows, False))
+        return sources
+
+    def _identity_argument(self, kind: Kind) -> str | None:
+        own = (a for a in kind.attributes.values() if a.shape.ref == kind.identity)
+        return next((a.equal for a in own if a.equal is not None), None)
+
+    def _choices(
+        self, bound: Bound
+    ) -> Iterator[tuple[dict[str, Argument], tuple[dict[str, Argument], ...]]]:
+        """Yield the arguments of each call, and those of them that tell it from the others."""
+        fixed: dict[str, Argument] = {}
+        for found, modifier in bound.filters:
+            self.draft.note(found.note)
+            if len(found.choices) == 1:
+                fixed |= self._arguments(found.choices[0], modifier)
+        forks = [
+            [self._arguments(choice, modifier) for choice in found.choices]
+            for found, modifier in bound.filters
+            if len(found.choices) > 1
+        ]
+        for combination in product(*forks):
+            chosen = dict(fixed)
+            for each in combination:
+                chosen |= each
+            yield chosen, combination
+
+    def _arguments(self, choice: Mapping[str, Json], modifier: Modifier) -> dict[str, Argument]:
+        reason = self.draft.words(modifier.mentions)
+        return {name: Argument(Literal(value), reason) for name, value in choice.items()}
+
+    def _calls(
+        self,
+        kind: Kind,
+        card: ToolCard,
+        frame: Frame,
+        choice: dict[str, Argument],
+        links: Sequence[Link],
+        cut: _Cut,
+        name: str,
+    ) -> Iterator[Source]:
+        arguments = {**choice, **self._own_identities(kind, frame)}
+        if cut.argument is not None and cut.count is not None and frame.cut is not None:
+            reason = self.draft.words(frame.cut.mentions)
+            arguments[cut.argument] = Argument(Literal(cut.count), reason)
+        literal = [link for link in links if self._by_identity(kind, link, arguments)]
+        others = [link for link in links if link not in literal and not link.negated]
+        ways = [self._ways(kind, link) for link in others]
+        for combination in product(*ways):
+            yield from self._call(kind, card, dict(arguments), combination, name)
+
+    def _own_identities(self, kind: Kind, frame: Frame) -> dict[str, Argument]:
+        found: dict[str, Argument] = {}
+        name = self._identity_argument(kind)
+        for modifier in frame.modifiers:
+            codes = self.linker.identity(kind.entity, modifier)
+            if codes is None:
+                continue
+            if name is None or name in found or modifier.negated:
+                self._leave(modifier.mentions, None)
+                continue
+            value: Json = codes[0] if len(codes) == 1 else [*codes]
+            found[name] = Argument(Literal(value), self.draft.words(modifier.mentions))
+        return found
+
+    def _by_identity(self, kind: Kind, link: Link, arguments: dict[str, Argument]) -> bool:
+        """Say a link to things that are named by their identities without asking for them first."""
+        target = link.to
+        if link.negated or target.links or target.cut or len(target.modifiers) != 1:
+            return False
+        codes = self.linker.identity(target.entity, target.modifiers[0])
+        wanted = f"{target.entity}.id"
+        takers = [a for a in kind.attributes.values() if a.shape.ref == wanted and a.equal]
+        if codes is None or not takers or takers[0].equal is None:
+            return False
+        taker = takers[0]
+        if taker.equal in arguments or (len(codes) > 1 and not taker.shape.takes_many):
+            return False
+        value: Json = codes[0] if len(codes) == 1 else [*codes]
+        mentions = (*link.mentions, *target.mentions)
+        arguments[takers[0].equal or ""] = Argument(Literal(value), self.draft.words(mentions))
+        return True
+
+    def _ways(self, kind: Kind, link: Link) -> list[tuple[Connection, Source]]:
+        """Return each source of the linked thing with the way from it to `kind`."""
+        found: list[tuple[Connection, Source]] = []
+        sources = self.rows(link.to)
+        for source in sources:
+            way = connect(self._catalogue, kind, source.entity, source.columns)
+            if way is not None and not way.direct and not (link.loose or link.cue in _TIES):
+                way = None
+            if way is None and (bridge := self._bridge(kind, source)) is not None:
+                source, way = bridge
+            if way is None:
+                reason = f"nothing leads from {link.to.entity} to {kind.entity}"
+                self._leave((*link.mentions, *link.to.mentions), reason)
+                return []
+            found.append((way, source))
+        return found
+
+    def _bridge(self, kind: Kind, source: Source) -> tuple[Source, Connection] | None:
+        entity = between(self._catalogue, kind, source.entity)
+        middle = self._catalogue.kinds[entity] if entity is not None else None
+        if middle is None or middle.listing is None:
+            return None
+        first = connect(self._catalogue, middle, source.entity, source.columns)
+        if first is None:
+            return None
+        made = list(self._call(middle, middle.listing, {}, ((first, source),), middle.plural))
+        second = connect(self._catalogue, kind, middle.entity, made[0].columns) if made else None
+        return None if second is None else (made[0], second)
+
+    def _call(
+        self,
+        kind: Kind,
+        card: ToolCard,
+        arguments: dict[str, Argument],
+        ways: Iterable[tuple[Connection, Source]],
+        named: str,
+    ) -> Iterator[Source]:
+        for_each: Ref | None = None
+        for way, source in ways:
+            name = way.attribute.equal or ""
+            value = source.column(way.column)
+            taken = name in arguments or (for_each is not None and source.many)
+            if taken:
+                self._leave((), f"two values for {name}")
+                return
+            reason: Json = {"ref": source.step}
+            own_record = way.attribute.shape.ref == kind.identity and not source.many
+            if own_record and (got := self._got(kind, value, reason)) is not None:
+                yield got
+                return
+            if source.many and not way.attribute.shape.takes_many:
+                for_each = value
+                arguments[name] = Argument(item(), reason)
+            elif not source.many and not way.attribute.shape.takes_one:
+                arguments[name] = Argument(array((value,)), reason)
+            else:
+                arguments[name] = Argument(value, reason)
+        rows = card.rows
+        if rows is None:
+            return
+        absent = (name for name in card.required if name not in arguments)
+        self.missing.extend(name for name in absent if name not in self.missing)
+        step = self.draft.add(named, card.name, _ordered(card, arguments), for_each=for_each)
+        yield source_of(step, kind.entity, rows, for_each is not None)
+
+    def _got(self, kind: Kind, value: Ref, reason: Json) -> Source | None:
+        """Get the one thing whose identity another record shows."""
+        card = kind.card(Verb.GET)
+        if card is None or card.rows is None or len(card.required) != 1:
+            return None
+        step = self.draft.add(kind.entity, card.name, {card.required[0]: Argument(value, reason)})
+        return source_of(step, kind.entity, card.rows, False)
+
+    def _cut(
+        self, kind: Kind, card: ToolCard, frame: Frame, *, forked: bool, conditions: bool
+    ) -> _Cut:
+        cut = frame.cut
+        if cut is None:
+            return _Cut(None, None, None)
+        limit = card.argument("limit") or ("limit" if "limit" in card.arguments else None)
+        moment = kind.moment
+        field_name, _, direction = (card.order or "").partition(" ")
+        ordered = moment is not None and field_name == moment.name
+        newest_first = ordered and direction == "desc"
+        if (cut.newest or cut.oldest) and (moment is None or moment.column is None):
+            self._leave(cut.mentions, f"{kind.plural} have no date to be ordered by")
+            return _Cut(None, None, None)
+        if forked or len(frame.links) > 1:
+            self._leave(cut.mentions, "a number of rows for several calls")
+            return _Cut(None, None, None)
+        fits = (not cut.newest or newest_first) and not cut.oldest
+        if cut.newest and cut.count is None and newest_first:
+            self.draft.note(f"{cut.mentions[0].text}: all of them, the newest first")
+            return _Cut(None, None, None)
+        if fits and limit is not None and not conditions:
+            return _Cut(limit, cut.count, None)
+        return _Cut(None, None, cut)
+
+    def _selected(self, frame: Frame, built: Built) -> list[Source]:
+        """Put a computing step behind each source where rows must still be chosen."""
+        if not built.conditions and built.cut is None:
+            return built.sources
+        said = [m for _, mentions in built.conditions for m in mentions]
+        if built.cut is not None:
+            said.extend(built.cut.mentions)
+        if not self._catalogue.computes:
+            self._leave(said, "choosing rows needs the tool `sql` (the extra `sql`)")
+            return built.sources
+        kind = self._catalogue.kinds[frame.entity]
+        conditions = [condition for condition, _ in built.conditions]
+        chosen = Selection(kind, tuple(conditions), built.cut)
+        found: list[Source] = []
+        for source in built.sources:
+            reason = self.draft.words(said)
+            arguments = selection_arguments(chosen, source, built.others, reason)
+            step = self.draft.add(f"{kind.plural}_selected", SQL_TOOL, arguments)
+            found.append(Source(step, kind.entity, ("data",), True, source.columns))
+        return found
+
+    def _leave(self, mentions: Iterable[Mention], reason: str | None) -> None:
+        self.unexplained.extend(mentions)
+        if reason is not None and reason not in self.reasons:
+            self.reasons.append(reason)
+
+
+@dataclass(frozen=True, slots=True)
+class _Cut:
+    argument: str | None
+    count: int | None
+    rest: Cut | None
+
+
+def _alternatives_as_conditions(bound: Bound) -> Bound:
+    """Say alternatives as conditions, so that one call gives the rows of all of them."""
+    filters: list[tuple[Filter, Modifier]] = []
+    wheres = list(bound.wheres)
+    for found, modifier in bound.filters:
+        if len(found.choices) > 1 and found.condition is not None:
+            wheres.append((Where(found.attribute, found.condition, found.note), modifier))
+        else:
+            filters.append((found, modifier))
+    return Bound(tuple(filters), tuple(wheres), bound.links, bound.identities)
+
+
+def _forks(bound: Bound) -> bool:
+    return any(len(found.choices) > 1 for found, _ in bound.filters)
+
+
+def _step_name(kind: Kind, forks: Iterable[Mapping[str, Argument]]) -> str:
+    """Name a step by its things, and by what tells it from its siblings."""
+    values = [(n, argument.value) for fork in forks for n, argument in fork.items()]
+    said = [
+        f"{name}_{value.value}" if isinstance(value.value, bool) else str(value.value)
+        for name, value in values
+        if isinstance(value, Literal)
+    ]
+    return "_".join([kind.plural, *dict.fromkeys(said)])
+
+
+def _ordered(card: ToolCard, arguments: Mapping[str, Argument]) -> dict[str, Argument]:
+    """Return `arguments` in the order in which the tool declares them."""
+    return {name: arguments[name] for name in card.arguments if name in arguments}

@@ -1,0 +1,112 @@
+"""How one kind of thing leads to another: over arguments and columns that carry identities."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from toolplan.planners.grounded.catalogue.kinds import Attribute, Catalogue, Kind
+from toolplan.planners.grounded.catalogue.schemas import Shape
+
+
+class Connection(NamedTuple):
+    """`attribute` of the one takes what `column` of the other gives.
+
+    `direct`: the identity is that of one of the two; otherwise both only belong to one third thing.
+    """
+
+    attribute: Attribute
+    column: str
+    direct: bool
+
+
+def connect(
+    catalogue: Catalogue, to: Kind, entity: str, columns: Mapping[str, Shape]
+) -> Connection | None:
+    """Return how things of kind `to` are listed for rows of `entity` that have `columns`."""
+    return _direct(to, entity, columns) or _by_third(catalogue, to, entity, columns)
+
+
+def between(catalogue: Catalogue, to: Kind, entity: str) -> str | None:
+    """Return the only kind of thing that leads from `entity` to `to` where nothing does directly."""
+    first = shown(catalogue.kinds[entity])
+    found = [
+        kind.entity
+        for kind in catalogue.kinds.values()
+        if kind.entity not in (to.entity, entity)
+        and kind.listing is not None
+        and _direct(kind, entity, first)
+        and _direct(to, kind.entity, shown(kind))
+    ]
+    return found[0] if len(found) == 1 else None
+
+
+def shown(kind: Kind) -> dict[str, Shape]:
+    """Return the columns of the rows of `kind`."""
+    return {a.column: a.shape for a in kind.attributes.values() if a.column is not None}
+
+
+def identity_column(entity: str, columns: Mapping[str, Shape]) -> str | None:
+    """Return the column that carries the identity of `entity`."""
+    return column_of(f"{entity}.id", columns)
+
+
+def column_of(ref: str, columns: Mapping[str, Shape]) -> str | None:
+    """Return the column that carries the identity `ref`."""
+    return next((name for name, each in columns.items() if each.ref == ref), None)
+
+
+def join_columns(one: Kind, other: Kind) -> tuple[str, str] | None:
+    """Return the columns by which rows of `one` belong to one row of `other`, or None."""
+    mine = column_of(other.identity, shown(one))
+    its = identity_column(other.entity, shown(other))
+    return (mine, its) if mine is not None and its is not None else None
+
+
+def shared_columns(one: Kind, entity: str, columns: Mapping[str, Shape]) -> tuple[str, str] | None:
+    """Return the columns in which rows of `one` and rows of `entity` carry the same identity."""
+    mine = shown(one)
+    for ref in (one.identity, f"{entity}.id"):
+        left, right = column_of(ref, mine), column_of(ref, columns)
+        if left is not None and right is not None:
+            return left, right
+    return None
+
+
+def _direct(to: Kind, entity: str, columns: Mapping[str, Shape]) -> Connection | None:
+    for ref in (f"{entity}.id", to.identity):
+        column = column_of(ref, columns)
+        attribute = _taking(to, ref)
+        if column is not None and attribute is not None:
+            return Connection(attribute, column, True)
+    return None
+
+
+def _by_third(
+    catalogue: Catalogue, to: Kind, entity: str, columns: Mapping[str, Shape]
+) -> Connection | None:
+    thirds = [
+        kind
+        for kind in catalogue.kinds.values()
+        if kind.entity not in (to.entity, entity)
+        and _taking(to, kind.identity)
+        and column_of(kind.identity, columns)
+    ]
+    # what belongs to one copy is closer to another thing of it than what belongs to its library
+    finest = [
+        kind
+        for kind in thirds
+        if not any(join_columns(other, kind) for other in thirds if other is not kind)
+    ]
+    if len(finest) != 1:
+        return None
+    attribute = _taking(to, finest[0].identity)
+    column = column_of(finest[0].identity, columns)
+    if attribute is None or column is None:
+        return None
+    return Connection(attribute, column, False)
+
+
+def _taking(kind: Kind, ref: str) -> Attribute | None:
+    fitting = (a for a in kind.attributes.values() if a.shape.ref == ref and a.equal is not None)
+    return next(fitting, None)

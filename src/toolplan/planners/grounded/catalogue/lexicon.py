@@ -1,0 +1,201 @@
+"""Which phrases mean what, for one catalogue: every word of a domain that a planner understands."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from toolplan.path import Json
+from toolplan.planners.grounded.catalogue.kinds import (
+    SQL_TOOL,
+    Attribute,
+    Catalogue,
+    ColumnOf,
+    CueOf,
+    DeedOf,
+    Kind,
+    Noun,
+    Reading,
+    ReportOf,
+    ToolCard,
+    ValueOf,
+    Verb,
+    read_card,
+    read_kinds,
+)
+from toolplan.planners.grounded.language import words
+from toolplan.tools import Toolbox
+
+_LEGAL_FORMS: Final = frozenset(
+    ["ag", "co", "corp", "ev", "gmbh", "inc", "kg", "llc", "ltd", "plc", "sa", "se"]
+)
+
+_SHORTEST_DEED: Final = 4
+
+# so that "with a" makes known "has a", "containing a"; and "without a" makes known "has no a"
+_WITH: Final = [
+    "with",
+    "have",
+    "has",
+    "had",
+    "having",
+    "contain",
+    "contained",
+    "containing",
+    "carrying",
+    "carried",
+    "carry",
+    "that have",
+    "showing",
+]
+_WITHOUT: Final = [
+    "without",
+    "no",
+    "with no",
+    "have no",
+    "has no",
+    "had no",
+    "having no",
+    "free of",
+    "free from",
+    "lacking",
+    "not have",
+    "not contain",
+    "not having",
+    "not containing",
+    "contain no",
+    "containing no",
+    "not with",
+    "n't have",
+    "n't contain",
+    "contained no",
+    "not carry",
+    "n't carry",
+    "not had",
+    "n't had",
+    "not has",
+    "not carrying",
+]
+
+
+def compile_catalogue(tools: Toolbox) -> Catalogue:
+    """Read all tools once; questions are then answered from what this gives."""
+    cards = {card.name: card for tool in tools.values() if (card := read_card(tool))}
+    kinds = read_kinds(cards.values())
+    lexicon: dict[tuple[str, ...], dict[Reading, None]] = {}
+    for phrase, reading in _entries(kinds.values(), cards.values()):
+        for found in words.spellings(words.keys(phrase)):
+            if found:
+                lexicon.setdefault(found, {})[reading] = None
+    frozen = {phrase: tuple(readings) for phrase, readings in lexicon.items()}
+    return Catalogue(
+        kinds=kinds,
+        cards=cards,
+        lexicon=frozen,
+        stems=_stems(frozen),
+        deeds=_deeds(frozen),
+        longest=max(map(len, frozen), default=0),
+        computes=SQL_TOOL in tools,
+    )
+
+
+def _entries(kinds: Iterable[Kind], cards: Iterable[ToolCard]) -> Iterator[tuple[str, Reading]]:
+    for kind in kinds:
+        yield kind.entity, Noun(kind.entity)
+        for attribute in kind.attributes.values():
+            yield from _of_attribute(attribute)
+    for card in cards:
+        reading = ReportOf(card.name) if card.verb is Verb.REPORT else Noun(card.entity)
+        for phrase in card.synonyms:
+            yield phrase, reading
+        for argument in card.arguments.values():
+            for cue in argument.cues:
+                yield cue, CueOf(" ".join(words.keys(cue)))
+
+
+def _of_attribute(attribute: Attribute) -> Iterator[tuple[str, Reading]]:
+    shape = attribute.shape
+    column = ColumnOf(attribute.entity, attribute.name)
+    for phrase in (*shape.synonyms, *_humanised(attribute)):
+        yield phrase, column
+    for value in shape.enum:
+        yield value, ValueOf(attribute.entity, attribute.name, value)
+    for value, phrases in shape.values.items():
+        json_value = _value(attribute, value)
+        reading = ValueOf(attribute.entity, attribute.name, json_value)
+        for phrase in phrases:
+            yield phrase, reading
+        if shape.is_boolean and isinstance(json_value, bool):
+            yield from _implied(reading, json_value, phrases)
+    yield from _names(attribute)
+
+
+def _humanised(attribute: Attribute) -> Iterator[str]:
+    """Yield the attribute's name as words; an identity is spoken of by its thing's noun instead."""
+    shape = attribute.shape
+    parts = [part for part in attribute.name.replace("-", "_").split("_") if part]
+    if shape.ref is not None or attribute.name == "id" or shape.is_date or parts[:1] == ["has"]:
+        return
+    if len(parts) > 1 and words.key(parts[-1]) in words.UNITS:
+        parts.pop()
+    yield " ".join(parts)
+
+
+def _value(attribute: Attribute, value: str) -> Json:
+    if attribute.shape.is_boolean and value in ("true", "false"):
+        return value == "true"
+    return value
+
+
+def _implied(
+    reading: ValueOf, value: bool, phrases: Iterable[str]
+) -> Iterator[tuple[str, Reading]]:
+    """Yield what the phrases of a boolean make known besides: other verbs, and the opposite."""
+    opposite = reading._replace(value=not value)
+    for phrase in phrases:
+        first, _, rest = phrase.partition(" ")
+        if first in ("with", "without") and rest:
+            same, other = (_WITH, _WITHOUT) if first == "with" else (_WITHOUT, _WITH)
+            yield from ((f"{verb} {rest}", reading) for verb in same)
+            yield from ((f"{verb} {rest}", opposite) for verb in other)
+
+
+def _names(attribute: Attribute) -> Iterator[tuple[str, Reading]]:
+    """Yield the names that are known to occur, and the short forms that only one of them has."""
+    gazetteer = attribute.shape.gazetteer
+    for name in gazetteer:
+        reading = ValueOf(attribute.entity, attribute.name, name)
+        yield name, reading
+        parts = name.split()
+        if len(parts) > 1 and parts[-1].casefold().rstrip(".") in _LEGAL_FORMS:
+            yield " ".join(parts[:-1]), reading
+    if attribute.shape.kind == "person":
+        last = [name.split()[-1] for name in gazetteer]
+        for name in gazetteer:
+            if len(name.split()) > 1 and last.count(name.split()[-1]) == 1:
+                yield name.split()[-1], ValueOf(attribute.entity, attribute.name, name)
+
+
+def _stems(lexicon: dict[tuple[str, ...], tuple[Reading, ...]]) -> dict[str, tuple[ValueOf, ...]]:
+    found: dict[str, dict[ValueOf, None]] = {}
+    for phrase, readings in lexicon.items():
+        for reading in readings:
+            # only the plain word for a value: what a synonym's stem shares with it is not sure
+            if isinstance(reading, ValueOf) and len(phrase) == 1 and _is_plain(phrase[0], reading):
+                found.setdefault(words.stem(phrase[0]), {})[reading] = None
+    return {stem: tuple(values) for stem, values in found.items()}
+
+
+def _deeds(lexicon: dict[tuple[str, ...], tuple[Reading, ...]]) -> dict[str, DeedOf]:
+    """Return what the verbs behind nouns speak of: "translate" behind "translation"."""
+    found: dict[str, set[str]] = {}
+    for phrase, readings in lexicon.items():
+        entities = {reading.entity for reading in readings if isinstance(reading, Noun)}
+        if len(phrase) == 1 and len(phrase[0]) > _SHORTEST_DEED:
+            found.setdefault(words.stem(phrase[0]), set()).update(entities)
+    return {s: DeedOf(next(iter(entities))) for s, entities in found.items() if len(entities) == 1}
+
+
+def _is_plain(word: str, reading: ValueOf) -> bool:
+    value = reading.value
+    return isinstance(value, bool) or (isinstance(value, str) and words.keys(value) == (word,))

@@ -1,0 +1,216 @@
+"""Parts of a period, and days beside it: *the end of September*, *first week of October 2025*."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Final, NamedTuple
+
+from toolplan.planners.grounded.dates.calendar import (
+    DAY,
+    Clock,
+    Days,
+    Impossible,
+    Period,
+    Reading,
+    Unit,
+    around,
+    months_from,
+    nth_weekday,
+    plus,
+)
+from toolplan.planners.grounded.dates.dates import ALL_OF_IT
+from toolplan.planners.grounded.dates.dates import PHRASES as DATES
+from toolplan.planners.grounded.dates.phrase import Read, longest
+from toolplan.planners.grounded.dates.relative import PHRASES as RELATIVE
+from toolplan.planners.grounded.dates.words import (
+    NUMBER,
+    ORDINAL,
+    WEEKDAY,
+    WEEKDAY_NAMES,
+    Found,
+    Text,
+    number_of,
+    opening,
+    ordinal_number,
+    weekday_number,
+)
+
+# "the end of the first week of March": deeper than this nobody speaks
+_DEPTH: Final = 3
+
+_ARTICLE: Final = opening(
+    "all of the|all of|the whole of|the whole|the entire|the full|all|whole|entire|the"
+)
+_PHRASES: Final = (*RELATIVE, *DATES)
+
+# behind these words an edge is a day; without them "the end of May" is a vague time
+_EDGE_CUES: Final = frozenset(
+    {"since", "until", "till", "before", "after", "by", "from", "between", "to", "starting"}
+)
+
+
+class Part(NamedTuple):
+    """Words that stand before a period, and what they make of it."""
+
+    prefix: re.Pattern[str]
+    take: Callable[[Found, Period], Reading]
+
+
+def read_period(text: Text, at: int, clock: Clock, cue: str, depth: int = 0) -> Read | None:
+    """Read the longest period that begins at `at`: a phrase, with an article or without, or a part.
+
+    `cue` is the word before it, because *in 2024* is a year and *2024* may be anything.
+    """
+    article = _ARTICLE.match(text.folded, at)
+    best = longest(_PHRASES, text, at, clock, cue)
+    for start in (at, article.end()) if article else (at,):
+        if start != at and (bare := longest(_PHRASES, text, start, clock, cue)):
+            best = bare if best is None or bare.end > best.end else best
+        if depth < _DEPTH and (part := _read_part(text, start, clock, cue, depth)):
+            best = part if best is None or part.end > best.end else best
+    return best
+
+
+def _read_part(text: Text, at: int, clock: Clock, cue: str, depth: int) -> Read | None:
+    for part in _PARTS:
+        prefix = part.prefix.match(text.folded, at)
+        if prefix is None:
+            continue
+        inner = read_period(text, prefix.end(), replace(clock, whole=True), "part", depth + 1)
+        if inner is None:
+            continue
+        if isinstance(inner.what, Impossible):
+            return inner
+        if inner.what and (what := _take(part, Found(prefix, text, cue), inner.what)):
+            return Read(inner.end, what)
+    return None
+
+
+def _take(part: Part, found: Found, whole: Period) -> Reading:
+    try:
+        return part.take(found, whole)
+    except OverflowError:
+        return Impossible("The calendar has only the years 1 to 9999.", relative=True)
+
+
+def _edge(found: Found, whole: Period) -> Reading:
+    at_end = found.get("edge") in {"end", "close"}
+    day, name = (whole.days.last, "last") if at_end else (whole.days.first, "first")
+    ambiguous = found.cue not in _EDGE_CUES
+    why = f"its {name} day only" if ambiguous else f"its {name} day"
+    return _within(Days(day, day), whole, why, ambiguous=ambiguous)
+
+
+def _within(days: Days, whole: Period, why: str, *, ambiguous: bool = False) -> Period:
+    told = "; ".join(filter(None, (why, whole.why.removesuffix(ALL_OF_IT))))
+    return Period(days, told, whole.ambiguous or ambiguous, whole.floating)
+
+
+def _nth_unit(found: Found, whole: Period) -> Reading:
+    """Read *the second week of May*, *the last 3 days of 2024*, *the first 10 days of October*."""
+    number = number_of(found.get("number")) if found.get("number") else None
+    match found.get("unit"):
+        case "day" | "week" | "month" | "quarter" as unit:
+            return _block(found.get("ordinal"), unit, number, whole)
+        case _:
+            return None
+
+
+def _block(ordinal: str, unit: Unit, number: int | None, whole: Period) -> Reading:
+    nth, count = ordinal_number(ordinal) if ordinal else 0, number or 1
+    if number is not None and nth > 1:
+        return None
+    first, last = whole.days
+    if nth:
+        start = plus(first, unit, nth - 1)
+        days = Days(start, plus(start, unit, count) - DAY)
+    else:
+        days = Days(plus(last + DAY, unit, -count), last)
+    if days == whole.days or days.first < first or days.last > last:
+        return None
+    if unit == "week":
+        return _within(days, whole, "7 days from its edge, not Monday to Sunday", ambiguous=True)
+    return _within(days, whole, "")
+
+
+def _nth_weekday(found: Found, whole: Period) -> Reading:
+    weekday = weekday_number(found.get("weekday"))
+    nth = ordinal_number(found.get("ordinal")) if found.get("ordinal") else -1
+    day = nth_weekday(whole.days, weekday, nth)
+    if day is None:
+        name = WEEKDAY_NAMES[weekday]
+        return Impossible(f"There is no {name} number {nth} in that time.", whole.floating)
+    return _within(Days(day, day), whole, "")
+
+
+def _half(found: Found, whole: Period) -> Reading:
+    first, last = whole.days
+    if whole.days == around(first, "month"):
+        middle = first.replace(day=15)
+    elif whole.days == around(first, "year"):
+        middle = months_from(first, 6).last
+    else:
+        return None
+    match ordinal_number(found.get("ordinal")):
+        case 1:
+            return _within(Days(first, middle), whole, "")
+        case 2:
+            return _within(Days(middle + DAY, last), whole, "")
+        case _:
+            return None
+
+
+def _week_at(found: Found, whole: Period) -> Reading:
+    day = whole.days.first
+    if day != whole.days.last:
+        return None
+    match found.get("way"):
+        case "of":
+            return _within(around(day, "week"), whole, "Monday to Sunday round that day")
+        case "ending":
+            return _within(Days(day - 6 * DAY, day), whole, "the 7 days up to that one")
+        case _:
+            return _within(Days(day, day + 6 * DAY), whole, "the 7 days from that one on")
+
+
+def _weekend_at(found: Found, whole: Period) -> Reading:
+    if whole.days.first != whole.days.last:
+        return None
+    sunday = around(whole.days.first, "week").last
+    return _within(Days(sunday - DAY, sunday), whole, "the weekend of that week")
+
+
+def _day_beside(found: Found, whole: Period) -> Reading:
+    first, last = whole.days
+    day = first - DAY if found.get("way") == "before" else last + DAY
+    return _within(Days(day, day), whole, f"the day {found.get('way')} it")
+
+
+def _weekday_of_date(found: Found, whole: Period) -> Reading:
+    """Read *Monday, October 6*, and see whether it is one."""
+    if not whole.dated:
+        return None
+    wanted, day = weekday_number(found.get("weekday")), whole.days.first
+    if day.weekday() == wanted:
+        return whole
+    names = WEEKDAY_NAMES[day.weekday()], WEEKDAY_NAMES[wanted]
+    return Impossible(f"{day} is a {names[0]}, not a {names[1]}.", relative=whole.floating)
+
+
+_NTH: Final = f"(?:{ORDINAL}|last)"
+
+_PARTS: Final = tuple(
+    Part(opening(spelling), take)
+    for spelling, take in (
+        ("(?P<edge>end|close|beginning|start) of", _edge),
+        (f"{_NTH} (?:{NUMBER} )?(?P<unit>day|week|month|quarter)s? (?:of|in)", _nth_unit),
+        (f"{_NTH} {WEEKDAY} (?:of|in)", _nth_weekday),
+        (f"{ORDINAL} half of", _half),
+        ("week (?P<way>of|beginning|starting|commencing|ending)(?: on)?", _week_at),
+        ("weekend of", _weekend_at),
+        ("day (?P<way>before|after)", _day_beside),
+        (f"{WEEKDAY},?", _weekday_of_date),
+    )
+)

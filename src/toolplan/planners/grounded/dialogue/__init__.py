@@ -1,0 +1,29 @@
+"""Dialogue: what is said in a conversation, read with what was said before.
+
+`DialoguePlanner` stands before another planner. `episode_of` gives what memory shall keep of a
+turn, and memory's `recall` the context for the next one.
+"""
+
+from toolplan.planners.grounded.dialogue.entities import read_entities
+from toolplan.planners.grounded.dialogue.intent import Intent, Kind, read_intent
+from toolplan.planners.grounded.dialogue.planner import DialoguePlanner
+from toolplan.planners.grounded.dialogue.turns import (
+    FOLLOW_UP_OF,
+    AskedBack,
+    Pending,
+    episode_of,
+    pending_of,
+)
+
+__all__ = [
+    "FOLLOW_UP_OF",
+    "AskedBack",
+    "DialoguePlanner",
+    "Intent",
+    "Kind",
+    "Pending",
+    "episode_of",
+    "pending_of",
+    "read_entities",
+    "read_intent",
+]

@@ -1,0 +1,61 @@
+"""What of the plan before holds in the plan after it, and what is said there besides."""
+
+from __future__ import annotations
+
+from toolplan.plan import Literal, Plan
+from toolplan.planners.grounded.dialogue.insert import Anchor
+from toolplan.planners.grounded.dialogue.origins import words_of
+from toolplan.planners.grounded.dialogue.replace import literals
+from toolplan.planners.grounded.language.words import fold
+
+
+def denied(anchor: Anchor, addition: Plan) -> str | None:
+    """Return what all of the things are, and none of them shall be; None where there is nothing."""
+    excluded = set(map(fold, literals(addition)))
+    return next(
+        (
+            f"{name} = {value.value}"
+            for name, value in anchor.target.args.items()
+            if isinstance(value, Literal) and isinstance(value.value, str)
+            if fold(value.value) in excluded
+        ),
+        None,
+    )
+
+
+def words_by_step(addition: Plan, anchor: Anchor) -> dict[tuple[str, str], str]:
+    """Return the words that the arguments of `addition` came from, by the steps that they go to."""
+    return {
+        (anchor.target.id if step.tool == anchor.target.tool else step.id, name): text
+        for step in addition.steps
+        for name in step.args
+        if (text := words_of(addition, step.id, name)) is not None
+    }
+
+
+def notes_of(addition: Plan) -> tuple[str, ...]:
+    """Return what a plan tells its reader."""
+    notes = addition.metadata.get("notes")
+    return tuple(map(str, notes)) if isinstance(notes, list) else ()
+
+
+def is_listed(plan: Plan, anchor: Anchor) -> bool:
+    """Whether `plan` lists the things that `anchor` does, and nothing like them besides."""
+    listed = [step for step in plan.steps if step.tool == anchor.target.tool]
+    said = {n: v for n, v in anchor.target.args.items() if isinstance(v, Literal)}
+    return bool(listed) and all(
+        step.args.get(name) == value for step in listed for name, value in said.items()
+    )
+
+
+def adds(anchor: Anchor, plan: Plan) -> bool:
+    """Whether more is said of the things in `plan` than before, besides how many are wanted."""
+    limit = anchor.card.argument("limit")
+    new = next((step for step in plan.steps if step.id == anchor.target.id), anchor.target)
+    return any(name != limit and name not in anchor.target.args for name in new.args)
+
+
+def keeps(anchor: Anchor, plan: Plan) -> bool:
+    """Whether all that was said of the things before still holds of them in `plan`."""
+    new = next((step for step in plan.steps if step.id == anchor.target.id), anchor.target)
+    return all(new.args.get(name) == value for name, value in anchor.target.args.items())

@@ -1,0 +1,370 @@
+"""A planner for conversations: it reads what was said before, and asks another planner the rest."""
+
+from __future__ import annotations
+
+import json
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import date
+from typing import Final
+
+from toolplan.plan import Step
+from toolplan.plan_json import dump_value
+from toolplan.planners._base import (
+    Attempt,
+    Clarification,
+    Draft,
+    Planner,
+    Proposal,
+    Question,
+    Refusal,
+    Remembering,
+)
+from toolplan.planners.grounded.catalogue.kinds import Catalogue
+from toolplan.planners.grounded.dates import Weeks
+from toolplan.planners.grounded.dialogue.exchange import Exchange, Revised, Unsure, plan_of
+from toolplan.planners.grounded.dialogue.follow_ups import FollowUp
+from toolplan.planners.grounded.dialogue.intent import asks_for_the_past, read_intent, vague_words
+from toolplan.planners.grounded.dialogue.origins import (
+    NAME,
+    is_of_dialogue,
+    metadata,
+    read_as,
+    relabelled,
+)
+from toolplan.planners.grounded.dialogue.reading import Words
+from toolplan.planners.grounded.dialogue.replies import choose, completed
+from toolplan.planners.grounded.dialogue.turns import (
+    NO,
+    YES,
+    AskedBack,
+    Conversation,
+    Pending,
+    Turn,
+    draft_of,
+    read_conversation,
+)
+from toolplan.planners.grounded.parse.mentions import Code, Name, Order, Unknown
+from toolplan.planners.grounded.planner import GroundedPlanner
+from toolplan.tools import Toolbox
+
+_MODEL: Final = "llm"  # what the names of planners begin with that are models
+_MOST_QUESTIONS: Final = 3
+_MOST_DRAFTS: Final = 64
+_FRAGMENT: Final = 0.6  # a follow-up by what is left out, not by what points back
+
+
+class DialoguePlanner:
+    """Plans what is said in a conversation.
+
+    A message that stands alone goes to `planner` as it is. One that continues what was said before
+    is made into an edit of the plan before, or into a question that stands alone. Nothing with
+    effects comes of a continuation without a question back.
+    """
+
+    def __init__(
+        self, planner: Planner, *, weeks: Weeks = "rolling", small: Planner | None = None
+    ) -> None:
+        """Hold who plans what stands alone.
+
+        Args:
+            planner: plans whole questions. It is also asked for what could not be related to the
+                plan before, with all of the context; a draft for that is taken only from a model,
+                since nobody else reads contexts.
+            weeks: what *last week* is; see `toolplan.planners.grounded.dates`.
+            small: plans the short questions that follow-ups are made of, several for each message;
+                None is the grounded planner, which costs milliseconds.
+        """
+        self._planner = planner
+        self._grounded = GroundedPlanner(weeks=weeks)
+        self._small: Planner = self._grounded if small is None else small
+        self._weeks: Weeks = weeks
+        self._made: OrderedDict[str, tuple[Question, Draft]] = OrderedDict()
+
+    async def propose(
+        self, question: Question, tools: Toolbox, tried: Sequence[Attempt]
+    ) -> Proposal:
+        """Return a draft for `question`, or say what is missing, or why there can be none.
+
+        A draft that comes of what was said before tells so in its metadata (`follow_up_of`).
+        """
+        conversation = read_conversation(question.context)
+        proposal = await self._reply(question, tools, tried, conversation)
+        tried_texts = {attempt.draft.text for attempt in tried}
+        if isinstance(proposal, Draft) and proposal.text in tried_texts:
+            return await self._another(question, tools, tried, proposal)
+        return proposal
+
+    def keep(self, question: Question, tools: Toolbox, draft: Draft) -> None:
+        """Tell the planner that made it that `draft` was good; edited plans are nobody's."""
+        made = self._maker(question, draft)
+        if made is not None and isinstance(self._planner, Remembering):
+            self._planner.keep(made[0], tools, made[1])
+
+    def drop(self, question: Question, tools: Toolbox, draft: Draft) -> None:
+        """Tell the planner that made it that the run of `draft` did not end well."""
+        made = self._maker(question, draft)
+        if made is not None and isinstance(self._planner, Remembering):
+            self._planner.drop(made[0], tools, made[1])
+
+    # what a message is
+
+    async def _reply(
+        self, question: Question, tools: Toolbox, tried: Sequence[Attempt], before: Conversation
+    ) -> Proposal:
+        """Answer a message, which may answer what was asked back."""
+        pending = before.pending
+        intent = read_intent(question.text, self._catalogue(tools), awaiting=pending is not None)
+        if intent.kind == "confirmation":
+            return await self._confirmed(question, tools, before, agrees=intent.agrees is True)
+        if intent.kind == "clarification" and pending is not None and not pending.awaits_leave:
+            return await self._answered(question, tools, before, pending)
+        return await self._message(question, tools, tried, before._replace(pending=None))
+
+    async def _message(
+        self, question: Question, tools: Toolbox, tried: Sequence[Attempt], before: Conversation
+    ) -> Proposal:
+        """Answer a message that answers nothing that was asked back."""
+        intent = read_intent(question.text, self._catalogue(tools))
+        match intent.kind:
+            case "followup" if before.last is not None:
+                return await self._follow(question, tools, tried, before.last)
+            case "followup" if intent.confidence > _FRAGMENT:
+                # only its form says that it goes on from something; another planner may know better
+                alone = await self._planner.propose(question, tools, self._theirs(tried))
+                if isinstance(alone, Draft):
+                    return alone
+                return AskedBack(
+                    "Nothing was asked before that this could go on from. What is it about?",
+                    about=question.text,
+                )
+            case "unclear" if (vague := self._vague(question, tools, before)) is not None:
+                return vague
+            case _:
+                return await self._planner.propose(question, tools, self._theirs(tried))
+
+    # what is asked back, and answered
+
+    async def _confirmed(
+        self, question: Question, tools: Toolbox, before: Conversation, *, agrees: bool
+    ) -> Proposal:
+        pending = before.pending
+        if pending is None:
+            return Clarification("Nothing waits for a yes or no. What would you like to know?")
+        if not agrees:
+            return Clarification("Then nothing is run. What would you like to know?")
+        if pending.awaits_leave:
+            return Draft(json.dumps(pending.plan, ensure_ascii=False, indent=2), planner=NAME)
+        if len(pending.options) == 1:
+            return await self._answered(question, tools, before, pending, pending.options[0])
+        return AskedBack(
+            pending.asked, pending.options, pending.unexplained, pending.plan, pending.question
+        )
+
+    async def _answered(
+        self,
+        question: Question,
+        tools: Toolbox,
+        before: Conversation,
+        pending: Pending,
+        chosen: str | None = None,
+    ) -> Proposal:
+        """Go on with the question that something was asked back about."""
+        if chosen is None:
+            chosen = choose(pending.options, question.text)
+        before = before._replace(pending=None)
+        if chosen is None and self._goes_on(question.text, tools, before, pending):
+            return await self._message(question, tools, (), before)
+        first: Proposal | None = None
+        for text in completed(pending, question.text, chosen):
+            resumed = replace(question, text=text, context=None)
+            proposal = await self._message(resumed, tools, (), before)
+            match proposal:
+                case Draft():
+                    return self._resumed(proposal, resumed, question, pending)
+                case Clarification(options=options) if options == (YES, NO):
+                    return proposal
+                case Clarification() if first is None:
+                    first = _about(proposal, text)
+                case Refusal() if first is None:
+                    first = proposal
+                case _:
+                    pass
+        if first is not None and chosen is not None:
+            return first
+        fresh = await self._message(question, tools, (), before)
+        return fresh if first is None or isinstance(fresh, Draft) else first
+
+    def _goes_on(self, text: str, tools: Toolbox, before: Conversation, pending: Pending) -> bool:
+        """Whether a reply by itself goes on with the last plan, rather than with the question.
+
+        A word that was not understood is not a gap that anything may fill; a value that is missing
+        is one.
+        """
+        intent = read_intent(text, self._catalogue(tools))
+        points_back = intent.confidence > _FRAGMENT or bool(pending.unexplained)
+        return intent.kind == "followup" and points_back and before.last is not None
+
+    def _vague(
+        self, question: Question, tools: Toolbox, before: Conversation
+    ) -> Clarification | None:
+        """Ask what a message is about that names nothing; None where no tool says what there is."""
+        if before.asked and asks_for_the_past(question.text):
+            options = before.asked[:_MOST_QUESTIONS]
+            return Clarification("Which question do you mean?", options)
+        kinds = self._catalogue(tools).kinds.values()
+        things = tuple(kind.plural for kind in kinds if kind.listing is not None)
+        if not things:
+            return None
+        return Clarification(
+            f"What would you like to see? There are {', '.join(things)}.",
+            things,
+            vague_words(question.text),
+        )
+
+    # what goes on
+
+    async def _follow(
+        self, question: Question, tools: Toolbox, tried: Sequence[Attempt], turn: Turn
+    ) -> Proposal:
+        words = Words(self._catalogue(tools), date.fromisoformat(question.today), self._weeks)
+        revision = await FollowUp(Exchange(question, turn, tools, words, self._small)).revise()
+        match revision:
+            case Revised():
+                return self._proposed(question, tools, turn, revision)
+            case Unsure(plan=plan) if plan is not None:
+                draft = draft_of(plan, metadata(question, turn, Revised(plan, None)))
+                return _asking_leave(revision.question, draft)
+            case Unsure():
+                return Clarification(revision.question, revision.options, revision.unexplained)
+            case None:
+                return await self._not_understood(question, tools, tried, turn, words)
+
+    def _proposed(
+        self, question: Question, tools: Toolbox, turn: Turn, revised: Revised
+    ) -> Proposal:
+        draft = draft_of(revised.plan, metadata(question, turn, revised))
+        effects = [s for s in revised.plan.steps if s.tool in tools and tools[s.tool].has_effects]
+        if not effects:
+            return draft
+        calls = "; ".join(f"{step.tool}({_spelled(step)})" for step in effects)
+        return _asking_leave(f"That would change something: {calls}. Shall it be done?", draft)
+
+    async def _not_understood(
+        self,
+        question: Question,
+        tools: Toolbox,
+        tried: Sequence[Attempt],
+        turn: Turn,
+        words: Words,
+    ) -> Proposal:
+        """Ask the planner, of what could not be related to the plan before."""
+        proposal = await self._planner.propose(question, tools, self._theirs(tried))
+        unknown = any(
+            isinstance(placed.mention.what, Unknown | Name | Code | Order)
+            for placed in words.read(question.text)
+        )
+        match proposal:
+            case Draft(planner=name) if name.partition("/")[0] == _MODEL:
+                return self._of_model(question, tools, turn, proposal)
+            case Refusal():
+                return proposal
+            case Clarification(unexplained=unexplained) if unknown or not unexplained:
+                return proposal
+            case Draft() | Clarification():
+                # whoever planned it read it as if nothing had been said before
+                return Clarification(
+                    f"I cannot tell what '{question.text}' changes in the plan for"
+                    f" '{turn.whole or turn.query}'. Please ask the whole question."
+                )
+
+    def _of_model(
+        self, question: Question, tools: Toolbox, turn: Turn, proposal: Draft
+    ) -> Proposal:
+        """Return a model's draft for a continuation; nothing with effects without a yes."""
+        plan = plan_of(proposal)
+        if plan is None:
+            return proposal
+        made = self._proposed(question, tools, turn, Revised(plan, None, source=proposal))
+        if isinstance(made, Draft):
+            self._note(made, question, proposal)
+        return made
+
+    def _resumed(
+        self, draft: Draft, resumed: Question, question: Question, pending: Pending
+    ) -> Draft:
+        """Return the draft for a question that was made whole, as the one for what was said."""
+        if draft.dialect != "toolplan":
+            return draft
+        text = relabelled(draft.text, question.text, pending.question, resumed.text)
+        if text is None:
+            return draft
+        made = Draft(text, planner=draft.planner)
+        theirs = self._maker(resumed, draft)
+        if theirs is not None:
+            self._note(made, *theirs)
+        return made
+
+    # drafts that another planner made
+
+    async def _another(
+        self, question: Question, tools: Toolbox, tried: Sequence[Attempt], draft: Draft
+    ) -> Proposal:
+        """Ask for another plan than `draft`, which was tried."""
+        whole = read_as(draft)
+        if whole is not None:
+            asked = replace(question, text=whole, context=None)
+            proposal = await self._planner.propose(asked, tools, self._theirs(tried))
+            if not isinstance(proposal, Draft):
+                return proposal
+            text = relabelled(proposal.text, question.text, question.text, whole)
+            made = proposal if text is None else Draft(text, planner=proposal.planner)
+            if all(attempt.draft.text != made.text for attempt in tried):
+                self._note(made, asked, proposal)
+                return made
+        return Clarification(
+            "The only plan that I can make of these words has been tried."
+            " How would you say it differently?"
+        )
+
+    def _theirs(self, tried: Sequence[Attempt]) -> tuple[Attempt, ...]:
+        """Return what was tried with the drafts as the planner wrote them."""
+        return tuple(
+            attempt._replace(draft=made[1])
+            if (made := self._made.get(attempt.draft.text)) is not None
+            else attempt
+            for attempt in tried
+        )
+
+    def _note(self, draft: Draft, question: Question, theirs: Draft) -> None:
+        self._made[draft.text] = (question, theirs)
+        while len(self._made) > _MOST_DRAFTS:
+            self._made.popitem(last=False)
+
+    def _maker(self, question: Question, draft: Draft) -> tuple[Question, Draft] | None:
+        """Return the question and the draft as the planner knows them; None where it made none."""
+        if (made := self._made.get(draft.text)) is not None:
+            return made
+        return None if is_of_dialogue(draft) else (question, draft)
+
+    def _catalogue(self, tools: Toolbox) -> Catalogue:
+        return self._grounded.catalogue(tools)
+
+
+def _asking_leave(question: str, draft: Draft) -> Clarification:
+    return Clarification(question, (YES, NO), partial_plan=json.loads(draft.text))
+
+
+def _about(proposal: Clarification, text: str) -> Clarification:
+    """Return `proposal` as one about `text`, unless it already says what it is about."""
+    if isinstance(proposal, AskedBack) and proposal.about:
+        return proposal
+    said = proposal
+    return AskedBack(said.question, said.options, said.unexplained, said.partial_plan, text)
+
+
+def _spelled(step: Step) -> str:
+    """Return the arguments of a call as a person reads them."""
+    shown = {name: dump_value(value) for name, value in step.args.items()}
+    return ", ".join(f"{n}={json.dumps(v, ensure_ascii=False)}" for n, v in shown.items())

@@ -1,0 +1,195 @@
+"""The turns before a question: what a question's context says, and what is kept of a turn."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import date
+from typing import Final, NamedTuple
+
+from toolplan.path import Json
+from toolplan.plan import Plan
+from toolplan.plan_json import dump, load
+from toolplan.planners._base import Clarification, Draft, Proposal, Question
+from toolplan.planners.grounded.catalogue.kinds import Catalogue
+from toolplan.planners.grounded.catalogue.schemas import as_node, text, texts
+from toolplan.planners.grounded.dialogue.entities import read_entities
+from toolplan.storage.memory import Episode
+from toolplan.tools import Toolbox
+
+FOLLOW_UP_OF: Final = "follow_up_of"
+"""The field of a plan's metadata that tells what the plan was made from:
+`{"query": the words of the turn before, "read_as": the whole question, null where no words say it}`
+"""
+YES: Final = "yes"
+NO: Final = "no"
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """A turn that gave a plan.
+
+    `query` is what was said; `whole` says the same so that it stands alone, None where that is not
+    known.
+    """
+
+    query: str
+    plan: Plan
+    whole: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """What was asked back and not answered yet: the part `pending` of a question's context.
+
+    In JSON it is `{"question", "asked", "options", "unexplained", "plan"}`:
+
+    Attributes:
+        question: what the user had said.
+        asked: what was asked back.
+        options: answers that were offered. Each is a word in place of one that was not understood,
+            or, where all was understood, a message of its own.
+        unexplained: the words that were not understood.
+        plan: the plan in canonical JSON that a *yes* proposes, where the options are yes and no;
+            else what was understood, or None.
+    """
+
+    question: str
+    asked: str
+    options: tuple[str, ...] = ()
+    unexplained: tuple[str, ...] = ()
+    plan: Json = None
+
+    @property
+    def awaits_leave(self) -> bool:
+        """Whether a yes proposes `plan`."""
+        return self.options == (YES, NO) and self.plan is not None
+
+    def to_json(self) -> dict[str, Json]:
+        """Return the JSON form."""
+        return {
+            "question": self.question,
+            "asked": self.asked,
+            "options": [*self.options],
+            "unexplained": [*self.unexplained],
+            "plan": self.plan,
+        }
+
+
+class Conversation(NamedTuple):
+    """What was said before: the last turn with a plan, what is open, the latest questions."""
+
+    last: Turn | None = None
+    pending: Pending | None = None
+    asked: tuple[str, ...] = ()
+
+
+def read_conversation(recalled: Json) -> Conversation:
+    """Read a question's context; what is not as it should be is as if it were not there."""
+    node = as_node(recalled)
+    episodic = node.get("episodic")
+    turns = [
+        turn
+        for episode in (episodic if isinstance(episodic, list) else [])
+        if (turn := _turn(as_node(episode))) is not None
+    ]
+    asked = tuple(dict.fromkeys(turn.whole for turn in turns if turn.whole is not None))
+    return Conversation(turns[0] if turns else None, _pending(node.get("pending")), asked)
+
+
+@dataclass(frozen=True, slots=True)
+class AskedBack(Clarification):
+    """A clarification about a question that is not, word for word, what the user said last."""
+
+    about: str = ""
+
+
+def pending_of(question: str, clarification: Clarification) -> Json:
+    """Return what `clarification`, asked back on `question`, leaves open; None where it is nothing.
+
+    A clarification that names nothing (*What would you like to know?*) is answered by any question.
+    """
+    said = clarification
+    if isinstance(said, AskedBack) and said.about:
+        question = said.about
+    if not (said.options or said.unexplained or said.partial_plan is not None):
+        return None
+    return Pending(
+        question, said.question, said.options, said.unexplained, said.partial_plan
+    ).to_json()
+
+
+def episode_of(
+    question: Question,
+    proposal: Proposal,
+    tools: Toolbox | Catalogue,
+    *,
+    timestamp: str,
+    plan: Plan | None = None,
+    text: str = "",
+) -> Episode:
+    """Return what memory shall keep of a turn.
+
+    Args:
+        question: what was asked.
+        proposal: what came of it.
+        tools: what plans may call.
+        timestamp: when it was asked, in ISO 8601.
+        plan: the plan that was checked, where there is one; else it is read from the draft.
+        text: more words by which the turn may be found, such as those of the answer.
+    """
+    kept: Json = None if plan is None else dump(plan)
+    pending: Json = None
+    match proposal:
+        case Draft(text=written, dialect="toolplan") if plan is None:
+            kept = _parsed(written)
+        case Clarification():
+            pending = pending_of(question.text, proposal)
+        case _:
+            pass
+    spoken = read_entities(
+        _whole(question.text, as_node(as_node(kept).get("metadata"))) or question.text,
+        tools,
+        today=date.fromisoformat(question.today),
+    )
+    return Episode(question.text, timestamp, kept, spoken, text, pending)
+
+
+def draft_of(plan: Plan, metadata: Mapping[str, Json]) -> Draft:
+    """Return `plan` as text, with `metadata` in place of its own."""
+    document = dump(replace(plan, metadata=dict(metadata)))
+    written_by = text(metadata.get("planner")) or ""
+    return Draft(json.dumps(document, ensure_ascii=False, indent=2), planner=written_by)
+
+
+def _turn(episode: Mapping[str, Json]) -> Turn | None:
+    query, plan = text(episode.get("query")), episode.get("plan")
+    if query is None or plan is None:
+        return None
+    parsed = load(plan)
+    if parsed.plan is None or any(each.blocks for each in parsed.diagnostics):
+        return None
+    return Turn(query, parsed.plan, _whole(query, parsed.plan.metadata))
+
+
+def _whole(query: str, metadata: Mapping[str, Json]) -> str | None:
+    if FOLLOW_UP_OF not in metadata:
+        return query
+    return text(as_node(metadata[FOLLOW_UP_OF]).get("read_as"))
+
+
+def _pending(raw: Json) -> Pending | None:
+    node = as_node(raw)
+    question, asked = text(node.get("question")), text(node.get("asked"))
+    if question is None:
+        return None
+    options, unexplained = texts(node.get("options")), texts(node.get("unexplained"))
+    return Pending(question, asked or "", options, unexplained, node.get("plan"))
+
+
+def _parsed(written: str) -> Json:
+    try:
+        return json.loads(written)
+    except ValueError:
+        return None

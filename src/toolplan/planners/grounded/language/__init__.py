@@ -1,0 +1,1 @@
+"""English that belongs to no domain."""

@@ -1,0 +1,1 @@
+"""A question read into requests."""

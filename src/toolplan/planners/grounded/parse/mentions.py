@@ -1,0 +1,161 @@
+"""What stands in a question: tokens, and the mentions that are made of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple, TypeAlias
+
+from toolplan.planners.grounded.catalogue.kinds import (
+    ColumnOf,
+    CueOf,
+    DeedOf,
+    Noun,
+    Reading,
+    ReportOf,
+    ValueOf,
+)
+from toolplan.planners.grounded.dates import TimeMention
+from toolplan.planners.grounded.language.phrases import WordClass
+from toolplan.planners.grounded.language.verbs import Action
+from toolplan.planners.grounded.language.words import keys
+
+
+class Token(NamedTuple):
+    """A word, number or sign, at characters `start` to `end` (exclusive) of the question.
+
+    `word` is the index of the blank-separated word that it belongs to.
+    """
+
+    text: str
+    key: str
+    start: int
+    end: int
+    word: int
+
+
+@dataclass(frozen=True, slots=True)
+class Phrase:
+    """Words that the catalogue or general English knows, with all that they may mean."""
+
+    readings: tuple[Reading, ...]
+    sorts: frozenset[WordClass]
+
+
+@dataclass(frozen=True, slots=True)
+class Time:
+    """A time, already read against today."""
+
+    mention: TimeMention
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A number, with its unit's name where one stands behind it."""
+
+    value: float
+    unit: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """Letters with digits, such as identities are."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Quoted:
+    """Text in quotation marks, without them."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """Words with capitals that nothing knows."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """A word that nothing knows."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """A verb that orders what no tool is known for.
+
+    `known`: nothing but its place tells that it is meant as a verb.
+    """
+
+    text: str
+    deed: Action
+    known: bool
+
+
+What: TypeAlias = Phrase | Time | Number | Code | Quoted | Name | Unknown | Order
+
+
+@dataclass(frozen=True, slots=True)
+class Mention:
+    """Tokens `first` to `end` (exclusive), and what they are; `text` is as it was written."""
+
+    first: int
+    end: int
+    text: str
+    words: tuple[int, int]
+    what: What
+
+    def does(self, *sorts: WordClass) -> bool:
+        """Whether it may do one of `sorts`."""
+        return isinstance(self.what, Phrase) and not self.what.sorts.isdisjoint(sorts)
+
+    @property
+    def sorts(self) -> frozenset[WordClass]:
+        """All that it may do in general English."""
+        return self.what.sorts if isinstance(self.what, Phrase) else frozenset()
+
+    @property
+    def readings(self) -> tuple[Reading, ...]:
+        """All that it may mean in the catalogue."""
+        return self.what.readings if isinstance(self.what, Phrase) else ()
+
+    @property
+    def nouns(self) -> tuple[str, ...]:
+        """The kinds of things that it may be a word for."""
+        return tuple(each.entity for each in self.readings if isinstance(each, Noun))
+
+    @property
+    def values(self) -> tuple[ValueOf, ...]:
+        """The values that it may be."""
+        return tuple(each for each in self.readings if isinstance(each, ValueOf))
+
+    @property
+    def deeds(self) -> tuple[str, ...]:
+        """The kinds of things that it may be a verb for."""
+        return tuple(each.entity for each in self.readings if isinstance(each, DeedOf))
+
+    @property
+    def columns(self) -> tuple[ColumnOf, ...]:
+        """The attributes that it may name."""
+        return tuple(each for each in self.readings if isinstance(each, ColumnOf))
+
+    @property
+    def reports(self) -> tuple[str, ...]:
+        """The reporting tools that it may ask for."""
+        return tuple(each.tool for each in self.readings if isinstance(each, ReportOf))
+
+    @property
+    def cue(self) -> str | None:
+        """It as a word before a value, in keys; None where it is no such word."""
+        if any(isinstance(each, CueOf) for each in self.readings) or self.does(WordClass.CUE):
+            return " ".join(keys(self.text))
+        return None
+
+    @property
+    def is_value(self) -> bool:
+        """Whether it may be a value of an attribute."""
+        return bool(self.values) or isinstance(self.what, Code | Quoted | Name)

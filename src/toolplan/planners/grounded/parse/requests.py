@@ -1,0 +1,199 @@
+"""What a question asks for, before it is known which tool gives it: things, and what holds of them.
+
+Everything keeps the mentions that it was read from: they are its provenance, and what no request
+has kept in the end is what was not understood.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import date
+from typing import Literal, NamedTuple, TypeAlias
+
+from toolplan.planners.grounded.catalogue.kinds import ColumnOf, ValueOf
+from toolplan.planners.grounded.parse.mentions import Mention
+
+Operator: TypeAlias = Literal["=", ">=", "<="]
+
+
+@dataclass(frozen=True, slots=True)
+class Modifier:
+    """Something said of a thing.
+
+    `cue` is the word before it, as keys; `column` names the attribute, where the question does;
+    `alternatives` are values coordinated with it: "a and b"; `before` says that it stands before
+    the noun.
+    """
+
+    mention: Mention
+    cue: str | None = None
+    column: Mention | None = None
+    operator: Operator = "="
+    upper: Mention | None = None
+    negated: bool = False
+    alternatives: tuple[Mention, ...] = ()
+    either: bool = False
+    before: bool = False
+    evidence: tuple[Mention, ...] = ()
+
+    @property
+    def values(self) -> tuple[Mention, ...]:
+        """The mention and its alternatives."""
+        return (self.mention, *self.alternatives)
+
+    @property
+    def mentions(self) -> tuple[Mention, ...]:
+        """All that it was read from."""
+        return tuple(sorted({*self.values, *self.evidence}, key=lambda each: each.first))
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """How many of the rows are wanted: the first ones of the order, or the last."""
+
+    count: int | None
+    newest: bool
+    oldest: bool
+    mentions: tuple[Mention, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """Another thing that it belongs to. `loose`: said by mere order or a pronoun."""
+
+    to: Frame
+    cue: str | None
+    negated: bool
+    loose: bool
+    mentions: tuple[Mention, ...]
+
+
+@dataclass(slots=True, eq=False)
+class Frame:
+    """One thing that is asked for, while a question is being read."""
+
+    entity: str
+    noun: Mention | None
+    modifiers: list[Modifier] = field(default_factory=list[Modifier])
+    links: list[Link] = field(default_factory=list[Link])
+    cut: Cut | None = None
+    coordinated: bool = False
+    """stands beside another thing, so that what follows may be said of both"""
+    nested: bool = False
+    """only tells which other things are meant"""
+
+    @property
+    def mentions(self) -> Iterator[Mention]:
+        """All that it was read from, without what it is linked to."""
+        if self.noun is not None:
+            yield self.noun
+        for modifier in self.modifiers:
+            yield from modifier.mentions
+        for link in self.links:
+            yield from link.mentions
+        if self.cut is not None:
+            yield from self.cut.mentions
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """How many rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Statistic:
+    """A statistic of a number: `function` is SQL's name of it; `unit` the one that is wanted."""
+
+    function: str
+    columns: tuple[ColumnOf, ...]
+    unit: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """The share of rows for which one of `having` holds; where none is given, what is said last."""
+
+    having: tuple[ValueOf, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """The rows themselves, ordered by a column, or by when they were where none is given."""
+
+    columns: tuple[ColumnOf, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Distinct:
+    """Each value that occurs."""
+
+
+Measure: TypeAlias = Count | Statistic | Rate | Listed | Distinct
+
+
+@dataclass(frozen=True, slots=True)
+class ByColumn:
+    """Groups of equal values; `columns` are the readings of what was said, `of` its noun's kind."""
+
+    columns: tuple[ColumnOf, ...]
+    entities: tuple[str, ...]
+    said: Mention
+
+
+@dataclass(frozen=True, slots=True)
+class ByPeriod:
+    """Groups of days, weeks, months …; None where only "over time" was said."""
+
+    period: str | None
+    said: Mention
+
+
+class Span(NamedTuple):
+    """Days from `first` to `last`, both included, under the words that named them."""
+
+    label: str
+    first: date
+    last: date
+
+
+@dataclass(frozen=True, slots=True)
+class BySpans:
+    """Groups of times that are set side by side."""
+
+    spans: tuple[Span, ...]
+
+
+Group: TypeAlias = ByColumn | ByPeriod | BySpans
+
+
+class Least(NamedTuple):
+    """Only groups whose figure compares so with `value`; `operator` is SQL's."""
+
+    operator: str
+    value: float
+
+
+@dataclass(slots=True)
+class Computation:
+    """What is to be computed from rows."""
+
+    measure: Measure | None = None
+    groups: list[Group] = field(default_factory=list[Group])
+    descending: bool | None = None
+    count: int | None = None
+    single: bool = False
+    least: Least | None = None
+    mentions: list[Mention] = field(default_factory=list[Mention])
+
+
+@dataclass(slots=True)
+class Request:
+    """All that a question asks for."""
+
+    frames: list[Frame] = field(default_factory=list[Frame])
+    computation: Computation | None = None
+    unexplained: list[Mention] = field(default_factory=list[Mention])
+    asked: list[Mention] = field(default_factory=list[Mention])
+    """columns named without a value, and "who", "where": what the asker wants to see"""
+    problem: str | None = None

@@ -1,0 +1,96 @@
+"""The grounded planner: offline, deterministic, from the tools' schemas and hints alone.
+
+It plans only where every word of the question has found its place, and asks otherwise.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import date
+
+from toolplan.path import Json
+from toolplan.plan_json import dump
+from toolplan.planners._base import Attempt, Clarification, Draft, Proposal, Question, Refusal
+from toolplan.planners.grounded.build.coverage import clarification, refused_deletion
+from toolplan.planners.grounded.build.outcome import Outcome, outcome
+from toolplan.planners.grounded.catalogue.kinds import Catalogue
+from toolplan.planners.grounded.catalogue.lexicon import compile_catalogue
+from toolplan.planners.grounded.dates import Weeks, find_bad_dates
+from toolplan.planners.grounded.parse.mentions import Order, Unknown
+from toolplan.planners.grounded.parse.reader import Reader
+from toolplan.tools import Toolbox
+
+NAME = "grounded"
+MAX_CHARACTERS = 2_000
+"""The longest question that is read; a longer one is no question."""
+
+
+class GroundedPlanner:
+    """Plans without a model. `weeks` says what *last week* is: see `toolplan.planners.grounded.dates`."""
+
+    def __init__(self, *, weeks: Weeks = "rolling") -> None:
+        """Make a planner that remembers nothing but the catalogue it compiled last."""
+        self._weeks: Weeks = weeks
+        self._compiled: tuple[Toolbox, Catalogue] | None = None
+
+    async def propose(
+        self, question: Question, tools: Toolbox, tried: Sequence[Attempt]
+    ) -> Proposal:
+        """Return a draft for `question`, or say what is missing, or why there can be none.
+
+        The same question gives the same draft; one that was tried is not proposed again.
+        """
+        proposal = self.plan(question, tools)
+        if isinstance(proposal, Draft) and any(a.draft.text == proposal.text for a in tried):
+            return Clarification(
+                question="The only plan that I can read from these words has been tried."
+                " How would you say it differently?",
+                partial_plan=json.loads(proposal.text),
+            )
+        return proposal
+
+    def plan(self, question: Question, tools: Toolbox) -> Proposal:
+        """Do what `propose` does, for someone who does not wait."""
+        catalogue = self.catalogue(tools)
+        text = question.text
+        if not text.strip():
+            return Clarification("What would you like to know?")
+        if len(text) > MAX_CHARACTERS:
+            return Clarification(f"Please ask in at most {MAX_CHARACTERS:,} characters.")
+        today = date.fromisoformat(question.today)
+        if bad := find_bad_dates(text):
+            named = tuple(dict.fromkeys(text[start:end] for start, end, _ in bad))
+            return Clarification(" ".join(dict.fromkeys(why for _, _, why in bad)), (), named)
+        reader = Reader(text, catalogue, today, self._weeks)
+        best: Outcome | None = None
+        for mentions in reader.readings():
+            if refusal := refused_deletion(mentions, catalogue):
+                return refusal
+            found = outcome(text, mentions, catalogue, today)
+            if found.refusal is not None:
+                return Refusal(found.refusal)
+            if found.complete:
+                return Draft(self._text(question, found))
+            if best is None or found.cost < best.cost:
+                best = found
+            if any(isinstance(mention.what, Unknown | Order) for mention in found.unexplained):
+                break  # no other reading would know that word
+        if best is None:
+            return Clarification("What would you like to know?")
+        partial: Json = json.loads(self._text(question, best)) if best.draft.steps else None
+        return clarification(best, catalogue, partial)
+
+    def catalogue(self, tools: Toolbox) -> Catalogue:
+        """Return the catalogue of `tools`, compiled once for each toolbox object."""
+        if self._compiled is None or self._compiled[0] is not tools:
+            self._compiled = (tools, compile_catalogue(tools))
+        return self._compiled[1]
+
+    def _text(self, question: Question, found: Outcome) -> str:
+        metadata: dict[str, Json] = {
+            "query": question.text,
+            "reference_date": question.today,
+            "planner": NAME,
+        }
+        return json.dumps(dump(found.draft.plan(metadata)), ensure_ascii=False, indent=2)

@@ -1,0 +1,76 @@
+"""What a run has used of its models."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from toolplan.providers._base import ModelError, Usage
+
+
+def total(usages: Iterable[Usage]) -> Usage:
+    """Return the sum. Its cost is None where no cost is known; an unknown one adds nothing.
+
+    >>> total([Usage(1, 10, 5, 0.25), Usage(2, 20, 0)])
+    Usage(calls=3, input_tokens=30, output_tokens=5, cost_usd=0.25)
+    """
+    calls = taken = given = 0
+    cost: float | None = None
+    for usage in usages:
+        calls += usage.calls
+        taken += usage.input_tokens
+        given += usage.output_tokens
+        if usage.cost_usd is not None:
+            cost = (cost or 0.0) + usage.cost_usd
+    return Usage(calls, taken, given, cost)
+
+
+class UsageTracker:
+    """Sums what calls have used, over a run or longer, each model by itself.
+
+    Give the same tracker to every model of the run. With `max_calls` or `max_cost_usd` it also is
+    its budget: a call that would go beyond is not made (`llm-budget`). The last call may go over
+    `max_cost_usd`, because what a call costs is known when it has ended.
+    """
+
+    def __init__(self, *, max_calls: int | None = None, max_cost_usd: float | None = None) -> None:
+        """Begin with nothing used."""
+        self._max_calls = max_calls
+        self._max_cost_usd = max_cost_usd
+        self._used: dict[str, Usage] = {}
+
+    @property
+    def usage(self) -> Usage:
+        """What was used by all models."""
+        return total(self._used.values())
+
+    @property
+    def by_model(self) -> dict[str, Usage]:
+        """What was used by each model, in the order of their first calls."""
+        return dict(self._used)
+
+    def begin(self, model: str) -> None:
+        """Count a call to `model` that is made now.
+
+        Raises:
+            ModelError: `llm-budget`, the budget is used up.
+        """
+        used = self.usage
+        if self._max_calls is not None and used.calls >= self._max_calls:
+            raise _spent(f"{used.calls} calls to models were made")
+        cost = used.cost_usd or 0.0
+        if self._max_cost_usd is not None and cost >= self._max_cost_usd:
+            raise _spent(f"calls to models have cost {cost:.4f} US dollars")
+        self._add(model, Usage(calls=1))
+
+    def end(self, model: str, spent: Usage) -> None:
+        """Add the tokens and the cost of a call that was counted when it began."""
+        self._add(model, spent._replace(calls=0))
+
+    def _add(self, model: str, usage: Usage) -> None:
+        self._used[model] = total((self._used.get(model, Usage()), usage))
+
+
+def _spent(what: str) -> ModelError:
+    return ModelError(
+        "llm-budget", f"The budget of the run is used up: {what}.", "Allow more, or ask for less."
+    )

@@ -1,0 +1,189 @@
+"""The two streams of a connection, tapped: what was sent, when it ended, and tools as told.
+
+The SDK keeps of a tool only the fields that it knows, and drops a whole page for one tool that it
+cannot read. Pins need every field, and one bad tool may not take the others away; so pages are
+read here, before the SDK sees them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextvars import ContextVar
+from types import TracebackType
+from typing import Any, Final, Generic, Protocol, Self, TypeVar, cast
+
+import anyio
+from mcp.shared.message import SessionMessage
+from mcp.types import JSONRPCRequest, JSONRPCResponse, RequestId
+
+_Item = TypeVar("_Item", covariant=True)
+_Sent = TypeVar("_Sent", contravariant=True)
+
+
+class Receiving(Protocol[_Item]):
+    """The stream that a transport gives to read from."""
+
+    async def receive(self) -> _Item: ...
+    async def aclose(self) -> None: ...
+
+
+class Sending(Protocol[_Sent]):
+    """The stream that a transport gives to write to."""
+
+    async def send(self, item: _Sent, /) -> None: ...
+    async def aclose(self) -> None: ...
+
+
+class _Closable(Protocol):
+    async def aclose(self) -> None: ...
+
+
+_Stream = TypeVar("_Stream", bound=_Closable)
+
+
+class Delivery:
+    """Whether the request of one call may have reached its server."""
+
+    __slots__ = ("begun",)
+
+    def __init__(self) -> None:
+        self.begun = False
+
+
+DELIVERY: Final[ContextVar[Delivery | None]] = ContextVar("mcp_delivery", default=None)
+"""The delivery of the call that the running task makes; whoever carries it marks it."""
+
+
+class Interceptor:
+    """What passes through a connection."""
+
+    def __init__(self, on_end: Callable[[], None], on_request: Callable[[str], None]) -> None:
+        """Hold whom to tell.
+
+        Args:
+            on_end: called when the server says nothing more, for whatever reason.
+            on_request: called with the method that a server asks for.
+        """
+        self._on_end = on_end
+        self._on_request = on_request
+        self._listings: set[RequestId] = set()
+        self.page: list[object] | None = None
+
+    def going_out(self, message: SessionMessage) -> None:
+        """Note a message that is about to be sent."""
+        request = message.message
+        if not isinstance(request, JSONRPCRequest):
+            return
+        if request.method == "tools/call":
+            delivery = DELIVERY.get()
+            if delivery is not None:
+                delivery.begun = True
+        elif request.method == "tools/list":
+            self._listings.add(request.id)
+
+    def not_gone_out(self) -> None:
+        """Note that the connection was closed before the message could be sent."""
+        delivery = DELIVERY.get()
+        if delivery is not None:
+            delivery.begun = False
+
+    def coming_in(self, message: SessionMessage) -> None:
+        """Keep the tools of a page, and leave to the SDK what it cannot stumble over.
+
+        Nothing that a server can say may raise here.
+        """
+        answer = message.message
+        if isinstance(answer, JSONRPCRequest):
+            self._on_request(answer.method)
+        elif isinstance(answer, JSONRPCResponse) and answer.id in self._listings:
+            self._listings.discard(answer.id)
+            tools = answer.result.get("tools")
+            if isinstance(tools, list):
+                self.page = cast("list[object]", tools)
+                answer.result["tools"] = [_bare(each) for each in self.page if _name_of(each)]
+
+    def ended(self) -> None:
+        """Note that nothing comes in any more."""
+        self._on_end()
+
+
+class _Tapped(Generic[_Stream]):
+    """A stream with a tap, closed where its `async with` is left."""
+
+    def __init__(self, inner: _Stream, tap: Interceptor) -> None:
+        self._inner = inner
+        self._tap = tap
+
+    async def aclose(self) -> None:
+        """Close the stream."""
+        await self._inner.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc_val: BaseException | None,
+        exc_tb: TracebackType | None,
+    ) -> None:
+        await self.aclose()
+
+
+class InterceptedReceiving(_Tapped[Receiving[SessionMessage | Exception]]):
+    """A stream to read from, tapped."""
+
+    @property
+    def last_context(self) -> object:
+        """What the SDK reads of a stream that carries the sender's context variables."""
+        return getattr(self._inner, "last_context", None)
+
+    async def receive(self) -> SessionMessage | Exception:
+        """Return the next message.
+
+        Raises:
+            EndOfStream: there is none.
+        """
+        try:
+            item = await self._inner.receive()
+        except BaseException:  # the end of the stream, or of whoever reads it
+            self._tap.ended()
+            raise
+        if isinstance(item, SessionMessage):
+            self._tap.coming_in(item)
+        return item
+
+    def __aiter__(self) -> InterceptedReceiving:
+        return self
+
+    async def __anext__(self) -> SessionMessage | Exception:
+        try:
+            return await self.receive()
+        except anyio.EndOfStream:
+            raise StopAsyncIteration from None
+
+
+class InterceptedSending(_Tapped[Sending[SessionMessage]]):
+    """A stream to write to, tapped."""
+
+    async def send(self, item: SessionMessage, /) -> None:
+        """Send a message."""
+        self._tap.going_out(item)
+        try:
+            await self._inner.send(item)
+        except (anyio.BrokenResourceError, anyio.ClosedResourceError):
+            self._tap.not_gone_out()
+            raise
+
+
+def _name_of(tool: object) -> str:
+    name = cast("dict[str, object]", tool).get("name") if isinstance(tool, dict) else None
+    return name if isinstance(name, str) else ""
+
+
+def _bare(tool: object) -> dict[str, Any]:
+    """Return as much of a tool as the SDK needs: it looks for header arguments in the schema."""
+    schema = cast("dict[str, Any]", tool).get("inputSchema")
+    known = cast("dict[str, Any]", schema) if isinstance(schema, dict) else {}
+    is_object = known.get("type") == "object"
+    return {"name": _name_of(tool), "inputSchema": known if is_object else {"type": "object"}}

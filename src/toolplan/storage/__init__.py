@@ -1,0 +1,1 @@
+"""What is kept on disk: journals of runs, conversations, plans that worked."""

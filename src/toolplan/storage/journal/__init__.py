@@ -1,0 +1,28 @@
+"""The journal: events kept in SQLite, the memory of runs, and what a crash is recovered from."""
+
+from toolplan.storage.journal._errors import JournalError, LeaseLost
+from toolplan.storage.journal._journal import KEPT_DURATIONS, Journal, Lease, RunEntry, RunRecord
+from toolplan.storage.journal._records import BadRecord, from_record, to_record
+from toolplan.storage.journal._recovery import Recovered, Slot, recover
+from toolplan.storage.journal._worker import Worker, WriterThread, settle
+from toolplan.storage.journal._writer import Writer
+
+__all__ = [
+    "KEPT_DURATIONS",
+    "BadRecord",
+    "Journal",
+    "JournalError",
+    "Lease",
+    "LeaseLost",
+    "Recovered",
+    "RunEntry",
+    "RunRecord",
+    "Slot",
+    "Worker",
+    "Writer",
+    "WriterThread",
+    "from_record",
+    "recover",
+    "settle",
+    "to_record",
+]

@@ -1,0 +1,67 @@
+"""Large records, kept as files beside the journal and named by what is in them."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from pathlib import Path
+
+
+class BadBlob(ValueError):
+    """A blob is not there, or is not what was written."""
+
+
+class Blobs:
+    """A folder of texts by their SHA-256; a text that is there once is not written again."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def write(self, text: str) -> str:
+        """Put `text` on disk, synced, and give its name.
+
+        Raises:
+            OSError: it cannot be written; nothing half is left under the name.
+        """
+        content = text.encode()
+        name = hashlib.sha256(content).hexdigest()
+        place = self._folder / name
+        if place.exists():
+            return name
+        self._folder.mkdir(mode=0o700, exist_ok=True)
+        partial = self._folder / f"{name}.{os.getpid()}.part"
+        try:
+            with partial.open("wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            partial.replace(place)
+        finally:
+            partial.unlink(missing_ok=True)
+        _sync_folder(self._folder)
+        return name
+
+    def read(self, name: str) -> str:
+        """Return the text named `name`.
+
+        Raises:
+            BadBlob: it is not there, or was changed.
+        """
+        try:
+            content = (self._folder / name).read_bytes()
+        except OSError as error:
+            raise BadBlob(f"Blob {name} cannot be read: {error.strerror}.") from None
+        if hashlib.sha256(content).hexdigest() != name:
+            raise BadBlob(f"Blob {name} was changed.")
+        return content.decode()
+
+
+def _sync_folder(folder: Path) -> None:
+    # a new name is on disk only when its folder is; Windows does not open folders, nor need it
+    if os.name == "nt":
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

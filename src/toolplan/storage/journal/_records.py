@@ -1,0 +1,136 @@
+"""Events as they stand in the journal: JSON arrays, a kind and then the fields.
+
+The names of kinds belong to the format and not to the code: a class may be renamed, a kind may not.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from json.encoder import encode_basestring
+from math import isfinite
+from typing import Final, cast
+
+from toolplan.events import (
+    AttemptFailed,
+    CallAnsweredLate,
+    CallDecided,
+    CallInDoubt,
+    CallIntended,
+    Event,
+    Failure,
+    ItemEnded,
+    PlanSettled,
+    RunApproved,
+    RunEnded,
+    RunParked,
+    RunResumed,
+    RunStarted,
+    RunState,
+    RunWaiting,
+    StepArrived,
+    StepCancelled,
+    StepFailed,
+    StepProgressed,
+    StepSkipped,
+    StepStarted,
+    StepSucceeded,
+)
+from toolplan.path import Json
+
+_KINDS: Final[Mapping[type[Event], str]] = {
+    RunStarted: "run-started",
+    StepArrived: "step-arrived",
+    PlanSettled: "plan-settled",
+    RunWaiting: "run-waiting",
+    RunApproved: "run-approved",
+    RunResumed: "run-resumed",
+    RunParked: "run-parked",
+    RunEnded: "run-ended",
+    StepStarted: "step-started",
+    CallIntended: "call-intended",
+    AttemptFailed: "attempt-failed",
+    CallAnsweredLate: "call-answered-late",
+    CallInDoubt: "call-in-doubt",
+    CallDecided: "call-decided",
+    ItemEnded: "item-ended",
+    StepProgressed: "step-progressed",
+    StepSucceeded: "step-succeeded",
+    StepFailed: "step-failed",
+    StepSkipped: "step-skipped",
+    StepCancelled: "step-cancelled",
+}
+_CLASSES: Final[Mapping[str, type[Event]]] = {kind: cls for cls, kind in _KINDS.items()}
+
+_MOST_PLAIN: Final = 8
+
+_encode: Final[Callable[[object], str]] = json.JSONEncoder(
+    ensure_ascii=False, separators=(",", ":"), allow_nan=False, check_circular=False
+).encode
+
+
+class BadRecord(ValueError):
+    """A line of the journal is no event of this version."""
+
+
+def to_record(event: Event) -> str:
+    """Return `event` as JSON."""
+    # nearly every event is one of these two, and most of it needs no encoder
+    if type(event) is StepStarted and isfinite(event.at):
+        items = "null" if event.items is None else event.items
+        return f'["step-started",{encode_basestring(event.step)},{items},{event.at!r}]'
+    if type(event) is StepSucceeded and event.failure is None and isfinite(event.at):
+        step, output = encode_basestring(event.step), _output(event.output)
+        return f'["step-succeeded",{step},{output},{event.attempts},null,{event.at!r}]'
+    return _encode((_KINDS[type(event)], *event))
+
+
+def _output(output: Json) -> str:
+    """Return `output` as JSON: a small object of texts and integers without the encoder's detour."""
+    if type(output) is not dict or len(output) > _MOST_PLAIN:
+        return _encode(output)
+    members: list[str] = []
+    for key, value in output.items():
+        if type(value) is int:
+            members.append(f"{encode_basestring(key)}:{value}")
+        elif type(value) is str:
+            members.append(f"{encode_basestring(key)}:{encode_basestring(value)}")
+        else:
+            return _encode(output)
+    return f"{{{','.join(members)}}}"
+
+
+def from_record(text: str) -> Event:
+    """Read what `to_record` gave.
+
+    Raises:
+        BadRecord: it is something else.
+    """
+    try:
+        fields: object = json.loads(text)
+    except (ValueError, RecursionError):
+        raise BadRecord("It is no JSON.") from None
+    if not isinstance(fields, list) or not fields:
+        raise BadRecord("It is no list.")
+    kind, *rest = cast("list[Json]", fields)
+    known = _CLASSES.get(kind) if isinstance(kind, str) else None
+    if known is None or len(rest) != len(known._fields):
+        raise BadRecord(f"It is no event: {kind!r} with {len(rest)} fields.")
+    named = dict(zip(known._fields, rest, strict=True))
+    return _event(known, {name: _field(name, value) for name, value in named.items()})
+
+
+def _event(known: type[Event], fields: Mapping[str, object]) -> Event:
+    make = cast("Callable[..., Event]", known)
+    return make(**fields)
+
+
+def _field(name: str, value: Json) -> object:
+    """Return a field in the type that events have for it; most are as JSON has them."""
+    if name == "failure" and isinstance(value, list) and len(value) == len(Failure._fields):
+        return Failure(*map(str, value))
+    if name == "steps" and isinstance(value, list):
+        return tuple(map(str, value))
+    if name == "status":
+        return RunState(value)
+    return value

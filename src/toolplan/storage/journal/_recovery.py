@@ -1,0 +1,133 @@
+"""What a run is recovered from: the outcomes that its events tell, by step and item.
+
+The order of the events does not matter, and no outcome is told by its place among others: whatever
+ran at the same time, in whatever order, in however many processes, recovers to the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from toolplan.events import (
+    AttemptFailed,
+    CallDecided,
+    CallIntended,
+    Event,
+    ItemEnded,
+    RunApproved,
+    RunEnded,
+    RunState,
+    StepFailed,
+    StepSkipped,
+    StepStarted,
+    StepSucceeded,
+)
+
+Slot: TypeAlias = tuple[str, int | None]
+"""One call: the id of its step, and its item where the step has `for_each`."""
+
+Over: TypeAlias = StepSucceeded | StepFailed | StepSkipped
+
+
+@dataclass(frozen=True, slots=True)
+class Recovered:
+    """How far a run has come, for whoever goes on with it.
+
+    Attributes:
+        over: how each step ended that is over.
+        items: for each step with `for_each` that is under way, the items that are over.
+        intents: calls with effects whose outcome is not known, with the last try of each.
+        tries: the last try of each call with effects; the next one has a number of its own.
+        decisions: what a person has decided about these, where they have.
+        approval: the id of the approval that the run uses; empty where it has none.
+        status: how the run ended for good, or None where it can go on.
+    """
+
+    over: Mapping[str, Over] = field(default_factory=dict[str, Over])
+    items: Mapping[str, Mapping[int, ItemEnded]] = field(
+        default_factory=dict[str, Mapping[int, ItemEnded]]
+    )
+    intents: Mapping[Slot, int] = field(default_factory=dict[Slot, int])
+    tries: Mapping[Slot, int] = field(default_factory=dict[Slot, int])
+    decisions: Mapping[Slot, CallDecided] = field(default_factory=dict[Slot, CallDecided])
+    approval: str = ""
+    status: RunState | None = None
+
+
+def recover(events: Iterable[Event]) -> Recovered:
+    """Return how far the run has come of which `events` tell."""
+    over: dict[str, Over] = {}
+    items: dict[str, dict[int, ItemEnded]] = {}
+    counts: dict[str, int] = {}
+    intended: dict[Slot, int] = {}
+    closed: dict[Slot, int] = {}
+    decided: dict[Slot, CallDecided] = {}
+    approval, status = "", None
+    for event in events:
+        match event:
+            case StepSucceeded() | StepFailed() | StepSkipped():
+                over[event.step] = event
+            case ItemEnded(step=step, item=item):
+                items.setdefault(step, {})[item] = event
+            case StepStarted(step=step, items=int(count)):
+                counts[step] = count
+            case CallIntended(step=step, item=item, attempt=attempt):
+                intended[step, item] = max(attempt, intended.get((step, item), 0))
+            case AttemptFailed(step=step, item=item, attempt=attempt):
+                closed[step, item] = max(attempt, closed.get((step, item), 0))
+            case CallDecided(step=step, item=item, attempt=attempt):
+                before = decided.get((step, item))
+                if before is None or before.attempt < attempt:
+                    decided[step, item] = event
+            case RunApproved():
+                approval = event.approval
+            case RunEnded() if event.status is not RunState.CANCELLED:
+                status = event.status
+            case _:
+                pass
+    open_ = {
+        slot: attempt
+        for slot, attempt in intended.items()
+        if attempt > closed.get(slot, 0)
+        and slot[0] not in over
+        and slot[1] not in items.get(slot[0], {})
+    }
+    return Recovered(
+        over={step: _whole(event, items, counts) for step, event in over.items()},
+        items={step: ended for step, ended in items.items() if step not in over},
+        intents=open_,
+        tries=intended,
+        decisions={
+            slot: event for slot, event in decided.items() if open_.get(slot) == event.attempt
+        },
+        approval=approval,
+        status=status,
+    )
+
+
+def made_whole(events: Iterable[Event]) -> Iterator[Event]:
+    """Yield `events` with the outputs put back that their items make up.
+
+    The journal keeps the output of a step with `for_each` only once, item by item.
+    """
+    items: dict[str, dict[int, ItemEnded]] = {}
+    counts: dict[str, int] = {}
+    for event in events:
+        if isinstance(event, ItemEnded):
+            items.setdefault(event.step, {})[event.item] = event
+        elif isinstance(event, StepStarted) and event.items is not None:
+            counts[event.step] = event.items
+        yield _whole(event, items, counts) if isinstance(event, StepSucceeded) else event
+
+
+def _whole(
+    event: Over, items: Mapping[str, Mapping[int, ItemEnded]], counts: Mapping[str, int]
+) -> Over:
+    """Return `event` with the output that its items make up, which the journal keeps only once."""
+    count = counts.get(event.step)
+    if not isinstance(event, StepSucceeded) or count is None:
+        return event
+    ended = items.get(event.step, {})
+    return event._replace(output=[ended[at].output if at in ended else None for at in range(count)])

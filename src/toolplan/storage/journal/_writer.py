@@ -1,0 +1,258 @@
+"""Events of one run on their way to the disk: many in one commit, and none waits for nothing.
+
+What is added goes to a thread in groups. While one group is being written the next one gathers, so
+that a disk that is slow gets larger groups and not more of them. Only who asks for it waits.
+"""
+
+from __future__ import annotations
+
+import logging
+from asyncio import AbstractEventLoop, Future, TimerHandle
+from collections.abc import Callable, Sequence
+from typing import Final, Protocol
+
+from toolplan.events import (
+    Event,
+    RunApproved,
+    RunEnded,
+    RunParked,
+    RunResumed,
+    RunState,
+    StepProgressed,
+    StepStarted,
+    StepSucceeded,
+)
+from toolplan.storage.journal._errors import MAY_PASS, JournalError
+from toolplan.storage.journal._journal import Lease
+from toolplan.storage.journal._records import to_record
+from toolplan.storage.journal._worker import Worker, settle
+
+GATHER_S: Final = 0.02
+"""How long records wait for others where nobody waits for them: calls that only read are made again
+if the process ends meanwhile, and each commit costs as much as writing fifty records."""
+
+FULL: Final = 20_000
+"""Records that may wait for a disk that is stuck; no further calls start above that."""
+
+_FIRST_PAUSE_S: Final = 0.05
+_MAX_PAUSE_S: Final = 1.0
+_TOLD_AFTER_S: Final = 1.0
+"""What lasts longer, a person should know of: they may be able to end it."""
+
+_LOG: Final = logging.getLogger(__name__)
+
+
+class Appends(Protocol):
+    """What the writer needs of a journal."""
+
+    lease_s: float
+
+    def append(
+        self,
+        lease: Lease,
+        texts: Sequence[str],
+        at: int,
+        *,
+        sync: bool,
+        status: RunState | None = None,
+    ) -> None:
+        """Put records on disk, the first at position `at`, or raise."""
+        ...
+
+    def approve(self, lease: Lease, event: RunApproved, at: int) -> None:
+        """Put an approval on disk, at position `at`, or raise."""
+        ...
+
+
+class Writer:
+    """Takes the events of one run, in order, and puts them into the journal.
+
+    `on_failure` is called once, when the journal cannot be written for `patience_s` seconds or
+    another process has taken the run; from then on nothing is taken. That the run waits for the
+    journal is logged as a warning. `on_room` is called when `full` is over.
+    """
+
+    def __init__(
+        self,
+        journal: Appends,
+        lease: Lease,
+        loop: AbstractEventLoop,
+        *,
+        worker: Worker,
+        on_failure: Callable[[JournalError], None],
+        on_room: Callable[[], None],
+        patience_s: float,
+    ) -> None:
+        self.failed: JournalError | None = None
+        self._journal = journal
+        self._lease = lease
+        self._at = lease.at  # the position of the next record
+        self._loop = loop
+        self._worker = worker
+        self._on_failure = on_failure
+        self._on_room = on_room
+        self._patience_s = patience_s
+        self._waiting_for_room = False
+        self._fans: set[str] = set()
+        self._pending: list[str] = []
+        self._status: RunState | None = None
+        self._group: list[str] = []  # what is being written
+        self._group_status: RunState | None = None
+        self._busy = False
+        self._timer: TimerHandle | None = None
+        self._trouble_since: float | None = None
+        self._is_told = False
+        self._pause_s = _FIRST_PAUSE_S
+        self._waiters: list[Future[None]] = []  # for what is pending
+        self._group_waiters: list[Future[None]] = []
+        self._heartbeat: TimerHandle | None = loop.call_later(journal.lease_s / 3, self._beat)
+
+    @property
+    def full(self) -> bool:
+        """Whether so much waits for the disk that nothing more should be started."""
+        self._waiting_for_room = len(self._pending) >= FULL
+        return self._waiting_for_room
+
+    def add(self, event: Event) -> None:
+        """Take the next event."""
+        if self.failed is not None:
+            return
+        if type(event) is StepStarted:
+            if event.items is not None:
+                self._fans.add(event.step)
+        elif type(event) is StepSucceeded:
+            if event.step in self._fans:
+                event = event._replace(output=None)  # its items have told it
+        elif isinstance(event, StepProgressed):
+            return
+        elif isinstance(event, RunEnded | RunParked):
+            self._status = event.status
+        elif isinstance(event, RunResumed):
+            self._status = RunState.RUNNING
+        self._pending.append(to_record(event))
+        if self._timer is None and not self._busy:
+            self._timer = self._loop.call_later(GATHER_S, self._flush)
+
+    async def synced(self) -> None:
+        """Wait until all that was added so far is on disk and survives a power cut.
+
+        Raises:
+            JournalError: it cannot be put there.
+        """
+        if self.failed is not None:
+            raise self.failed
+        waiter: Future[None] = self._loop.create_future()
+        self._waiters.append(waiter)
+        if not self._busy:
+            self._flush()
+        await waiter
+
+    async def approve(self, event: RunApproved) -> None:
+        """Put an approval on disk, behind all that was added so far.
+
+        Raises:
+            JournalError: another run has used it, or it cannot be put there.
+        """
+        while self._busy or self._pending:
+            await self.synced()
+        self._busy = True  # what is added meanwhile stands behind it
+        done: Future[None] = self._loop.create_future()
+
+        def work() -> None:
+            self._journal.approve(self._lease, event, self._at)
+
+        def end(error: BaseException | None) -> None:
+            if error is None:
+                self._at += 1
+            self._idle()
+            settle(done, error)
+
+        self._worker.submit(self._loop, work, end)
+        await done
+
+    def close(self) -> None:
+        """Take nothing more, and stop the timers."""
+        for timer in (self._timer, self._heartbeat):
+            if timer is not None:
+                timer.cancel()
+        self._timer = self._heartbeat = None
+
+    def _flush(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        self._group, self._pending = self._pending, []
+        self._group_waiters, self._waiters = self._waiters, []
+        self._group_status, self._status = self._status, None
+        self._write()
+
+    def _write(self) -> None:
+        self._busy = True
+        group, at = self._group, self._at
+        sync, status = bool(self._group_waiters), self._group_status
+
+        def work() -> None:
+            self._journal.append(self._lease, group, at, sync=sync, status=status)
+
+        self._worker.submit(self._loop, work, self._written)
+
+    def _written(self, error: BaseException | None) -> None:
+        if self.failed is not None:
+            return
+        if error is not None:
+            self._in_trouble(error)
+            return
+        self._trouble_since, self._is_told = None, False
+        self._pause_s = _FIRST_PAUSE_S
+        self._at += len(self._group)
+        self._group = []
+        waiters, self._group_waiters = self._group_waiters, []
+        for waiter in waiters:
+            if not waiter.done():
+                waiter.set_result(None)
+        self._idle()
+        if self._waiting_for_room and not self.full:
+            self._on_room()
+
+    def _idle(self) -> None:
+        """Go on with what has gathered meanwhile."""
+        self._busy = False
+        if self._waiters:
+            self._flush()
+        elif self._pending:
+            self._timer = self._loop.call_later(GATHER_S, self._flush)
+
+    def _in_trouble(self, error: BaseException) -> None:
+        """Try again after a while, or give up."""
+        now = self._loop.time()
+        if self._trouble_since is None:
+            self._trouble_since = now
+        lasted_s = now - self._trouble_since
+        may_pass = isinstance(error, JournalError) and error.code in MAY_PASS
+        if may_pass and lasted_s < self._patience_s:
+            if lasted_s >= _TOLD_AFTER_S and not self._is_told:
+                self._is_told = True
+                _LOG.warning("%s The run waits up to %g s for it.", error, self._patience_s)
+            self._loop.call_later(self._pause_s, self._write_again)
+            self._pause_s = min(2 * self._pause_s, _MAX_PAUSE_S)
+            return
+        if not isinstance(error, JournalError):
+            text = f"The journal cannot be written: {type(error).__name__}: {error}"
+            error = JournalError("journal-unavailable", text)
+        self.failed = error
+        self.close()
+        for waiter in [*self._group_waiters, *self._waiters]:
+            if not waiter.done():
+                waiter.set_exception(error)
+                waiter.exception()  # seen: who waited may be gone
+        self._on_failure(error)
+
+    def _write_again(self) -> None:
+        if self.failed is None:
+            self._write()
+
+    def _beat(self) -> None:
+        """Renew the lease while nothing is written."""
+        self._heartbeat = self._loop.call_later(self._journal.lease_s / 3, self._beat)
+        if not self._busy and self._timer is None:
+            self._flush()

@@ -1,0 +1,273 @@
+"""Memory in one SQLite file, with an index of words. No model is needed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import re
+import sqlite3
+import threading
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from toolplan.path import Json
+from toolplan.storage.database_file import transaction
+from toolplan.storage.memory._base import Episode, Recollection
+from toolplan.storage.memory._database import connect, file_name
+from toolplan.storage.memory._faults import damaged, memory_fault
+
+_WORD: Final = re.compile(r"\w+")
+_MOST_TERMS: Final = 32
+_RECALLED_TURNS: Final = 5
+_RECALLED_TEXTS: Final = 3
+
+
+class MemoryLimits(NamedTuple):
+    """What is kept at most, each inclusive; of more, the oldest goes.
+
+    `episodes` and `entities` are for each session, `sessions` for the file. Longer texts are cut to
+    `characters`; a plan whose JSON is longer than `plan_characters` is not kept.
+    """
+
+    episodes: int = 200
+    entities: int = 50
+    sessions: int = 1_000
+    characters: int = 4_000
+    plan_characters: int = 200_000
+
+
+DEFAULT_BOUNDS: Final = MemoryLimits()
+
+
+class SqliteMemory:
+    """Keeps conversations at `path`, which is opened when it is first needed.
+
+    Threads may share one; processes may share the file. Every query names its session, and scores
+    are made from the words of that session alone.
+    """
+
+    def __init__(
+        self, path: Path | str | None = None, *, bounds: MemoryLimits = DEFAULT_BOUNDS
+    ) -> None:
+        """Hold where memory is; None keeps it in this process only."""
+        self._path = None if path is None else Path(path)
+        self._bounds = bounds
+        self._connection: sqlite3.Connection | None = None
+        self._lock = threading.Lock()
+
+    def semantic(self, query: str, session: str, limit: int = 3) -> tuple[Recollection, ...]:
+        """Return what was said in `session` that is most like `query`, the likest first.
+
+        The score is the share of the query's words that a turn has, weighed by how rare they are in
+        this session: 1 where it has all of them. Equal ones come latest first.
+        """
+        terms = tuple(dict.fromkeys(_WORD.findall(query.casefold())))[:_MOST_TERMS]
+        if not terms or limit < 1:
+            return ()
+        key = _key(session)
+        with self._opened() as connection:
+            found, weights = _matches(connection, key, terms)
+            whole = sum(weights)
+            scored = sorted(
+                ((sum(weights[at] for at in has) / whole, id_) for id_, has in found.items()),
+                reverse=True,
+            )[:limit]
+            return tuple(Recollection(_text(connection, key, id_), each) for each, id_ in scored)
+
+    def episodic(
+        self, session: str, limit: int = 5, entities: tuple[str, ...] = ()
+    ) -> tuple[Episode, ...]:
+        """Return the turns of `session`, the latest first.
+
+        With `entities`, only those turns that spoke of at least one of them.
+        """
+        key = _key(session)
+        named = json.dumps([*map(_clean, entities)])
+        with self._opened() as connection:
+            rows = connection.execute(
+                "SELECT id, query, timestamp, text, plan, pending FROM episodes"
+                " WHERE session = ? AND (? = '[]' OR id IN (SELECT episode FROM entities"
+                " WHERE session = ? AND entity IN (SELECT value FROM json_each(?))))"
+                " ORDER BY id DESC LIMIT ?",
+                (key, named, key, named, max(limit, 0)),
+            ).fetchall()
+            return tuple(self._episode(connection, key, *row) for row in rows)
+
+    def entities(self, session: str) -> tuple[str, ...]:
+        """Return all that was spoken of in `session`, each once, the latest first."""
+        with self._opened() as connection:
+            rows = connection.execute(
+                "SELECT entity FROM entities WHERE session = ? GROUP BY entity"
+                " ORDER BY max(episode) DESC, entity LIMIT ?",
+                (_key(session), self._bounds.entities),
+            )
+            return tuple(str(entity) for (entity,) in rows.fetchall())
+
+    def remember(self, session: str, episode: Episode) -> None:
+        """Keep `episode` as the latest turn of `session`."""
+        key = _key(session)
+        query, text, timestamp, *entities = (
+            _clean(each)[: self._bounds.characters]
+            for each in (episode.query, episode.text, episode.timestamp, *episode.entities)
+        )
+        plan, pending = self._kept(episode.plan), self._kept(episode.pending)
+        with self._opened() as connection, transaction(connection):
+            made = connection.execute(
+                "INSERT INTO episodes (session, timestamp, query, text, plan, pending)"
+                " VALUES (?, ?, ?, ?, ?, ?)",
+                (key, timestamp, query, text, plan, pending),
+            ).lastrowid
+            connection.execute(
+                "INSERT INTO words (rowid, session, text) VALUES (?, ?, ?)",
+                (made, key, f"{query}\n{text}"),
+            )
+            connection.executemany(
+                "INSERT OR IGNORE INTO entities (session, entity, episode) VALUES (?, ?, ?)",
+                [(key, entity, made) for entity in entities[: self._bounds.entities]],
+            )
+            connection.execute("INSERT OR REPLACE INTO sessions VALUES (?, ?)", (key, made))
+            self._prune(connection, key)
+
+    def recall(self, session: str, query: str) -> Json:
+        """Return the context for the question `query`, in the form of `Question.context`."""
+        turns = self.episodic(session, _RECALLED_TURNS)
+        said = self.semantic(query, session, _RECALLED_TEXTS)
+        semantic: list[Json] = [{"text": each.text, "score": each.score} for each in said]
+        episodic: list[Json] = [turn.to_json() for turn in turns]
+        entities: list[Json] = [*self.entities(session)]
+        found: dict[str, Json] = {"semantic": semantic, "episodic": episodic, "entities": entities}
+        if turns and turns[0].pending is not None:
+            found["pending"] = turns[0].pending
+        return found
+
+    def forget(self, session: str) -> None:
+        """Drop all of `session`; nothing of it can be read from the disk afterwards."""
+        with self._opened() as connection:
+            with transaction(connection):
+                _drop(connection, _key(session))
+                # the index keeps what was taken out of it until it is written anew
+                connection.execute("INSERT INTO words (words) VALUES ('optimize')")
+            # what was said still stands in the log until it is copied into the file
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+
+    def close(self) -> None:
+        """Let go of the file; the next call opens it again."""
+        with self._lock:
+            connection, self._connection = self._connection, None
+            if connection is not None:
+                connection.close()
+
+    @contextmanager
+    def _opened(self) -> Generator[sqlite3.Connection]:
+        """Yield the connection to one thread at a time, and every fault its name."""
+        with self._lock:
+            try:
+                if self._connection is None:
+                    self._connection = connect(self._path)
+                yield self._connection
+            except (sqlite3.Error, OSError) as error:
+                raise memory_fault(error, file_name(self._path)) from None
+
+    def _kept(self, value: Json) -> str | None:
+        if value is None:
+            return None
+        text = json.dumps(value)
+        return text if len(text) <= self._bounds.plan_characters else None
+
+    def _episode(
+        self,
+        connection: sqlite3.Connection,
+        key: str,
+        id_: int,
+        query: str,
+        timestamp: str,
+        text: str,
+        plan: str | None,
+        pending: str | None,
+    ) -> Episode:
+        spoken = connection.execute(
+            "SELECT entity FROM entities WHERE session = ? AND episode = ? ORDER BY entity",
+            (key, id_),
+        )
+        try:
+            return Episode(
+                query,
+                timestamp,
+                None if plan is None else json.loads(plan),
+                tuple(str(entity) for (entity,) in spoken),
+                text,
+                None if pending is None else json.loads(pending),
+            )
+        except ValueError:
+            raise damaged(file_name(self._path), "a turn's plan is no JSON") from None
+
+    def _prune(self, connection: sqlite3.Connection, key: str) -> None:
+        """Drop the oldest turns of the session, and the sessions that were longest not used."""
+        old = connection.execute(
+            "SELECT id FROM episodes WHERE session = ? ORDER BY id DESC LIMIT -1 OFFSET ?",
+            (key, self._bounds.episodes),
+        ).fetchall()
+        for (id_,) in old:
+            connection.execute("DELETE FROM words WHERE rowid = ?", (id_,))
+            connection.execute("DELETE FROM entities WHERE episode = ?", (id_,))
+            connection.execute("DELETE FROM episodes WHERE id = ?", (id_,))
+        unused = connection.execute(
+            "SELECT session FROM sessions ORDER BY used DESC LIMIT -1 OFFSET ?",
+            (self._bounds.sessions,),
+        ).fetchall()
+        for (other,) in unused:
+            _drop(connection, str(other))
+
+
+def _matches(
+    connection: sqlite3.Connection, key: str, terms: tuple[str, ...]
+) -> tuple[dict[int, list[int]], list[float]]:
+    """Return the turns of a session that have any of `terms`, by which, and each term's weight.
+
+    A term's weight is bm25's: the fewer turns of this session have it, the more it says. The
+    index's own weights would count the turns of everybody.
+    """
+    (turns,) = connection.execute(
+        "SELECT count(*) FROM episodes WHERE session = ?", (key,)
+    ).fetchone()
+    found: dict[int, list[int]] = {}
+    weights: list[float] = []
+    for at, term in enumerate(terms):
+        rows = connection.execute(
+            "SELECT episodes.id FROM words JOIN episodes ON episodes.id = words.rowid"
+            " WHERE words MATCH ? AND episodes.session = ?",
+            (f'session : "{key}" AND text : "{term}"', key),
+        ).fetchall()
+        weights.append(math.log(1 + (turns - len(rows) + 0.5) / (len(rows) + 0.5)))
+        for (id_,) in rows:
+            found.setdefault(int(id_), []).append(at)
+    return found, weights
+
+
+def _text(connection: sqlite3.Connection, key: str, id_: int) -> str:
+    query, text = connection.execute(
+        "SELECT query, text FROM episodes WHERE id = ? AND session = ?", (id_, key)
+    ).fetchone()
+    return f"{query}\n{text}".strip()
+
+
+def _drop(connection: sqlite3.Connection, key: str) -> None:
+    connection.execute(
+        "DELETE FROM words WHERE rowid IN (SELECT id FROM episodes WHERE session = ?)", (key,)
+    )
+    connection.execute("DELETE FROM entities WHERE session = ?", (key,))
+    connection.execute("DELETE FROM episodes WHERE session = ?", (key,))
+    connection.execute("DELETE FROM sessions WHERE session = ?", (key,))
+
+
+def _key(session: str) -> str:
+    """Return the one word under which the turns of `session` are kept: names of users are not."""
+    return hashlib.sha256(session.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _clean(text: str) -> str:
+    """Return `text` without what SQLite cannot keep: lone surrogates and the character 0."""
+    return text.encode("utf-8", "replace").decode("utf-8").replace("\0", " ")

@@ -1,0 +1,1 @@
+"""Summaries of results in words, each figure traced to the results."""

@@ -1,0 +1,174 @@
+"""What a model wrote, made safe to show: no steering characters, no links, no more than asked for.
+
+A model that has read rows may have been told by them to write anything. So nothing that a terminal
+obeys, or that a reader of Markdown fetches or follows, gets through.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+_ESCAPES = re.compile(
+    r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"  # cursor, colours
+    r"|(?:\x1b\]|\x9d)[^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)"  # titles, links
+    r"|(?:\x1b[PX^_]|[\x90\x98\x9e\x9f])[^\x1b\x9c]*(?:\x1b\\|\x9c)"
+    r"|\x1b[ -/]*[0-~]"
+)
+_UNSAFE: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
+_BLANK: Final = "\ufffc"  # stands for what has been read, where claims are looked for
+_BLANK_LINES = re.compile(r"\n[ \t]*(?:\n[ \t]*){2,}")
+
+_TAG = re.compile(r"<!--.*?(?:-->|$)|</?[A-Za-z][^<>]*>", re.DOTALL)
+_OPEN_TAG = re.compile(r"<(?=[A-Za-z/!?])")
+_INLINE = re.compile(r"(!?)\[([^\[\]]*)\]\(\s*([^()\s]*(?:\([^()\s]*\)[^()\s]*)*)[^()]*\)")
+_REFERRED = re.compile(r"(!?)\[([^\[\]]+)\]\[[^\[\]]*\]")
+_DEFINED = re.compile(r"^[ \t>]*\[[^\[\]]+\]:[ \t]*(\S+).*$", re.MULTILINE)
+_ADDRESS = re.compile(
+    r"(?<![\w.])(?:[a-z][a-z0-9+.-]{0,30}://|(?:javascript|vbscript|data|mailto):|www\.|//(?=[\w-]+\.))"
+    r"[^\s<>\"'`()\[\]]+"
+    r"|(?<![\w.@/-])(?:[a-z0-9-]+\.)+[a-z]{2,}(?::\d+)?/[^\s<>\"'`()\[\]]*",
+    re.IGNORECASE,
+)
+_HOST = re.compile(r"(?:[a-z][a-z0-9+.-]*:)?(?://)?(?:[^/@?#\s]*@)?([^/?#:\s]+)", re.IGNORECASE)
+_MOST_HOSTS: Final = 5
+_HOST_WIDTH: Final = 60
+
+_PIECE = re.compile(r"[^\n]*?(?:\n|(?<!\d)[.!?][\"'”’)\]*_]*[ \t])")
+_LONGEST_PIECE: Final = 4_000
+
+_FENCE = re.compile(r"^[ \t]*(?:```|~~~)[^\n]*$\n?", re.MULTILINE)
+_HEADING = re.compile(r"^[ \t]*#{1,6}[ \t]+", re.MULTILINE)
+_BULLET = re.compile(r"^([ \t]*)[*+-][ \t]+", re.MULTILINE)
+_STRONG = re.compile(r"\*\*(?=\S)(.+?)(?<=\S)\*\*|(?<!\w)__(?=\S)(.+?)(?<=\S)__(?!\w)")
+_SLANTED = re.compile(r"(?<![\w*])\*(?=[^\s*])([^*\n]+?)(?<=\S)\*(?![\w*])")
+_CODE = re.compile(r"`+([^`\n]+)`+")
+_SPECIAL = re.compile(r"([\\`*_\[\]<>|~#])")
+
+
+class Unlinked(NamedTuple):
+    """A text without links, and the hosts that were left out of it."""
+
+    text: str
+    hosts: tuple[str, ...]
+
+
+def cleaned(text: str) -> str:
+    r"""Return `text` without anything that steers a terminal or hides: lines stay, tabs are spaces.
+
+    >>> cleaned("a\x1b[31mb\u202ec\r\nd\u200be")
+    'abc\nde'
+    """
+    text = _ESCAPES.sub("", text).replace("\r\n", "\n").replace("\r", "\n").replace("\t", " ")
+    if not (text.isascii() and text.isprintable()):
+        text = "".join(char for char in text if char == "\n" or _is_safe(char))
+    return _BLANK_LINES.sub("\n\n", text)
+
+
+def without_links(
+    text: str, is_known: Callable[[str], bool], *, markdown: bool = False
+) -> Unlinked:
+    """Return `text` with links, images and markup made into words.
+
+    An address that `is_known`, because it is a value of the results, stays as words, in `markdown`
+    as code, which nothing makes a link of; of any other only the host is named.
+
+    >>> without_links("see [here](http://a.example/x?q=1)", lambda address: False).text
+    'see here (link to a.example left out)'
+    """
+    hosts: dict[str, None] = {}
+
+    def tell(address: str) -> str:
+        if is_known(address):
+            return f"`{address}`" if markdown else address
+        found = _HOST.match(address)
+        host = (found[1] if found else address).removeprefix("www.")[:_HOST_WIDTH]
+        hosts[host] = None
+        return f"(link to {host} left out)"
+
+    def inline(match: re.Match[str]) -> str:
+        label = match[2].strip() or ("image" if match[1] else "")
+        # what is known for an address further down is told there, and only once
+        address = match[3] if _ADDRESS.match(match[3]) else tell(match[3]) if match[3] else ""
+        return f"{label} {address}".rstrip()
+
+    text = _TAG.sub(_kept_address, text)
+    text = _INLINE.sub(inline, text)
+    text = _DEFINED.sub(r"\1", text)
+    text = _REFERRED.sub(lambda match: match[2], text)
+    text = _ADDRESS.sub(lambda match: tell(match[0].rstrip(".,;:!?")) + _tail(match[0]), text)
+    # what is left of cut links may have closed up to something new
+    text = _OPEN_TAG.sub("‹", text).replace("](", "] (")
+    return Unlinked(text, tuple(hosts)[:_MOST_HOSTS])
+
+
+def pieces_of(text: str) -> tuple[list[str], str]:
+    r"""Split `text` into its sentences and lines that are whole, and the rest that may go on.
+
+    >>> pieces_of("1. One. Two\nThr")
+    (['1. One. ', 'Two\n'], 'Thr')
+    """
+    found: list[str] = []
+    at = 0
+    while (match := _PIECE.match(text, at)) is not None or len(text) - at > _LONGEST_PIECE:
+        # what does not end is cut: whatever looks at a piece may take a square of its length
+        end = min(at + _LONGEST_PIECE, len(text) if match is None else match.end())
+        found.append(text[at:end])
+        at = end
+    return found, text[at:]
+
+
+def without_markup(text: str) -> str:
+    r"""Return Markdown `text` as plain text: the words, bullets as such.
+
+    >>> without_markup("## A\n* **b** `c`")
+    'A\n• b c'
+    """
+    text = _HEADING.sub("", _FENCE.sub("", text))
+    text = _BULLET.sub(r"\1• ", text)
+    text = _STRONG.sub(lambda match: match[1] or match[2], text)
+    return _CODE.sub(r"\1", _SLANTED.sub(r"\1", text))
+
+
+def first_words(text: str, most: int) -> str:
+    """Return `text` up to the `most`-th word; an ellipsis stands for the rest.
+
+    >>> first_words("a b  c", 2), first_words("a b", 2)
+    ('a b …', 'a b')
+    """
+    ends = [match.end() for match in re.finditer(r"\S+", text)]
+    return text if len(ends) <= most else f"{text[: ends[most - 1] if most else 0]} …".lstrip()
+
+
+def in_markdown(text: str) -> str:
+    r"""Return plain `text` so that Markdown shows just that, with addresses as code.
+
+    >>> print(in_markdown("a_b at http://c.example"))
+    a\_b at `http://c.example`
+    """
+    parts: list[str] = []
+    at = 0
+    for match in _ADDRESS.finditer(text):
+        parts += [_escaped(text[at : match.start()]), f"`{match[0].replace('`', '')}`"]
+        at = match.end()
+    return "".join([*parts, _escaped(text[at:])])
+
+
+def _escaped(text: str) -> str:
+    return _SPECIAL.sub(r"\\\1", text)
+
+
+def _is_safe(char: str) -> bool:
+    return char != _BLANK and unicodedata.category(char) not in _UNSAFE
+
+
+def _kept_address(match: re.Match[str]) -> str:
+    """Return what a tag leads to, so that it is told that it is left out; else nothing."""
+    found = _ADDRESS.search(match[0])
+    return f" {found[0]} " if found is not None else ""
+
+
+def _tail(address: str) -> str:
+    return address[len(address.rstrip(".,;:!?")) :]
