@@ -70,9 +70,9 @@ def test_runs_that_are_killed_while_their_plan_is_written_leave_nothing_behind()
         ),
         # one that makes calls before their intent is on disk
         (
-            "from toolplan.engines import _kept\n"
+            "from toolplan.engines import _recorder\n"
             "async def at_once(self): pass\n"
-            "_kept.Kept.synced = at_once",
+            "_recorder.EventRecorder.synced = at_once",
             "times",
         ),
     ],
@@ -106,9 +106,9 @@ def test_an_engine_that_is_wrong_is_found_out(sabotage: str, breach: str) -> Non
         ),
         # one that does not have the run accepted
         (
-            "from toolplan.engines import _kept\n"
+            "from toolplan.engines import _recorder\n"
             "async def later(self, run, digest, record): pass\n"
-            "_kept.Kept.accept = later",
+            "_recorder.EventRecorder.accept = later",
             "is not in the journal",
         ),
     ],
