@@ -72,7 +72,10 @@ def lines(ledger: Path) -> list[dict[str, Any]]:
 
 
 def answer(request: dict[str, Any], ledger: Path) -> dict[str, Any] | None:
-    """Return the answer to a request, None where there is none: a notification, or a deadly call."""
+    """Return the answer to a request, None where there is none.
+
+    A notification, or a deadly call.
+    """
     if "id" not in request:
         return None
     envelope = {"jsonrpc": "2.0", "id": request["id"]}

@@ -82,7 +82,9 @@ def toolbox(count: int) -> Toolbox:
 
 
 def plan_text(steps: int, tools: int, seed: int, *, lean: bool = False) -> str:
-    """Return a clean plan in canonical JSON; each step but the first refers to one before it, twice.
+    """Return a clean plan in canonical JSON.
+
+    Each step but the first refers to one before it, twice.
 
     `lean` leaves out half of the arguments, so that 10,000 steps stay below the limit on text.
     """

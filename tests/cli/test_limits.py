@@ -1,4 +1,7 @@
-"""How much a run does at once and how long its calls may take: --concurrency, --timeout, [limits]."""
+"""How much a run does at once and how long its calls may take.
+
+--concurrency, --timeout, [limits].
+"""
 
 from __future__ import annotations
 

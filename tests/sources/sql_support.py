@@ -91,7 +91,7 @@ def check(
     tables: Json = None,
     columns: Json = None,
 ) -> ComputedOutput:
-    """Return what the tool says of `sql` over the tables of `references` and the literal `tables`."""
+    """Return what the tool says of `sql` over the tables of `references` and `tables`."""
     literals: dict[str, Json] = {"sql": sql}
     if tables is not None:
         literals["tables"] = tables

@@ -122,7 +122,10 @@ def _measured(steps: int, turns: int, peers: Mapping[str, Peer]) -> dict[str, _S
 
 
 def _ours(steps: int) -> dict[str, Way]:
-    """Return raw asyncio, and the engine with as little kept as by most peers, and with all of it."""
+    """Return raw asyncio, and the engine with as little kept as by most peers.
+
+    And with all of it.
+    """
     reading, writing = toolbox(nothing), toolbox(nothing, Effects.WRITE)
     plan = execution_plan(layered(steps), reading)
     changing = execution_plan(layered(steps), writing)

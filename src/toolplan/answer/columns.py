@@ -101,7 +101,10 @@ def is_identity(name: str, hints: Hints) -> bool:
 
 
 def day_of(text: Json) -> date | None:
-    """Return the day that an ISO 8601 date or date-time names, or the first of a month `2025-10`."""
+    """Return the day that an ISO 8601 date or date-time names.
+
+    Or the first of a month `2025-10`.
+    """
     if not isinstance(text, str):
         return None
     if _MONTH.fullmatch(text):

@@ -76,7 +76,10 @@ NO_HINTS: Final = Hints(None, ())
 
 
 def hints(schema: Json, root: Json = None) -> Hints:
-    """Return what `schema` says; `root` is the whole that its `$ref` look into, itself by default."""
+    """Return what `schema` says; `root` is the whole that its `$ref` look into.
+
+    Itself by default.
+    """
     root = schema if root is None else root
     nodes: list[dict[str, Json]] = []
     node = schema

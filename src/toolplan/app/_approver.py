@@ -11,7 +11,7 @@ from toolplan.engines import Approver
 from toolplan.execution_plan import ExecutionPlan
 
 Approve: TypeAlias = Callable[[ExecutionPlan], Approval | Awaitable[Approval | None] | None]
-"""AskResult once for each plan with effects, before anything runs; None is no."""
+"""Called once for each plan with effects, before anything runs; None is no."""
 
 
 def approver(approve: Approve) -> Approver:

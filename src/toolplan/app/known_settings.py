@@ -40,7 +40,10 @@ class UnknownSetting(NamedTuple):
 
 
 def unknown_setting(found: Iterable[str]) -> UnknownSetting | None:
-    """Return the first of `found` that is neither a table nor a setting, None where there is none."""
+    """Return the first of `found` that is neither a table nor a setting.
+
+    None where there is none.
+    """
     for key in found:
         if key not in TABLES and key not in NAMES:
             known = ", ".join((*(f"[{table}]" for table in TABLES), *NAMES))

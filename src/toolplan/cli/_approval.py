@@ -1,4 +1,7 @@
-"""ApprovalPrompt to run a plan with effects: given beforehand by an option, or asked for on a terminal."""
+"""ApprovalPrompt to run a plan with effects.
+
+Given beforehand by an option, or asked for on a terminal.
+"""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ class Display:
             self._progress(event)
 
     def pause(self) -> None:
-        """ApprovalPrompt the terminal to somebody who asks a question there."""
+        """Leave the terminal to somebody who asks a question there."""
         if self._progress is not None:
             self._progress.__exit__(None, None, None)
 

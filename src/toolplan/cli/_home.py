@@ -27,7 +27,10 @@ _ANOTHER_PROCESS: Final = frozenset(("journal-taken", "approval-used"))
 
 
 def home() -> Path:
-    """Return the folder: that of `TOOLPLAN_HOME`, else the one of the platform for a user's data."""
+    """Return the folder: that of `TOOLPLAN_HOME`.
+
+    Else the one of the platform for a user's data.
+    """
     named = os.environ.get(VARIABLE)
     return Path(named) if named else platformdirs.user_data_path("toolplan", appauthor=False)
 

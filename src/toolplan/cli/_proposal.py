@@ -54,7 +54,10 @@ def _without_advice(plan: Plan, dialect: str, tools: Toolbox | None) -> str:
 
 
 def plan_document(plan: Plan, dialect: str, tools: Toolbox | None = None) -> str:
-    """Return what `--json` prints of a plan: a JSON dialect as it is, another one as text in JSON."""
+    """Return what `--json` prints of a plan.
+
+    A JSON dialect as it is, another one as text in JSON.
+    """
     text = plan_text(plan, dialect, tools)
     if DIALECTS[dialect].json:
         return text

@@ -139,7 +139,10 @@ class _Source(NamedTuple):
     advice: Mapping[str, Json]
 
     def labelled(self, labels: Mapping[str, Effects], asked: Collection[str]) -> Toolset:
-        """Return the tools with `labels`, of which `asked` must be there, and with `sql` besides."""
+        """Return the tools with `labels`, of which `asked` must be there.
+
+        And with `sql` besides.
+        """
         tools, advice = self.tools, dict(self.advice)
         more = _sql()
         if more is not None and more.name not in tools:

@@ -170,7 +170,9 @@ def _most_dangerous(rows: Rows) -> Iterator[str]:
 def _worst_group(
     rows: Rows, column: str, is_bad: Callable[[dict[str, Json]], bool]
 ) -> tuple[str, int, int] | None:
-    """Return the value of `column` with the highest share of bad rows above one half, and its counts.
+    """Return the value of `column` with the highest share of bad rows above one half.
+
+    And its counts.
 
     Values that stand in one row only say nothing. None where there is no such value.
     """

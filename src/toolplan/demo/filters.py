@@ -80,7 +80,10 @@ def to_end_of_day(argument: str, column: str) -> Filter:
 
 
 def next_day(date: str) -> str:
-    """Return the ISO 8601 date behind `date`; behind the last day of the calendar comes no other."""
+    """Return the ISO 8601 date behind `date`.
+
+    Behind the last day of the calendar comes no other.
+    """
     day = datetime.date.fromisoformat(date)
     if day == datetime.date.max:
         return "A"  # sorts behind every digit

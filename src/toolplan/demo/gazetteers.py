@@ -128,7 +128,10 @@ def fold(text: str) -> str:
 
 
 def proper(text: str, entries: tuple[Spelled, ...]) -> str:
-    """Return the name of an entry that `text` means, `Munich` for `MÜNCHEN`, else `text` as it is."""
+    """Return the name of an entry that `text` means, `Munich` for `MÜNCHEN`.
+
+    Else `text` as it is.
+    """
     wanted = fold(text)
     for entry in entries:
         if wanted in map(fold, (entry.name, *entry.spellings)):

@@ -64,7 +64,7 @@ def read_links(links: Json, tools: Sequence[str], report: Report) -> Links:
 
 
 def write_links(edges: Iterable[Edge], tools: Sequence[str]) -> list[Json]:
-    """Return links that say `edges`; a tool that is used twice is named by the number of the node."""
+    """Return links that say `edges`; a tool used twice is named by its node number."""
     count = Counter(tools)
     names = [
         tool if count[tool] == 1 and not _NODE.fullmatch(tool) else f"<node-{at}>"

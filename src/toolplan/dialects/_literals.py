@@ -108,7 +108,10 @@ class Search:
 
 
 def call_end(text: str, start: int, end: int) -> int | None:
-    """Return the offset of the bracket that closes the one before `start`; None if none by `end`."""
+    """Return the offset of the bracket that closes the one before `start`.
+
+    None if none by `end`.
+    """
     depth = 1
     for token in _BRACKET_OR_PASSED.finditer(text, start, end):
         if token["opens"]:

@@ -183,7 +183,10 @@ class SampleValues:
         return at(schema, ref.path)
 
     def takes(self, step: Step, place: Place) -> Schema | None:
-        """Return what the tool of `step` takes at an argument's place, None where it does not say."""
+        """Return what the tool of `step` takes at an argument's place.
+
+        None where it does not say.
+        """
         if place.path[0] != "args":
             return None
         found = at(self._tools[step.tool].input, place.path[1:])

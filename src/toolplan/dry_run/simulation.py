@@ -143,7 +143,7 @@ class _Driving:
         return tuple(self._may_fail.values())
 
     async def simulate_all(self) -> None:
-        """Scenario all ways, and then beyond what none of them has come through for its recordings."""
+        """Simulate all scenarios, then the steps that recordings kept all of them from reaching."""
         driven = self._driven()
         ways = self._ways(driven)
         for way in ways:
@@ -316,7 +316,7 @@ class _Driving:
 
 
 def _groups(names: Sequence[str], most: int) -> list[Sequence[str]]:
-    """Return each of `names` alone, or with its neighbours where there would be more than `most`."""
+    """Return each of `names` alone, or grouped with neighbours so that there are at most `most`."""
     if len(names) < 2 or not most:
         return []
     size = -(-len(names) // most)

@@ -7,9 +7,9 @@ from toolplan.engines.local import resume, run, run_stream
 
 __all__ = [
     "Approver",
-    "RunOptions",
     "CannotRun",
     "Decided",
+    "RunOptions",
     "StepStream",
     "StreamRefused",
     "resume",

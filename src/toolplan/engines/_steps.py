@@ -400,7 +400,9 @@ class Scheduler:
                     over.append(dependent)
 
     def _upstream(self, position: int) -> tuple[Failure, bool] | None:
-        """Return the reason to skip a step whose needs are over, and whether a failure is behind it.
+        """Return the reason to skip a step whose needs are over.
+
+        And whether a failure is behind it.
 
         A condition that did not hold skips the steps that refer to what it skipped; order alone
         counts as satisfied. A failure skips whatever comes behind it, order alone too.

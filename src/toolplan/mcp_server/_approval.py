@@ -1,4 +1,4 @@
-"""ApprovalPrompt to run a plan with effects, asked of the person in front of a client.
+"""Approval to run a plan with effects, asked of the person in front of a client.
 
 The client shows a form and sends what the person said: whoever lets a client ask trusts it to ask a
 person and not a model. It is off unless the server is told otherwise.

@@ -163,8 +163,8 @@ def _doubts(run: Run, short: str) -> str:
     first = places[0] if places else "STEP"
     return (
         f"Nobody knows whether these calls did their work: {shown}. A person decides, in a "
-        f"terminal: toolplan resume {short} --retry {first} (make it again), --resolve {first}=JSON "
-        f"(it worked and gave that) or --abort {first} (it failed)."
+        f"terminal: toolplan resume {short} --retry {first} (make it again), "
+        f"--resolve {first}=JSON (it worked and gave that) or --abort {first} (it failed)."
     )
 
 

@@ -62,7 +62,10 @@ def _check_version(document: Mapping[str, Json], report: Report) -> None:
 
 
 def _ids(items: list[Json], report: Report) -> list[str]:
-    """Return every step an id, a made-up one where it has none, and check those that were written."""
+    """Return every step an id, a made-up one where it has none.
+
+    And check those that were written.
+    """
     written = [item.get("id") if isinstance(item, dict) else None for item in items]
     if all(isinstance(name, str) for name in written):
         ids = [name for name in written if isinstance(name, str)]

@@ -36,7 +36,7 @@ class ValueReader(NamedTuple):
     parse_text: Callable[[str], ParsedText] = parse_text
 
     def read(self, value: Json, pointer: str, step: str | None) -> Value:
-        """Return `value`, which stands at `pointer`. A bad reference is reported and kept as text."""
+        """Return `value`, found at `pointer`. A bad reference is reported and kept as text."""
         match value:
             case str():
                 return self._text(value, pointer, step) if OPENING in value else Literal(value)

@@ -21,7 +21,6 @@ from toolplan.providers._usage import UsageTracker
 
 __all__ = [
     "Ended",
-    "UsageTracker",
     "Message",
     "Model",
     "ModelError",
@@ -31,6 +30,7 @@ __all__ = [
     "Restarted",
     "Text",
     "Usage",
+    "UsageTracker",
     "complete",
     "open_model",
 ]

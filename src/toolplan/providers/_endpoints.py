@@ -294,7 +294,10 @@ def open_endpoint(spec: Spec, manner: Manner) -> LibraryEndpoint:
 
 
 def _trust(spec: Spec) -> ssl.SSLContext:
-    """Return who is trusted. It is found once: certificates take longer to read than all the rest."""
+    """Return who is trusted. It is found once.
+
+    Certificates take longer to read than all the rest.
+    """
     if urlsplit(spec.url).scheme == "https":
         return httpx2.create_ssl_context()
     return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # nobody; it is not needed

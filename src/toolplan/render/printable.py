@@ -63,7 +63,10 @@ def visible(text: str) -> str:
 
 
 def cut(text: str, width: int) -> str:
-    """Return `text` in at most `width` terminal columns; an ellipsis stands for what is left out."""
+    """Return `text` in at most `width` terminal columns.
+
+    An ellipsis stands for what is left out.
+    """
     if text_width(text) <= width:
         return text
     kept = 0

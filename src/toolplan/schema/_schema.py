@@ -235,7 +235,10 @@ def _compile(document: Node) -> jsonschema_rs.Validator:
 
 
 def _without_unusable_patterns(document: Node) -> Node | None:
-    """Return `document` without the patterns that cannot be matched in linear time, None if none."""
+    """Return `document` without the patterns that cannot be matched in linear time.
+
+    None if none.
+    """
     bad = _unusable_patterns(document)
 
     def clean(value: Json) -> Json:

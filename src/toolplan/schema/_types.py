@@ -41,7 +41,10 @@ def elements(schema: Schema) -> Schema | Absent | None:
 
 
 def types_of(schema: Schema) -> frozenset[JsonType]:
-    """Return the JSON types that values of `schema` may have; `number` always includes `integer`."""
+    """Return the JSON types that values of `schema` may have.
+
+    `number` always includes `integer`.
+    """
     if schema.types is None:
         branches = _branches(schema)
         schema.types = (

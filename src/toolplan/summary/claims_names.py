@@ -62,7 +62,7 @@ def codes(text: str) -> tuple[Naming, ...]:
 
 
 def names(text: str) -> tuple[Naming, ...]:
-    """Return the runs of capitalised words of `text` that are not capitalised for their place alone.
+    """Return the runs of words in `text` that are capitalised not only because of their place.
 
     >>> [each.text for each in names("Overall, Acme Logistics did well. York did not.")]
     ['Acme Logistics', 'York']

@@ -81,7 +81,10 @@ def marked(text: str, claims: Sequence[Claim], form: Format) -> str:
 def notes_of(
     claims: Sequence[Claim], hosts: Sequence[str], form: Format, *, cut_at: int | None
 ) -> tuple[str, ...]:
-    """Return what the reader has to know about a text: what is not found in it, what was left out."""
+    """Return what the reader has to know about a text.
+
+    What is not found in it, what was left out.
+    """
     notes: list[str] = []
     absent = list(dict.fromkeys(" ".join(each.text.split()) for each in claims if not each.found))
     if absent:

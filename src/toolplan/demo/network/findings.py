@@ -44,7 +44,10 @@ def from_configs(briefing: Briefing, area: Area) -> list[Finding]:
 
 
 def with_knowledge(findings: Sequence[Finding], briefing: Briefing) -> list[Finding]:
-    """Return `findings` with the passage that speaks of each one's technology, where there is one."""
+    """Return `findings` with the passage that speaks of each one's technology.
+
+    Where there is one.
+    """
     passages: dict[str, Json] = {}
     for chunk in rows(briefing, "enterprise_context.retrieved_chunks"):
         metadata = chunk.get("metadata")

@@ -325,7 +325,10 @@ class Orchestrator:
             request.degraded.append(f"The question is not remembered: {_named(error)}.")
 
     def _episode(self, query: str, said: _Said) -> Episode:
-        """Return what is kept of a turn: its plan only where that gave an answer, what was asked."""
+        """Return what is kept of a turn: its plan only where that gave an answer.
+
+        What was asked.
+        """
         is_answer = said.status == "answered" and said.plan is not None
         return episode_of(
             Question(query, self._today().isoformat()),

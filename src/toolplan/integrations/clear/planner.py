@@ -280,7 +280,10 @@ def _goes_on(background: Json) -> bool:
 
 
 def _recognised(proposal: Proposal) -> Proposal:
-    """Return a draft with Clear AI's dialect where only that can read it: steps without ids, say."""
+    """Return a draft with Clear AI's dialect where only that can read it.
+
+    Steps without ids, say.
+    """
     if not isinstance(proposal, Draft) or _reads(proposal.text, proposal.dialect):
         return proposal
     return replace(proposal, dialect=DIALECT) if _reads(proposal.text, DIALECT) else proposal

@@ -148,7 +148,7 @@ def decide_next_task_edge(state: State) -> Literal["orchestrate", "generate_resp
 def _guarded(
     node: Callable[[State], Awaitable[Update]],
 ) -> Callable[[State], Awaitable[Update]]:
-    """Return `node` such that a model which gives nothing of use ends the graph with that reason."""
+    """Return `node`, guarded: a model reply of no use ends the graph with that reason."""
 
     async def guarded(state: State) -> Update:
         try:

@@ -34,7 +34,10 @@ def same_again(entry: Entry) -> Draft:
 
 
 def recalled(entry: Entry, question: Question, tools: Toolbox, forms: Forms) -> Draft | None:
-    """Return the plan of `entry`, made for other words, as the plan for `question`; None in doubt."""
+    """Return the plan of `entry`, made for other words, as the plan for `question`.
+
+    None in doubt.
+    """
     asked = forms.of(question.text, question.today)
     made_for = forms.of(entry.question, entry.today)
     plan = template_source(Draft(entry.text, entry.dialect), tools)

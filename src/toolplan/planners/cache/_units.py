@@ -25,12 +25,15 @@ from toolplan.planners.grounded.parse.mentions import (
 )
 
 _SUPERLATIVES: Final = (
-    WordClass.HIGHEST, WordClass.LOWEST, WordClass.MOST, WordClass.FEWEST, WordClass.EXTREME, WordClass.LATEST, WordClass.OLDEST,
+    WordClass.HIGHEST, WordClass.LOWEST, WordClass.MOST, WordClass.FEWEST, WordClass.EXTREME,
+    WordClass.LATEST, WordClass.OLDEST,
     WordClass.FIRST, WordClass.TOP,
 )  # fmt: skip
 _WEAK: Final = (
-    *_SUPERLATIVES, WordClass.COUNT, WordClass.STATISTIC, WordClass.RATE, WordClass.BY, WordClass.PERIOD, WordClass.HAVE,
-    WordClass.CUE, WordClass.ABOVE, WordClass.BELOW, WordClass.BETWEEN, WordClass.UNIT, WordClass.EACH, WordClass.RANK,
+    *_SUPERLATIVES, WordClass.COUNT, WordClass.STATISTIC, WordClass.RATE, WordClass.BY,
+    WordClass.PERIOD, WordClass.HAVE,
+    WordClass.CUE, WordClass.ABOVE, WordClass.BELOW, WordClass.BETWEEN, WordClass.UNIT,
+    WordClass.EACH, WordClass.RANK,
 )  # fmt: skip
 
 _BOUNDS: Final = (WordClass.ABOVE, WordClass.BELOW, WordClass.LIMIT, WordClass.EXACTLY)

@@ -224,7 +224,10 @@ def _asks_for(skill: Skill) -> Json:
 
 
 def _wanted(contract: Contract, skill: Skill, contracts: Contracts) -> dict[str, Json]:
-    """Return the schema of `upstream` for what `skill` requires; empty where it requires nothing."""
+    """Return the schema of `upstream` for what `skill` requires.
+
+    Empty where it requires nothing.
+    """
     wanted: dict[str, Json] = {}
     for needed in skill.dependencies:
         producer = contracts.producer(needed.data_path, contract)

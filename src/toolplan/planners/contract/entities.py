@@ -86,7 +86,10 @@ class EntityReader:
         ]
 
     def read(self, text: str) -> tuple[Entity, ...]:
-        """Return the entities of `text`, by type, each type in the order of the words; each once."""
+        """Return the entities of `text`, by type, each type in the order of the words.
+
+        Each once.
+        """
         found = sorted(self._found(text), key=lambda each: (each[0], each[1]))
         seen: set[tuple[str, str]] = set()
         entities: list[Entity] = []

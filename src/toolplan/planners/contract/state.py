@@ -125,7 +125,10 @@ class Intent:
         )
 
     def to_scope(self) -> dict[str, Json]:
-        """Return the scope as the argument that agents take, without what the intent leaves open."""
+        """Return the scope as the argument that agents take.
+
+        Without what the intent leaves open.
+        """
         ranges = self.named("timeframe") or [self.time_range]
         where = self.named("environment") or [self.environment]
         sites: list[Json] = [*self.sites]

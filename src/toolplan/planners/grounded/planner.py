@@ -27,7 +27,10 @@ MAX_CHARACTERS = 2_000
 
 
 class GroundedPlanner:
-    """Plans without a model. `weeks` says what *last week* is: see `toolplan.planners.grounded.dates`."""
+    """Plans without a model. `weeks` says what *last week* is.
+
+    See `toolplan.planners.grounded.dates`.
+    """
 
     def __init__(self, *, weeks: Weeks = "rolling") -> None:
         """Make a planner that remembers nothing but the catalogue it compiled last."""

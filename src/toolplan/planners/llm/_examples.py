@@ -65,7 +65,10 @@ def _pair(link: _Link) -> Plan | None:
 
 
 def _step(name: str, tool: Tool, args: dict[str, Value]) -> Step | None:
-    """Return a step with `args` and the arguments that the tool cannot do without, or one at all."""
+    """Return a step with `args` and the arguments that the tool cannot do without.
+
+    Or one at all.
+    """
     schema = tool.input
     needed = [each for each in required(schema) if each not in args]
     if not needed and not args:

@@ -200,7 +200,9 @@ def _asked(question: Question, weeks: Weeks) -> str:
 
 
 def _so_far(tried: Sequence[Attempt]) -> list[Message]:
-    """Return the last plan and what is wrong with it; of those before it only that they were no good.
+    """Return the last plan and what is wrong with it.
+
+    Of those before it only that they were no good.
 
     A model that is shown one plan mends that plan; shown three, it mixes them.
     """

@@ -315,7 +315,7 @@ def _in_place(node: Node) -> Iterable[Json]:
 
 
 def _without(node: Json, rings: set[str]) -> Json:
-    """Return `node` with the references to `rings` left out where they speak about its own value."""
+    """Return `node` without the references to `rings` that speak about its own value."""
     if not isinstance(node, dict):
         return node
     made: Node = {}

@@ -58,7 +58,7 @@ class Functions(NamedTuple):
 
 
 def functions_of(catalogue: Iterable[tuple[str, str, str]]) -> Functions:
-    """WordClass the functions of `catalogue`: name, kind (`scalar`, `aggregate`, `macro`), stability.
+    """Sort the functions of `catalogue`: name, kind (`scalar`, `aggregate`, `macro`), stability.
 
     A name that has any impure reading is refused in all of them.
     """

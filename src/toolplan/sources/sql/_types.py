@@ -266,7 +266,10 @@ def _in_place(schema: Schema) -> list[dict[str, Json]]:
 
 
 def clashing(names: Iterable[str]) -> tuple[str, str] | None:
-    """Return two of `names` that SQL cannot tell apart (they differ in letter case only), or None."""
+    """Return two of `names` that SQL cannot tell apart (they differ in letter case only).
+
+    Or None.
+    """
     seen: dict[str, str] = {}
     for name in names:
         other = seen.setdefault(name.casefold(), name)

@@ -86,7 +86,7 @@ def to_record(event: Event) -> str:
 
 
 def _output(output: Json) -> str:
-    """Return `output` as JSON: a small object of texts and integers without the encoder's detour."""
+    """Return `output` as JSON; a small object of texts and integers skips the encoder."""
     if type(output) is not dict or len(output) > _MOST_PLAIN:
         return _encode(output)
     members: list[str] = []

@@ -14,10 +14,10 @@ from toolplan.storage.memory._sqlite import MemoryLimits, SqliteMemory
 
 __all__ = [
     "BestEffortMemory",
-    "MemoryLimits",
     "Episode",
     "Memory",
     "MemoryFault",
+    "MemoryLimits",
     "Recollection",
     "SqliteMemory",
 ]

@@ -1,4 +1,4 @@
-"""ParserState turned into steps: each after the things that it needs, found over ports that fit.
+"""Requests turned into steps: each after the things that it needs, found over ports that fit.
 
 A port is an argument or a column that carries an identity (`x-ref`). Where a frame cannot say
 something of itself, a place for instance, a thing that can and that leads to it is put before it.

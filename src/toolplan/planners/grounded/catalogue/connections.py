@@ -28,7 +28,7 @@ def connect(
 
 
 def between(catalogue: Catalogue, to: Kind, entity: str) -> str | None:
-    """Return the only kind of thing that leads from `entity` to `to` where nothing does directly."""
+    """Return the only kind that leads from `entity` to `to` where nothing does directly."""
     first = shown(catalogue.kinds[entity])
     found = [
         kind.entity

@@ -209,7 +209,10 @@ def why_no_date(year: int | None, month: int, day: int) -> str:
 
 
 def nth_weekday(days: Days, weekday: int, nth: int) -> date | None:
-    """Return the `nth` such day of the week within `days`, counted from 1, or from the end by -1."""
+    """Return the `nth` such day of the week within `days`, counted from 1.
+
+    Or from the end by -1.
+    """
     every = list(_weekdays(days, weekday))
     at = nth - 1 if nth > 0 else nth
     return every[at] if -len(every) <= at < len(every) else None

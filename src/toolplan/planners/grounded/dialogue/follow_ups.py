@@ -260,7 +260,10 @@ class FollowUp:
         return [(anchor, each) for anchor, each in results if each is not None]
 
     def _texts(self, anchor: Anchor, rest: str) -> Texts:
-        """Return ways to say `rest` of all things of a kind, each with what the question grows by."""
+        """Return ways to say `rest` of all things of a kind.
+
+        Each with what the question grows by.
+        """
         things = plural(anchor.card.entity)
         counted = self._message.counted
         if counted is not None:

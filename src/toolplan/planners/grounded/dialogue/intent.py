@@ -115,7 +115,8 @@ _SAME: Final = re.compile(r"\b(?:same|ditto)\b")
 _BACK: Final = word_set("their its them those these they it theirs")
 
 _SAID_OF_ROWS: Final = (
-    WordClass.COUNT, WordClass.LIMIT, WordClass.SORTED, WordClass.DESCENDING, WordClass.ASCENDING, WordClass.LATEST, WordClass.OLDEST,
+    WordClass.COUNT, WordClass.LIMIT, WordClass.SORTED, WordClass.DESCENDING,
+    WordClass.ASCENDING, WordClass.LATEST, WordClass.OLDEST,
     WordClass.FIRST,
 )  # fmt: skip
 _WHOLE_MODIFIERS: Final = 2
@@ -199,7 +200,8 @@ def is_vague(text: str, mentions: tuple[Mention, ...]) -> bool:
 
 def _is_general(mention: Mention) -> bool:
     return mention.does(
-        WordClass.FILLER, WordClass.READ, WordClass.DETAIL, WordClass.WHICH, WordClass.RELATIVE, WordClass.BE, WordClass.CUE,
+        WordClass.FILLER, WordClass.READ, WordClass.DETAIL, WordClass.WHICH,
+        WordClass.RELATIVE, WordClass.BE, WordClass.CUE,
         WordClass.STOP, WordClass.COMMA, WordClass.AND, WordClass.LINK, WordClass.HAVE,
     )  # fmt: skip
 

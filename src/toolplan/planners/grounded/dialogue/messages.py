@@ -71,8 +71,10 @@ _PRONOUNS: Final = re.compile(r"\b(?:their|its|them|those|these|they|it|theirs|t
 _SINGULAR: Final = re.compile(r"\b(?:its|it)\b", _I)
 _ONES: Final = re.compile(r"\b(?:ones|one|those|these)\b", _I)
 _GENERAL: Final = (
-    WordClass.FILLER, WordClass.WHICH, WordClass.DETAIL, WordClass.AND, WordClass.OR, WordClass.COMMA, WordClass.STOP, WordClass.THEN,
-    WordClass.THEIR, WordClass.EACH, WordClass.RELATIVE, WordClass.BE, WordClass.HAVE, WordClass.LINK, WordClass.CUE, WordClass.READ,
+    WordClass.FILLER, WordClass.WHICH, WordClass.DETAIL, WordClass.AND, WordClass.OR,
+    WordClass.COMMA, WordClass.STOP, WordClass.THEN,
+    WordClass.THEIR, WordClass.EACH, WordClass.RELATIVE, WordClass.BE, WordClass.HAVE,
+    WordClass.LINK, WordClass.CUE, WordClass.READ,
 )  # fmt: skip
 
 

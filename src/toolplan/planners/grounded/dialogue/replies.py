@@ -70,7 +70,10 @@ def _place(which: str, options: int) -> int | None:
 
 
 def _nearest(unexplained: tuple[str, ...], chosen: str | None) -> str | None:
-    """Return the word that the reply stands for: the only one, or the one that looks most like it."""
+    """Return the word that the reply stands for.
+
+    The only one, or the one that looks most like it.
+    """
     if len(unexplained) == 1:
         return unexplained[0]
     if chosen is None:

@@ -103,7 +103,9 @@ _PHRASES: Final[dict[WordClass, str]] = {
     WordClass.OR: "or|and/or|/",
     WordClass.COMMA: ",|;|:",
     WordClass.STOP: ".|?|!",
-    WordClass.THEN: "then|and then|after that|afterwards|next|finally|followed by|, then|subsequently",
+    WordClass.THEN: (
+        "then|and then|after that|afterwards|next|finally|followed by|, then|subsequently"
+    ),
     WordClass.NOT: "not|never|non|n't|cannot",
     WordClass.WITHOUT: """
         without|no|lacking|free of|free from|except|except for|excluding|other than|apart from
@@ -205,7 +207,9 @@ _PHRASES: Final[dict[WordClass, str]] = {
         over time|trend|trend in|trend of|trends in|development of|evolution of|time series of
         |trending|trend for
     """,
-    WordClass.COMPARE: "compare|comparison of|compare the|comparing|versus|vs|compared to|compared with",
+    WordClass.COMPARE: (
+        "compare|comparison of|compare the|comparing|versus|vs|compared to|compared with"
+    ),
     WordClass.RANK: "rank|ranked by|ranking of|rank by",
     WordClass.SORTED: """
         sort|order|arrange|sort by|sorted by|ordered by|order by|sorted on|arranged by|sort them by

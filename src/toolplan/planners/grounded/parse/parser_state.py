@@ -1,4 +1,7 @@
-"""ParserState while they are made: the state of a reading, and how a new thing relates to the others."""
+"""Requests while they are made.
+
+The state of a reading, and how a new thing relates to the others.
+"""
 
 from __future__ import annotations
 
