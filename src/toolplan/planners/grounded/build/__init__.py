@@ -1,0 +1,1 @@
+"""Requests turned into steps of a plan."""
