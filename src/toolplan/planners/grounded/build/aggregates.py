@@ -6,10 +6,21 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from toolplan.planners.grounded.language import words
-from toolplan.planners.grounded.parse.amounts import strictly
-from toolplan.planners.grounded.catalogue.kinds import SQL_TOOL, Attribute, Catalogue, ColumnOf, Kind
+from toolplan.planners.grounded.build.drafts import Source
 from toolplan.planners.grounded.build.plan_builder import PlanBuilder
+from toolplan.planners.grounded.build.selection import columns_read, computing
+from toolplan.planners.grounded.catalogue.connections import column_of, join_columns, shown
+from toolplan.planners.grounded.catalogue.kinds import (
+    SQL_TOOL,
+    Attribute,
+    Catalogue,
+    ColumnOf,
+    Kind,
+)
+from toolplan.planners.grounded.catalogue.schemas import Shape
+from toolplan.planners.grounded.language import words
+from toolplan.planners.grounded.language.words import UNITS
+from toolplan.planners.grounded.parse.amounts import strictly
 from toolplan.planners.grounded.parse.conditions import (
     Among,
     Condition,
@@ -18,8 +29,6 @@ from toolplan.planners.grounded.parse.conditions import (
     qualified,
     sql,
 )
-from toolplan.planners.grounded.catalogue.connections import column_of, join_columns, shown
-from toolplan.planners.grounded.build.drafts import Source
 from toolplan.planners.grounded.parse.linker import Filter, Linker, Where
 from toolplan.planners.grounded.parse.mentions import Mention
 from toolplan.planners.grounded.parse.requests import (
@@ -37,10 +46,7 @@ from toolplan.planners.grounded.parse.requests import (
     Rate,
     Statistic,
 )
-from toolplan.planners.grounded.catalogue.schemas import Shape
-from toolplan.planners.grounded.build.selection import columns_read, computing
 from toolplan.planners.grounded.parse.spans import case, covering, inside, spans_of
-from toolplan.planners.grounded.language.words import UNITS
 
 _PREFIXES = {
     "avg": "average",
@@ -416,7 +422,7 @@ def _key(statement: _Statement, column: str, label: str) -> str:
 
 
 def base_entities(catalogue: Catalogue, computation: Computation) -> list[str]:
-    """Return the kinds of things whose rows can be computed over, the likeliest alone if it is sure.
+    """Return the kinds of things whose rows can be computed over; only the likeliest if sure.
 
     Where the measure does not tell the thing, the groups do.
     """

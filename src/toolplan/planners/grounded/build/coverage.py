@@ -8,12 +8,12 @@ from typing import Final
 from toolplan.diagnostics import near
 from toolplan.path import Json
 from toolplan.planners._base import Clarification, Refusal
-from toolplan.planners.grounded.catalogue.kinds import Catalogue, Verb
-from toolplan.planners.grounded.parse.mentions import Code, Mention, Name, Order, Unknown
 from toolplan.planners.grounded.build.outcome import Outcome
+from toolplan.planners.grounded.catalogue.kinds import Catalogue, Verb
 from toolplan.planners.grounded.language.phrases import WordClass
 from toolplan.planners.grounded.language.verbs import DESTROYING, Action
 from toolplan.planners.grounded.language.words import key
+from toolplan.planners.grounded.parse.mentions import Code, Mention, Name, Order, Unknown
 
 _MOST_OPTIONS: Final = 6
 

@@ -9,8 +9,8 @@ from typing import Final, NamedTuple
 
 from toolplan.path import EVERY, Json, Path
 from toolplan.plan import ITEM, RESERVED_IDS, Plan, Ref, Step, Value, escape_pointer
-from toolplan.planners.grounded.parse.mentions import Mention
 from toolplan.planners.grounded.catalogue.schemas import Rows, Shape
+from toolplan.planners.grounded.parse.mentions import Mention
 
 _LONGEST_ID: Final = 48
 

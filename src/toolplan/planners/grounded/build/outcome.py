@@ -6,20 +6,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import date
 
-from toolplan.planners.grounded.language import words
 from toolplan.planners.grounded.build.aggregates import Aggregates, base_entities
-from toolplan.planners.grounded.catalogue.kinds import Catalogue
-from toolplan.planners.grounded.build.plan_builder import PlanBuilder
-from toolplan.planners.grounded.parse.computing import Computing
 from toolplan.planners.grounded.build.drafts import DraftPlan
-from toolplan.planners.grounded.parse.parser import Parser
+from toolplan.planners.grounded.build.plan_builder import PlanBuilder
+from toolplan.planners.grounded.build.reports import report
+from toolplan.planners.grounded.build.writes import write, writes
+from toolplan.planners.grounded.catalogue.kinds import Catalogue
+from toolplan.planners.grounded.language import words
+from toolplan.planners.grounded.language.phrases import WordClass
+from toolplan.planners.grounded.parse.computing import Computing
 from toolplan.planners.grounded.parse.linker import Linker
 from toolplan.planners.grounded.parse.mentions import Code, Mention, Order, Time, Unknown
-from toolplan.planners.grounded.language.phrases import WordClass
-from toolplan.planners.grounded.build.reports import report
+from toolplan.planners.grounded.parse.parser import Parser
 from toolplan.planners.grounded.parse.requests import Computation, Frame, Request
 from toolplan.planners.grounded.parse.sharing import share
-from toolplan.planners.grounded.build.writes import write, writes
 
 _WHETHER = frozenset(["is", "are", "was", "were", "has", "have", "did", "do", "does"])
 
@@ -119,7 +119,7 @@ def _request(
 
 
 def _named_after(rest: Sequence[Mention], catalogue: Catalogue) -> str | None:
-    """Return the kind of thing that goes by the name of what is asked for: "find oak in the yard"."""
+    """Return the kind of thing that has the asked-for name: "find oak in the yard"."""
     found = {
         value.entity
         for mention in rest

@@ -12,15 +12,21 @@ from itertools import product
 
 from toolplan.path import Json
 from toolplan.plan import Literal, Ref, array
-from toolplan.planners.grounded.language import phrases
-from toolplan.planners.grounded.catalogue.kinds import SQL_TOOL, Catalogue, Kind, ToolCard, Verb
-from toolplan.planners.grounded.parse.conditions import Condition, Unlinked
-from toolplan.planners.grounded.catalogue.connections import Connection, between, connect, shared_columns, shown
 from toolplan.planners.grounded.build.drafts import Argument, DraftPlan, Source, item, source_of
+from toolplan.planners.grounded.build.selection import Selection, selection_arguments
+from toolplan.planners.grounded.catalogue.connections import (
+    Connection,
+    between,
+    connect,
+    shared_columns,
+    shown,
+)
+from toolplan.planners.grounded.catalogue.kinds import SQL_TOOL, Catalogue, Kind, ToolCard, Verb
+from toolplan.planners.grounded.language import phrases
+from toolplan.planners.grounded.parse.conditions import Condition, Unlinked
 from toolplan.planners.grounded.parse.linker import Binding, Filter, Linker, Where
 from toolplan.planners.grounded.parse.mentions import Mention
 from toolplan.planners.grounded.parse.requests import Cut, Frame, Link, Modifier
-from toolplan.planners.grounded.build.selection import Selection, selection_arguments
 
 _HELD = phrases.HOLDING | {"with", "carrying"}
 _TIES = frozenset({None, "of", "from", "in", "for", "on", "at"})

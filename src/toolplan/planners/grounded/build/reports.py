@@ -7,15 +7,16 @@ from collections.abc import Sequence
 
 from toolplan.path import Json
 from toolplan.plan import Literal
-from toolplan.planners.grounded.catalogue.kinds import Catalogue, ToolCard
 from toolplan.planners.grounded.build.drafts import Argument, DraftPlan
-from toolplan.planners.grounded.parse.mentions import Code, Mention, Number, Time
-from toolplan.planners.grounded.language.phrases import WordClass
+from toolplan.planners.grounded.catalogue.kinds import Catalogue, ToolCard
 from toolplan.planners.grounded.catalogue.schemas import Shape
+from toolplan.planners.grounded.language.phrases import WordClass
 from toolplan.planners.grounded.language.words import UNITS, key
+from toolplan.planners.grounded.parse.mentions import Code, Mention, Number, Time
 
 _BENIGN = (
-    WordClass.FILLER, WordClass.DETAIL, WordClass.WHICH, WordClass.READ, WordClass.STOP, WordClass.COMMA, WordClass.BE,
+    WordClass.FILLER, WordClass.DETAIL, WordClass.WHICH, WordClass.READ, WordClass.STOP,
+    WordClass.COMMA, WordClass.BE,
 )  # fmt: skip
 _CUES = frozenset({"for", "of", "in", "over", "from", "during", "on", "at", "within", "between"})
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from toolplan.path import Json
 from toolplan.plan import Literal, Value, object_
-from toolplan.planners.grounded.catalogue.kinds import Kind
-from toolplan.planners.grounded.parse.conditions import Condition, Share, Unlinked, identifier, sql
 from toolplan.planners.grounded.build.drafts import Argument, Source
-from toolplan.planners.grounded.parse.requests import Cut
+from toolplan.planners.grounded.catalogue.kinds import Kind
 from toolplan.planners.grounded.catalogue.schemas import Shape
+from toolplan.planners.grounded.parse.conditions import Condition, Share, Unlinked, identifier, sql
+from toolplan.planners.grounded.parse.requests import Cut
 
 
 @dataclass(frozen=True, slots=True)

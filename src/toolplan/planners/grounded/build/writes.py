@@ -7,17 +7,22 @@ from dataclasses import dataclass, field, replace
 
 from toolplan.path import Json
 from toolplan.plan import Literal
-from toolplan.planners.grounded.language import words
-from toolplan.planners.grounded.catalogue.kinds import Attribute, Catalogue, Kind, ToolCard, Verb
 from toolplan.planners.grounded.build.drafts import Argument, DraftPlan
+from toolplan.planners.grounded.catalogue.kinds import Attribute, Catalogue, Kind, ToolCard, Verb
+from toolplan.planners.grounded.language import words
+from toolplan.planners.grounded.language.phrases import WordClass
 from toolplan.planners.grounded.parse.linker import Filter, Linker
 from toolplan.planners.grounded.parse.mentions import Code, Mention, Name, Number, Quoted, Time
-from toolplan.planners.grounded.language.phrases import WordClass
 from toolplan.planners.grounded.parse.requests import Modifier
 
-_VERBS = {WordClass.CREATE: Verb.CREATE, WordClass.UPDATE: Verb.UPDATE, WordClass.DELETE: Verb.DELETE}
+_VERBS = {
+    WordClass.CREATE: Verb.CREATE,
+    WordClass.UPDATE: Verb.UPDATE,
+    WordClass.DELETE: Verb.DELETE,
+}
 _BENIGN = (
-    WordClass.FILLER, WordClass.DETAIL, WordClass.BE, WordClass.RELATIVE, WordClass.COMMA, WordClass.STOP, WordClass.AND, WordClass.HAVE,
+    WordClass.FILLER, WordClass.DETAIL, WordClass.BE, WordClass.RELATIVE, WordClass.COMMA,
+    WordClass.STOP, WordClass.AND, WordClass.HAVE,
 )  # fmt: skip
 _OPENING = (WordClass.READ, WordClass.WHICH, WordClass.COUNT, WordClass.COMPARE, *_VERBS)
 
