@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from tests.cli.calls import Call
+from tests.doubles.model_server import ScriptedModelServer
 from toolplan import ExecutionPlan, compile_plan
 from toolplan.engines import run
 from toolplan.sources.named import load_tools
 from toolplan.storage.journal import Journal
-from toolplan.testing.model_server import ScriptedModelServer
 
 TOOLS = '''
 from pathlib import Path

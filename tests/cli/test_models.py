@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.cli.calls import Call
-from toolplan.testing.model_replies import Fails, Says
-from toolplan.testing.model_server import ScriptedModelServer
+from tests.doubles.model_replies import Fails, Says
+from tests.doubles.model_server import ScriptedModelServer
 
 PLAN = json.dumps(
     {

@@ -10,12 +10,12 @@ from typing import NamedTuple
 
 import pytest
 
+from tests.doubles.model_server import ScriptedModelServer
 from tests.integrations.doubles import Naps, Provider, plan_text
 from toolplan.demo import demo_tools
 from toolplan.integrations.clear import Executor, MCPServer, PlannerAgent, register_all_tools
 from toolplan.path import Json
 from toolplan.providers import open_model
-from toolplan.testing.model_server import ScriptedModelServer
 
 
 class Golden(NamedTuple):

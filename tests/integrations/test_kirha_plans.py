@@ -7,6 +7,7 @@ import json
 
 import pytest
 
+from tests.doubles.model_server import ScriptedModelServer
 from tests.integrations.doubles import TODAY
 from toolplan.integrations.kirha import (
     Plan,
@@ -19,7 +20,6 @@ from toolplan.integrations.kirha import (
 from toolplan.path import Json
 from toolplan.providers import ModelError
 from toolplan.testing.model import ScriptedModel
-from toolplan.testing.model_server import ScriptedModelServer
 
 WEATHER = Tool(
     name="get_weather",

@@ -10,6 +10,8 @@ from typing import Any, Final, TypedDict, Unpack
 
 import httpx2
 
+from tests.doubles.model_replies import Received, Script
+from tests.doubles.model_server import ScriptedModelServer
 from toolplan.path import Json
 from toolplan.providers import (
     Ended,
@@ -29,8 +31,6 @@ from toolplan.providers._endpoint import Answered, Part
 from toolplan.providers._failures import CallFailed, Failure
 from toolplan.providers._retry import RetryPolicy, Runtime
 from toolplan.providers._usage import UsageTracker
-from toolplan.testing.model_replies import Received, Script
-from toolplan.testing.model_server import ScriptedModelServer
 
 PATIENCE: Final = RetryPolicy()
 KEY: Final = "sk-canary-5f3b9d2a71c84e60"

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.doubles.model_replies import Fails
 from tests.providers.asking import (
     ASKED,
     Chained,
@@ -22,7 +23,6 @@ from toolplan.providers import ModelRequest, Text, UsageTracker
 from toolplan.providers._endpoint import Part
 from toolplan.providers._failures import Failure
 from toolplan.providers._retry import RetryPolicy
-from toolplan.testing.model_replies import Fails
 
 SCHEMA_400 = fails("llm-request", "It takes no schema.", schema=True)
 

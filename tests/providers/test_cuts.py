@@ -9,6 +9,7 @@ from collections.abc import Iterable
 import httpx2
 import pytest
 
+from tests.doubles.model_replies import Framing, Received, Reply, Says, Sent, written
 from tests.providers.asking import ASKED, KEY, Body, ask, ask_servers
 from toolplan.providers import ModelRequest, Text
 from toolplan.providers._endpoint import Answered, Manner
@@ -16,7 +17,6 @@ from toolplan.providers._endpoints import LibraryEndpoint
 from toolplan.providers._failures import CallFailed
 from toolplan.providers._specs import read_spec
 from toolplan.providers._wire import Wire
-from toolplan.testing.model_replies import Framing, Received, Reply, Says, Sent, written
 
 PLAN = '{"toolplan": 1, "steps": [{"id": "a", "tool": "list", "args": {"at": "Köln"}}]}'
 CHAT = "/v1/chat/completions"

@@ -1,4 +1,4 @@
-"""The doubles that ship: a model and a model server that say what they are told to."""
+"""The doubles: a model that ships, and a model server for our own tests; both reply as scripted."""
 
 from __future__ import annotations
 
@@ -10,6 +10,16 @@ import threading
 import httpx2
 import pytest
 
+from tests.doubles.model_replies import (
+    CallsTool,
+    Fails,
+    Raw,
+    Received,
+    Refuses,
+    Says,
+    Sent,
+)
+from tests.doubles.model_server import ScriptedModelServer
 from tests.providers.asking import ASKED
 from toolplan.providers import (
     Ended,
@@ -23,16 +33,6 @@ from toolplan.providers import (
     complete,
 )
 from toolplan.testing.model import ScriptedModel
-from toolplan.testing.model_replies import (
-    CallsTool,
-    Fails,
-    Raw,
-    Received,
-    Refuses,
-    Says,
-    Sent,
-)
-from toolplan.testing.model_server import ScriptedModelServer
 
 HTTP = httpx2.Client(trust_env=False, verify=ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT))
 REQUEST = ModelRequest(ASKED)

@@ -11,10 +11,7 @@ from urllib.parse import quote
 
 import pytest
 
-from tests.providers.asking import ASKED, KEY, ask, ask_servers
-from toolplan.providers import ModelError, ModelRequest, complete, open_model
-from toolplan.providers._secrets import without
-from toolplan.testing.model_replies import (
+from tests.doubles.model_replies import (
     CallsTool,
     Endless,
     Fails,
@@ -26,7 +23,10 @@ from toolplan.testing.model_replies import (
     Sent,
     Served,
 )
-from toolplan.testing.model_server import ScriptedModelServer
+from tests.doubles.model_server import ScriptedModelServer
+from tests.providers.asking import ASKED, KEY, ask, ask_servers
+from toolplan.providers import ModelError, ModelRequest, complete, open_model
+from toolplan.providers._secrets import without
 
 ECHO = f"The key {KEY} (Bearer {KEY}, {KEY[:16]}…{KEY[-10:]}) is unknown to us"
 ENCODED = base64.b64encode(f"Bearer {KEY}".encode()).decode()

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.doubles.model_replies import Received, Says, written
 from tests.providers.asking import ASKED, Body
 from toolplan.path import Json
 from toolplan.providers import ModelError, ModelRequest, Text, Usage
@@ -23,7 +24,6 @@ from toolplan.providers._retry import RetryPolicy, in_time
 from toolplan.providers._specs import read_spec
 from toolplan.providers._text_bounds import TextBounds, goes_round, most_chars
 from toolplan.providers._usage import UsageTracker, total
-from toolplan.testing.model_replies import Received, Says, written
 
 BUSY = Failure("llm-unavailable", "It is busy.")
 

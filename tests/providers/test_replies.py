@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.providers.asking import KEY, Outcome, ask, ask_servers
-from toolplan.path import Json
-from toolplan.testing.model_replies import (
+from tests.doubles.model_replies import (
     CallsTool,
     Endless,
     Fails,
@@ -20,6 +18,8 @@ from toolplan.testing.model_replies import (
     WithoutSchema,
     written,
 )
+from tests.providers.asking import KEY, Outcome, ask, ask_servers
+from toolplan.path import Json
 
 SCHEMA: Json = {
     "type": "object",

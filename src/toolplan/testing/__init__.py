@@ -1,13 +1,12 @@
-"""Doubles for tests of what is built on toolplan, and the meaning of plans as a program.
+"""Doubles for tests of what is built on toolplan, and a reference interpreter for plans.
 
-`ScriptedTools` makes fake tools, `ScriptedPlanner` proposes what it is told to, `ScriptedModel` and
-`ScriptedModelServer` (over real HTTP) reply what they are told to, `RecordingSink` keeps events,
-and `interpret` runs a plan step by step, so that an engine can be held to it.
+`ScriptedTools` makes fake tools, `ScriptedPlanner` returns scripted proposals, `ScriptedModel`
+returns scripted replies, `RecordingSink` keeps events, and `interpret` runs a plan step by step, so
+that the results of an engine can be compared with it.
 """
 
 from toolplan.testing.interpreter import interpret
 from toolplan.testing.model import ScriptedModel
-from toolplan.testing.model_server import ScriptedModelServer
 from toolplan.testing.planner import Asked, ScriptedPlanner
 from toolplan.testing.sink import RecordingSink
 from toolplan.testing.tools import (
@@ -32,7 +31,6 @@ __all__ = [
     "RecordingSink",
     "ScriptedCall",
     "ScriptedModel",
-    "ScriptedModelServer",
     "ScriptedPlanner",
     "ScriptedTools",
     "interpret",

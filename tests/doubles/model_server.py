@@ -10,8 +10,7 @@ from threading import Event, Thread
 from types import TracebackType
 from typing import Final, Self
 
-from toolplan.path import Json
-from toolplan.testing.model_replies import (
+from tests.doubles.model_replies import (
     Raw,
     Received,
     Script,
@@ -20,6 +19,7 @@ from toolplan.testing.model_replies import (
     sent,
     written,
 )
+from toolplan.path import Json
 
 _HOST: Final = "127.0.0.1"
 _HEADER_BYTES: Final = 64_000
