@@ -1,0 +1,53 @@
+"""The entry points of the group `toolplan.planners`: factories, and what they are given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+from toolplan.execution_plan import Policy
+from toolplan.planners._base import Planner
+from toolplan.providers import Model
+
+
+@dataclass(frozen=True, slots=True)
+class PlannerContext:
+    """What a planner is made with.
+
+    Attributes:
+        data: the user's data folder, where a planner may keep files of its own.
+        choice: the planner that the user named, or `auto`.
+        weeks: what *last week* is: the last 7 days, or Monday to Sunday.
+        contracts: files and folders of contracts.
+        models: the names of the models, in the order in which they are asked; may be empty.
+        model: the model, or None where none is named. It is opened when it is first asked.
+        temperature: of a model that plans, 0 for the likeliest words.
+        max_tokens: the most tokens of a plan that a model writes.
+        caching: whether plans that worked are remembered.
+        cache_max_size: how many plans are remembered.
+        cache_ttl_s: how long a plan is remembered, in seconds.
+        policy: what plans may use.
+        inner: the planner to ask where this one has no plan: for a planner that wraps another.
+        inner_version: changes when plans of `inner` may change: its model, style, prompt.
+    """
+
+    data: Path
+    choice: str = "auto"
+    weeks: Literal["rolling", "calendar"] = "rolling"
+    contracts: tuple[str, ...] = ()
+    models: tuple[str, ...] = ()
+    model: Model | None = None
+    temperature: float = 0.0
+    max_tokens: int = 10_000
+    caching: bool = True
+    cache_max_size: int = 100
+    cache_ttl_s: float = 3_600.0
+    policy: Policy = Policy()
+    inner: Planner | None = None
+    inner_version: str = ""
+
+
+PlannerFactory: TypeAlias = Callable[[PlannerContext], Planner | None]
+"""Return a planner, or None where it does not apply: no model is named, no contracts are given."""

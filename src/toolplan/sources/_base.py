@@ -1,0 +1,73 @@
+"""What a source of tools is: the entry points of the group `toolplan.sources`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+from toolplan.tools import Toolbox
+
+
+def _ignore(_: str) -> None:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class SourceContext:
+    """What a source may use when it opens tools.
+
+    Attributes:
+        folder: where relative paths and modules are looked up.
+        environment: the variables that a source may read.
+        settings: tables of the user's `toolplan.toml`, by name.
+        settings_path: the file of the settings, for messages.
+        data: the user's data folder; it may not exist yet.
+        base_url: the address of the service, where the user gave one.
+        note: called with each sentence that the user should know.
+    """
+
+    folder: Path
+    environment: Mapping[str, str] = field(default_factory=dict[str, str])
+    settings: Mapping[str, Mapping[str, object]] = field(
+        default_factory=dict[str, Mapping[str, object]]
+    )
+    settings_path: Path = Path("toolplan.toml")
+    data: Path = Path()
+    base_url: str | None = None
+    note: Callable[[str], None] = _ignore
+
+
+class OpenedTools(NamedTuple):
+    """Tools that can be called until their source is closed.
+
+    `insights` are functions that find sentences in what the tools return (`toolplan.answer`).
+    """
+
+    tools: Toolbox
+    insights: tuple[Callable[..., object], ...] = ()
+
+
+class ToolSource(Protocol):
+    """Opens the tools that a text names: one entry point of the group `toolplan.sources`.
+
+    `takes_base_url` says whether `--base-url` has a meaning for it; `help` is one sentence for a
+    person whose tools cannot be opened.
+    """
+
+    takes_base_url: bool
+    help: str
+
+    def recognises(self, spec: str, folder: Path) -> bool:
+        """Return whether `spec` names tools of this kind; relative paths start in `folder`."""
+        ...
+
+    def open(self, spec: str, context: SourceContext) -> AbstractContextManager[OpenedTools]:
+        """Open the tools; leaving the context closes them.
+
+        Raises:
+            ToolObjectError: there are no such tools, or they cannot be used.
+        """
+        ...
