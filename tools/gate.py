@@ -1,21 +1,31 @@
-"""The size gate: what keeps a module readable, held by a command.
+"""The size gate: the limits that keep a module readable.
 
 Run as `python tools/gate.py src tests benchmarks tools`. It prints each breach and exits 1 if there
-is any: a module of more than 500 lines, a function of more than 60, an import of our own inside a
-function.
+is any: a module of more than 500 lines, a function of more than 60, a class that has more than 400
+lines together with its base classes, an import of our own inside a function.
 """
 
 from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 MAX_MODULE: Final = 500
 MAX_FUNCTION: Final = 60
+MAX_CLASS: Final = 400
 OURS: Final = ("toolplan", "tests", "benchmarks", "tools")
+
+
+class Class(NamedTuple):
+    """A class as written: where it is, its own lines, and the full names of its bases."""
+
+    path: Path
+    line: int
+    lines: int
+    bases: tuple[str, ...]
 
 
 def breaches(path: Path) -> Iterator[str]:
@@ -23,17 +33,84 @@ def breaches(path: Path) -> Iterator[str]:
     text = path.read_text(encoding="utf-8")
     lines = text.count("\n")
     if lines > MAX_MODULE:
-        yield f"{path}: {lines} lines; {MAX_MODULE} is the most: split it by what it is about"
+        yield f"{path}: {lines} lines; the limit is {MAX_MODULE}: split it by what it is about"
     for node in ast.walk(ast.parse(text)):
         if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             continue
-        length = (node.end_lineno or node.lineno) - node.lineno + 1
+        length = _length(node)
         if length > MAX_FUNCTION:
             place = f"{path}:{node.lineno}: {node.name}"
-            yield f"{place} has {length} lines; {MAX_FUNCTION} is the most"
+            yield f"{place} has {length} lines; the limit is {MAX_FUNCTION}"
         for inner in ast.walk(node):
             if any(name.partition(".")[0] in OURS for name in _imported(inner)):
                 yield f"{path}:{node.lineno}: {node.name} imports our own code inside itself"
+
+
+def large_classes(paths: Iterable[Path]) -> Iterator[str]:
+    """Yield each class that is too large, its base classes of ours counted with it."""
+    modules = [_Module.read(path) for path in paths]
+    classes = {name: found for module in modules for name, found in module.classes()}
+    # a base may come by way of a package that exports it again
+    homes = {
+        f"{module.name}.{name}": home for module in modules for name, home in module.names.items()
+    }
+    for name, found in classes.items():
+        counted = {name, *_ancestors(name, classes, homes)}
+        total = sum(classes[each].lines for each in counted)
+        if total > MAX_CLASS:
+            bases = f", {len(counted) - 1} base classes included" if len(counted) > 1 else ""
+            yield (
+                f"{found.path}:{found.line}: {name.rpartition('.')[2]} has {total} lines{bases};"
+                f" the limit is {MAX_CLASS}: split it by what it is about"
+            )
+
+
+class _Module(NamedTuple):
+    path: Path
+    name: str
+    tree: ast.Module
+    names: Mapping[str, str]
+    """The full names of what it imports, by the names that it uses."""
+
+    @staticmethod
+    def read(path: Path) -> _Module:
+        parts = path.with_suffix("").parts
+        name = ".".join(parts[1:] if parts[0] == "src" else parts).removesuffix(".__init__")
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        names = {
+            alias.asname or alias.name: f"{node.module}.{alias.name}"
+            for node in ast.walk(tree)
+            if isinstance(node, ast.ImportFrom)
+            for alias in node.names
+        }
+        return _Module(path, name, tree, names)
+
+    def classes(self) -> Iterator[tuple[str, Class]]:
+        for node in ast.walk(self.tree):
+            if isinstance(node, ast.ClassDef):
+                written = [ast.unparse(base).partition("[")[0] for base in node.bases]
+                bases = tuple(self.names.get(base, f"{self.name}.{base}") for base in written)
+                yield (
+                    f"{self.name}.{node.name}",
+                    Class(self.path, node.lineno, _length(node), bases),
+                )
+
+
+def _ancestors(name: str, classes: Mapping[str, Class], homes: Mapping[str, str]) -> set[str]:
+    found: set[str] = set()
+    waiting = [name]
+    while waiting:
+        for base in classes[waiting.pop()].bases:
+            while base not in classes and base in homes:
+                base = homes[base]
+            if base in classes and base not in found:
+                found.add(base)
+                waiting.append(base)
+    return found
+
+
+def _length(node: ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    return (node.end_lineno or node.lineno) - node.lineno + 1
 
 
 def _imported(node: ast.AST) -> list[str]:
@@ -43,13 +120,10 @@ def _imported(node: ast.AST) -> list[str]:
 
 
 def main(folders: list[str]) -> int:
-    """Check every module below `folders`; give the exit code."""
-    found = [
-        breach
-        for folder in folders
-        for path in sorted(Path(folder).rglob("*.py"))
-        for breach in breaches(path)
-    ]
+    """Check every module below `folders`; return the exit code."""
+    paths = [path for folder in folders for path in sorted(Path(folder).rglob("*.py"))]
+    found = [breach for path in paths for breach in breaches(path)]
+    found += large_classes(paths)
     sys.stdout.writelines(f"{line}\n" for line in found)
     return 1 if found else 0
 
