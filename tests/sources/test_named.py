@@ -1,8 +1,9 @@
-"""`load_tools`: what `--tools` takes."""
+"""What `--tools` takes: which source opens it, and what is wrong with it."""
 
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from toolplan.sources.named import load_tools
+from toolplan.sources.named import SOURCES, load_tools, source_of
 from toolplan.tools import Toolbox, ToolObjectError
 
 TOOLS = [{"name": "look", "description": "Look.", "input_schema": {"type": "object"}}]
@@ -101,8 +102,8 @@ def test_an_absolute_path_is_read(folder: Path) -> None:
         ("[3]", "must be an object"),
         ('[{"description": "x"}]', "no 'name'"),
         (json.dumps(TOOLS * 2), "Two tools are named 'look'"),
-        ('{"mcpServers": {}}', "MCP configuration"),
-        ('{"openapi": "3.1.0"}', "OpenAPI"),
+        ('{"mcpServers": {}}', "opened by the source 'mcp'"),
+        ('{"openapi": "3.1.0"}', "opened by the source 'openapi'"),
         ("1" * 5_000, "not JSON"),
     ],
 )
@@ -188,3 +189,42 @@ def test_a_function_that_is_no_tool_is_named_with_the_way_out() -> None:
     mixed = [3]
     with pytest.raises(ToolObjectError, match=r"^3 is no tool\.$"):
         Toolbox(mixed)
+
+
+def test_our_own_sources_come_in_by_entry_points() -> None:
+    assert list(SOURCES) == ["json", "mcp", "openapi", "python"]
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        (json.dumps(TOOLS), "json"),
+        (json.dumps({"tools": TOOLS}), "json"),
+        ('{"mcpServers": {}}', "mcp"),
+        ('{"openapi": "3.1.0"}', "openapi"),
+        ('{"swagger": "2.0"}', "openapi"),
+        ('{"something": "else"}', "json"),
+        ("[{", "json"),
+    ],
+)
+def test_the_source_of_a_file_is_recognised_by_what_it_holds(
+    folder: Path, text: str, name: str
+) -> None:
+    assert source_of(write(folder, text), folder)[0] == name
+
+
+def test_a_yaml_file_is_an_openapi_document(folder: Path) -> None:
+    (folder / "service.yaml").write_text("openapi: 3.1.0")
+    assert source_of("service.yaml", folder)[0] == "openapi"
+    with pytest.raises(ToolObjectError, match="There is no file"):
+        source_of("absent.yaml", folder)
+
+
+def test_tools_of_files_and_modules_load_no_other_source(folder: Path) -> None:
+    """The SDK of MCP takes longer to load than all else that a check needs."""
+    program = (
+        "import sys; from toolplan.sources.named import load_tools;"
+        f"load_tools({write(folder, json.dumps(TOOLS))!r}); load_tools('shelf_of_tools:BOX');"
+        "sys.exit(bool({'mcp', 'httpx2', 'yaml'} & set(sys.modules)))"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True, cwd=folder)

@@ -2,31 +2,27 @@
 
 from __future__ import annotations
 
-import importlib
-import json
-import sys
+import os
 from collections.abc import Callable, Collection, Generator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from datetime import date
 from pathlib import Path, PurePath
 from typing import Final, NamedTuple, TypeAlias, cast
 
 from toolplan.answer import FactFunction
-from toolplan.cli._home import labels_of, settings_labels
+from toolplan.cli._home import home, labels_of, settings_labels, settings_table
 from toolplan.cli._learning import with_learned
-from toolplan.cli._terminal import CommandError, note
+from toolplan.cli._terminal import CommandError, Exit, note
 from toolplan.path import Json
-from toolplan.sources.named import document_kind, load_attribute, load_tools
+from toolplan.render.printable import printable
+from toolplan.sources._base import SourceContext, ToolSource
+from toolplan.sources.named import load_tools, source_of
 from toolplan.tools import Effects, Tool, Toolbox, ToolObjectError
 
 DEMO: Final = "toolplan.demo:TOOLS"
 SQL: Final = "toolplan.sources.sql:sql_tool"
 
-# modules by name: what a kind of document needs is imported when there is one
-_OPENERS: Final = {"mcp": "toolplan.cli._mcp_tools", "openapi": "toolplan.cli._openapi_tools"}
-
 Facts: TypeAlias = Sequence[FactFunction]
-_Opener: TypeAlias = Callable[[Path, "str | None"], AbstractContextManager[Toolbox]]
 
 
 ADVICE: Final = "run_with"
@@ -37,11 +33,13 @@ class Toolset(NamedTuple):
     """Tools, and the functions that find facts in what they give.
 
     `advice` says what they were opened with, so that the same tools can be opened again.
+    `accept` pins the tools as they are, None where they cannot change by themselves.
     """
 
     tools: Toolbox
     facts: Facts
     advice: Mapping[str, Json]
+    accept: Callable[[str | None], Path] | None = None
 
 
 @contextmanager
@@ -116,19 +114,26 @@ def _items(labels: Json) -> list[tuple[str, Json]]:
     return list(labels.items()) if isinstance(labels, dict) else []
 
 
-def accept_tools(tools: Toolbox, spec: str | None, name: str | None) -> None:
-    """Take the tools that `spec` names as they are now, all of them or the one called `name`.
+def accept_tools(opened: Toolset, name: str | None) -> None:
+    """Take the tools as they are now, all of them or the one called `name`.
 
     Raises:
         CommandError: they are none that may change by themselves, or that cannot be kept.
     """
-    if spec is None or document_kind(spec) != "mcp":
+    if opened.accept is None:
         raise CommandError(
             "usage",
             "--accept is for the tools of MCP servers, which may change by themselves.",
             "Name their configuration: --tools FILE.",
         )
-    importlib.import_module(_OPENERS["mcp"]).accept(tools, Path(spec).expanduser(), name)
+    try:
+        lock = opened.accept(name)
+    except ToolObjectError as error:
+        raise CommandError("unknown-tool", str(error)) from None
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        raise CommandError("storage", f"{error.filename}: {reason}.", None, Exit.STORAGE) from None
+    note(f"Accepted, and pinned in {lock}.")
 
 
 class _Source(NamedTuple):
@@ -137,6 +142,7 @@ class _Source(NamedTuple):
     tools: Toolbox
     facts: Facts
     advice: Mapping[str, Json]
+    accept: Callable[[str | None], Path] | None
 
     def labelled(self, labels: Mapping[str, Effects], asked: Collection[str]) -> Toolset:
         """Return the tools with `labels`, of which `asked` must be there.
@@ -157,75 +163,46 @@ class _Source(NamedTuple):
         if known:
             tools = tools.labelled(known)
             advice["effects"] = {tool: label.value for tool, label in known.items()}
-        return Toolset(with_learned(tools), self.facts, {ADVICE: advice})
+        return Toolset(with_learned(tools), self.facts, {ADVICE: advice}, self.accept)
 
 
 @contextmanager
 def _source(name: str, today: date, rows: int | None, base_url: str | None) -> Generator[_Source]:
     advice: dict[str, Json] = {"tools": name, "today": today.isoformat(), "rows": rows}
-    kind = document_kind(name)
+    try:
+        _, source = source_of(name)
+    except ToolObjectError as error:
+        raise CommandError("bad-tools", str(error), _help(name, None)) from None
     if base_url is not None:
-        if kind != "openapi":
+        if not source.takes_base_url:
             raise CommandError(
                 "usage", "--base-url is for tools that come from an OpenAPI document."
             )
         advice["base_url"] = base_url
+    path, services = settings_table("openapi")
+    tables = {"openapi": services}
+    context = SourceContext(Path.cwd(), os.environ, tables, path, home(), base_url, _note)
     try:
-        if kind in _OPENERS:
-            opener = cast("_Opener", importlib.import_module(_OPENERS[kind]).open_document)
-            with opener(Path(name).expanduser(), base_url) as tools:
-                yield _Source(tools.on_day(today, rows), _facts(name, kind), advice)
-        else:
-            tools = load_tools(name).on_day(today, rows)
-            yield _Source(tools, _facts(name, kind), advice)
+        with source.open(name, context) as opened:
+            facts = cast("Facts", opened.insights)
+            yield _Source(opened.tools.on_day(today, rows), facts, advice, opened.accept)
     except ToolObjectError as error:
-        raise CommandError("bad-tools", str(error), _way_out(name, kind)) from None
+        raise CommandError("bad-tools", str(error), _help(name, source)) from None
 
 
-def _way_out(spec: str, kind: str) -> str:
-    if kind == "openapi":
-        return (
-            "--base-url says where the service is, or base_url in [openapi.NAME] of the settings."
-        )
-    if kind == "mcp":
-        return "Mend the configuration; docs/mcp.md tells what it may say."
+def _note(sentence: str) -> None:
+    note(printable(sentence))
+
+
+def _help(spec: str, source: ToolSource | None) -> str:
     if spec.endswith(".py") or ".py:" in spec:
         return f"Name the module without its ending: {PurePath(spec).stem}:ATTRIBUTE."
+    if source is not None:
+        return source.help
     return (
         "Give a JSON file of tool objects, an MCP configuration, an OpenAPI document, or"
         " MODULE:ATTRIBUTE, as in toolplan.demo:TOOLS."
     )
-
-
-def _facts(spec: str, kind: str) -> Facts:
-    """Return the functions that find facts in what these tools give, if there are any.
-
-    They are the `FACTS` of the module of MODULE:ATTRIBUTE, or what an MCP configuration names:
-    `{"mcpServers": …, "toolplan": {"facts": "MODULE:ATTRIBUTE"}}`. It is the user's own file, and
-    names commands that are run; a document that comes from elsewhere names no code.
-
-    Raises:
-        ToolObjectError: what is named cannot be imported.
-    """
-    if kind == "mcp":
-        named = _named_facts(Path(spec).expanduser())
-        return () if named is None else _as_facts(load_attribute(named))
-    if kind:
-        return ()
-    return _as_facts(getattr(sys.modules.get(spec.partition(":")[0]), "FACTS", ()))
-
-
-def _named_facts(path: Path) -> str | None:
-    document: Json = json.loads(path.read_text("utf-8-sig"))
-    match document:
-        case {"toolplan": {"facts": str(named)}}:
-            return named
-        case _:
-            return None
-
-
-def _as_facts(found: object) -> Facts:
-    return cast("Facts", found) if isinstance(found, tuple) else ()
 
 
 def _sql() -> Tool | None:

@@ -52,7 +52,7 @@ def tools_command(
     with open_tools(tools, date.today(), None, effects, base_url) as opened:
         toolbox = opened.tools
         if accept:
-            accept_tools(toolbox, tools, query)
+            accept_tools(opened, query)
             return Exit.FINE.value
         if lint:
             return _lint(toolbox, as_json=as_json)

@@ -26,7 +26,7 @@ class SourceContext:
         settings_path: the file of the settings, for messages.
         data: the user's data folder; it may not exist yet.
         base_url: the address of the service, where the user gave one.
-        note: called with each sentence that the user should know.
+        note: called with each sentence that the user should know. It may hold text of a server.
     """
 
     folder: Path
@@ -44,10 +44,13 @@ class OpenedTools(NamedTuple):
     """Tools that can be called until their source is closed.
 
     `insights` are functions that find sentences in what the tools return (`toolplan.answer`).
+    `accept` pins all tools as they are now, or the one of that name, and returns the lock file; it
+    is None where tools cannot change by themselves.
     """
 
     tools: Toolbox
     insights: tuple[Callable[..., object], ...] = ()
+    accept: Callable[[str | None], Path] | None = None
 
 
 class ToolSource(Protocol):

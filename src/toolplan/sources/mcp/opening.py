@@ -1,0 +1,145 @@
+"""MCP configurations as a source of tools: shows what it starts, and refuses what has changed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager, suppress
+from functools import partial
+from pathlib import Path
+from typing import Final, cast
+
+from toolplan.sources._base import OpenedTools, SourceContext, ToolSource
+from toolplan.sources.mcp.notices import Notice, ServerLost, ToolsChanged
+from toolplan.sources.mcp.servers import Command, commands, read_servers
+from toolplan.sources.mcp.source import connected
+from toolplan.sources.modules import insights_in, load_attribute
+from toolplan.sources.pins import FILE_NAME, Change, Pins
+from toolplan.sources.tool_files import json_in, path_of
+from toolplan.tools import Toolbox
+
+_SHOWN: Final = "servers.json"
+_MOST_NAMES: Final = 4
+
+
+class McpToolSource:
+    """The servers of an MCP configuration, `{"mcpServers": {…}}`.
+
+    New tools are pinned in `toolplan.lock.json` beside the configuration. A tool that differs from
+    its pin can be planned with, but not called, until it is accepted. `"toolplan": {"facts":
+    "module:attribute"}` names functions that find insights.
+    """
+
+    takes_base_url = False
+    help = "Fix the configuration; docs/mcp.md says what it may hold."
+
+    def recognises(self, spec: str, folder: Path) -> bool:
+        """Return whether `spec` is a JSON file with `mcpServers`."""
+        document = json_in(spec, folder)
+        return isinstance(document, dict) and "mcpServers" in document
+
+    @contextmanager
+    def open(self, spec: str, context: SourceContext) -> Generator[OpenedTools]:
+        """Yield the tools of the servers, and end the servers afterwards.
+
+        Raises:
+            ToolObjectError: the configuration cannot be read, or no server can be used.
+        """
+        path = path_of(spec, context.folder)
+        insights = _insights(json_in(spec, context.folder), context.folder)
+        servers = read_servers(path, context.environment)
+        _show(commands(servers), context)
+        with connected(servers, on_event=partial(_report, context.note)) as source:
+            tools = source.toolbox()
+            for fault in source.faults.values():
+                context.note(fault)
+            for refused in source.refused:
+                context.note(f"{refused.server}.{refused.tool} is left out: {refused.reason}")
+            pinned = _pinned(tools, path, context.note)
+            yield OpenedTools(pinned, insights, partial(_accept, tools, path))
+
+
+def _insights(document: object, folder: Path) -> tuple[Callable[..., object], ...]:
+    match document:
+        case {"toolplan": {"facts": str(named)}}:
+            return insights_in(load_attribute(named, folder))
+        case _:
+            return ()
+
+
+def _accept(tools: Toolbox, path: Path, name: str | None) -> Path:
+    """Pin all tools as they are now, or the one called `name`; return the lock file.
+
+    Raises:
+        ToolObjectError: there is no such tool, or the lock file cannot be read.
+        OSError: the lock file cannot be written.
+    """
+    lock = path.parent / FILE_NAME
+    Pins.load(lock).accept(tools, None if name is None else [name]).save()
+    return lock
+
+
+def _pinned(tools: Toolbox, path: Path, note: Callable[[str], None]) -> Toolbox:
+    """Return `tools` with those refused that differ from their pins; pin the new ones.
+
+    Raises:
+        ToolObjectError: the lock file cannot be read.
+    """
+    pins = Pins.load(path.parent / FILE_NAME)
+    found = pins.compare(tools)
+    _report_changes(found.changed, path, note)
+    if found.new:
+        try:
+            pins.accept(tools, found.new).save()
+        except OSError as error:
+            note(f"The tools cannot be pinned: {error.strerror or error}.")
+    return pins.guarded(tools)
+
+
+def _report_changes(changes: Sequence[Change], path: Path, note: Callable[[str], None]) -> None:
+    """Report what has changed; the same change of many tools is reported once."""
+    alike: dict[tuple[str, ...], list[str]] = {}
+    for change in changes:
+        alike.setdefault(change.lines, []).append(change.tool)
+    for lines, names in alike.items():
+        shown = ", ".join(names[:_MOST_NAMES])
+        if len(names) > _MOST_NAMES:
+            shown += f" and {len(names) - _MOST_NAMES} more"
+        note(f"Changed, and not used until accepted: {shown}")
+        for line in lines:
+            note(f"  {line}")
+    if changes:
+        one = f" {changes[0].tool}" if len(changes) == 1 else ""
+        note(f"  toolplan tools{one} --tools {path} --accept")
+
+
+def _show(started: Sequence[Command], context: SourceContext) -> None:
+    """Show each command that was not shown before, and remember that it was."""
+    path = context.data / _SHOWN
+    try:
+        known = cast("object", json.loads(path.read_text("utf-8")))
+    except (OSError, ValueError):
+        known = []
+    listed = cast("list[object]", known) if isinstance(known, list) else []
+    shown = {each for each in listed if isinstance(each, str)}
+    new = [each for each in started if each.digest not in shown]
+    for each in new:
+        context.note(f"Starts the MCP server {each.server!r}: {each.line}")
+    if new:
+        with suppress(OSError):  # then it is shown again
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(json.dumps(sorted(shown | {each.digest for each in new})), "utf-8")
+
+
+def _report(note: Callable[[str], None], notice: Notice) -> None:
+    match notice:
+        case ServerLost(server=server, reason=reason):
+            note(f"The MCP server {server!r} is gone: {reason}")
+        case ToolsChanged(server=server, changed=changed, gone=gone) if changed or gone:
+            names = ", ".join((*changed, *gone))
+            note(f"The MCP server {server!r} has changed these tools: {names}")
+        case _:
+            pass
+
+
+SOURCE: Final[ToolSource] = McpToolSource()

@@ -1,0 +1,83 @@
+"""OpenAPI documents as a source of tools, opened as the user's settings say."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from toolplan.sources._base import OpenedTools, SourceContext, ToolSource
+from toolplan.sources.openapi._text import read_document
+from toolplan.sources.openapi._toolbox import openapi_toolbox
+from toolplan.sources.tool_files import json_in, path_of
+from toolplan.tools import ToolObjectError
+
+
+class ServiceSettings(BaseModel):
+    """The settings of one service: see `toolplan.sources.openapi`."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    base_url: str | None = None
+    auth: dict[str, str] = {}
+    allow_hosts: list[str] = []
+
+
+class OpenApiToolSource:
+    """The operations of an OpenAPI document, in JSON or YAML.
+
+    The table `[openapi.NAME]` of the settings, with NAME the name of the file without its ending,
+    may give `base_url`, `auth` (the names of variables that hold credentials, by security scheme)
+    and `allow_hosts`.
+    """
+
+    takes_base_url = True
+    help = "--base-url says where the service is, or base_url in [openapi.NAME] of the settings."
+
+    def recognises(self, spec: str, folder: Path) -> bool:
+        """Return whether `spec` is a YAML file, or a JSON file with `openapi` or `swagger`."""
+        path = path_of(spec, folder)
+        if path.suffix.lower() in (".yaml", ".yml"):
+            return path.is_file()
+        document = json_in(spec, folder)
+        return isinstance(document, dict) and ("openapi" in document or "swagger" in document)
+
+    @contextmanager
+    def open(self, spec: str, context: SourceContext) -> Generator[OpenedTools]:
+        """Yield the operations of the document as tools.
+
+        Raises:
+            ToolObjectError: the document, or the settings for it, cannot be used.
+        """
+        path = path_of(spec, context.folder)
+        settings = _settings(path.stem, context)
+        try:
+            text = path.read_text("utf-8-sig")
+        except (OSError, UnicodeDecodeError) as error:
+            raise ToolObjectError(f"{str(path)!r} cannot be read: {error}.") from None
+        tools = openapi_toolbox(
+            read_document(text),
+            base_url=context.base_url or settings.base_url,
+            auth=settings.auth,
+            environment=context.environment,
+            allow_hosts=settings.allow_hosts,
+        )
+        for fault in tools.faults:
+            context.note(f"{path.name}: {fault}")
+        yield OpenedTools(tools)
+
+
+def _settings(name: str, context: SourceContext) -> ServiceSettings:
+    services = context.settings.get("openapi", {})
+    try:
+        return ServiceSettings.model_validate(services.get(name, {}))
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(map(str, ("openapi", name, *first["loc"])))
+        raise ToolObjectError(f"{context.settings_path}: {place}: {first['msg']}.") from None
+
+
+SOURCE: Final[ToolSource] = OpenApiToolSource()

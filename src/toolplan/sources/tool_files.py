@@ -1,0 +1,83 @@
+"""Files of tool objects: enough to plan and check with, not to call."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from toolplan.sources._base import OpenedTools, SourceContext, ToolSource
+from toolplan.tools import Toolbox, ToolObjectError
+
+MAX_FILE_BYTES: Final = 20_000_000
+
+
+class ToolFileSource:
+    """JSON files of tool objects: a list, or what MCP's `tools/list` answers."""
+
+    takes_base_url = False
+    help = (
+        "Give a JSON file of tool objects, an MCP configuration, an OpenAPI document, or"
+        " MODULE:ATTRIBUTE, as in toolplan.demo:TOOLS."
+    )
+
+    def recognises(self, spec: str, folder: Path) -> bool:
+        """Return whether `spec` is a JSON file that holds a list, or an object with `tools`."""
+        document = json_in(spec, folder)
+        return isinstance(document, list) or (isinstance(document, dict) and "tools" in document)
+
+    @contextmanager
+    def open(self, spec: str, context: SourceContext) -> Generator[OpenedTools]:
+        """Yield the tools of the file.
+
+        Raises:
+            ToolObjectError: the file cannot be read, or is no list of tool objects.
+        """
+        yield OpenedTools(read_tool_file(spec, context.folder))
+
+
+def read_tool_file(spec: str, folder: Path) -> Toolbox:
+    """Return the tools in the JSON file `spec`.
+
+    Raises:
+        ToolObjectError: the file cannot be read, or is no list of tool objects.
+    """
+    path = path_of(spec, folder)
+    try:
+        if path.stat().st_size > MAX_FILE_BYTES:
+            raise ToolObjectError(f"{spec!r} is larger than {MAX_FILE_BYTES} bytes.")
+        items: object = json.loads(path.read_text(encoding="utf-8-sig"))
+    except OSError as error:
+        raise ToolObjectError(f"{spec!r} cannot be read: {error.strerror or error}.") from error
+    except UnicodeDecodeError as error:
+        raise ToolObjectError(f"{spec!r} is not UTF-8 text (byte {error.start}).") from error
+    except json.JSONDecodeError as error:
+        place = f"line {error.lineno}, column {error.colno}"
+        raise ToolObjectError(f"{spec!r} is not JSON: {error.msg} at {place}.") from error
+    except (ValueError, RecursionError) as error:
+        raise ToolObjectError(f"{spec!r} is not JSON that can be read: {error}.") from error
+    try:
+        return Toolbox.from_json(items)
+    except ToolObjectError as error:
+        raise ToolObjectError(f"{spec!r}: {error}") from error
+
+
+def path_of(spec: str, folder: Path) -> Path:
+    """Return the path that `spec` is, relative to `folder`."""
+    return folder / Path(spec).expanduser()
+
+
+def json_in(spec: str, folder: Path) -> object:
+    """Return the JSON value in the file `spec`; None where there is none that can be read."""
+    path = path_of(spec, folder)
+    try:
+        if not path.is_file() or path.stat().st_size > MAX_FILE_BYTES:
+            return None
+        return json.loads(path.read_text(encoding="utf-8-sig"))
+    except (OSError, ValueError, RecursionError):
+        return None
+
+
+SOURCE: Final[ToolSource] = ToolFileSource()
