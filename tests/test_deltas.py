@@ -198,7 +198,7 @@ def test_where_leave_for_more_is_not_given_what_ran_is_told() -> None:
         given.append(plan.digest)
         return approve(plan) if len(given) == 1 else None
 
-    session = Session(TOOLS, ScriptedPlanner(first, second), approve=once, loop=True)
+    session = Session(TOOLS, ScriptedPlanner(first, second), approval=once, loop=True)
     asked = asyncio.run(session.ask("?", today="2025-10-12"))
     assert len(given) == 2
     assert CALLED["write/w"] == 1
@@ -250,7 +250,7 @@ def test_a_run_with_effects_goes_on_only_where_it_was_told_to() -> None:
         return approve(plan)
 
     for loop in (False, True):
-        session = Session(TOOLS, ScriptedPlanner(first, second), approve=leave, loop=loop)
+        session = Session(TOOLS, ScriptedPlanner(first, second), approval=leave, loop=loop)
         asked = asyncio.run(session.ask("?", today="2025-10-12", on_delta=told.append))
         assert asked.succeeded is loop
     assert CALLED["write/w"] == 2, "once in each of the two sessions"
@@ -262,7 +262,7 @@ def test_a_plan_that_brings_it_no_nearer_is_the_last() -> None:
     """The measure: steps that are not done must become fewer."""
     FAILING.update({"read/a", "other/a", "write/a"})
     plans = [draft([{**step("a"), "tool": tool}]) for tool in ("read", "other", "write", "rewrite")]
-    session = Session(TOOLS, ScriptedPlanner(*plans), attempts=9, loop=True, approve=approve)
+    session = Session(TOOLS, ScriptedPlanner(*plans), attempts=9, loop=True, approval=approve)
     asked = asyncio.run(session.ask("?", today="2025-10-12"))
     assert not asked.succeeded
     assert len(asked.attempts) == 2
@@ -347,7 +347,7 @@ def test_finished_steps_are_never_called_again_over_500_failures() -> None:
         keys = [f"{tool}/{s['args']['key']}" for s in steps for tool in TOOLS]
         FAILING.update(chance.sample(keys, k=max(1, len(keys) // 3)))
         told: list[Delta] = []
-        session = Session(TOOLS, Replanner(chance, steps), attempts=12, loop=True, approve=approve)
+        session = Session(TOOLS, Replanner(chance, steps), attempts=12, loop=True, approval=approve)
         asked = asyncio.run(session.ask("?", today="2025-10-12", on_delta=told.append))
         assert asked.run is not None
         assert len(asked.attempts) <= 12

@@ -133,14 +133,14 @@ def test_a_plan_with_effects_needs_leave() -> None:
     with pytest.raises(ApprovalRequired):
         asyncio.run(Session(TOOLS, ScriptedPlanner(plan)).ask("do it", today="2025-10-12"))
     assert CALLS == []
-    session = Session(TOOLS, ScriptedPlanner(plan), approve=approve)
+    session = Session(TOOLS, ScriptedPlanner(plan), approval=approve)
     assert asyncio.run(session.ask("do it", today="2025-10-12")).succeeded
 
 
 def test_a_failed_run_with_effects_is_not_tried_again() -> None:
     plan = draft({"id": "a", "tool": "write"}, {"id": "b", "tool": "bad", "after": ["a"]})
     planner = ScriptedPlanner(plan, GOOD)
-    session = Session(TOOLS, planner, approve=approve)
+    session = Session(TOOLS, planner, approval=approve)
     assert not asyncio.run(session.ask("do it", today="2025-10-12")).succeeded
     assert CALLS == ["write", "bad"]
 
@@ -172,12 +172,12 @@ def test_a_session_and_who_goes_on_with_its_run_make_no_more_calls_at_once_than_
     tools = ScriptedTools()
     tools.add("work", Gives(1, delay_s=0.002))
     proposal = draft(*({"id": f"s{at}", "tool": "work"} for at in range(6)))
-    bounds = RunOptions(concurrency=5, tool_concurrency={"work": most})
+    run_options = RunOptions(concurrency=5, tool_concurrency={"work": most})
     with closing(Journal(tmp_path / "runs.sqlite")) as journal:
         session = Session(
             tools.toolbox,
             ScriptedPlanner(proposal),
-            bounds=bounds,
+            run_options=run_options,
             journal=journal,
             new_id=lambda: "r",
         )
@@ -187,7 +187,7 @@ def test_a_session_and_who_goes_on_with_its_run_make_no_more_calls_at_once_than_
             await tools.started("work", times=most)
             asking.cancel()
             await asyncio.gather(asking, return_exceptions=True)
-            return await resume("r", tools.toolbox, journal=journal, bounds=bounds)
+            return await resume("r", tools.toolbox, journal=journal, run_options=run_options)
 
         assert asyncio.run(leave_and_go_on()).succeeded
     assert tools.most_running == most

@@ -14,7 +14,7 @@ from typing import Final, TypeAlias
 from toolplan.approval import approve, digest_of
 from toolplan.engines import run
 from toolplan.events import Event
-from toolplan.execution_plan import ExecutionPlan, Policy
+from toolplan.execution_plan import ExecutionPlan
 from toolplan.path import Json
 from toolplan.plan import Limits, Literal, Plan, Ref, Step, Value, needs
 from toolplan.storage.journal import Journal
@@ -69,7 +69,7 @@ def execution_plan(plan: Plan, tools: Toolbox) -> ExecutionPlan:
         needs={step.id: needs(step) for step in plan.steps},
         signatures={},
         effects=tuple(step.id for step in plan.steps) if has_effects else (),
-        digest=digest_of(plan, tools, Policy()) if has_effects else "benchmark",
+        digest=digest_of(plan, tools, {}) if has_effects else "benchmark",
     )
 
 

@@ -1,45 +1,64 @@
-"""Approval: the word of a person, or of a policy, that a plan with effects may run.
+"""Approvals of plans with effects, and the policy of what plans may use.
 
-It is bound to the plan's digest, so it holds for the very plan that was shown and for no other. It
-has a slot for each call with effects that the plan can make, and it is good for one run: each slot
-is taken once, by that run.
+An approval is bound to the plan's digest, so it is valid only for the plan that was shown. It has a
+slot for each call with effects that the plan can make, and is valid for one run, which uses each
+slot once.
 """
 
 from __future__ import annotations
 
 import hashlib
 import uuid
-from collections.abc import Mapping
-from typing import NamedTuple
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple, TypeAlias
 
 import rfc8785
 
-from toolplan.execution_plan import ExecutionPlan, Policy
+from toolplan.errors import ToolplanError
+from toolplan.execution_plan import ExecutionPlan
 from toolplan.path import Json
 from toolplan.plan import Limits, Literal, Plan, Step, Value
 from toolplan.plan_json import dump
 from toolplan.tools import Effects, Tool
 
-__all__ = [
-    "Approval",
-    "ApprovalRequired",
-    "ApprovalUsed",
-    "EffectStep",
-    "Policy",
-    "approve",
-    "digest_of",
-    "effect_steps",
-    "most_calls",
-]
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """Which tools plans may use: those that `allow` names; None allows all."""
+
+    allow: tuple[str, ...] | None = None
+
+    def to_json(self) -> dict[str, Json]:
+        """Return the policy document, which the plan's digest covers."""
+        return {"allow": None if self.allow is None else [*sorted(self.allow)]}
+
+    @classmethod
+    def from_json(cls, document: Json) -> Policy:
+        """Read a policy document.
+
+        Raises:
+            ValueError: it is not valid.
+        """
+        match document:
+            case {"allow": None, **rest} if not rest:
+                return cls()
+            case {"allow": list() as names, **rest} if not rest:
+                allowed = [name for name in names if isinstance(name, str)]
+                if len(allowed) == len(names):
+                    return cls(tuple(allowed))
+            case _:
+                pass
+        raise ValueError("Not a valid policy document.")
 
 
 class Approval:
-    """Leave to run, once, the plan that has `digest`.
+    """Permission to run the plan with `digest`, once.
 
     Attributes:
-        digest: the plan's.
-        slots: for each step with effects, how many calls of it are allowed.
-        id: the name under which a journal keeps that it was used.
+        digest: the digest of the plan.
+        slots: for each step with effects, the number of calls that are allowed.
+        id: the name under which a journal records that the approval was used.
     """
 
     __slots__ = ("_run", "digest", "id", "slots")
@@ -64,28 +83,40 @@ class Approval:
         self._run = run
 
 
-class ApprovalRequired(Exception):
-    """A plan with effects was to be run without an approval of its `digest`; no call was made."""
+Approver: TypeAlias = Callable[[ExecutionPlan], Approval | Awaitable[Approval | None] | None]
+"""Called with a plan that needs an approval; returns one, or None to refuse. May be async."""
+
+
+class ApprovalRequired(ToolplanError):
+    """A plan with effects has no approval of its `digest`; no call was made."""
 
     def __init__(self, digest: str) -> None:
-        super().__init__("The plan has effects and needs an approval before it runs.")
+        super().__init__(
+            "approval-required",
+            "The plan has effects and needs an approval before it runs.",
+            "Pass approval=toolplan.approve(plan), or a function that decides.",
+        )
         self.digest = digest
 
 
-class ApprovalUsed(Exception):
-    """An approval is good for one run, and `run` has used it; no call was made."""
+class ApprovalUsed(ToolplanError):
+    """The approval was used by another `run`; no call was made."""
 
     def __init__(self, approval: str, run: str) -> None:
-        super().__init__(f"The approval was used by run {run!r}; approve the plan once more.")
+        super().__init__(
+            "approval-used",
+            f"The approval was used by run {run!r}.",
+            "An approval is valid for one run: approve the plan again.",
+        )
         self.approval = approval
         self.run = run
 
 
 class EffectStep(NamedTuple):
-    """What a person has to know of one step with effects before they approve it.
+    """What a person needs to know about a step with effects to approve it.
 
-    `calls` is the most calls that it can make; `exact` says that it makes just as many, unless it
-    is skipped or fails. `args` hold what is fixed, and references to where the rest comes from.
+    `calls` is the most calls that it can make; `exact` says that it makes exactly that many unless
+    it is skipped or fails. `args` contain the fixed values, and references for the others.
     """
 
     step: str
@@ -99,7 +130,7 @@ class EffectStep(NamedTuple):
 
 
 def approve(execution_plan: ExecutionPlan) -> Approval:
-    """Return leave to run `execution_plan`, exactly as it is, once."""
+    """Return an approval of `execution_plan`, exactly as it is, for one run."""
     steps = {step.id: step for step in execution_plan.plan.steps}
     slots = {name: most_calls(steps[name]) for name in execution_plan.effects}
     return Approval(execution_plan.digest, slots, uuid.uuid4().hex)
@@ -108,7 +139,7 @@ def approve(execution_plan: ExecutionPlan) -> Approval:
 def effect_steps(
     execution_plan: ExecutionPlan, tools: Mapping[str, Tool]
 ) -> tuple[EffectStep, ...]:
-    """Return all that the plan may change, in the order in which it is written."""
+    """Return the steps with effects, in the order of the plan."""
     return tuple(
         EffectStep(
             step=step.id,
@@ -126,13 +157,13 @@ def effect_steps(
 
 
 def most_calls(step: Step, limits: Limits = Limits()) -> int:
-    """Return the most calls that `step` can make, tries of one call counted once."""
+    """Return the most calls that `step` can make; retries do not count."""
     known = known_calls(step)
     return min(step.max_items, limits.items) if known is None else known
 
 
 def known_calls(step: Step) -> int | None:
-    """Return how many calls `step` makes, None where that depends on a list to come."""
+    """Return how many calls `step` makes, None where that depends on another step's output."""
     match step.for_each:
         case None:
             return 1
@@ -142,11 +173,11 @@ def known_calls(step: Step) -> int | None:
             return None
 
 
-def digest_of(plan: Plan, tools: Mapping[str, Tool], policy: Policy) -> str:
+def digest_of(plan: Plan, tools: Mapping[str, Tool], policy: Mapping[str, Json]) -> str:
     """Return the digest of `plan`, as SHA-256 (hex) over RFC 8785 JSON.
 
-    It covers steps without their thoughts, the output, the objects of the tools that are used, and
-    the policy.
+    It covers the steps without their thoughts, the output, the objects of the tools that are used,
+    and the policy document.
 
     Raises:
         KeyError: a tool of the plan is not in `tools`.
@@ -161,7 +192,7 @@ def digest_of(plan: Plan, tools: Mapping[str, Tool], policy: Policy) -> str:
         ],
         "output": document.get("output"),
         "tools": [tools[name].to_json() for name in sorted({s.tool for s in plan.steps})],
-        "policy": policy.to_json(),
+        "policy": dict(policy),
     }
     return hashlib.sha256(_canonical(covered)).hexdigest()
 
@@ -169,8 +200,8 @@ def digest_of(plan: Plan, tools: Mapping[str, Tool], policy: Policy) -> str:
 def _canonical(value: dict[str, Json]) -> bytes:
     """Return RFC 8785 bytes.
 
-    RFC 8785 has no whole numbers beyond 2^53; those are listed apart, by pointer, as text, so that
-    two plans that differ in one of them still differ.
+    RFC 8785 has no integers beyond 2^53. They are listed separately, by pointer, as text, so that
+    plans that differ only in one of them have different digests.
     """
     large: dict[str, Json] = {}
 

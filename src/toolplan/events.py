@@ -41,7 +41,7 @@ class RunState(StrEnum):
     IN_DOUBT = "in_doubt"
 
 
-Decision: TypeAlias = Literal["retry", "done", "abort"]
+Decision: TypeAlias = Literal["retry", "resolve", "abort"]
 """What a person may decide about a call in doubt."""
 
 

@@ -86,7 +86,9 @@ def given_up(folder: Path, times: int) -> None:
         assert len(disk.calls) == made
         last = f"s{made - 1}"
         assert [name for name, step in done.steps.items() if step.in_doubt] == [last]
-        decided: dict[Slot, Decided] = {(last, None): Decided("done", {"x": made - 1, "text": ""})}
+        decided: dict[Slot, Decided] = {
+            (last, None): Decided("resolve", {"x": made - 1, "text": ""})
+        }
         done = asyncio.run(
             resume(disk.plan, disk.box, "r", journal=disk.journal, decisions=decided)
         )

@@ -26,7 +26,7 @@ from toolplan.events import (
     StepState,
     fold,
 )
-from toolplan.execution_plan import ExecutionPlan, Policy
+from toolplan.execution_plan import ExecutionPlan
 from toolplan.path import Json
 from toolplan.plan import Plan
 from toolplan.storage.journal import Journal, JournalError, Recovered, Slot, recover
@@ -210,7 +210,7 @@ class Story:
                     self._aborted = True
                 elif done is not None and self._chance.random() < 0.8:
                     tool = next(s.tool for s in self._plan.plan.steps if s.id == name)
-                    self._decisions[slot] = Decided("done", _given(tool, done))
+                    self._decisions[slot] = Decided("resolve", _given(tool, done))
                 else:
                     self._decisions[slot] = Decided("retry")
                     self._retries[slot] += 1
@@ -270,6 +270,6 @@ def _computing(name: str) -> Call:
 
 def _compiled(plan: Plan, tools: Toolbox) -> ExecutionPlan:
     made = execution_plan(plan, tools)
-    if made.digest != digest_of(plan, tools, Policy()):
+    if made.digest != digest_of(plan, tools, {}):
         raise Breach("The digest is not the plan's.")
     return made

@@ -242,7 +242,7 @@ def test_a_disk_that_is_full_or_read_only_is_named_and_the_run_can_be_resumed(
     going_on = asyncio.run(resume(plan, box, "r", journal=journal))
     if going_on.status is RunState.IN_DOUBT:  # what was under way when the disk failed
         assert len(calls) == made
-        decisions[f"s{made - 1}", None] = Decided("done", {"x": made - 1, "text": ""})
+        decisions[f"s{made - 1}", None] = Decided("resolve", {"x": made - 1, "text": ""})
         going_on = asyncio.run(resume(plan, box, "r", journal=journal, decisions=decisions))
     assert going_on.status is RunState.SUCCEEDED
     assert calls == list(range(8))

@@ -141,7 +141,7 @@ def call(tools: Toolbox, name: str, arguments: dict[str, Json]) -> Json:
 
 
 def ask(tools: Toolbox, question: str) -> AskResult:
-    session = Session(tools, GroundedPlanner(), facts=FACTS, approve=approve)
+    session = Session(tools, GroundedPlanner(), facts=FACTS, approval=approve)
     return asyncio.run(session.ask(question, today=TODAY))
 
 

@@ -19,27 +19,27 @@ def ran(
     *steps: Step,
     output: Value | None = None,
     backoff_s: float = 0.0,
-    **bounds: Any,
+    **options: Any,
 ) -> tuple[Run, RecordingSink]:
     """Run `steps` to their end, with leave for all their effects."""
     sink = RecordingSink()
     plan = execution_plan(Plan(steps, output), tools.toolbox)
     approval = approve(plan) if plan.effects else None
     running = run(
-        plan, tools.toolbox, approval=approval, on_event=sink, backoff_s=backoff_s, **bounds
+        plan, tools.toolbox, approval=approval, on_event=sink, backoff_s=backoff_s, **options
     )
     done = asyncio.run(running)
     return done, sink
 
 
 def started(
-    tools: ScriptedTools, *steps: Step, **bounds: Any
+    tools: ScriptedTools, *steps: Step, **options: Any
 ) -> tuple[asyncio.Task[Run], RecordingSink]:
     """Set the run of `steps` going."""
     sink = RecordingSink()
     plan = execution_plan(Plan(steps), tools.toolbox)
     approval = approve(plan) if plan.effects else None
-    running = run(plan, tools.toolbox, approval=approval, on_event=sink, **bounds)
+    running = run(plan, tools.toolbox, approval=approval, on_event=sink, **options)
     task = asyncio.ensure_future(running)
     return task, sink
 

@@ -11,10 +11,10 @@ from typing import Final, cast
 import pytest
 
 from tests.plans_strategy import execution_plan
-from toolplan.approval import Approval, ApprovalRequired, ApprovalUsed, approve
+from toolplan.approval import Approval, ApprovalRequired, ApprovalUsed, Policy, approve
 from toolplan.engines import CannotRun, run
 from toolplan.events import Run
-from toolplan.execution_plan import ExecutionPlan, Policy
+from toolplan.execution_plan import ExecutionPlan
 from toolplan.path import Json
 from toolplan.plan import Literal, Plan
 from toolplan.plan_json import dump, load
@@ -195,7 +195,7 @@ def test_another_tool_under_the_same_name_is_refused() -> None:
 def test_another_policy_is_refused() -> None:
     plan = approved()
     office = Office()
-    other = replace(plan, policy=Policy(allow=("rows", "send", "erase")))
+    other = replace(plan, policy=Policy(allow=("rows", "send", "erase")).to_json())
     assert attempt(other, office.tools(), approve(plan)) is None
     assert office.effects == []
 

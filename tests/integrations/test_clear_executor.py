@@ -222,7 +222,7 @@ def test_a_read_is_tried_again_and_a_write_is_not() -> None:
 
     tools = ScriptedTools()
     tools.add("write", Computes(flaky(1)), effects=Effects.WRITE)
-    run = Executor(tools.toolbox, {"retryDelay": 0}, approve=approve).execute
+    run = Executor(tools.toolbox, {"retryDelay": 0}, approval=approve).execute
     (result,) = asyncio.run(run(plan_text({"tool": "write"})))
     assert result.success is False
     assert len(tools.calls) == 1
@@ -234,7 +234,7 @@ def test_a_plan_that_changes_something_needs_leave() -> None:
     with pytest.raises(ApprovalRequired):
         execute(tools, {"tool": "wipe"})
     assert tools.calls == []
-    run = Executor(tools.toolbox, approve=approve).execute
+    run = Executor(tools.toolbox, approval=approve).execute
     assert asyncio.run(run(plan_text({"tool": "wipe"})))[0].success
 
 

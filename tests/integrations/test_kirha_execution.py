@@ -244,7 +244,7 @@ def test_a_plan_whose_tools_may_change_something_needs_leave() -> None:
     made = plan(step("pay", to="me"))
     with pytest.raises(ApprovalRequired):
         execute(made, silent)
-    (result,) = asyncio.run(made.execute(tools=[silent], approve=approve))
+    (result,) = asyncio.run(made.execute(tools=[silent], approval=approve))
     assert result.output == {"to": "me"}
 
 

@@ -66,7 +66,7 @@ _FIELDS: dict[str, st.SearchStrategy[object]] = {
     "item": st.none() | st.integers(0, 99), "items": st.none() | st.integers(0, 99),
     "attempt": st.integers(1, 9), "attempts": st.integers(0, 9),
     "status": st.sampled_from(RunState), "done": st.floats(0, 9),
-    "decision": st.sampled_from(["retry", "done", "abort"]),
+    "decision": st.sampled_from(["retry", "resolve", "abort"]),
     "total": st.none() | st.floats(0, 9), "failure": st.none() | FAILURES,
 }  # fmt: skip
 _CLASSES = [
@@ -353,7 +353,7 @@ def test_resume_takes_plan_and_policy_from_the_journal(tmp_path: Path) -> None:
     with pytest.raises(ApprovalRequired):
         asyncio.run(resume("r", tools.toolbox, journal=journal))
     with pytest.raises(ApprovalRequired):
-        asyncio.run(resume("r", tools.toolbox, journal=journal, approve=lambda _: None))
+        asyncio.run(resume("r", tools.toolbox, journal=journal, approval=lambda _: None))
     assert plan_of("r", tools.toolbox, journal=journal).digest == plan.digest
     assert tools.args_of("send") == []
     journal.close()
@@ -370,7 +370,7 @@ def test_a_waiting_run_goes_on_when_it_is_approved(tmp_path: Path) -> None:
 
         with pytest.raises(ConnectionError):
             await run(plan, tools.toolbox, journal=journal, approval=crash, run_id="r")
-        done = await resume("r", tools.toolbox, journal=journal, approve=approve)
+        done = await resume("r", tools.toolbox, journal=journal, approval=approve)
         assert done.status is RunState.SUCCEEDED
 
     asyncio.run(test())

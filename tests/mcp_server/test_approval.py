@@ -22,10 +22,10 @@ from tests.mcp_server.served import (
     serving,
 )
 from toolplan.app import resume
-from toolplan.approval import Approval, approve
+from toolplan.approval import Approval, Policy, approve
 from toolplan.engines import Decided
 from toolplan.events import RunState
-from toolplan.execution_plan import ExecutionPlan, Policy
+from toolplan.execution_plan import ExecutionPlan
 from toolplan.mcp_server import Options
 from toolplan.path import Json
 from toolplan.storage.journal import JournalError
@@ -65,7 +65,7 @@ def test_the_run_waits_in_the_journal_until_a_person_approves_it_there(tmp_path:
             assert waiting["status"] == "waiting"
             assert "--approve" in waiting["help"]
             ended = await resume(
-                told["run"], tools.toolbox, journal=served.journal, approve=approve
+                told["run"], tools.toolbox, journal=served.journal, approval=approve
             )
             assert ended.succeeded
             over = (await served.call("runs", run=told["run"], outputs=True))["run"]
@@ -112,7 +112,7 @@ def test_after_the_approved_run_the_same_plan_waits_anew(tmp_path: Path) -> None
         tools = scripted()
         async with serving(tmp_path, tools.toolbox) as served:
             first = await served.refused("run", plan=WRITES)
-            await resume(first["run"], tools.toolbox, journal=served.journal, approve=approve)
+            await resume(first["run"], tools.toolbox, journal=served.journal, approval=approve)
             second = await served.refused("run", plan=WRITES)
             assert second["run"] != first["run"]
         assert len(tools.args_of("send")) == 2
@@ -155,7 +155,7 @@ def test_whoever_starts_the_server_may_approve_plans_by_their_digest(tmp_path: P
         def allow(plan: ExecutionPlan) -> Approval | None:
             return approve(plan) if plan.digest in allowed else None
 
-        async with serving(tmp_path, tools.toolbox, None, Options(approve=allow)) as served:
+        async with serving(tmp_path, tools.toolbox, None, Options(approval=allow)) as served:
             told = await served.refused("run", plan=WRITES)
             assert told["error"]["code"] == "approval-required"
             assert tools.calls == []
@@ -172,7 +172,7 @@ def test_a_call_in_doubt_is_decided_by_a_person(tmp_path: Path) -> None:
         tools.add(
             "send", Raises(OutcomeUnknown("the line broke")), Gives({}), effects=Effects.WRITE
         )
-        options = Options(approve=approve)
+        options = Options(approval=approve)
         async with serving(tmp_path, tools.toolbox, None, options) as served:
             told = await served.call("run", plan=WRITES)
             assert told["status"] == "in_doubt"
@@ -196,7 +196,7 @@ def test_a_run_with_tools_that_are_not_allowed_here_is_not_gone_on_with(tmp_path
         tools = scripted()
         async with serving(tmp_path, tools.toolbox) as served:
             waiting = await served.refused("run", plan=WRITES)
-        options = Options(policy=Policy(("people",)), approve=approve)
+        options = Options(policy=Policy(("people",)), approval=approve)
         async with serving(tmp_path, tools.toolbox, None, options) as served:
             told = await served.refused("resume", run=waiting["run"])
             assert told["error"]["code"] == "tool-not-allowed"
@@ -354,7 +354,7 @@ def test_without_a_journal_that_works_nothing_with_effects_happens(
 ) -> None:
     async def work() -> None:
         tools = scripted()
-        async with serving(tmp_path, tools.toolbox, None, Options(approve=approve)) as served:
+        async with serving(tmp_path, tools.toolbox, None, Options(approval=approve)) as served:
 
             def full(*_: object, **__: object) -> None:
                 raise JournalError("journal-full", "The disk is full.", "Make room.")

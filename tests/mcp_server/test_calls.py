@@ -13,12 +13,13 @@ from hypothesis import strategies as st
 from mcp import Client, MCPError
 
 from tests.mcp_server.served import READS, WRITES, content, error, in_loop, scripted, serving
+from toolplan.approval import Policy
 from toolplan.compiler import compile_plan
 from toolplan.demo import TOOLS as DEMO
 from toolplan.dialects import DIALECTS
 from toolplan.engines import RunOptions
 from toolplan.events import Run
-from toolplan.execution_plan import ExecutionPlan, Policy
+from toolplan.execution_plan import ExecutionPlan
 from toolplan.mcp_server import Options
 from toolplan.path import Json
 from toolplan.plan import Limits
@@ -66,7 +67,7 @@ def test_no_run_makes_more_calls_at_once_than_the_server_lets_it(tmp_path: Path,
     steps: list[Json] = [
         {"id": f"s{at}", "tool": "people", "args": {"team": "red"}} for at in range(6)
     ]
-    options = Options(bounds=RunOptions(tool_concurrency={"people": most}))
+    options = Options(run_options=RunOptions(tool_concurrency={"people": most}))
     plan: Json = {"toolplan": 1, "steps": steps}
     call(tmp_path, "run", {"plan": plan}, options=options, toolbox=tools.toolbox)
     assert tools.most_running == most

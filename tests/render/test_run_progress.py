@@ -91,7 +91,7 @@ def test_waiting_doubt_and_what_was_decided_are_told() -> None:
         CallAnsweredLate("a", 0, 1, Failure("tool-error", "no"), 1.6),
         RunParked(RunState.IN_DOUBT, 1.7),
         RunResumed(1.8),
-        CallDecided("a", 0, 1, "done", None, 1.8),
+        CallDecided("a", 0, 1, "resolve", None, 1.8),
     )
     assert shown(Plan((Step("a", "a_tool"),)), events, terminal=False).splitlines() == [
         "run r1: started, 0 steps",

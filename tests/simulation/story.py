@@ -18,10 +18,9 @@ from tests.simulation.process import Process, Sleeping, die, moment, pause
 from tests.simulation.store import Faults, SimulatedJournal
 from tests.simulation.streams import REFUSALS, STRAY, PlanStream, audit_arrival
 from tests.simulation.world import KINDS, Breach, World
-from toolplan.approval import Approval, ApprovalRequired, ApprovalUsed, approve
+from toolplan.approval import Approval, ApprovalRequired, ApprovalUsed, Approver, approve
 from toolplan.engines import CannotRun, Decided, resume, run, run_stream
 from toolplan.engines._calls import Options
-from toolplan.engines._runs import Approver
 from toolplan.events import (
     CallIntended,
     Event,
@@ -420,7 +419,7 @@ class Story:
                     self._decisions[slot] = Decided("abort")
                     self._meddled = True
                 case 1:
-                    self._decisions[slot] = Decided("done", {"n": 7, "data": []})
+                    self._decisions[slot] = Decided("resolve", {"n": 7, "data": []})
                     self._meddled = True
                 case 2:
                     self._decisions[slot] = Decided("retry")

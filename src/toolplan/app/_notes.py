@@ -14,18 +14,18 @@ from toolplan.tools import Toolbox
 
 
 def foreseen(
-    plan: ExecutionPlan, journal: Journal, tools: Toolbox, bounds: RunOptions = RunOptions()
+    plan: ExecutionPlan, journal: Journal, tools: Toolbox, run_options: RunOptions = RunOptions()
 ) -> Forecast:
-    """Return the forecast of `plan`, run with `bounds`, from the durations that `journal` keeps."""
+    """Return the forecast of `plan`, from the durations in `journal`."""
     used = {step.tool for step in plan.plan.steps}
     return forecast(
         plan,
         journal.durations(used),
-        concurrency=bounds.concurrency,
-        tool_concurrency=bounds.tool_concurrency,
-        source_concurrency=bounds.source_concurrency,
+        concurrency=run_options.concurrency,
+        tool_concurrency=run_options.tool_concurrency,
+        source_concurrency=run_options.source_concurrency,
         sources={name: tools[name].source for name in used},
-        timeout_s=bounds.timeout_s,
+        timeout_s=run_options.timeout_s,
     )
 
 

@@ -8,12 +8,12 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Final
 
-from toolplan.app._approver import Approve, approver
+from toolplan.approval import Approver, Policy
 from toolplan.compiler import Tools, compile_plan, toolbox
 from toolplan.engines import CannotRun, Decided, RunOptions
 from toolplan.engines import resume as go_on
 from toolplan.events import Event, Run
-from toolplan.execution_plan import ExecutionPlan, Policy
+from toolplan.execution_plan import ExecutionPlan
 from toolplan.plan import Limits
 from toolplan.storage.journal import Journal, Slot
 
@@ -25,10 +25,10 @@ async def resume(
     tools: Tools,
     *,
     journal: Journal,
-    approve: Approve | None = None,
+    approval: Approver | None = None,
     decisions: Mapping[Slot, Decided] = _NO_DECISIONS,
     limits: Limits = Limits(),
-    bounds: RunOptions = RunOptions(),
+    run_options: RunOptions = RunOptions(),
     on_event: Callable[[Event], None] | None = None,
     clock: Callable[[], float] = time.time,
 ) -> Run:
@@ -40,18 +40,18 @@ async def resume(
         run_id: the name of the run.
         tools: the tools of the run, unchanged.
         journal: where the run is kept.
-        approve: asked for leave, where the plan has effects and none was given yet.
+        approval: called with a plan with effects that has no approval yet.
         decisions: by step and item (None without `for_each`), what is to be done about calls in
             doubt.
-        limits: bounds on what is run.
-        bounds: how much is run at once, and how long it may take.
+        limits: the limits of plans and runs.
+        run_options: concurrency and timeouts of the run.
         on_event: called with every new event.
         clock: seconds since the epoch.
 
     Raises:
         CannotRun: the plan does not pass its check with these tools, or they have changed, or a
             decision is about no call that is in doubt. No call was made.
-        ApprovalRequired: the plan has effects, and leave to run it was not given.
+        ApprovalRequired: the plan has effects, and was not approved.
         JournalError: there is no such run, another process works on it, or the journal cannot be
             written.
     """
@@ -61,12 +61,12 @@ async def resume(
         known,
         run_id,
         journal=journal,
-        approval=None if approve is None else approver(approve),
+        approval=approval,
         decisions=decisions,
         limits=limits,
         on_event=on_event,
         clock=clock,
-        **bounds.options(),
+        **run_options.arguments(),
     )
 
 

@@ -16,11 +16,9 @@ from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from toolplan.answer import Answer, FactFunction, answer
-from toolplan.app._approver import Approve, approver
 from toolplan.app._notes import estimate, foreseen, noted
 from toolplan.app._streaming import OnStep, ReportedSteps, StreamedDraft, StreamingDraft
-from toolplan.approval import ApprovalRequired
-from toolplan.approval import approve as approve_plan
+from toolplan.approval import ApprovalRequired, Approver, Policy, approve
 from toolplan.compiler import (
     Compiled,
     CompileStream,
@@ -33,7 +31,7 @@ from toolplan.compiler import (
 from toolplan.deltas import Delta, delta, left
 from toolplan.engines import RunOptions, run, run_stream
 from toolplan.events import Event, Run, RunState
-from toolplan.execution_plan import ExecutionPlan, Policy
+from toolplan.execution_plan import ExecutionPlan
 from toolplan.path import Json
 from toolplan.plan import Limits
 from toolplan.planners import (
@@ -98,9 +96,9 @@ class Session:
         facts: Sequence[FactFunction] = (),
         policy: Policy = Policy(),
         limits: Limits = Limits(),
-        bounds: RunOptions = RunOptions(),
+        run_options: RunOptions = RunOptions(),
         attempts: int = DEFAULT_ATTEMPTS,
-        approve: Approve | None = None,
+        approval: Approver | None = None,
         loop: bool = False,
         assess: Callable[[AskResult], int] | None = None,
         journal: Journal | None = None,
@@ -118,10 +116,10 @@ class Session:
             planner: what proposes plans.
             facts: functions that find more in rows than holds for any rows (`toolplan.answer`).
             policy: what plans may use.
-            limits: bounds on what is read and run.
-            bounds: how much is run at once, and how long it may take.
+            limits: the limits of plans and runs.
+            run_options: concurrency and timeouts of the run.
             attempts: the most drafts for one question, 1 or more.
-            approve: asked for leave to run a plan with effects; None refuses them all.
+            approval: called with each plan with effects; None refuses them all.
             loop: go on with another plan after a failed run with effects; none is done twice.
             assess: how much an answer lacks, 0 for nothing; more is asked for while it shrinks.
             journal: where runs are kept, so that they can be resumed; None keeps them in memory.
@@ -138,7 +136,7 @@ class Session:
         self.facts = tuple(facts)
         self.policy = policy
         self.limits = limits
-        self.bounds = bounds
+        self.run_options = run_options
         self.journal = journal
         self.memory = _guarded(memory)
         self.conversation = conversation
@@ -146,7 +144,7 @@ class Session:
         self.metadata = dict(metadata)
         self.loop = loop
         self._assess = assess
-        self._approve = approve
+        self._approval = approval
         self._clock = clock
         self._new_id = new_id
 
@@ -204,7 +202,7 @@ class Session:
             on_event: called with all that happens.
 
         Raises:
-            ApprovalRequired: the plan has effects and leave to run it was not given. No call was
+            ApprovalRequired: the plan has effects and was not approved. No call was
                 made, or with `early` none with effects.
             ModelError: the planner asks a model, and no whole reply came of it.
         """
@@ -346,12 +344,12 @@ class Session:
                 steps,
                 self.tools,
                 journal=self.journal,
-                approval=None if self._approve is None else approver(self._approve),
+                approval=self._approval,
                 limits=self.limits,
                 on_event=watchers.keep,
                 run_id=self._new_id(),
                 clock=self._clock,
-                **self.bounds.options(),
+                **self.run_options.arguments(),
             )
 
         return start
@@ -364,10 +362,10 @@ class Session:
             watchers.on_delta(change)
         if watchers.on_plan is not None and asked.compiled is not None:
             watchers.on_plan(asked.compiled)
-        approval = None if self._approve is None else approver(self._approve)
+        approval = self._approval
         if change is not None and before is not None and before.plan.effects and not change.asks:
             # whoever let the plan before run has let these very calls be made
-            approval = approver(approve_plan)
+            approval = approve
         watchers.events.clear()
         ended = await run(
             plan,
@@ -379,7 +377,7 @@ class Session:
             run_id=self._new_id(),
             done=() if change is None else change.events,
             clock=self._clock,
-            **self.bounds.options(),
+            **self.run_options.arguments(),
         )
         last = asked.attempts[-1]._replace(events=tuple(watchers.events))
         said = self._answer(plan, ended)
@@ -404,7 +402,7 @@ class Session:
         notes |= compiled.plan.plan.metadata
         notes |= self.metadata
         if self.journal is not None:
-            notes |= estimate(foreseen(compiled.plan, self.journal, self.tools, self.bounds))
+            notes |= estimate(foreseen(compiled.plan, self.journal, self.tools, self.run_options))
         notes["created_at"] = created.replace("+00:00", "Z")
         plan = noted(compiled.plan, notes)
         return compiled._replace(plan=plan, draft=plan.plan)

@@ -10,8 +10,7 @@ import os
 import sys
 from typing import NamedTuple
 
-from toolplan.app import Approve
-from toolplan.approval import Approval, ApprovalRequired, approve, effect_steps
+from toolplan.approval import Approval, ApprovalRequired, Approver, approve, effect_steps
 from toolplan.cli._display import Display
 from toolplan.cli._terminal import CommandError, Exit, err, note
 from toolplan.execution_plan import ExecutionPlan
@@ -32,7 +31,7 @@ class ApprovalPrompt(NamedTuple):
     display: Display
     may_ask: bool
 
-    def approve(self) -> Approve | None:
+    def approver(self) -> Approver | None:
         """Return what the engine asks; None where nobody can give leave."""
         if self._can_ask():
             return self._ask

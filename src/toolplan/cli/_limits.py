@@ -43,8 +43,8 @@ class LimitOptions(NamedTuple):
     at_once: Sequence[str] = ()
     timeout_s: float | None = None
 
-    def bounds(self, opened: Toolset, plan: Json = None) -> RunOptions:
-        """Return the bounds for a run with the tools of `opened`; `plan` is that of a run resumed.
+    def run_options(self, opened: Toolset, plan: Json = None) -> RunOptions:
+        """Return the run options for the tools of `opened`; `plan` is the plan of a resumed run.
 
         What is asked for here goes before what such a run was started with, and that before the
         user's settings.
@@ -63,26 +63,26 @@ class LimitOptions(NamedTuple):
         )
 
     def for_run(self, opened: Toolset) -> tuple[RunOptions, Toolset]:
-        """Return the bounds, and `opened` with these options in its advice.
+        """Return the run options, and `opened` with these options in its advice.
 
         Whoever resumes the run need not repeat them.
 
         Raises:
-            CommandError: as `bounds` does.
+            CommandError: as `run_options` does.
         """
-        bounds = self.bounds(opened)
+        run_options = self.run_options(opened)
         if not self.at_once and self.timeout_s is None:
-            return bounds, opened
+            return run_options, opened
         advice = opened.advice.get(ADVICE)
         limits: Json = {"at_once": [*self.at_once], "timeout": self.timeout_s}
         noted = {**(advice if isinstance(advice, dict) else {}), _TABLE: limits}
-        return bounds, opened._replace(advice={**opened.advice, ADVICE: noted})
+        return run_options, opened._replace(advice={**opened.advice, ADVICE: noted})
 
     def add_to(self, found: _Limits, tools: Toolbox) -> None:
         """Put these in the place of what `found` has.
 
         Raises:
-            CommandError: as `bounds` does.
+            CommandError: as `run_options` does.
         """
         for option in self.at_once:
             name, _, number = option.rpartition("=")

@@ -104,7 +104,7 @@ def ask_command(
         open_tools(tools, day(today), rows, effects, base_url) as toolset,
         remembered(session) as memory,
     ):
-        bounds, opened = LimitOptions(at_once, timeout).for_run(toolset)
+        run_options, opened = LimitOptions(at_once, timeout).for_run(toolset)
         kept = _Kept(memory, session or "")
         asking = _Asking(question, day(today), how, opened, kept, as_json=as_json)
         if plan_only:
@@ -115,7 +115,7 @@ def ask_command(
             closing(Display(silent=as_json or summary == "json")) as display,
         ):
             leave = ApprovalPrompt(yes, approve, opened.tools, display, may_ask=not as_json)
-            latest = _Latest(leave, journal, bounds, as_json=as_json)
+            latest = _Latest(leave, journal, run_options, as_json=as_json)
             # the view ends first: it puts back the output that it found as it began
             with report_planning_errors(), latest.told(leave), closing(display):
                 asked = asking.ask(latest, leave, early=early, loop=loop)
@@ -189,9 +189,9 @@ class _Asking:
             self._opened.tools,
             self._how.planner,
             facts=self._opened.facts,
-            bounds=latest.bounds,
+            run_options=latest.run_options,
             attempts=self._how.attempts,
-            approve=leave.approve(),
+            approval=leave.approver(),
             loop=loop,
             journal=latest.journal,
             memory=self._kept.memory,
@@ -217,12 +217,12 @@ class _Latest(RunGuard):
     """The plan that runs, or was shown last, and the name of its run."""
 
     def __init__(
-        self, leave: ApprovalPrompt, journal: Journal, bounds: RunOptions, *, as_json: bool
+        self, leave: ApprovalPrompt, journal: Journal, run_options: RunOptions, *, as_json: bool
     ) -> None:
         super().__init__()
         self.expected: Forecast | None = None
         self.journal = journal
-        self.bounds = bounds
+        self.run_options = run_options
         self.show_event = leave.display.show_event
         self._leave = leave
         self._as_json = as_json
@@ -251,7 +251,7 @@ class _Latest(RunGuard):
         self._leave.display.show_plan(compiled.plan, self._leave.tools)
         if compiled.diagnostics and not self._as_json:
             err().print(DiagnosticView(tuple(Located(each) for each in compiled.diagnostics)))
-        self.expected = foreseen(compiled.plan, self.journal, self._leave.tools, self.bounds)
+        self.expected = foreseen(compiled.plan, self.journal, self._leave.tools, self.run_options)
         report_forecast(self.expected, as_json=self._as_json)
         if not self.is_kept():  # of a plan that goes on with a run the engine knows what it asks
             self._leave.check(compiled.plan)

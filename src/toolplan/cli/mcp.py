@@ -74,14 +74,14 @@ def mcp_command(
         closing(open_journal()) as journal,
         storage(),
     ):
-        bounds, opened = LimitOptions(at_once, timeout).for_run(toolset)
+        run_options, opened = LimitOptions(at_once, timeout).for_run(toolset)
         try:
             asyncio.run(
                 serve(
                     opened.tools,
                     journal=journal,
                     planner=how.planner,
-                    bounds=bounds,
+                    run_options=run_options,
                     facts=opened.facts,
                     metadata=opened.advice,
                     transport="http" if http else "stdio",

@@ -71,7 +71,7 @@ def plan_command(
             journal=existing_journal(),
             memory=memory,
             conversation=session or "",
-            bounds=LimitOptions().bounds(opened),
+            run_options=LimitOptions().run_options(opened),
         )
         asked = asyncio.run(session_.plan(question, today=day(today)))
     if not as_json:

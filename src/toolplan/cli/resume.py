@@ -76,7 +76,7 @@ def resume_command(
         name = journal.find(run)
         kept = journal.record(name).plan
         with reopen_tools(kept, tools, effects) as opened:
-            bounds = LimitOptions(at_once, timeout).bounds(opened, kept)
+            run_options = LimitOptions(at_once, timeout).run_options(opened, kept)
             leave = ApprovalPrompt(yes, approve, opened.tools, display, may_ask=not as_json)
             try:
                 plan = plan_of(name, opened.tools, journal=journal)
@@ -88,9 +88,9 @@ def resume_command(
                             name,
                             opened.tools,
                             journal=journal,
-                            approve=leave.approve(),
+                            approval=leave.approver(),
                             decisions=decisions,
-                            bounds=bounds,
+                            run_options=run_options,
                             on_event=display.show_event,
                         )
                     )
@@ -136,7 +136,7 @@ def decisions_of(
                 f"--resolve {option!r} cannot be read.",
                 "Write STEP=JSON, as in mail='{\"sent\": true}', or STEP=null.",
             )
-        decide(place, "done", output)
+        decide(place, "resolve", output)
     return found
 
 

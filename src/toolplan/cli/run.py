@@ -10,7 +10,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from toolplan.answer import answer
-from toolplan.app import approver, estimate, foreseen, noted
+from toolplan.app import estimate, foreseen, noted
 from toolplan.cli._approval import ApprovalPrompt
 from toolplan.cli._display import Display
 from toolplan.cli._forecast import report_comparison, report_forecast
@@ -78,7 +78,7 @@ def run_command(
     """
     plan_file = read_plan(file, known_dialect(dialect))
     with open_tools(tools, day(today), rows, effects, base_url) as toolset:
-        bounds, opened = LimitOptions(at_once, timeout).for_run(toolset)
+        run_options, opened = LimitOptions(at_once, timeout).for_run(toolset)
         compiled = compile_plan(plan_file.text, dialect, tools=opened.tools)
         if compiled.diagnostics and not as_json:
             print_diagnostics(err(), plan_file, compiled.diagnostics)
@@ -97,13 +97,13 @@ def run_command(
             storage(),
             closing(Display(silent=as_json)) as display,
         ):
-            expected = foreseen(compiled.plan, journal, opened.tools, bounds)
+            expected = foreseen(compiled.plan, journal, opened.tools, run_options)
             # where its tools come from is for whoever resumes it
             plan = noted(compiled.plan, {**opened.advice, **estimate(expected)})
             display.show_plan(plan, opened.tools)
             report_forecast(expected, as_json=as_json)
             leave = ApprovalPrompt(yes, approve, opened.tools, display, may_ask=not as_json)
-            ended = _run(plan, opened, leave, journal, bounds)
+            ended = _run(plan, opened, leave, journal, run_options)
             report_comparison(expected, ended, as_json=as_json)
         learn_from(plan.plan, ended, opened.tools)
         schemas = output_schemas(plan.plan, opened.tools)
@@ -136,10 +136,10 @@ def _run(
     opened: Toolset,
     leave: ApprovalPrompt,
     journal: Journal,
-    bounds: RunOptions,
+    run_options: RunOptions,
 ) -> Run:
     going = RunGuard(plan, uuid.uuid4().hex)
-    approve = leave.approve()
+    approver = leave.approver()
     leave.display.open(plan)
     try:
         with going.told(leave):
@@ -148,10 +148,10 @@ def _run(
                     plan,
                     opened.tools,
                     journal=journal,
-                    approval=None if approve is None else approver(approve),
+                    approval=approver,
                     run_id=going.run,
                     on_event=leave.display.show_event,
-                    **bounds.options(),
+                    **run_options.arguments(),
                 )
             )
     except CannotRun as error:

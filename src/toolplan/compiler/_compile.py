@@ -7,10 +7,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Final, NamedTuple, TypeAlias
 
-from toolplan.approval import digest_of
+from toolplan.approval import Policy, digest_of
 from toolplan.diagnostics import Diagnostic, Edit, Fix, Removed, Severity
 from toolplan.dialects import DIALECTS
-from toolplan.execution_plan import ExecutionPlan, Policy
+from toolplan.execution_plan import ExecutionPlan
 from toolplan.path import Json
 from toolplan.plan import Limits, Plan, split_pointer
 from toolplan.plan_json import Parsed, dump, load
@@ -287,9 +287,9 @@ def _execution_plan(context: PlanContext, tools: Toolbox, policy: Policy) -> Exe
         needs=context.needs,
         signatures={name: tool.signature for name, tool in used.items()},
         effects=tuple(s.id for s in context.plan.steps if used[s.tool].has_effects),
-        digest=digest_of(context.plan, used, policy),
+        digest=digest_of(context.plan, used, policy.to_json()),
+        policy=policy.to_json(),
         unchecked_references=context.unchecked,
-        policy=policy,
     )
 
 

@@ -6,11 +6,11 @@ from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
 from inspect import isasyncgen
 from typing import Self
 
+from toolplan.approval import Policy
 from toolplan.compiler._compile import Compiled, Tools, check, compile_plan, parse, toolbox
 from toolplan.compiler._written import StepText, closing_of, reader_of
 from toolplan.diagnostics import Diagnostic
 from toolplan.dialects import DIALECTS
-from toolplan.execution_plan import Policy
 from toolplan.plan import Limits, Plan, Step, step_refs
 from toolplan.rules import RULES, Rule
 

@@ -1,12 +1,11 @@
 """Engines: each takes an `ExecutionPlan` and runs exactly that."""
 
 from toolplan.engines._calls import CannotRun, RunOptions
-from toolplan.engines._runs import Approver, Decided
+from toolplan.engines._runs import Decided
 from toolplan.engines._streamed import StepStream, StreamRefused
 from toolplan.engines.local import resume, run, run_stream
 
 __all__ = [
-    "Approver",
     "CannotRun",
     "Decided",
     "RunOptions",

@@ -60,8 +60,8 @@ class RunOptions(NamedTuple):
     source_concurrency: Mapping[str, int] = MappingProxyType({})
     patience_s: float = 30.0
 
-    def options(self) -> Options:
-        """Return the fields by their names."""
+    def arguments(self) -> Options:
+        """Return the fields as arguments of `run` and `resume`."""
         return Options(**self._asdict())
 
 

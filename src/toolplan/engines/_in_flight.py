@@ -81,7 +81,7 @@ class InFlightCalls:
         emit: Callable[[Event], None],
         clock: Clock,
         limits: Limits,
-        bounds: RunOptions,
+        options: RunOptions,
         effects: EffectCalls,
         log: EventLog | None,
     ) -> None:
@@ -90,7 +90,7 @@ class InFlightCalls:
         self._emit = emit
         self._clock = clock
         self._limits = limits
-        self._bounds = bounds
+        self._options = options
         self._effects = effects
         self._log = log
         self._loop: AbstractEventLoop = asyncio.get_running_loop()
@@ -107,7 +107,7 @@ class InFlightCalls:
         """Make a call; what becomes of it, `steps` is told."""
         if not call.tool.has_effects:
             seconds = call.step.timeout_s
-            self._deadlines.start(call, self._bounds.timeout_s if seconds is None else seconds)
+            self._deadlines.start(call, self._options.timeout_s if seconds is None else seconds)
             self._begin(call)
         elif self._may_have_effects(call):
             self._open(call)
@@ -131,7 +131,7 @@ class InFlightCalls:
         self._deadlines.open.clear()
         tasks = [task for task in self._leaving if not task.done()]
         if tasks:
-            await asyncio.wait(tasks, timeout=self._bounds.grace_s)
+            await asyncio.wait(tasks, timeout=self._options.grace_s)
 
     def outcomes(self) -> list[tuple[InFlightCall, Json | Failure]]:
         """Tell truthfully of calls with effects that closing met, and give those that ended.
@@ -203,7 +203,7 @@ class InFlightCalls:
         match None if decided is None else decided.decision:
             case None | "retry":
                 self._doubt(call, lost(slot))
-            case "done":
+            case "resolve":
                 output = None if decided is None else decided.output
                 self._steps.call_ended(call, self._outcome(call, Late(output, None)))
             case "abort":
@@ -284,13 +284,13 @@ class InFlightCalls:
         return True
 
     def _take(self, call: InFlightCall, answer: object) -> None:
-        depth, size = self._limits.depth, self._bounds.result_size
+        depth, size = self._limits.depth, self._options.result_size
         self._end(call, accepted(call.tool, answer, depth=depth, size=size))
 
     def _outcome(self, call: InFlightCall, late: Late) -> Json | Failure:
         if late.failure is not None:
             return late.failure
-        depth, size = self._limits.depth, self._bounds.result_size
+        depth, size = self._limits.depth, self._options.result_size
         return accepted(call.tool, late.answer, depth=depth, size=size)
 
     def _end(self, call: InFlightCall, outcome: Json | Failure) -> None:
@@ -309,7 +309,7 @@ class InFlightCalls:
             return False
         at = self._clock()
         self._emit(AttemptFailed(call.step.id, call.index, call.attempt, failure, at))
-        pause = min(self._bounds.backoff_s * 2.0 ** (tries - 1), MAX_BACKOFF_S)
+        pause = min(self._options.backoff_s * 2.0 ** (tries - 1), MAX_BACKOFF_S)
         self._loop.call_later(pause, self._safely, self._open_again, call)
         return True
 
@@ -368,7 +368,7 @@ class InFlightCalls:
 
     def _timeout(self, call: InFlightCall) -> float:
         stated = call.step.timeout_s
-        return self._bounds.timeout_s if stated is None else stated
+        return self._options.timeout_s if stated is None else stated
 
     def _safely(self, act: Callable[..., None], *args: object) -> None:
         """Do what a task or a timer brings about; an error in it ends the run, not the loop."""

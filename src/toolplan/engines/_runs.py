@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import json
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
-from toolplan.approval import Approval, ApprovalRequired, approve, digest_of
+from toolplan.approval import Approval, ApprovalRequired, Approver, approve, digest_of
 from toolplan.engines._calls import CannotRun, Clock, RunOptions
 from toolplan.engines._failures import accepted
 from toolplan.engines._recorder import EventRecorder
@@ -36,15 +37,12 @@ from toolplan.plan_json import dump, load
 from toolplan.storage.journal import Recovered, RunRecord, Slot, recover
 from toolplan.tools import Tool
 
-Approver: TypeAlias = Callable[[ExecutionPlan], Awaitable[Approval | None]]
-"""Asks for leave to run a plan; None where it is not given."""
-
 
 class Settings(NamedTuple):
     """How a run is made, whatever its plan."""
 
     limits: Limits
-    bounds: RunOptions
+    options: RunOptions
     clock: Clock
 
     def checked(self) -> Settings:
@@ -53,8 +51,11 @@ class Settings(NamedTuple):
         Raises:
             ValueError: a bound on calls at once is less than 1.
         """
-        single = (*self.bounds.tool_concurrency.values(), *self.bounds.source_concurrency.values())
-        if min((self.bounds.concurrency, *single)) < 1:
+        single = (
+            *self.options.tool_concurrency.values(),
+            *self.options.source_concurrency.values(),
+        )
+        if min((self.options.concurrency, *single)) < 1:
             raise ValueError("At least one call must be allowed to run.")
         return self
 
@@ -159,7 +160,7 @@ def new_scheduler(
         emit=kept.sink,
         clock=settings.clock,
         limits=settings.limits,
-        bounds=settings.bounds,
+        options=settings.options,
         log=kept if kept.is_journaled else None,
         recovered=recovered,
     )
@@ -221,7 +222,8 @@ async def ask(
         ApprovalRequired: it gives none, or one for another plan.
         ApprovalUsed: it gives one that another run has used.
     """
-    given = await approver(runnable.plan)
+    answer = approver(runnable.plan)
+    given = await answer if inspect.isawaitable(answer) else answer
     granted = None if given is None else checked(given, runnable, name)
     if granted is None:
         raise ApprovalRequired(runnable.plan.digest)
@@ -333,7 +335,7 @@ def _prepared(
         if slot not in recovered.intents or tools[steps[step].tool].may_repeat:
             raise CannotRun(f"There is no call in doubt for {_place(slot)}.")
         attempt = recovered.intents[slot]
-        if decision == "done":
+        if decision == "resolve":
             output = _fitting(tools[steps[step].tool], output, settings)
         decided.append(CallDecided(step, item, attempt, decision, output, settings.clock()))
     known = {(each.step, each.item): each for each in decided}
@@ -351,8 +353,8 @@ def _place(slot: Slot) -> str:
 
 def _fitting(tool: Tool, output: Json, settings: Settings) -> Json:
     """Return what a person says that a call gave, if the tool could have given it."""
-    bounds, limits = settings.bounds, settings.limits
-    taken = accepted(tool, output, depth=limits.depth, size=bounds.result_size)
+    options, limits = settings.options, settings.limits
+    taken = accepted(tool, output, depth=limits.depth, size=options.result_size)
     if isinstance(taken, Failure):
         raise CannotRun(f"Tool {tool.name!r} cannot have given that: {taken.message}")
     return taken
@@ -364,5 +366,5 @@ def record_of(plan: ExecutionPlan, tools: Mapping[str, Tool]) -> RunRecord:
     return RunRecord(
         plan=dump(plan.plan),
         tools=[tools[name].to_json() for name in used],
-        policy=plan.policy.to_json(),
+        policy=dict(plan.policy),
     )

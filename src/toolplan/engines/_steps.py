@@ -51,7 +51,7 @@ class Scheduler:
         emit: Callable[[Event], None],
         clock: Clock,
         limits: Limits,
-        bounds: RunOptions,
+        options: RunOptions,
         log: EventLog | None = None,
         recovered: Recovered,
     ) -> None:
@@ -71,7 +71,7 @@ class Scheduler:
         self._tools_of: list[Tool] = []
         self._graph = Graph()
         self._ready = ReadyQueue(
-            self._tools_of, self._ranks, bounds.tool_concurrency, bounds.source_concurrency
+            self._tools_of, self._ranks, options.tool_concurrency, options.source_concurrency
         )
         self._output: Value | None = None
         self._whole = False
@@ -81,7 +81,7 @@ class Scheduler:
         self._failed: set[str] = set()
         self._skipped: dict[str, bool] = {}  # True where a failure is behind it
         self._fans: dict[int, Fan] = {}
-        self._places = self._free = bounds.concurrency
+        self._places = self._free = options.concurrency
         self._calls_left = limits.calls
         self._effects = EffectCalls(recovered)
         self._calls = InFlightCalls(
@@ -90,7 +90,7 @@ class Scheduler:
             emit=emit,
             clock=clock,
             limits=limits,
-            bounds=bounds,
+            options=options,
             effects=self._effects,
             log=log,
         )

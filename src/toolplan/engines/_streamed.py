@@ -6,10 +6,9 @@ import asyncio
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Mapping
 from typing import Protocol, cast, runtime_checkable
 
-from toolplan.approval import Approval, ApprovalRequired
+from toolplan.approval import Approval, ApprovalRequired, Approver
 from toolplan.engines._recorder import EventRecorder
 from toolplan.engines._runs import (
-    Approver,
     Runnable,
     Settings,
     ask,

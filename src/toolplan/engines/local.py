@@ -8,10 +8,10 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final, Unpack
 
-from toolplan.approval import Approval
+from toolplan.approval import Approval, Approver
 from toolplan.engines._calls import Clock, Options, RunOptions
 from toolplan.engines._recorder import EventRecorder
-from toolplan.engines._runs import Approver, Decided, Settings, go_on, start
+from toolplan.engines._runs import Decided, Settings, go_on, start
 from toolplan.engines._streamed import StepStream, start_stream
 from toolplan.events import Event, Run
 from toolplan.execution_plan import ExecutionPlan
@@ -74,7 +74,7 @@ async def run(
     """
     known = Toolbox(tools) if isinstance(tools, Sequence) else tools
     settings = Settings(limits, RunOptions(**options), clock).checked()
-    kept = EventRecorder(journal, on_event, patience_s=settings.bounds.patience_s)
+    kept = EventRecorder(journal, on_event, patience_s=settings.options.patience_s)
     name = run_id or uuid.uuid4().hex
     return await start(plan, known, name, kept, approval, settings, done)
 
@@ -117,7 +117,7 @@ async def run_stream(
     """
     known = Toolbox(tools) if isinstance(tools, Sequence) else tools
     settings = Settings(limits, RunOptions(**options), clock).checked()
-    kept = EventRecorder(journal, on_event, patience_s=settings.bounds.patience_s)
+    kept = EventRecorder(journal, on_event, patience_s=settings.options.patience_s)
     name = run_id or uuid.uuid4().hex
     return await start_stream(stream, known, name, kept, approval, settings)
 
@@ -165,5 +165,5 @@ async def resume(
     """
     known = Toolbox(tools) if isinstance(tools, Sequence) else tools
     settings = Settings(limits, RunOptions(**options), clock).checked()
-    kept = EventRecorder(journal, on_event, patience_s=settings.bounds.patience_s)
+    kept = EventRecorder(journal, on_event, patience_s=settings.options.patience_s)
     return await go_on(plan, known, run_id, kept, approval, decisions, settings)

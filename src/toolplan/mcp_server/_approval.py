@@ -22,8 +22,7 @@ from mcp.types import (
 )
 from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 
-from toolplan.approval import Approval, approve
-from toolplan.engines import Approver
+from toolplan.approval import Approval, Approver, approve
 from toolplan.execution_plan import ExecutionPlan
 from toolplan.mcp_server._refused import CallRefused
 from toolplan.mcp_server._told import effects_report
@@ -91,10 +90,10 @@ def _approver(said: ElicitResult, plan: ExecutionPlan) -> Approver:
             {"digest": plan.digest},
         )
 
-    async def give(asked: ExecutionPlan) -> Approval | None:
+    def approver(asked: ExecutionPlan) -> Approval | None:
         return approve(asked) if asked.digest == plan.digest else None
 
-    return give
+    return approver
 
 
 def _effects_text(effects: Sequence[Json], digest: str) -> str:

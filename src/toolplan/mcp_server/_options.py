@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from toolplan.answer import FactFunction
-from toolplan.app import Approve
+from toolplan.approval import Approver, Policy
 from toolplan.engines import RunOptions
 from toolplan.events import Run
-from toolplan.execution_plan import ExecutionPlan, Policy
+from toolplan.execution_plan import ExecutionPlan
 from toolplan.path import Json
 from toolplan.plan import Limits
 
@@ -27,11 +27,11 @@ class Options:
 
     Attributes:
         policy: what plans may use.
-        limits: bounds on what is read and run.
-        bounds: how much one run does at once, and how long it may take.
+        limits: the limits of plans and runs.
+        run_options: concurrency and timeouts of each run.
         facts: functions that find more in rows than holds for any rows.
         metadata: advice that is put into every plan.
-        approve: asked for leave to run a plan with effects; None leaves it to a person elsewhere.
+        approval: called with each plan with effects; None lets the run wait for a person.
         on_ended: called in a thread with every run that is over, and its plan; what it raises is
             logged, and nothing else.
         clock: seconds since the epoch.
@@ -40,10 +40,10 @@ class Options:
 
     policy: Policy = field(default_factory=Policy)
     limits: Limits = field(default_factory=Limits)
-    bounds: RunOptions = field(default_factory=RunOptions)
+    run_options: RunOptions = field(default_factory=RunOptions)
     facts: Sequence[FactFunction] = ()
     metadata: Mapping[str, Json] = field(default_factory=_no_advice)
-    approve: Approve | None = None
+    approval: Approver | None = None
     on_ended: Callable[[ExecutionPlan, Run], None] | None = None
     clock: Callable[[], float] = time.time
     new_id: Callable[[], str] = lambda: uuid.uuid4().hex

@@ -46,7 +46,7 @@ class Plans:
             planner,
             policy=options.policy,
             limits=options.limits,
-            bounds=options.bounds,
+            run_options=options.run_options,
             journal=journal,
             metadata=options.metadata,
             clock=options.clock,
@@ -120,7 +120,7 @@ class Plans:
     async def _with_advice(self, plan: ExecutionPlan) -> ExecutionPlan:
         try:
             expected = await asyncio.to_thread(
-                foreseen, plan, self._journal, self._toolbox, self._options.bounds
+                foreseen, plan, self._journal, self._toolbox, self._options.run_options
             )
         except JournalError as error:
             raise of_journal(error) from None

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Final, Self, TypeVar
 
-from toolplan.app import approver, plan_of
-from toolplan.approval import Approval, ApprovalRequired, ApprovalUsed
-from toolplan.engines import Approver, CannotRun
+from toolplan.app import plan_of
+from toolplan.approval import Approval, ApprovalRequired, ApprovalUsed, Approver
+from toolplan.engines import CannotRun
 from toolplan.engines import resume as go_on
 from toolplan.engines import run as run_plan
 from toolplan.events import Run, RunState
@@ -88,17 +88,17 @@ class Runs:
             going.task.cancel()
 
     async def start(
-        self, plan: ExecutionPlan, *, leave: Approver | None = None, request: object = None
+        self, plan: ExecutionPlan, *, approval: Approver | None = None, request: object = None
     ) -> RunGuard:
-        """Start to run `plan`; `leave` is asked for an approval, where the plan has effects.
+        """Start to run `plan`; `approval` is called with it where it has effects.
 
         `request` names what may cancel it.
 
         Raises:
             CallRefused: the plan waits for a person already, or too much is under way.
         """
-        ask = self._asks(leave)
-        if plan.effects and ask is None:
+        approver = approval or self._options.approval
+        if plan.effects and approver is None:
             await self._check_waiting(plan)
         self._make_room()
         name = self._options.new_id()
@@ -107,12 +107,12 @@ class Runs:
             plan,
             self._toolbox,
             journal=self._journal,
-            approval=ask or _leave_to_a_person,
+            approval=approver or _wait_for_a_person,
             limits=self._options.limits,
             on_event=progress.add,
             run_id=name,
             clock=self._options.clock,
-            **self._options.bounds.options(),
+            **self._options.run_options.arguments(),
         )
         return self._begun(name, plan, progress, running, request)
 
@@ -140,11 +140,11 @@ class Runs:
             self._toolbox,
             name,
             journal=self._journal,
-            approval=self._asks(None) or _leave_to_a_person,
+            approval=self._options.approval or _wait_for_a_person,
             limits=self._options.limits,
             on_event=progress.add,
             clock=self._options.clock,
-            **self._options.bounds.options(),
+            **self._options.run_options.arguments(),
         )
         return self._begun(name, plan, progress, running, request)
 
@@ -244,10 +244,6 @@ class Runs:
                 logger.exception("What is done after a run failed.")
         return run
 
-    def _asks(self, leave: Approver | None) -> Approver | None:
-        approve = self._options.approve
-        return leave or (None if approve is None else approver(approve))
-
     def _make_room(self) -> None:
         if len(self._going) >= MOST_RUNS:
             raise CallRefused(
@@ -316,5 +312,5 @@ class Runs:
             await asyncio.wait({going.task for going in self._going.values()})
 
 
-async def _leave_to_a_person(plan: ExecutionPlan) -> Approval | None:
+async def _wait_for_a_person(plan: ExecutionPlan) -> Approval | None:
     raise _LeftToAPerson(plan.digest)

@@ -17,10 +17,10 @@ from mcp.server.transport_security import TransportSecuritySettings
 from starlette.types import ASGIApp
 
 from toolplan.answer import FactFunction
-from toolplan.app import Approve
+from toolplan.approval import Approver, Policy
 from toolplan.engines import RunOptions
 from toolplan.events import Run
-from toolplan.execution_plan import ExecutionPlan, Policy
+from toolplan.execution_plan import ExecutionPlan
 from toolplan.mcp_server._approval import ApprovalPrompt
 from toolplan.mcp_server._connection import Connection
 from toolplan.mcp_server._guard import SHORTEST_TOKEN, Guard, Rules, is_loopback
@@ -51,10 +51,10 @@ async def serve(
     planner: Planner,
     policy: Policy = Policy(),
     limits: Limits = Limits(),
-    bounds: RunOptions = RunOptions(),
+    run_options: RunOptions = RunOptions(),
     facts: Sequence[FactFunction] = (),
     metadata: Mapping[str, Json] = MappingProxyType({}),
-    approve: Approve | None = None,
+    approval: Approver | None = None,
     on_ended: Callable[[ExecutionPlan, Run], None] | None = None,
     elicit: bool = False,
     transport: Transport = "stdio",
@@ -75,11 +75,11 @@ async def serve(
         journal: where runs are kept; clients see all runs in it.
         planner: what proposes plans.
         policy: what plans may use.
-        limits: bounds on what is read and run.
-        bounds: how much one run does at once, and how long it may take.
+        limits: the limits of plans and runs.
+        run_options: concurrency and timeouts of each run.
         facts: functions that find more in rows than holds for any rows.
         metadata: advice that is put into every plan.
-        approve: asked for leave to run a plan with effects; else the run waits for a person.
+        approval: called with each plan with effects; None lets the run wait for a person.
         on_ended: called in a thread with every run that is over, and its plan.
         elicit: whether that leave may be asked of the user through clients that can do so.
         transport: `stdio`, or `http` for streamable HTTP.
@@ -93,7 +93,7 @@ async def serve(
     Raises:
         CannotServe: the address is not safe or not free, or the token is weak.
     """
-    options = Options(policy, limits, bounds, facts, metadata, approve, on_ended)
+    options = Options(policy, limits, run_options, facts, metadata, approval, on_ended)
     async with Runs(toolbox, journal=journal, options=options) as runs:
         plans = Plans(toolbox, journal=journal, planner=planner, options=options)
         desk = Desk(toolbox, options, plans, runs, ApprovalPrompt(toolbox) if elicit else None)

@@ -187,7 +187,7 @@ class _Calls:
                 leave = await self._desk.leave.ask(request, params, plan)
                 if isinstance(leave, InputRequiredResult):
                     return leave
-            going = await runs.start(plan, leave=leave, request=key)
+            going = await runs.start(plan, approval=leave, request=key)
         else:
             going = await runs.resume(arguments["run"], request=key)
         told = await self._watched(request, going, arguments)

@@ -292,7 +292,7 @@ def test_no_effect_starts_before_the_planner_has_proposed_the_plan() -> None:
 
     tools = Toolbox([Tool("send", "", {"type": "object"}, None, Effects.WRITE, call=write)])
     inner = LLMPlanner(ScriptedModel('{"toolplan": 1, "steps": [{"id": "s", "tool": "send"}]}'))
-    session = Session(tools, AsksBack(inner), follow=inner, approve=approve)
+    session = Session(tools, AsksBack(inner), follow=inner, approval=approve)
     asked = asyncio.run(session.ask("?", today=TODAY, early=True))
     assert asked.proposal == Clarification("Shall it be done?")
     assert asked.run is None

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Final, NamedTuple, TypeAlias
 
-from toolplan.app import Approve, approver
+from toolplan.approval import Approver
 from toolplan.compiler import compile_plan, output_schemas
 from toolplan.diagnostics import Diagnostic
 from toolplan.engines import run
@@ -101,7 +101,7 @@ class Executor:
         tools: MCPServer | Toolbox | Iterable[AnyTool],
         config: ExecutorConfig | Mapping[str, object] | None = None,
         *,
-        approve: Approve | None = None,
+        approval: Approver | None = None,
         journal: Journal | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
@@ -110,7 +110,7 @@ class Executor:
         Args:
             tools: what plans may call; of a server, what is registered when a plan is run.
             config: settings; a mapping may use either spelling of their names.
-            approve: asked for leave to run a plan that may change something, once, before anything
+            approval: called once with each plan that may change something, before anything
                 runs; None refuses all of them. `toolplan.approve` allows them all. The time that
                 it takes counts as time of the plan.
             journal: where runs are kept, so that `toolplan.resume` can go on with them; None keeps
@@ -121,7 +121,7 @@ class Executor:
         if not isinstance(tools, MCPServer | Toolbox):
             tools = Toolbox(map(as_tool, tools))
         self._tools = tools
-        self._approve = approve
+        self._approval = approval
         self._journal = journal
         self._clock = clock
 
@@ -214,7 +214,7 @@ class Executor:
                     plan,
                     tools,
                     journal=self._journal,
-                    approval=None if self._approve is None else approver(self._approve),
+                    approval=self._approval,
                     on_event=take,
                     clock=self._clock,
                     concurrency=self.config.max_parallel_executions,

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from toolplan.app import Approve, approver
+from toolplan.approval import Approver
 from toolplan.compiler import compile_plan
 from toolplan.diagnostics import Diagnostic
 from toolplan.engines import run
@@ -83,7 +83,7 @@ async def execute(
     plan: TypedPlan,
     tools: Iterable[AnyTool],
     *,
-    approve: Approve | None = None,
+    approval: Approver | None = None,
     timeout_s: float = 60.0,
     on_status: OnStatus | None = None,
 ) -> list[StepResult]:
@@ -95,7 +95,7 @@ async def execute(
     Args:
         plan: what is run.
         tools: at least the tools that it calls, with their handlers.
-        approve: asked for leave to run a plan that may change something, once, before anything
+        approval: called once with each plan that may change something, before anything
             runs; None refuses all of them. `toolplan.approve` allows them all.
         timeout_s: seconds for each call.
         on_status: told of each step that is `executing`, and what became of it.
@@ -113,7 +113,7 @@ async def execute(
     ended = await run(
         compiled.plan,
         ledger.watch(known.values()),
-        approval=None if approve is None else approver(approve),
+        approval=approval,
         timeout_s=timeout_s,
         on_event=None if on_status is None else _teller(on_status),
     )

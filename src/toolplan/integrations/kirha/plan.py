@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
-from toolplan.app import Approve
+from toolplan.approval import Approver
 from toolplan.compiler import parse, to_text
 from toolplan.integrations.kirha.errors import parse_error
 from toolplan.integrations.kirha.execution import OnStatus, StepResult, execute
@@ -40,7 +40,7 @@ class Plan:
         self,
         *,
         tools: Iterable[AnyTool],
-        approve: Approve | None = None,
+        approval: Approver | None = None,
         timeout_s: float = 60.0,
         on_status: OnStatus | None = None,
     ) -> list[StepResult]:
@@ -51,7 +51,7 @@ class Plan:
             ToolObjectError, CannotRun: the tools cannot be used.
         """
         return await execute(
-            self.typed, tools, approve=approve, timeout_s=timeout_s, on_status=on_status
+            self.typed, tools, approval=approval, timeout_s=timeout_s, on_status=on_status
         )
 
     def to_json(self) -> list[Json]:

@@ -19,11 +19,12 @@ from langgraph.graph.state import CompiledStateGraph
 
 from toolplan.answer import FactFunction, answer
 from toolplan.app import DEFAULT_ATTEMPTS, AskResult, Session
+from toolplan.approval import Policy
 from toolplan.compiler import Tools, compile_plan, output_schemas, to_text, toolbox
 from toolplan.diagnostics import Diagnostic
 from toolplan.engines import CannotRun
 from toolplan.events import to_json
-from toolplan.execution_plan import ExecutionPlan, Policy
+from toolplan.execution_plan import ExecutionPlan
 from toolplan.integrations.langgraph._kept import keepable
 from toolplan.integrations.langgraph._runs import Running, run_name, run_once
 from toolplan.integrations.langgraph._transcript import text_of

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from toolplan.execution_plan import Policy
+from toolplan.approval import Policy
 from toolplan.path import Json
 from toolplan.planners._base import Attempt, Draft, Planner, Proposal, Question
 from toolplan.planners.cache._flights import Flights
