@@ -14,7 +14,7 @@ from graphlib import TopologicalSorter
 
 from hypothesis import strategies as st
 
-from toolplan.approval import digest_of
+from toolplan.approval import Policy, digest_of
 from toolplan.execution_plan import ExecutionPlan
 from toolplan.path import EVERY, Json, Path
 from toolplan.plan import (
@@ -265,5 +265,5 @@ def execution_plan(plan: Plan, tools: Toolbox | None = None) -> ExecutionPlan:
         needs=needed,
         signatures={} if tools is None else tools.signatures,
         effects=tuple(effects),
-        digest=digest_of(plan, tools, {}) if tools is not None else "x",
+        digest=digest_of(plan, tools, Policy().to_json()) if tools is not None else "x",
     )

@@ -11,7 +11,7 @@ import random
 from collections.abc import Awaitable, Callable
 from typing import Final, TypeAlias
 
-from toolplan.approval import approve, digest_of
+from toolplan.approval import Policy, approve, digest_of
 from toolplan.engines import run
 from toolplan.events import Event
 from toolplan.execution_plan import ExecutionPlan
@@ -69,7 +69,7 @@ def execution_plan(plan: Plan, tools: Toolbox) -> ExecutionPlan:
         needs={step.id: needs(step) for step in plan.steps},
         signatures={},
         effects=tuple(step.id for step in plan.steps) if has_effects else (),
-        digest=digest_of(plan, tools, {}) if has_effects else "benchmark",
+        digest=digest_of(plan, tools, Policy().to_json()) if has_effects else "benchmark",
     )
 
 

@@ -9,6 +9,10 @@ from toolplan.path import Json
 from toolplan.plan import Plan, Signature
 
 
+def _any_tool() -> dict[str, Json]:
+    return {"allow": None}
+
+
 @dataclass(frozen=True, slots=True)
 class ExecutionPlan:
     """A plan that no rule objects to. Only the compiler makes one.
@@ -30,5 +34,5 @@ class ExecutionPlan:
     signatures: Mapping[str, Signature]
     effects: tuple[str, ...]
     digest: str
-    policy: Mapping[str, Json] = field(default_factory=dict[str, Json])
+    policy: Mapping[str, Json] = field(default_factory=_any_tool)
     unchecked_references: int = 0

@@ -14,7 +14,7 @@ from tests.crash import plans, stream
 from tests.crash.ledger import Entry, Ledger
 from tests.crash.life import Ended, Life, live
 from tests.plans_strategy import execution_plan
-from toolplan.approval import digest_of
+from toolplan.approval import Policy, digest_of
 from toolplan.engines import Decided
 from toolplan.events import (
     CallIntended,
@@ -270,6 +270,6 @@ def _computing(name: str) -> Call:
 
 def _compiled(plan: Plan, tools: Toolbox) -> ExecutionPlan:
     made = execution_plan(plan, tools)
-    if made.digest != digest_of(plan, tools, {}):
+    if made.digest != digest_of(plan, tools, Policy().to_json()):
         raise Breach("The digest is not the plan's.")
     return made

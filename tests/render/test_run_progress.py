@@ -105,7 +105,7 @@ def test_waiting_doubt_and_what_was_decided_are_told() -> None:
         "a[0]: answered after it was given up: no",
         "run: in doubt",
         "run: resumed",
-        "a[0]: decided: done",
+        "a[0]: decided: resolve",
     ]
     assert "in doubt: 1 in doubt" in shown(Plan((Step("a", "a_tool"),)), events[:-2], terminal=True)
 
