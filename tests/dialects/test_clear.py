@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 from toolplan.diagnostics import CannotExpress
-from toolplan.dialects import ClearDialect
+from toolplan.dialects import DIALECTS
 from toolplan.path import EVERY
 from toolplan.plan import Literal, Plan, Ref, Step, Template, When
 from toolplan.plan_json import Parsed
 from toolplan.source import Span
 
-CLEAR = ClearDialect()
+CLEAR = DIALECTS["clear"]
 RECORDED = Path(__file__).parents[3] / "shared" / "data" / "clearai_recorded_plans.json"
 
 

@@ -10,12 +10,12 @@ import json
 import pytest
 
 from toolplan.diagnostics import Severity
-from toolplan.dialects import ToolplanDialect
+from toolplan.dialects import DIALECTS
 from toolplan.path import EVERY
 from toolplan.plan import Limits, Literal, Plan, Ref, Step
 from toolplan.plan_json import Parsed
 
-TOOLPLAN = ToolplanDialect()
+TOOLPLAN = DIALECTS["toolplan"]
 STEPS = '[{"id": "a", "tool": "t", "args": {"x": 1}}]'
 TEXT = '{"toolplan": 1, "steps": ' + STEPS + "}"
 PLAN = Plan((Step("a", "t", {"x": Literal(1)}),))

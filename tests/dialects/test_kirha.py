@@ -8,11 +8,11 @@ import pytest
 
 from toolplan.compiler import check
 from toolplan.diagnostics import CannotExpress, Severity
-from toolplan.dialects import KirhaDialect
+from toolplan.dialects import DIALECTS
 from toolplan.path import EVERY, Json, Path
 from toolplan.plan import Literal, Plan, Ref, Step, Template, Value, When
 
-KIRHA = KirhaDialect()
+KIRHA = DIALECTS["kirha"]
 
 
 def read(value: Json, *, steps: int = 3) -> tuple[Value, list[str]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 from hypothesis import example, given, settings
@@ -10,11 +11,11 @@ from hypothesis import strategies as st
 
 from tests.dialects.strategies import clear_plans, plans
 from toolplan.diagnostics import CannotExpress, Severity
-from toolplan.dialects import DIALECTS, ClearDialect, ToolplanDialect
+from toolplan.dialects import DIALECTS, dialect_of
 from toolplan.plan import Literal, Plan, Ref, Step, positional
 
-TOOLPLAN = ToolplanDialect()
-CLEAR = ClearDialect()
+TOOLPLAN = DIALECTS["toolplan"]
+CLEAR = DIALECTS["clear"]
 
 MANY = settings().max_examples
 FEW = MANY if MANY > 100 else MANY // 2
@@ -119,3 +120,11 @@ def test_every_dialect_says_its_own_name_and_whether_it_is_json() -> None:
         assert dialect.name == name
         if dialect.json:
             json.loads(dialect.print(plan))
+
+
+@pytest.mark.parametrize("name", sorted(DIALECTS))
+def test_a_dialect_recognises_its_own_text_and_no_other_does_before_it(name: str) -> None:
+    cases = sorted((Path(__file__).parent / name).glob("*.txt"))
+    for case in cases:
+        if case.with_suffix(".plan.json").read_text("utf-8") != "null\n":
+            assert dialect_of(case.read_text("utf-8")) == name, case

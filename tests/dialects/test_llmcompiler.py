@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.dialects.numbered_plans import llmcompiler_plans, written
 from tests.plans_strategy import plans
 from toolplan.diagnostics import CannotExpress, Severity
-from toolplan.dialects import LlmCompilerDialect
+from toolplan.dialects import DIALECTS
 from toolplan.path import EVERY, Json
 from toolplan.plan import (
     Limits,
@@ -28,7 +28,7 @@ from toolplan.plan import (
 )
 from toolplan.plan_json import Parsed
 
-DIALECT = LlmCompilerDialect()
+DIALECT = DIALECTS["llmcompiler"]
 DATA = Path(__file__).parents[3] / "shared" / "data"
 SIGNATURES = {
     "search": Signature(("query", "page"), ()),

@@ -23,19 +23,14 @@ from toolplan.diagnostics import CannotExpress, Diagnostic, Severity
 from toolplan.dialects import (
     DIALECTS,
     Dialect,
-    KirhaDialect,
-    NestfulDialect,
-    SealtoolsDialect,
-    StateDialect,
-    TaskbenchDialect,
 )
 from toolplan.plan import Literal, Plan, Ref, Signature, Step, positional
 
-KIRHA = KirhaDialect()
-NESTFUL = NestfulDialect()
-SEALTOOLS = SealtoolsDialect()
-STATE = StateDialect()
-TASKBENCH = TaskbenchDialect()
+KIRHA = DIALECTS["kirha"]
+NESTFUL = DIALECTS["nestful"]
+SEALTOOLS = DIALECTS["sealtools"]
+STATE = DIALECTS["state"]
+TASKBENCH = DIALECTS["taskbench"]
 NATIVE = ("kirha", "nestful", "sealtools", "state", "taskbench")
 WHOLE = st.just(())
 MANY = settings().max_examples

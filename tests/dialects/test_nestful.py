@@ -8,11 +8,11 @@ import pytest
 
 from toolplan.compiler import check
 from toolplan.diagnostics import CannotExpress
-from toolplan.dialects import DIALECTS, NestfulDialect
+from toolplan.dialects import DIALECTS
 from toolplan.path import EVERY, Json
 from toolplan.plan import Literal, Object, Plan, Ref, Step, Template, Value, positional
 
-NESTFUL = NestfulDialect()
+NESTFUL = DIALECTS["nestful"]
 
 
 def read(text: Json) -> tuple[Value, list[str]]:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.dialects.numbered_plans import REWOO_TOOLS, rewoo_plans, written
 from tests.plans_strategy import plans
 from toolplan.diagnostics import CannotExpress, Severity
-from toolplan.dialects import RewooDialect
+from toolplan.dialects import DIALECTS
 from toolplan.plan import (
     Limits,
     Literal,
@@ -28,7 +28,7 @@ from toolplan.plan import (
 )
 from toolplan.plan_json import Parsed
 
-DIALECT = RewooDialect()
+DIALECT = DIALECTS["rewoo"]
 DATA = Path(__file__).parents[3] / "shared" / "data"
 TOOLS = {**REWOO_TOOLS, "Clock": Signature((), ())}
 

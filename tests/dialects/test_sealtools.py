@@ -7,11 +7,11 @@ import json
 import pytest
 
 from toolplan.diagnostics import CannotExpress
-from toolplan.dialects import SealtoolsDialect
+from toolplan.dialects import DIALECTS
 from toolplan.path import Json
 from toolplan.plan import Array, Literal, Plan, Ref, Signature, Step, Template
 
-SEALTOOLS = SealtoolsDialect()
+SEALTOOLS = DIALECTS["sealtools"]
 SIGNATURES = {
     "scan": Signature(("isbn",), ("book", "is_there")),
     "locate": Signature(("book",), ("place",)),

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from toolplan.diagnostics import CannotExpress, Severity
-from toolplan.dialects import StateDialect
+from toolplan.dialects import DIALECTS
 from toolplan.path import Json
 from toolplan.plan import Literal, Plan, Ref, Step
 
-STATE = StateDialect()
+STATE = DIALECTS["state"]
 HERE = Path(__file__).parent / "state"
 
 

@@ -8,12 +8,12 @@ import pytest
 
 from toolplan.compiler import check
 from toolplan.diagnostics import CannotExpress, Severity
-from toolplan.dialects import TaskbenchDialect
+from toolplan.dialects import DIALECTS
 from toolplan.path import Json
 from toolplan.plan import Literal, Plan, Ref, Signature, Step, Template, Value
 from toolplan.plan_json import Parsed
 
-TASKBENCH = TaskbenchDialect()
+TASKBENCH = DIALECTS["taskbench"]
 SIGNATURES = {
     "Image Classification": Signature(("image",), ()),
     "Text-to-Speech": Signature(("text",), ()),

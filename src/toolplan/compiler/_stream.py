@@ -7,8 +7,7 @@ from inspect import isasyncgen
 from typing import Self
 
 from toolplan.approval import Policy
-from toolplan.compiler._compile import Compiled, Tools, check, compile_plan, parse, toolbox
-from toolplan.compiler._written import StepText, closing_of, reader_of
+from toolplan.compiler._compile import Compiled, Tools, check, compile_plan, toolbox
 from toolplan.diagnostics import Diagnostic
 from toolplan.dialects import DIALECTS
 from toolplan.plan import Limits, Plan, Step, step_refs
@@ -66,8 +65,6 @@ class CompileStream:
         policy: Policy,
         rules: Sequence[Rule],
     ) -> None:
-        if dialect not in DIALECTS:
-            raise KeyError(dialect)
         self._pieces: list[str] = []
         self._chunks = chunks
         self._given = self._give()
@@ -76,9 +73,8 @@ class CompileStream:
         self._limits = limits
         self._policy = policy
         self._rules = rules
-        self._reader = reader_of(dialect)
+        self._reader = DIALECTS[dialect].stream(self._tools.signatures, limits)
         self._steps: dict[str, Step] = {}
-        self._read = 0
         self._compiled: Compiled | None = None
 
     @property
@@ -117,8 +113,6 @@ class CompileStream:
             await chunks.aclose()
 
     async def _give(self) -> AsyncGenerator[Step]:
-        # a local name, so that adding to it does not copy all of it each time
-        text = ""
         size = 0
         try:
             async for chunk in self._chunks:
@@ -126,8 +120,7 @@ class CompileStream:
                 size += len(chunk.encode("utf-8", "surrogatepass"))
                 if size > self._limits.text_bytes:
                     break  # what it is too large for is told by the compiler
-                text += chunk
-                for step in self._complete(text):
+                for step in self._complete(chunk):
                     yield step
         finally:
             self._compiled = compile_plan(
@@ -140,33 +133,16 @@ class CompileStream:
             )
 
     def _complete(self, text: str) -> Iterator[Step]:
-        """Yield the steps that are complete now and were not before."""
+        """Yield the steps that `text`, the next piece, completes."""
         if self._reader is None:
             return
-        for found in self._reader.read(text):
+        for step in self._reader.feed(text):
             is_full = len(self._steps) == self._limits.steps
-            step = None if is_full else self._step(text, found)
-            if step is None or step.id in self._steps or self._is_wrong(step):
+            if is_full or step.id in self._steps or self._is_wrong(step):
                 self._reader = None  # the rest is known when the plan is whole
                 return
             self._steps[step.id] = step
-            self._read += 1
             yield step
-
-    def _step(self, text: str, found: StepText) -> Step | None:
-        """Return the step that `found` says, None where it cannot be read as it stands."""
-        if self._dialect == "toolplan":  # no step depends on the ones before it
-            whole, count = f'{{"steps": [{text[found.start : found.end]}]}}', 1
-        else:
-            count = self._read + 1
-            whole = text[: found.end] + closing_of(self._dialect, count)
-        parsed = parse(whole, self._dialect, self._tools, limits=self._limits)
-        if parsed.plan is None or len(parsed.plan.steps) != count:
-            return None
-        step = parsed.plan.steps[-1]
-        if any(_stops(each) and each.step in (step.id, None) for each in parsed.diagnostics):
-            return None
-        return step
 
     def _is_wrong(self, step: Step) -> bool:
         """Whether some rule objects to `step`; what is not written yet is not held against it."""

@@ -1,45 +1,23 @@
-"""Ways to write plans: one module each, listed here by hand."""
+"""Ways to write plans. Each is an entry point, and is loaded when it is first asked for."""
 
 from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Final
 
-from toolplan.dialects._base import Dialect
-from toolplan.dialects.clear import ClearDialect
-from toolplan.dialects.kirha import KirhaDialect
-from toolplan.dialects.llmcompiler import LlmCompilerDialect
-from toolplan.dialects.nestful import NestfulDialect
-from toolplan.dialects.rewoo import RewooDialect
-from toolplan.dialects.sealtools import SealtoolsDialect
-from toolplan.dialects.state import StateDialect
-from toolplan.dialects.taskbench import TaskbenchDialect
-from toolplan.dialects.toolplan import ToolplanDialect
+from toolplan.dialects._base import Dialect, StepStream, has_key
+from toolplan.extensions import Extensions
 
-DIALECTS: Final[Mapping[str, Dialect]] = MappingProxyType(
-    {
-        "toolplan": ToolplanDialect(),
-        "clear": ClearDialect(),
-        "llmcompiler": LlmCompilerDialect(),
-        "rewoo": RewooDialect(),
-        "kirha": KirhaDialect(),
-        "nestful": NestfulDialect(),
-        "sealtools": SealtoolsDialect(),
-        "state": StateDialect(),
-        "taskbench": TaskbenchDialect(),
-    }
-)
+DIALECTS: Final[Mapping[str, Dialect]] = Extensions[Dialect]("toolplan.dialects")
 """Every dialect by its name."""
 
-__all__ = [
-    "DIALECTS",
-    "ClearDialect",
-    "Dialect",
-    "KirhaDialect",
-    "LlmCompilerDialect",
-    "NestfulDialect",
-    "RewooDialect",
-    "SealtoolsDialect",
-    "StateDialect",
-    "TaskbenchDialect",
-    "ToolplanDialect",
-]
+
+def dialect_of(text: str, prefer: str = "toolplan") -> str:
+    """Return the name of the dialect that `text`, as a model wrote it, looks like.
+
+    `prefer` comes first, then the dialects whose text is JSON; it is also the answer where no
+    dialect recognises the text.
+    """
+    names = sorted(DIALECTS, key=lambda name: (name != prefer, not DIALECTS[name].json))
+    return next((name for name in names if DIALECTS[name].recognises(text)), prefer)
+
+
+__all__ = ["DIALECTS", "Dialect", "StepStream", "dialect_of", "has_key"]

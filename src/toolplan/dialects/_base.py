@@ -2,16 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from toolplan.plan import Limits, Plan, Signature
+from toolplan.plan import Limits, Plan, Signature, Step
 from toolplan.plan_json import Parsed
 from toolplan.source import Span
 
 
+class StepStream(Protocol):
+    """Reads the steps of a plan while its text is written."""
+
+    def feed(self, text: str) -> Sequence[Step]:
+        """Return the steps that `text`, the next piece, completes, in the order written.
+
+        A step with an error is not returned, nor is any step after it: those are known when the
+        plan is whole. A returned step may refer to one that is not written yet.
+        """
+        ...
+
+
 class Dialect(Protocol):
     """Reads plans and prints them.
+
+    A package adds one with an entry point in the group `toolplan.dialects`. The entry is a dialect:
+    an instance with these members, not a class. `name` is the name of the entry.
 
     The law: `parse(print(plan)).plan == plan` for every plan that `print` does not refuse, up to a
     renaming of steps (`toolplan.plan.positional`) where the dialect has no ids.
@@ -49,3 +65,18 @@ class Dialect(Protocol):
     def locate(self, text: str, pointer: str) -> Span | None:
         """Return the place in `text` of what `pointer` names in the canonical plan."""
         ...
+
+    def recognises(self, text: str) -> bool:
+        """Return whether `text`, as a model wrote it, looks like a plan in this dialect."""
+        ...
+
+    def stream(
+        self, signatures: Mapping[str, Signature] | None = None, limits: Limits | None = None
+    ) -> StepStream | None:
+        """Return a reader of one plan's steps; None where no step is known before the end."""
+        ...
+
+
+def has_key(text: str, *names: str) -> bool:
+    """Return whether `text` has one of `names` as a key of JSON."""
+    return re.search(rf'"(?:{"|".join(names)})"\s*:', text) is not None

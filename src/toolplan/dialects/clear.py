@@ -16,6 +16,8 @@ from typing import Final
 
 from toolplan.diagnostics import CannotExpress, Diagnostic, Severity
 from toolplan.dialects import _json
+from toolplan.dialects._base import StepStream, has_key
+from toolplan.dialects._stream import JsonReader, RereadSteps
 from toolplan.dialects.toolplan import is_plan
 from toolplan.path import Every, Json, Path, copied, json_type, print_key
 from toolplan.plan import (
@@ -120,6 +122,21 @@ class ClearDialect:
         native = _native_pointer(block.document, pointer)
         found = locate(text[block.span.start : block.span.end], native)
         return found and Span(found.start + block.span.start, found.end + block.span.start)
+
+    def recognises(self, text: str) -> bool:
+        """Return whether `text`, as a model wrote it, looks like a plan in this dialect."""
+        has_call = has_key(text, "params", "depends_on", "dependsOn")
+        return has_key(text, "steps") and has_call and not has_key(text, "args")
+
+    def stream(
+        self, signatures: Mapping[str, Signature] | None = None, limits: Limits | None = None
+    ) -> StepStream | None:
+        """Return a reader of one plan's steps."""
+        return RereadSteps(
+            JsonReader("steps"),
+            lambda count: "]}",
+            lambda text: self.parse(text, signatures, limits),
+        )
 
 
 def load(document: Json, limits: Limits | None = None) -> Parsed:
@@ -395,3 +412,4 @@ def _parse_text(text: str) -> ParsedText:
 
 
 _print_text = partial(print_text, head=_HEAD)
+DIALECT: Final = ClearDialect()

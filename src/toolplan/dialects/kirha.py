@@ -18,9 +18,11 @@ from typing import Final, NamedTuple
 
 from toolplan.diagnostics import Diagnostic, Severity
 from toolplan.dialects import _form
+from toolplan.dialects._base import StepStream, has_key
 from toolplan.dialects._form import Form, Places, Says, Signatures, without_implied
 from toolplan.dialects._paths import SEGMENTS, read_path, write_bare
 from toolplan.dialects._steps import StepFields, read_list
+from toolplan.dialects._stream import JsonReader, RereadSteps
 from toolplan.dialects._values import (
     ReadText,
     Resolved,
@@ -117,6 +119,20 @@ class KirhaDialect:
     def locate(self, text: str, pointer: str) -> Span | None:
         """Return the place of what the canonical `pointer` names, None where there is no plan."""
         return _form.locate(_FORM, _parts(text).plan, pointer)
+
+    def recognises(self, text: str) -> bool:
+        """Return whether `text`, as a model wrote it, looks like a plan in this dialect."""
+        return "<plan>" in text or has_key(text, "toolName")
+
+    def stream(
+        self, signatures: Signatures | None = None, limits: Limits | None = None
+    ) -> StepStream | None:
+        """Return a reader of one plan's steps."""
+        return RereadSteps(
+            JsonReader(None),
+            lambda count: "]\n</plan>",
+            lambda text: self.parse(text, signatures, limits),
+        )
 
 
 class _Parts(NamedTuple):
@@ -326,3 +342,4 @@ def _refusal(ref: Ref) -> str | None:
 
 _FORM: Final = Form(is_plan, load, _PLACES)
 _SAYS: Final = Says("Kirha", frozenset({"thought", "metadata"}), _refusal)
+DIALECT: Final = KirhaDialect()

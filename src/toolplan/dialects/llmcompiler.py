@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from toolplan.diagnostics import CannotExpress, Diagnostic
+from toolplan.dialects._base import StepStream
 from toolplan.dialects._call_lines import (
     TOOL_NAME,
     Call,
@@ -56,6 +57,7 @@ from toolplan.dialects._numbered import (
     refuse_unlike,
     unsaid,
 )
+from toolplan.dialects._stream import LineReader, RereadSteps
 from toolplan.path import Json, Path, parse_segments, print_path
 from toolplan.plan import (
     Array,
@@ -101,6 +103,8 @@ _LINES: Final = Syntax(
 )
 _NAME = re.compile(r"[^\W\d]\w*+")
 _NO_STEPS: Final = Steps({})
+
+_CALL = re.compile(r"^\d+\.\s*\w[\w.-]*\(", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +171,20 @@ class LlmCompilerDialect:
                 return _place(clean, calls[int(position)], rest)
             case _:
                 return Span(calls[0].start, _call_end(calls[-1]))
+
+    def recognises(self, text: str) -> bool:
+        """Return whether `text`, as a model wrote it, looks like a plan in this dialect."""
+        return _CALL.search(text) is not None
+
+    def stream(
+        self, signatures: Mapping[str, Signature] | None = None, limits: Limits | None = None
+    ) -> StepStream | None:
+        """Return a reader of one plan's steps."""
+        return RereadSteps(
+            LineReader(),
+            lambda count: f"{count + 1}. join()<END_OF_PLAN>\n",
+            lambda text: self.parse(text, signatures, limits),
+        )
 
 
 def _plan(
@@ -424,3 +442,4 @@ _MARKS: Final = Marks(
     write=_write_mention,
     help="A reference is `$1`, or `${1.path}`; `$$1` is the text `$1`.",
 )
+DIALECT: Final = LlmCompilerDialect()

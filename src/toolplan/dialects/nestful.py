@@ -15,9 +15,11 @@ from functools import partial
 from typing import Final
 
 from toolplan.dialects import _form
+from toolplan.dialects._base import StepStream, has_key
 from toolplan.dialects._form import Form, Places, Says, Signatures
 from toolplan.dialects._paths import SEGMENTS, is_plain, read_path, write_plain
 from toolplan.dialects._steps import StepFields, check_ids, free_id, is_id, read_list
+from toolplan.dialects._stream import JsonReader, RereadSteps
 from toolplan.dialects._values import (
     ReadText,
     Resolved,
@@ -107,6 +109,20 @@ class NestfulDialect:
     def locate(self, text: str, pointer: str) -> Span | None:
         """Return the place of what the canonical `pointer` names, None where there is no plan."""
         return _form.locate(_FORM, text, pointer)
+
+    def recognises(self, text: str) -> bool:
+        """Return whether `text`, as a model wrote it, looks like a plan in this dialect."""
+        return has_key(text, "label") and has_key(text, "arguments")
+
+    def stream(
+        self, signatures: Signatures | None = None, limits: Limits | None = None
+    ) -> StepStream | None:
+        """Return a reader of one plan's steps."""
+        return RereadSteps(
+            JsonReader(None),
+            lambda count: "]",
+            lambda text: self.parse(text, signatures, limits),
+        )
 
 
 def is_plan(document: Json) -> bool:
@@ -246,3 +262,4 @@ _PLACES: Final = Places(
 )
 _FORM: Final = Form(is_plan, load, _PLACES)
 _SAYS: Final = Says("NESTFUL", frozenset({"output"}), _refusal)
+DIALECT: Final = NestfulDialect()

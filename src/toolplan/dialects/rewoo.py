@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from toolplan.diagnostics import CannotExpress, Diagnostic
+from toolplan.dialects._base import StepStream
 from toolplan.dialects._call_lines import (
     TOOL_NAME,
     Call,
@@ -63,6 +64,8 @@ from toolplan.plan_json import Parsed, Report, shown
 from toolplan.source import Span
 
 _BRACKET = re.compile(r"[\[\]]")
+
+_CALL_START = re.compile(r"^#E\d+\s*=", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +129,16 @@ class RewooDialect:
                 return _place(calls[int(position)], rest)
             case _:
                 return Span(calls[0].start, _call_end(calls[-1]))
+
+    def recognises(self, text: str) -> bool:
+        """Return whether `text`, as a model wrote it, looks like a plan in this dialect."""
+        return _CALL_START.search(text) is not None
+
+    def stream(
+        self, signatures: Mapping[str, Signature] | None = None, limits: Limits | None = None
+    ) -> StepStream | None:
+        """Return None: no step is known before the end."""
+        return None
 
 
 def _arguments(
@@ -314,3 +327,4 @@ _LINES: Final = Syntax(
     closer=None,
     form="#E1 = Tool[text]",
 )
+DIALECT: Final = RewooDialect()

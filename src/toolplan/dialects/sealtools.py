@@ -16,8 +16,10 @@ from functools import partial
 from typing import Final, NamedTuple, TypeAlias
 
 from toolplan.dialects import _form
+from toolplan.dialects._base import StepStream, has_key
 from toolplan.dialects._form import Form, Places, Says, Signatures
 from toolplan.dialects._steps import StepFields, read_list
+from toolplan.dialects._stream import JsonReader, RereadSteps
 from toolplan.dialects._values import (
     ReadText,
     Resolved,
@@ -116,6 +118,20 @@ class SealtoolsDialect:
     def locate(self, text: str, pointer: str) -> Span | None:
         """Return the place of what the canonical `pointer` names, None where there is no plan."""
         return _form.locate(_FORM, text, pointer)
+
+    def recognises(self, text: str) -> bool:
+        """Return whether `text`, as a model wrote it, looks like a plan in this dialect."""
+        return has_key(text, "api") and has_key(text, "responses", "parameters")
+
+    def stream(
+        self, signatures: Mapping[str, Signature] | None = None, limits: Limits | None = None
+    ) -> StepStream | None:
+        """Return a reader of one plan's steps."""
+        return RereadSteps(
+            JsonReader(None),
+            lambda count: "]",
+            lambda text: self.parse(text, signatures, limits),
+        )
 
 
 def is_plan(document: Json) -> bool:
@@ -256,3 +272,4 @@ def _refusal(numbers: _Number, signatures: Signatures | None, ref: Ref) -> str |
 
 
 _FORM: Final = Form(is_plan, load, _PLACES)
+DIALECT: Final = SealtoolsDialect()

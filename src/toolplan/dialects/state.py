@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from toolplan.dialects import _form, _json
+from toolplan.dialects._base import StepStream, has_key
 from toolplan.dialects._form import Form, Places, Says, Signatures
 from toolplan.dialects._steps import StepFields, bounded, check_ids, free_id
 from toolplan.dialects._values import ReadText, Syntax, Written
@@ -84,6 +85,16 @@ class StateDialect:
     def locate(self, text: str, pointer: str) -> Span | None:
         """Return the place of what the canonical `pointer` names, None where there is no plan."""
         return _form.locate(_FORM, text, pointer)
+
+    def recognises(self, text: str) -> bool:
+        """Return whether `text`, as a model wrote it, looks like a plan in this dialect."""
+        return has_key(text, "tasks") and has_key(text, "owner")
+
+    def stream(
+        self, signatures: Signatures | None = None, limits: Limits | None = None
+    ) -> StepStream | None:
+        """Return None: no step is known before the end."""
+        return None
 
 
 def is_plan(document: Json) -> bool:
@@ -269,3 +280,4 @@ _PLACES: Final = Places(
 )
 _FORM: Final = Form(is_plan, load, _PLACES)
 _SAYS: Final = Says("STATE", frozenset({"after", "thought"}), _refusal)
+DIALECT: Final = StateDialect()

@@ -17,6 +17,7 @@ from typing import Final
 
 from toolplan.diagnostics import Diagnostic
 from toolplan.dialects import _form, _json
+from toolplan.dialects._base import StepStream, has_key
 from toolplan.dialects._form import Form, Places, Says, Signatures, cannot, without_implied
 from toolplan.dialects._links import number_of, read_links, with_links, write_links
 from toolplan.dialects._steps import StepFields, bounded
@@ -119,6 +120,16 @@ class TaskbenchDialect:
     def locate(self, text: str, pointer: str) -> Span | None:
         """Return the place of what the canonical `pointer` names, None where there is no plan."""
         return _form.locate(_FORM, text, pointer)
+
+    def recognises(self, text: str) -> bool:
+        """Return whether `text`, as a model wrote it, looks like a plan in this dialect."""
+        return has_key(text, "task_nodes")
+
+    def stream(
+        self, signatures: Mapping[str, Signature] | None = None, limits: Limits | None = None
+    ) -> StepStream | None:
+        """Return None: no step is known before the end."""
+        return None
 
 
 def is_plan(document: Json) -> bool:
@@ -404,3 +415,4 @@ _PLACES: Final = Places(
 )
 _FORM: Final = Form(is_plan, load, _PLACES)
 _SAYS: Final = Says("TaskBench", frozenset({"after", "thought", "metadata"}), _refusal)
+DIALECT: Final = TaskbenchDialect()

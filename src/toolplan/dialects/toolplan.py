@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from toolplan.diagnostics import CannotExpress, Diagnostic, Severity
 from toolplan.dialects import _json
+from toolplan.dialects._base import StepStream, has_key
+from toolplan.dialects._stream import JsonReader, RereadSteps
 from toolplan.path import Json
 from toolplan.plan import Limits, Plan, Signature
 from toolplan.plan_json import DEEPEST, Parsed, dump, load
@@ -59,6 +62,22 @@ class ToolplanDialect:
         found = locate(text[block.span.start : block.span.end], pointer)
         return found and Span(found.start + block.span.start, found.end + block.span.start)
 
+    def recognises(self, text: str) -> bool:
+        """Return whether `text`, as a model wrote it, looks like a plan in this dialect."""
+        is_clear = has_key(text, "params", "depends_on", "dependsOn") and not has_key(text, "args")
+        return has_key(text, "steps") and not is_clear
+
+    def stream(
+        self, signatures: Mapping[str, Signature] | None = None, limits: Limits | None = None
+    ) -> StepStream | None:
+        """Return a reader of one plan's steps."""
+        return RereadSteps(
+            JsonReader("steps"),
+            lambda count: "]}",
+            lambda text: self.parse(text, signatures, limits),
+            alone=True,
+        )
+
 
 def is_plan(document: Json) -> bool:
     """Whether `document` is an object with a list of steps, each of them an object."""
@@ -77,3 +96,6 @@ def _not_said(diagnostics: tuple[Diagnostic, ...]) -> list[Diagnostic]:
     return found or [
         Diagnostic("cannot-express", Severity.ERROR, "What was written would be read otherwise.")
     ]
+
+
+DIALECT: Final = ToolplanDialect()

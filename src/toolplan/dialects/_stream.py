@@ -7,8 +7,12 @@ nothing is found, and the plan is known when it is whole.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final, NamedTuple, Protocol
+
+from toolplan.diagnostics import Diagnostic
+from toolplan.plan import Step
+from toolplan.plan_json import Parsed
 
 _OPENS: Final = {"{": "}", "[": "]"}
 
@@ -163,29 +167,55 @@ class LineReader:
         self._at = len(text)
 
 
-READERS: Final[Mapping[str, tuple[str | None, str]]] = {
-    "toolplan": ("steps", "]}"),
-    "clear": ("steps", "]}"),
-    "kirha": (None, "]\n</plan>"),
-    "nestful": (None, "]"),
-    "sealtools": (None, "]"),
-}
-"""By dialect: the key of its list of steps, and what ends a plan behind a step.
+class RereadSteps:
+    """Reads each step together with the text before it, which `closing` makes a whole plan."""
 
-`taskbench` and `state` write what links steps behind them, and `rewoo` spreads a step over lines:
-their plans are known when they are whole.
-"""
+    def __init__(
+        self,
+        reader: Reader,
+        closing: Callable[[int], str],
+        parse: Callable[[str], Parsed],
+        *,
+        alone: bool = False,
+    ) -> None:
+        self._reader: Reader | None = reader
+        self._closing = closing
+        self._parse = parse
+        self._alone = alone
+        self._text = ""
+        self._count = 0
+
+    def feed(self, text: str) -> Sequence[Step]:
+        """Return the steps that `text`, the next piece, completes."""
+        steps: list[Step] = []
+        if self._reader is None:
+            return steps
+        self._text += text
+        for found in self._reader.read(self._text):
+            step = self._step(found)
+            if step is None:
+                self._reader = None
+                break
+            self._count += 1
+            steps.append(step)
+        return steps
+
+    def _step(self, found: StepText) -> Step | None:
+        if self._alone:  # no step depends on the ones before it
+            whole, count = f'{{"steps": [{self._text[found.start : found.end]}]}}', 1
+        else:
+            count = self._count + 1
+            whole = self._text[: found.end] + self._closing(count)
+        parsed = self._parse(whole)
+        if parsed.plan is None or len(parsed.plan.steps) != count:
+            return None
+        step = parsed.plan.steps[-1]
+        if any(_stops(each) and each.step in (step.id, None) for each in parsed.diagnostics):
+            return None
+        return step
 
 
-def reader_of(dialect: str) -> Reader | None:
-    """Return what finds the steps of a text in `dialect`, None where it tells them in the end."""
-    if dialect == "llmcompiler":
-        return LineReader()
-    return JsonReader(READERS[dialect][0]) if dialect in READERS else None
-
-
-def closing_of(dialect: str, steps: int) -> str:
-    """Return what makes a plan of the text up to the end of its first `steps` steps."""
-    if dialect == "llmcompiler":
-        return f"{steps + 1}. join()<END_OF_PLAN>\n"
-    return READERS[dialect][1]
+def _stops(diagnostic: Diagnostic) -> bool:
+    """Whether the step will be another one, or none, when the plan is whole."""
+    is_fixable = diagnostic.fix is not None and diagnostic.fix.safe
+    return is_fixable or diagnostic.blocks
