@@ -99,8 +99,8 @@ class DataFolder:
     )
 
     def sets(self) -> list[str]:
-        """Return the names of the sets that are there, known ones first."""
-        there = {path.stem for path in self.root.glob("*.jsonl")}
+        """Return the names of the sets of plans that are there, known ones first."""
+        there = {path.stem for path in self.root.glob("*.jsonl") if _holds_plans(path)}
         known = [name for name in ALL_SETS if name in there]
         return known + sorted(there - set(known))
 
@@ -153,3 +153,9 @@ def _flaw(text: str) -> Flaw:
     kind, _, rest = text.partition("@")
     step, _, detail = rest.partition(":")
     return Flaw(kind, step, detail)
+
+
+def _holds_plans(path: Path) -> bool:
+    """Whether the first row of the file is a plan: other rows, such as questions, lie beside."""
+    with path.open(encoding="utf-8") as lines:
+        return "dialect" in json.loads(next(lines, "{}"))

@@ -57,6 +57,7 @@ def folder(tmp_path: Path) -> Path:
         ("nestful_v2_model_plans", models),
         ("tau", literal),
         ("worfbench", graph),
+        ("questions", [{"id": "q-1", "question": "How many?"}]),  # no set of plans
     ):
         text = "".join(json.dumps(each) + "\n" for each in rows)
         (tmp_path / f"{name}.jsonl").write_text(text, "utf-8")
