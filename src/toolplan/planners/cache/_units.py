@@ -15,10 +15,10 @@ from toolplan.planners.grounded.language.words import UNITS, fold
 from toolplan.planners.grounded.parse.linker import Linker
 from toolplan.planners.grounded.parse.mentions import (
     Code,
+    Imperative,
     Mention,
     Name,
     Number,
-    Order,
     Quoted,
     Time,
     Unknown,
@@ -136,7 +136,7 @@ class UnitReader:
         return fits and mention.does(WordClass.FILLER) and not mention.readings
 
     def _is_dropped(self, mention: Mention, following: Mention | None, opened: bool) -> bool:
-        if mention.readings or not mention.sorts:
+        if mention.readings or not mention.classes:
             return False
         phrase = wording.said(mention.text)
         if phrase in wording.WEIGHTLESS and mention.does(WordClass.FILLER):
@@ -169,7 +169,7 @@ class UnitReader:
                 return Unit(Part.FIXED, f"name:{text}")
             case Unknown(text):
                 return Unit(Part.FIXED, f"word:{fold(text)}")
-            case Order(text):
+            case Imperative(text):
                 return Unit(Part.FIXED, f"order:{fold(text)}")
             case _:
                 return self._phrase(mention, place)
@@ -189,7 +189,7 @@ class UnitReader:
             return Unit(Part.NOUN, f"noun:{'|'.join(sorted(mention.nouns))}{number}{own_word}")
         if mention.values:
             unit = _value(own or list(mention.values), list(mention.values), place)
-            return replace(unit, text=f"{unit.text}?", settled=False) if mention.sorts else unit
+            return replace(unit, text=f"{unit.text}?", settled=False) if mention.classes else unit
         if mention.reports:
             return Unit(Part.REPORT, f"report:{'|'.join(sorted(mention.reports))}")
         phrase = wording.canonical(wording.said(mention.text))
@@ -198,7 +198,7 @@ class UnitReader:
             here = frozenset(each for each in named if each[0] == self.entity) or frozenset(named)
             settled = not wording.is_plural(mention)  # "types" may be asked for themselves
             return Unit(Part.COLUMN, f"column:{_listed(here)}{number}", None, here, settled)
-        if mention.deeds:
+        if mention.verbs:
             return Unit(Part.FIXED, f"word:{fold(mention.text)}")
         if mention.cue is not None and not mention.does(WordClass.LINK, WordClass.BY):
             return Unit(Part.CUE, phrase)

@@ -17,7 +17,7 @@ from toolplan.planners.grounded.build.outcome import Outcome, outcome
 from toolplan.planners.grounded.catalogue.kinds import Catalogue
 from toolplan.planners.grounded.catalogue.lexicon import compile_catalogue
 from toolplan.planners.grounded.dates import Weeks, find_bad_dates
-from toolplan.planners.grounded.parse.mentions import Order, Unknown
+from toolplan.planners.grounded.parse.mentions import Imperative, Unknown
 from toolplan.planners.grounded.parse.reader import Reader
 from toolplan.tools import Toolbox
 
@@ -77,7 +77,7 @@ class GroundedPlanner:
                 return Draft(self._text(question, found))
             if best is None or found.cost < best.cost:
                 best = found
-            if any(isinstance(mention.what, Unknown | Order) for mention in found.unexplained):
+            if any(isinstance(mention.what, Unknown | Imperative) for mention in found.unexplained):
                 break  # no other reading would know that word
         if best is None:
             return Clarification("What would you like to know?")

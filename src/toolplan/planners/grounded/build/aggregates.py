@@ -38,13 +38,13 @@ from toolplan.planners.grounded.parse.requests import (
     Computation,
     Count,
     Distinct,
-    Frame,
     Group,
     Listed,
     Measure,
     Modifier,
     Rate,
     Statistic,
+    ThingRequest,
 )
 from toolplan.planners.grounded.parse.spans import case, covering, inside, spans_of
 
@@ -81,26 +81,26 @@ class _Statement:
 class Aggregates:
     """Makes the computing step of one question."""
 
-    def __init__(self, catalogue: Catalogue, chainer: PlanBuilder) -> None:
+    def __init__(self, catalogue: Catalogue, builder: PlanBuilder) -> None:
         """Hold what is needed."""
         self._catalogue = catalogue
-        self._chainer = chainer
+        self._builder = builder
         self._linker = Linker(catalogue)
 
-    def make(self, computation: Computation, frame: Frame) -> None:
-        """Add the steps for `computation` over the rows of `frame`."""
-        having = self._having(computation, frame)
+    def make(self, computation: Computation, request: ThingRequest) -> None:
+        """Add the steps for `computation` over the rows of `request`."""
+        having = self._having(computation, request)
         if isinstance(computation.measure, Count) and computation.descending is False:
-            having = self._counted(frame)
-        self._set_side_by_side(computation, frame)
-        built = self._chainer.built(frame, conditions_for_alternatives=True)
+            having = self._counted(request)
+        self._set_side_by_side(computation, request)
+        built = self._builder.built(request, conditions_for_alternatives=True)
         if not self._catalogue.computes:
             self._leave(computation.mentions, "computing needs the tool `sql` (the extra `sql`)")
             return
         if len(built.sources) != 1 or not built.sources[0].many or built.cut is not None:
             self._leave(computation.mentions, "it would have to be computed over several lists")
             return
-        kind = self._catalogue.kinds[frame.entity]
+        kind = self._catalogue.kinds[request.entity]
         if isinstance(computation.measure, Statistic) and computation.measure.function == "avg":
             # the average for each thing is the average of the things
             computation.groups = [g for g in computation.groups if not _is_thing(g, kind)]
@@ -109,9 +109,9 @@ class Aggregates:
         statement = _Statement(kind.plural, {**tables, **built.others})
         for other in joined:
             self._join(statement, kind, other)
-        self._tell_apart(computation, frame)
+        self._tell_apart(computation, request)
         statement.where = [self._condition(statement, each) for each, _ in built.conditions]
-        self._leave_out_bounds(statement, frame)
+        self._leave_out_bounds(statement, request)
         for group in computation.groups:
             self._group(statement, kind, group)
         text = self._text(statement, kind, computation, having)
@@ -119,31 +119,31 @@ class Aggregates:
             self._leave(computation.mentions, "what is to be measured is not a column")
             return
         said = [*computation.mentions, *(m for _, each in built.conditions for m in each)]
-        draft = self._chainer.draft
+        draft = self._builder.draft
         arguments = computing(text, statement.tables, statement.used, draft.words(said))
         draft.add(_name(computation), SQL_TOOL, arguments)
 
-    def _set_side_by_side(self, computation: Computation, frame: Frame) -> None:
+    def _set_side_by_side(self, computation: Computation, request: ThingRequest) -> None:
         """Group by the times that are compared, and ask for the rows of all of them at once."""
         if not isinstance(computation.measure, Rate | Statistic | Count):
             return
-        for at, modifier in enumerate(frame.modifiers):
+        for at, modifier in enumerate(request.modifiers):
             if modifier.alternatives and (spans := spans_of(modifier)):
-                frame.modifiers[at] = covering(modifier, spans)
+                request.modifiers[at] = covering(modifier, spans)
                 computation.groups.append(BySpans(spans))
                 return
 
-    def _having(self, computation: Computation, frame: Frame) -> Condition | None:
+    def _having(self, computation: Computation, request: ThingRequest) -> Condition | None:
         """Return the condition whose share is asked for, and take it away from the rows."""
         match computation.measure:
             case Rate(()):
-                chosen = _said_last(frame.modifiers)
+                chosen = _said_last(request.modifiers)
                 if chosen is None:
                     self._leave(computation.mentions, "a share of what is not said")
                     return None
-                frame.modifiers.remove(chosen)
+                request.modifiers.remove(chosen)
                 computation.mentions.extend(chosen.mentions)
-                match self._linker.bind(frame.entity, chosen):
+                match self._linker.bind(request.entity, chosen):
                     case Filter(attribute=attribute, choices=choices, condition=condition):
                         values = tuple(v for choice in choices for v in choice.values())
                         return condition or _is(attribute, values)
@@ -153,7 +153,7 @@ class Aggregates:
                         self._leave(chosen.mentions, None)
                         return None
             case Rate(values):
-                own = [v for v in values if v.entity == frame.entity]
+                own = [v for v in values if v.entity == request.entity]
                 attributes = {v.attribute for v in own}
                 if len(attributes) != 1:
                     self._leave(computation.mentions, "the rate of what is not clear")
@@ -162,10 +162,10 @@ class Aggregates:
             case _:
                 return None
 
-    def _counted(self, frame: Frame) -> Condition | None:
+    def _counted(self, request: ThingRequest) -> Condition | None:
         """Take what is said of the rows into the count: who has none of them has the fewest."""
-        for modifier in [m for m in frame.modifiers if m.mention.values]:
-            match self._linker.bind(frame.entity, modifier):
+        for modifier in [m for m in request.modifiers if m.mention.values]:
+            match self._linker.bind(request.entity, modifier):
                 case Filter(attribute=attribute, condition=condition, choices=choices):
                     values = tuple(v for choice in choices for v in choice.values())
                     found = condition or _is(attribute, values)
@@ -173,22 +173,22 @@ class Aggregates:
                     found = condition
                 case None:
                     continue
-            if found is not None and len([m for m in frame.modifiers if m.mention.values]) == 1:
-                frame.modifiers.remove(modifier)
+            if found is not None and len([m for m in request.modifiers if m.mention.values]) == 1:
+                request.modifiers.remove(modifier)
                 return found
             self._leave(modifier.mentions, "the fewest of several kinds of rows")
         return None
 
-    def _tell_apart(self, computation: Computation, frame: Frame) -> None:
+    def _tell_apart(self, computation: Computation, request: ThingRequest) -> None:
         """Group by what "a and b" are values of, where one figure for both would say nothing."""
         if not isinstance(computation.measure, Rate | Statistic | Count) or computation.groups:
             return
-        for modifier in frame.modifiers:
+        for modifier in request.modifiers:
             if not modifier.alternatives or modifier.either or not modifier.mention.values:
                 continue
-            binding = self._linker.bind(frame.entity, modifier)
+            binding = self._linker.bind(request.entity, modifier)
             if binding is not None:
-                column = ColumnOf(frame.entity, binding.attribute.name)
+                column = ColumnOf(request.entity, binding.attribute.name)
                 computation.groups.append(ByColumn((column,), (), modifier.mention))
 
     def _joined(self, kind: Kind, computation: Computation) -> dict[str, Source]:
@@ -198,7 +198,7 @@ class Aggregates:
             other = self._other(kind, group)
             if other is None:
                 continue
-            sources = self._chainer.rows(Frame(other.entity, None))
+            sources = self._builder.rows(ThingRequest(other.entity, None))
             if len(sources) == 1:
                 found[other.plural] = sources[0]
         return found
@@ -236,12 +236,12 @@ class Aggregates:
         statement.used.update(columns_read([condition]))
         return sql(condition, statement.table if len(statement.tables) > 1 else "")
 
-    def _leave_out_bounds(self, statement: _Statement, frame: Frame) -> None:
+    def _leave_out_bounds(self, statement: _Statement, request: ThingRequest) -> None:
         """Leave out the bound of "over 5 kg" itself, which an argument of a tool has let in."""
-        notes = self._chainer.draft.notes
-        for modifier in frame.modifiers:
+        notes = self._builder.draft.notes
+        for modifier in request.modifiers:
             strict = not modifier.negated and any(strictly(m) for m in modifier.evidence)
-            match self._linker.bind(frame.entity, modifier) if strict else None:
+            match self._linker.bind(request.entity, modifier) if strict else None:
                 case Filter(
                     attribute=Attribute(column=str(column)), choices=(choice,), note=str(note)
                 ) if len(choice) == 1 and note in notes:
@@ -264,7 +264,7 @@ class Aggregates:
                     self._weekdays(statement, statement.column(moment.column))
                     return
                 if period is None:
-                    self._chainer.draft.note(f"{said.text} = for each day")
+                    self._builder.draft.note(f"{said.text} = for each day")
                 column = statement.column(moment.column)
                 expression = f"CAST(date_trunc('{part}', {column}) AS DATE)"
                 statement.groups.append((expression, part))
@@ -368,14 +368,14 @@ class Aggregates:
         match having:
             case Among(column=column, values=[bool()], nullable=True):
                 statement.where.append(f"{statement.column(column)} IS NOT NULL")
-                self._chainer.draft.note(f"the share is of those for which '{column}' is known")
+                self._builder.draft.note(f"the share is of those for which '{column}' is known")
             case _:
                 pass
 
     def _leave(self, mentions: Sequence[Mention], reason: str | None) -> None:
-        self._chainer.unexplained.extend(mentions)
-        if reason is not None and reason not in self._chainer.reasons:
-            self._chainer.reasons.append(reason)
+        self._builder.unexplained.extend(mentions)
+        if reason is not None and reason not in self._builder.reasons:
+            self._builder.reasons.append(reason)
 
 
 def _grouped(

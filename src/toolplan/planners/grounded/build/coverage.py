@@ -13,7 +13,7 @@ from toolplan.planners.grounded.catalogue.kinds import Catalogue, Verb
 from toolplan.planners.grounded.language.phrases import WordClass
 from toolplan.planners.grounded.language.verbs import DESTROYING, Action
 from toolplan.planners.grounded.language.words import key
-from toolplan.planners.grounded.parse.mentions import Code, Mention, Name, Order, Unknown
+from toolplan.planners.grounded.parse.mentions import Code, Imperative, Mention, Name, Unknown
 
 _MOST_OPTIONS: Final = 6
 
@@ -34,7 +34,7 @@ def refused_deletion(mentions: Sequence[Mention], catalogue: Catalogue) -> Refus
 
 def _destroys(mention: Mention) -> bool:
     match mention.what:
-        case Order(deed=Action.DESTROY, known=known):
+        case Imperative(action=Action.DESTROY, known=known):
             return not known
         case Unknown(text):
             return key(text) in DESTROYING
@@ -46,10 +46,10 @@ def clarification(found: Outcome, catalogue: Catalogue, partial: Json) -> Clarif
     """Ask about what stands in the way of the plan `found`; `partial` is what was understood."""
     left = sorted(set(found.unexplained), key=lambda mention: mention.first)
     # what only hangs on an unknown word is not itself unknown
-    unknown = [m for m in left if isinstance(m.what, Unknown | Name | Code | Order)] or left
+    unknown = [m for m in left if isinstance(m.what, Unknown | Name | Code | Imperative)] or left
     unexplained = tuple(dict.fromkeys(mention.text for mention in unknown))
     parts: list[str] = []
-    ordered = dict.fromkeys(m.text for m in unknown if isinstance(m.what, Order))
+    ordered = dict.fromkeys(m.text for m in unknown if isinstance(m.what, Imperative))
     if ordered:
         parts.append(f"No tool that I can plan with does what {_listed(ordered)} asks for.")
     if asked := [text for text in unexplained if text not in ordered]:

@@ -16,9 +16,9 @@ from toolplan.planners.grounded.language import words
 from toolplan.planners.grounded.language.phrases import WordClass
 from toolplan.planners.grounded.parse.computing import Computing
 from toolplan.planners.grounded.parse.linker import Linker
-from toolplan.planners.grounded.parse.mentions import Code, Mention, Order, Time, Unknown
+from toolplan.planners.grounded.parse.mentions import Code, Imperative, Mention, Time, Unknown
 from toolplan.planners.grounded.parse.parser import Parser
-from toolplan.planners.grounded.parse.requests import Computation, Frame, Request
+from toolplan.planners.grounded.parse.requests import Computation, ParsedQuestion, ThingRequest
 from toolplan.planners.grounded.parse.sharing import share
 
 _WHETHER = frozenset(["is", "are", "was", "were", "has", "have", "did", "do", "does"])
@@ -53,10 +53,10 @@ class Outcome:
 def outcome(text: str, mentions: Sequence[Mention], catalogue: Catalogue, today: date) -> Outcome:
     """Return what comes of `mentions`, one reading of the question `text`, asked `today`."""
     found = Outcome(DraftPlan(text))
-    unknown = [m for m in mentions if isinstance(m.what, Unknown | Order)]
+    unknown = [m for m in mentions if isinstance(m.what, Unknown | Imperative)]
     if writes(mentions):
         written = write(mentions, catalogue, found.draft)
-        ordered = (m for m in mentions if isinstance(m.what, Order))
+        ordered = (m for m in mentions if isinstance(m.what, Imperative))
         found.unexplained, found.missing = [*written.unexplained, *ordered], written.missing
         found.reasons, found.refusal = written.reasons, written.refusal
         return found
@@ -66,25 +66,25 @@ def outcome(text: str, mentions: Sequence[Mention], catalogue: Catalogue, today:
     computing = Computing(mentions, catalogue)
     computation = computing.read()
     rest = [m for at, m in enumerate(mentions) if at not in computing.taken]
-    request, base = _request(rest, catalogue, computation)
-    chainer = PlanBuilder(catalogue, found.draft, asks_whether=_asks_whether(mentions))
-    share(request.frames, chainer.linker, chainer.accepts, request.unexplained)
-    if request.problem is not None:
-        chainer.reasons.append(f"it is not clear what belongs together: {request.problem}")
+    parsed, base = _parse(rest, catalogue, computation)
+    builder = PlanBuilder(catalogue, found.draft, asks_whether=_asks_whether(mentions))
+    share(parsed.requests, builder.linker, builder.accepts, parsed.unexplained)
+    if parsed.problem is not None:
+        builder.reasons.append(f"it is not clear what belongs together: {parsed.problem}")
     if computation is not None and base is not None:
-        Aggregates(catalogue, chainer).make(computation, base)
+        Aggregates(catalogue, builder).make(computation, base)
     elif computation is not None:
-        chainer.unexplained.extend(computation.mentions)
+        builder.unexplained.extend(computation.mentions)
     else:
-        for frame in request.frames:
-            if not frame.nested:
-                chainer.rows(frame)
-    ordered = (m for m in mentions if isinstance(m.what, Order))
-    found.unexplained = [*request.unexplained, *chainer.unexplained, *ordered]
-    found.unexplained.extend(m for m in request.asked if not chainer.shows(m))
+        for request in parsed.requests:
+            if not request.nested:
+                builder.rows(request)
+    ordered = (m for m in mentions if isinstance(m.what, Imperative))
+    found.unexplained = [*parsed.unexplained, *builder.unexplained, *ordered]
+    found.unexplained.extend(m for m in parsed.asked if not builder.shows(m))
     found.unexplained.extend(ahead)
-    found.missing = chainer.missing
-    found.reasons = [*chainer.reasons, *(f"{m.text} has not come yet" for m in ahead)]
+    found.missing = builder.missing
+    found.reasons = [*builder.reasons, *(f"{m.text} has not come yet" for m in ahead)]
     return found
 
 
@@ -94,27 +94,29 @@ def _lies_ahead(mention: Mention, today: date) -> bool:
     return start is not None and start > today
 
 
-def _request(
+def _parse(
     rest: Sequence[Mention], catalogue: Catalogue, computation: Computation | None
-) -> tuple[Request, Frame | None]:
-    """Frame `rest`; where the thing that is computed over is not named, it is implied."""
-    request = Parser(rest, catalogue).read()
+) -> tuple[ParsedQuestion, ThingRequest | None]:
+    """ThingRequest `rest`; where the thing that is computed over is not named, it is implied."""
+    parsed = Parser(rest, catalogue).read()
     if computation is None:
-        substance = None if request.frames else _named_after(rest, catalogue)
+        substance = None if parsed.requests else _named_after(rest, catalogue)
         if substance is not None:
             return Parser(rest, catalogue, implied=substance).read(), None
-        return request, None
+        return parsed, None
     wanted = base_entities(catalogue, computation)
-    mains = [frame for frame in request.frames if not frame.nested]
-    fitting = [frame for frame in mains if frame.entity in wanted or not _is_told(computation)]
+    mains = [request for request in parsed.requests if not request.nested]
+    fitting = [
+        request for request in mains if request.entity in wanted or not _is_told(computation)
+    ]
     if len(fitting) == 1 and len(mains) == 1:
-        return request, fitting[0]
+        return parsed, fitting[0]
     if mains and not _is_told(computation):
-        return request, None
+        return parsed, None
     if len(wanted) != 1:
-        return request, None
+        return parsed, None
     implied = Parser(rest, catalogue, implied=wanted[0]).read()
-    mains = [frame for frame in implied.frames if not frame.nested]
+    mains = [request for request in implied.requests if not request.nested]
     return (implied, mains[0]) if len(mains) == 1 else (implied, None)
 
 

@@ -1,6 +1,6 @@
 """Requests turned into steps: each after the things that it needs, found over ports that fit.
 
-A port is an argument or a column that carries an identity (`x-ref`). Where a frame cannot say
+A port is an argument or a column that carries an identity (`x-ref`). Where a request cannot say
 something of itself, a place for instance, a thing that can and that leads to it is put before it.
 """
 
@@ -26,7 +26,7 @@ from toolplan.planners.grounded.language import phrases
 from toolplan.planners.grounded.parse.conditions import Condition, Unlinked
 from toolplan.planners.grounded.parse.linker import Binding, Filter, Linker, Where
 from toolplan.planners.grounded.parse.mentions import Mention
-from toolplan.planners.grounded.parse.requests import Cut, Frame, Link, Modifier
+from toolplan.planners.grounded.parse.requests import Cut, Link, Modifier, ThingRequest
 
 _HELD = phrases.HOLDING | {"with", "carrying"}
 _TIES = frozenset({None, "of", "from", "in", "for", "on", "at"})
@@ -34,7 +34,7 @@ _TIES = frozenset({None, "of", "from", "in", "for", "on", "at"})
 
 @dataclass(slots=True)
 class Built:
-    """What a frame became: rows from each call, conditions that no argument says, and a cut."""
+    """What a request became: rows from each call, conditions that no argument says, and a cut."""
 
     sources: list[Source]
     conditions: list[tuple[Condition, tuple[Mention, ...]]] = field(
@@ -47,7 +47,7 @@ class Built:
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """All that was bound of one frame."""
+    """All that was bound of one request."""
 
     filters: tuple[tuple[Filter, Modifier], ...]
     wheres: tuple[tuple[Where, Modifier], ...]
@@ -70,12 +70,12 @@ class PlanBuilder:
         self.missing: list[str] = []
         """Arguments that a tool requires and no word gives."""
 
-    def rows(self, frame: Frame) -> list[Source]:
-        """Return the rows of `frame`, one source for each call, after making their steps."""
-        if id(frame) not in self._done:
-            self._done[id(frame)] = []  # a thing that leads to itself gets nothing from itself
-            self._done[id(frame)] = self._selected(frame, self.built(frame))
-        return self._done[id(frame)]
+    def rows(self, request: ThingRequest) -> list[Source]:
+        """Return the rows of `request`, one source for each call, after making their steps."""
+        if id(request) not in self._done:
+            self._done[id(request)] = []  # a thing that leads to itself gets nothing from itself
+            self._done[id(request)] = self._selected(request, self.built(request))
+        return self._done[id(request)]
 
     def accepts(self, entity: str, modifier: Modifier) -> bool:
         """Whether `modifier` can be said of things of kind `entity`, be it by way of others."""
@@ -95,31 +95,31 @@ class PlanBuilder:
             for each in column.columns
         )
 
-    def built(self, frame: Frame, *, conditions_for_alternatives: bool = False) -> Built:
-        """Make the steps of `frame`; what no argument says is left to the caller."""
-        kind = self._catalogue.kinds[frame.entity]
-        bound = self._bind(kind, frame)
+    def built(self, request: ThingRequest, *, conditions_for_alternatives: bool = False) -> Built:
+        """Make the steps of `request`; what no argument says is left to the caller."""
+        kind = self._catalogue.kinds[request.entity]
+        bound = self._bind(kind, request)
         if conditions_for_alternatives:
             bound = _alternatives_as_conditions(bound)
         conditions = [(where.condition, modifier.mentions) for where, modifier in bound.wheres]
         for where, _ in bound.wheres:
             self.draft.note(where.note)
-        if (single := self._single(kind, frame, bound)) is not None:
+        if (single := self._single(kind, request, bound)) is not None:
             return Built(single)
         card = kind.listing
         if card is None or card.rows is None or not card.rows.many:
             reason = f"nothing lists {kind.plural}"
             if card is not None:
                 reason = f"{card.name} does not say that it gives a list"
-            self._leave(frame.mentions, reason)
+            self._leave(request.mentions, reason)
             return Built([])
         chosen = bool(conditions) or any(link.negated for link in bound.links)
-        cut = self._cut(kind, card, frame, forked=_forks(bound), conditions=chosen)
+        cut = self._cut(kind, card, request, forked=_forks(bound), conditions=chosen)
         sources = [
             source
             for choice, forks in self._choices(bound)
             for source in self._calls(
-                kind, card, frame, choice, bound.links, cut, _step_name(kind, forks)
+                kind, card, request, choice, bound.links, cut, _step_name(kind, forks)
             )
         ]
         made = Built(sources, conditions, None if cut.argument is not None else cut.rest)
@@ -143,12 +143,12 @@ class PlanBuilder:
             condition = Unlinked(columns[0], other, columns[1])
             built.conditions.append((condition, mentions))
 
-    def _bind(self, kind: Kind, frame: Frame) -> Bound:
+    def _bind(self, kind: Kind, request: ThingRequest) -> Bound:
         filters: list[tuple[Filter, Modifier]] = []
         wheres: list[tuple[Where, Modifier]] = []
         identities: list[tuple[list[str], Modifier]] = []
-        links = list(frame.links)
-        for modifier in frame.modifiers:
+        links = list(request.links)
+        for modifier in request.modifiers:
             codes = self.linker.identity(kind.entity, modifier)
             if codes is not None:
                 identities.append((codes, modifier))
@@ -193,7 +193,7 @@ class PlanBuilder:
             return None
         held = plain[0][1].attribute.shape.kind == "name"
         said = replace(modifier, before=False, cue=None if held else modifier.cue)
-        placed = Frame(plain[0][0].entity, None, [said], nested=True)
+        placed = ThingRequest(plain[0][0].entity, None, [said], nested=True)
         return Link(placed, None, False, False, modifier.mentions)
 
     def _said_through(self, other: Kind, modifier: Modifier) -> Binding | None:
@@ -207,14 +207,14 @@ class PlanBuilder:
         named = binding is not None and binding.attribute.shape.kind == "name"
         return binding if named else None
 
-    def _single(self, kind: Kind, frame: Frame, bound: Bound) -> list[Source] | None:
+    def _single(self, kind: Kind, request: ThingRequest, bound: Bound) -> list[Source] | None:
         """Get things by the identities that are said, where nothing else is said of them."""
         card = kind.card(Verb.GET)
         if card is None or card.rows is None or not bound.identities:
             return None
         if (bound.filters or bound.wheres) and not self._asks_whether:
             return None
-        if bound.links or frame.cut is not None or len(bound.identities) != 1:
+        if bound.links or request.cut is not None or len(bound.identities) != 1:
             return None
         codes, modifier = bound.identities[0]
         listing = kind.listing
@@ -223,7 +223,9 @@ class PlanBuilder:
             return None
         sources: list[Source] = []
         for code in codes:
-            reason = self.draft.words((*modifier.mentions, *((frame.noun,) if frame.noun else ())))
+            reason = self.draft.words(
+                (*modifier.mentions, *((request.noun,) if request.noun else ()))
+            )
             arguments = {card.required[0]: Argument(Literal(code), reason)}
             name = kind.entity if len(codes) == 1 else f"{kind.entity}_{code}"
             step = self.draft.add(name, card.name, arguments)
@@ -262,15 +264,15 @@ class PlanBuilder:
         self,
         kind: Kind,
         card: ToolCard,
-        frame: Frame,
+        request: ThingRequest,
         choice: dict[str, Argument],
         links: Sequence[Link],
         cut: _Cut,
         name: str,
     ) -> Iterator[Source]:
-        arguments = {**choice, **self._own_identities(kind, frame)}
-        if cut.argument is not None and cut.count is not None and frame.cut is not None:
-            reason = self.draft.words(frame.cut.mentions)
+        arguments = {**choice, **self._own_identities(kind, request)}
+        if cut.argument is not None and cut.count is not None and request.cut is not None:
+            reason = self.draft.words(request.cut.mentions)
             arguments[cut.argument] = Argument(Literal(cut.count), reason)
         literal = [link for link in links if self._by_identity(kind, link, arguments)]
         others = [link for link in links if link not in literal and not link.negated]
@@ -278,10 +280,10 @@ class PlanBuilder:
         for combination in product(*ways):
             yield from self._call(kind, card, dict(arguments), combination, name)
 
-    def _own_identities(self, kind: Kind, frame: Frame) -> dict[str, Argument]:
+    def _own_identities(self, kind: Kind, request: ThingRequest) -> dict[str, Argument]:
         found: dict[str, Argument] = {}
         name = self._identity_argument(kind)
-        for modifier in frame.modifiers:
+        for modifier in request.modifiers:
             codes = self.linker.identity(kind.entity, modifier)
             if codes is None:
                 continue
@@ -384,9 +386,9 @@ class PlanBuilder:
         return source_of(step, kind.entity, card.rows, False)
 
     def _cut(
-        self, kind: Kind, card: ToolCard, frame: Frame, *, forked: bool, conditions: bool
+        self, kind: Kind, card: ToolCard, request: ThingRequest, *, forked: bool, conditions: bool
     ) -> _Cut:
-        cut = frame.cut
+        cut = request.cut
         if cut is None:
             return _Cut(None, None, None)
         limit = card.argument("limit") or ("limit" if "limit" in card.arguments else None)
@@ -397,7 +399,7 @@ class PlanBuilder:
         if (cut.newest or cut.oldest) and (moment is None or moment.column is None):
             self._leave(cut.mentions, f"{kind.plural} have no date to be ordered by")
             return _Cut(None, None, None)
-        if forked or len(frame.links) > 1:
+        if forked or len(request.links) > 1:
             self._leave(cut.mentions, "a number of rows for several calls")
             return _Cut(None, None, None)
         fits = (not cut.newest or newest_first) and not cut.oldest
@@ -408,7 +410,7 @@ class PlanBuilder:
             return _Cut(limit, cut.count, None)
         return _Cut(None, None, cut)
 
-    def _selected(self, frame: Frame, built: Built) -> list[Source]:
+    def _selected(self, request: ThingRequest, built: Built) -> list[Source]:
         """Put a computing step behind each source where rows must still be chosen."""
         if not built.conditions and built.cut is None:
             return built.sources
@@ -418,7 +420,7 @@ class PlanBuilder:
         if not self._catalogue.computes:
             self._leave(said, "choosing rows needs the tool `sql` (the extra `sql`)")
             return built.sources
-        kind = self._catalogue.kinds[frame.entity]
+        kind = self._catalogue.kinds[request.entity]
         conditions = [condition for condition, _ in built.conditions]
         chosen = Selection(kind, tuple(conditions), built.cut)
         found: list[Source] = []

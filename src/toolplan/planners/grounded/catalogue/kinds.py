@@ -161,13 +161,13 @@ class CueOf(NamedTuple):
     phrase: str
 
 
-class DeedOf(NamedTuple):
+class VerbOf(NamedTuple):
     """The word is a verb from which, or from which's noun, a word for a kind of thing is made."""
 
     entity: str
 
 
-Reading = Noun | ValueOf | ColumnOf | ReportOf | CueOf | DeedOf
+Reading = Noun | ValueOf | ColumnOf | ReportOf | CueOf | VerbOf
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +175,7 @@ class Catalogue:
     """All that a planner knows of a toolbox.
 
     `lexicon` maps phrases, as keys of words, to all that they may mean; `longest` is the length of
-    its longest phrase. `stems` maps stems of values to the values, `deeds` those of nouns to kinds
+    its longest phrase. `stems` maps stems of values to the values, `verbs` those of nouns to kinds
     of things.
     """
 
@@ -183,7 +183,7 @@ class Catalogue:
     cards: Mapping[str, ToolCard]
     lexicon: Mapping[tuple[str, ...], tuple[Reading, ...]]
     stems: Mapping[str, tuple[ValueOf, ...]]
-    deeds: Mapping[str, DeedOf]
+    verbs: Mapping[str, VerbOf]
     longest: int
     computes: bool
 

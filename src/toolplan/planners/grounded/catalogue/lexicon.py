@@ -12,7 +12,6 @@ from toolplan.planners.grounded.catalogue.kinds import (
     Catalogue,
     ColumnOf,
     CueOf,
-    DeedOf,
     Kind,
     Noun,
     Reading,
@@ -20,6 +19,7 @@ from toolplan.planners.grounded.catalogue.kinds import (
     ToolCard,
     ValueOf,
     Verb,
+    VerbOf,
     read_card,
     read_kinds,
 )
@@ -30,7 +30,7 @@ _LEGAL_FORMS: Final = frozenset(
     ["ag", "co", "corp", "ev", "gmbh", "inc", "kg", "llc", "ltd", "plc", "sa", "se"]
 )
 
-_SHORTEST_DEED: Final = 4
+_SHORTEST_VERB: Final = 4
 
 # so that "with a" makes known "has a", "containing a"; and "without a" makes known "has no a"
 _WITH: Final = [
@@ -93,7 +93,7 @@ def compile_catalogue(tools: Toolbox) -> Catalogue:
         cards=cards,
         lexicon=frozen,
         stems=_stems(frozen),
-        deeds=_deeds(frozen),
+        verbs=_verbs_of_nouns(frozen),
         longest=max(map(len, frozen), default=0),
         computes=SQL_TOOL in tools,
     )
@@ -186,14 +186,14 @@ def _stems(lexicon: dict[tuple[str, ...], tuple[Reading, ...]]) -> dict[str, tup
     return {stem: tuple(values) for stem, values in found.items()}
 
 
-def _deeds(lexicon: dict[tuple[str, ...], tuple[Reading, ...]]) -> dict[str, DeedOf]:
+def _verbs_of_nouns(lexicon: dict[tuple[str, ...], tuple[Reading, ...]]) -> dict[str, VerbOf]:
     """Return what the verbs behind nouns speak of: "translate" behind "translation"."""
     found: dict[str, set[str]] = {}
     for phrase, readings in lexicon.items():
         entities = {reading.entity for reading in readings if isinstance(reading, Noun)}
-        if len(phrase) == 1 and len(phrase[0]) > _SHORTEST_DEED:
+        if len(phrase) == 1 and len(phrase[0]) > _SHORTEST_VERB:
             found.setdefault(words.stem(phrase[0]), set()).update(entities)
-    return {s: DeedOf(next(iter(entities))) for s, entities in found.items() if len(entities) == 1}
+    return {s: VerbOf(next(iter(entities))) for s, entities in found.items() if len(entities) == 1}
 
 
 def _is_plain(word: str, reading: ValueOf) -> bool:

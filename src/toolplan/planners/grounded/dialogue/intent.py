@@ -17,10 +17,10 @@ from toolplan.planners.grounded.language.phrases import WordClass
 from toolplan.planners.grounded.language.words import fold, word_set
 from toolplan.planners.grounded.parse.mentions import (
     Code,
+    Imperative,
     Mention,
     Name,
     Number,
-    Order,
     Quoted,
     Time,
     Unknown,
@@ -284,7 +284,7 @@ def _is_whole(mentions: tuple[Mention, ...]) -> bool:
             WordClass.UPDATE,
             WordClass.DELETE,
         )
-        or isinstance(m.what, Order)
+        or isinstance(m.what, Imperative)
         for m in mentions
     )
     return asks and any(m.nouns or m.columns or m.reports for m in mentions)
@@ -296,7 +296,7 @@ def _has_columns(mentions: tuple[Mention, ...]) -> bool:
 
 def _is_fragment(mentions: tuple[Mention, ...]) -> bool:
     """Whether all of it is said of things that are not named."""
-    if any(isinstance(m.what, Unknown | Order) for m in mentions):
+    if any(isinstance(m.what, Unknown | Imperative) for m in mentions):
         return False
     said = any(
         m.is_value or isinstance(m.what, Time | Number) or m.does(*_SAID_OF_ROWS) for m in mentions

@@ -12,10 +12,10 @@ from toolplan.planners.grounded.language.phrases import WordClass
 from toolplan.planners.grounded.language.words import fold
 from toolplan.planners.grounded.parse.mentions import (
     Code,
+    Imperative,
     Mention,
     Name,
     Number,
-    Order,
     Quoted,
     Time,
     Unknown,
@@ -150,7 +150,7 @@ class Message:
         """Whether it wants something done, rather than told."""
         changing = (WordClass.CREATE, WordClass.UPDATE, WordClass.DELETE)
         return any(
-            isinstance(m.what, Order) or (m.does(*changing) and not m.does(WordClass.READ))
+            isinstance(m.what, Imperative) or (m.does(*changing) and not m.does(WordClass.READ))
             for m in (each.mention for each in self.placed[:2])
         )
 
@@ -231,11 +231,11 @@ def _replacing(rest: str, words: Words) -> tuple[str, Placed | None]:
 
 def says(mention: Mention) -> bool:
     """Whether it says something by itself: a value, a time, a number, or what nobody knows."""
-    if isinstance(mention.what, Time | Number | Code | Name | Quoted | Unknown | Order):
+    if isinstance(mention.what, Time | Number | Code | Name | Quoted | Unknown | Imperative):
         return True
     if mention.values or mention.columns or mention.reports:
         return True
-    return bool(mention.sorts) and not mention.does(*_GENERAL)
+    return bool(mention.classes) and not mention.does(*_GENERAL)
 
 
 def speaks_of_time(what: str) -> bool:

@@ -45,7 +45,7 @@ from toolplan.planners.grounded.dialogue.turns import (
     draft_of,
     read_conversation,
 )
-from toolplan.planners.grounded.parse.mentions import Code, Name, Order, Unknown
+from toolplan.planners.grounded.parse.mentions import Code, Imperative, Name, Unknown
 from toolplan.planners.grounded.planner import GroundedPlanner
 from toolplan.tools import Toolbox
 
@@ -262,7 +262,7 @@ class DialoguePlanner:
         """Ask the planner, of what could not be related to the plan before."""
         proposal = await self._planner.propose(question, tools, self._theirs(tried))
         unknown = any(
-            isinstance(placed.mention.what, Unknown | Name | Code | Order)
+            isinstance(placed.mention.what, Unknown | Name | Code | Imperative)
             for placed in words.read(question.text)
         )
         match proposal:

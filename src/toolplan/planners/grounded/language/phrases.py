@@ -247,7 +247,7 @@ _PHRASES: Final[dict[WordClass, str]] = {
     WordClass.EXACTLY: "exactly|precisely",
 }
 
-IMPERATIVES: Final = frozenset(
+LEADING_IMPERATIVES: Final = frozenset(
     [
         "detect",
         "contain",
@@ -318,7 +318,7 @@ def _general_phrases() -> dict[tuple[str, ...], frozenset[WordClass]]:
             spelled = tuple(key(word) for word in phrase.split())
             for each in spellings(spelled) if spelled else ():
                 found.setdefault(each, set()).add(sort)
-    return {words: frozenset(sorts) for words, sorts in found.items()}
+    return {words: frozenset(classes) for words, classes in found.items()}
 
 
 PHRASES: Final[Mapping[tuple[str, ...], frozenset[WordClass]]] = MappingProxyType(

@@ -161,15 +161,17 @@ DESTROYED: Final = word_set("""
 
 def _bases() -> dict[str, Action]:
     found: dict[str, Action] = {}
-    for deed, text in _VERBS.items():
+    for action, text in _VERBS.items():
         for verb in text.split():
-            found.setdefault(verb, deed)
+            found.setdefault(verb, action)
     return found
 
 
 def _phrases() -> dict[tuple[str, ...], Action]:
     return {
-        tuple(phrase.split()): deed for deed, text in _PHRASES.items() for phrase in text.split("|")
+        tuple(phrase.split()): action
+        for action, text in _PHRASES.items()
+        for phrase in text.split("|")
     }
 
 
@@ -191,27 +193,27 @@ def _gerunds(verb: str) -> Iterator[str]:
     yield verb + verb[-1] + "ing"
 
 
-ORDERS: Final[Mapping[str, Action]] = MappingProxyType(_bases())
+IMPERATIVE_VERBS: Final[Mapping[str, Action]] = MappingProxyType(_bases())
 """Each verb in the form in which it orders, with what it would do."""
 
 PHRASAL: Final[Mapping[tuple[str, ...], Action]] = MappingProxyType(_phrases())
 """Verbs of several words. Between the first and the rest may stand what it is done to."""
 
 GERUNDS: Final[Mapping[str, Action]] = MappingProxyType(
-    {form: deed for verb, deed in ORDERS.items() for form in _gerunds(verb)}
+    {form: action for verb, action in IMPERATIVE_VERBS.items() for form in _gerunds(verb)}
 )
 """Each verb as "doing" it."""
 
 PARTICIPLES: Final[Mapping[str, Action]] = MappingProxyType(
-    {form: deed for verb, deed in ORDERS.items() for form in _participles(verb)}
+    {form: action for verb, action in IMPERATIVE_VERBS.items() for form in _participles(verb)}
 )
 """Each verb as "done"."""
 
 DESTROYING: Final = (
     frozenset(
         key(form)
-        for verb, deed in ORDERS.items()
-        if deed is Action.DESTROY
+        for verb, action in IMPERATIVE_VERBS.items()
+        if action is Action.DESTROY
         for form in (verb, *_gerunds(verb), *_participles(verb), verb + "s")
     )
     | DESTROYED

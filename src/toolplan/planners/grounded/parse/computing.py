@@ -1,6 +1,6 @@
 """What a question wants computed, read from its mentions: counts, rates, statistics, groups, order.
 
-This comes before frames are made, because the words of a computation stand where things stand:
+This comes before requests are made, because the words of a computation stand where things stand:
 "which colours have the highest share" speaks of no thing at all.
 """
 

@@ -12,10 +12,16 @@ from typing import Final
 
 from toolplan.planners.grounded.catalogue.kinds import Catalogue, Noun, Reading, ValueOf
 from toolplan.planners.grounded.language.phrases import PHRASES, WordClass
-from toolplan.planners.grounded.language.verbs import GERUNDS, ORDERS, PARTICIPLES, PHRASAL, Action
+from toolplan.planners.grounded.language.verbs import (
+    GERUNDS,
+    IMPERATIVE_VERBS,
+    PARTICIPLES,
+    PHRASAL,
+    Action,
+)
 from toolplan.planners.grounded.language.words import word_set
 from toolplan.planners.grounded.parse.linker import Linker
-from toolplan.planners.grounded.parse.mentions import Order, Token
+from toolplan.planners.grounded.parse.mentions import Imperative, Token
 
 _OPENERS: Final = word_set("""
     please kindly pls can could would will you we i us let lets go ahead just now also next finally
@@ -48,18 +54,18 @@ _RECEIVERS: Final = word_set("me us up you")
 _WIDEST_PHRASE: Final = 8
 
 
-def find_orders(
+def find_imperatives(
     tokens: Sequence[Token], catalogue: Catalogue, timed: Collection[int]
-) -> dict[int, Order]:
+) -> dict[int, Imperative]:
     """Return the orders among `tokens` that no tool is known for, by the index of their word.
 
     `timed` are the indexes of tokens that belong to times: "in May" orders nothing.
     """
-    reading = _Orders(tokens, catalogue, timed)
-    return {at: Order(tokens[at].text, deed, known) for at, deed, known in reading.find()}
+    reading = _Imperatives(tokens, catalogue, timed)
+    return {at: Imperative(tokens[at].text, action, known) for at, action, known in reading.find()}
 
 
-class _Orders:
+class _Imperatives:
     """Looks for orders in one row of tokens."""
 
     def __init__(
@@ -79,13 +85,13 @@ class _Orders:
             while head < end and self._texts[head] in _OPENERS:
                 head += 1
             yield from self._phrasal(start, end, head)
-            if head < end and (deed := self._headed(head, start)) is not None:
-                yield head, deed, self._is_known(head)
+            if head < end and (action := self._headed(head, start)) is not None:
+                yield head, action, self._is_known(head)
             if head > start and (done := self._done_to(head, end)):
                 yield head - 1, done, True
             for at in range(start + 1, end):
                 if at != head and self._is_wanted(at):
-                    yield at, ORDERS[self._texts[at]], self._is_known(at)
+                    yield at, IMPERATIVE_VERBS[self._texts[at]], self._is_known(at)
             yield from self._caused(start, end, head)
             yield from self._passive(start, end, head)
 
@@ -102,54 +108,54 @@ class _Orders:
     def _readings(self, at: int) -> tuple[Reading, ...]:
         return self._lexicon.get((self._keys[at],), ()) if at < len(self._keys) else ()
 
-    def _sorts(self, at: int) -> frozenset[WordClass]:
+    def _classes(self, at: int) -> frozenset[WordClass]:
         return PHRASES.get((self._keys[at],), frozenset()) if at < len(self._keys) else frozenset()
 
     def _is_known(self, at: int) -> bool:
-        return bool(self._readings(at) or self._sorts(at))
+        return bool(self._readings(at) or self._classes(at))
 
     def _headed(self, at: int, start: int) -> Action | None:
         """Return what the word at the head of a clause orders, None where it orders nothing."""
         text = self._texts[at]
         if at in self._timed:
             return None
-        if text in GERUNDS and text not in ORDERS:
+        if text in GERUNDS and text not in IMPERATIVE_VERBS:
             ordering = self._is_pointed_at(at + 1) or not self._is_known(at)
             return GERUNDS[text] if ordering else None
-        deed = ORDERS.get(text)
-        if deed is None or self._is_compound(at) or self._sorts_rows(at):
+        action = IMPERATIVE_VERBS.get(text)
+        if action is None or self._is_compound(at) or self._sorts_rows(at):
             return None
-        return self._known(at, start, deed) if self._is_known(at) else deed
+        return self._known(at, start, action) if self._is_known(at) else action
 
-    def _known(self, at: int, start: int, deed: Action) -> Action | None:
+    def _known(self, at: int, start: int, action: Action) -> Action | None:
         """Return what a verb orders that may also be something else; where it stands tells it."""
-        text, sorts = self._texts[at], self._sorts(at)
-        if text in _GIVING and WordClass.READ in sorts:
-            return deed if self._gives_away(at) else None
-        if sorts & {WordClass.CREATE, WordClass.UPDATE, WordClass.DELETE} and not self._readings(
+        text, classes = self._texts[at], self._classes(at)
+        if text in _GIVING and WordClass.READ in classes:
+            return action if self._gives_away(at) else None
+        if classes & {WordClass.CREATE, WordClass.UPDATE, WordClass.DELETE} and not self._readings(
             at
         ):
             return None  # who writes reads it
         if self._is_coordinated(at, start) or self._names_itself(at):
             return None
         if at > start and self._texts[at - 1] in _BEFORE_VERBS:
-            return deed if WordClass.READ not in sorts else None
-        if self._readings(at) and deed is Action.DESTROY:
-            return None if self._ends_at(at + 1) else deed
-        if WordClass.LINK in sorts:
-            return deed
-        if WordClass.READ in sorts:
+            return action if WordClass.READ not in classes else None
+        if self._readings(at) and action is Action.DESTROY:
+            return None if self._ends_at(at + 1) else action
+        if WordClass.LINK in classes:
+            return action
+        if WordClass.READ in classes:
             return None
-        if sorts & {
+        if classes & {
             WordClass.RATE,
             WordClass.COUNT,
         }:  # "share of …" is asked for, "share the …" ordered
-            return None if self._text(at + 1) in ("of", "for", "by") else deed
-        return deed if self._is_pointed_at(at + 1) or self._meets_other(at) else None
+            return None if self._text(at + 1) in ("of", "for", "by") else action
+        return action if self._is_pointed_at(at + 1) or self._meets_other(at) else None
 
     def _is_compound(self, at: int) -> bool:
         """Whether it only begins a term: "follow-up loans", "pass rate"."""
-        if self._sorts(at + 1) & {WordClass.RATE, WordClass.DETAIL}:
+        if self._classes(at + 1) & {WordClass.RATE, WordClass.DETAIL}:
             return True
         following = (tuple(self._keys[at : at + length]) for length in (2, 3, 4))
         return any(phrase in self._lexicon for phrase in following if len(phrase) > 1)
@@ -219,11 +225,11 @@ class _Orders:
             return None
         if self._text(head) in ("a", "an", "another"):
             indefinite = opener in ("do", "make", "have", "need", "want", "like", "let", "get")
-            listed = thing is not None and bool(self._sorts(thing + 1) & {WordClass.DETAIL})
+            listed = thing is not None and bool(self._classes(thing + 1) & {WordClass.DETAIL})
             return Action.ARRANGE if indefinite and not listed else None
         verbs = {WordClass.LINK, WordClass.HAVE, WordClass.BE, WordClass.READ}
         if opener not in ("do", "make") or any(
-            self._sorts(at) & verbs for at in range(head, end) if at not in self._timed
+            self._classes(at) & verbs for at in range(head, end) if at not in self._timed
         ):
             return None
         return Action.PERFORM
@@ -234,9 +240,14 @@ class _Orders:
     def _is_wanted(self, at: int) -> bool:
         """Whether the word is the verb of "you should …", "… to do", or closes "the a do"."""
         text, before = self._texts[at], self._texts[at - 1]
-        if text not in ORDERS or at in self._timed:
+        if text not in IMPERATIVE_VERBS or at in self._timed:
             return False
-        if self._sorts(at) & {WordClass.READ, WordClass.CREATE, WordClass.UPDATE, WordClass.DELETE}:
+        if self._classes(at) & {
+            WordClass.READ,
+            WordClass.CREATE,
+            WordClass.UPDATE,
+            WordClass.DELETE,
+        }:
             return False
         if self._readings(at) and before != "to":
             return False
@@ -252,14 +263,14 @@ class _Orders:
         """Whether a verb stands last, and nothing before it asks by a verb: "loan L1 extend"."""
         last = self._text(at + 1) in ("", *_BREAKS)
         asked = not {"did", "does", "do", "that", "which", "who"}.isdisjoint(self._texts[:at])
-        return last and not asked and not self._readings(at) and WordClass.LINK in self._sorts(at)
+        return last and not asked and not self._readings(at) and WordClass.LINK in self._classes(at)
 
     def _phrasal(self, start: int, end: int, head: int) -> Iterator[tuple[int, Action, bool]]:
         """Yield verbs of several words: at the head, or anywhere as they stand together."""
-        for phrase, deed in PHRASAL.items():
+        for phrase, action in PHRASAL.items():
             at = self._found(phrase, start, end, head)
             if at is not None:
-                yield at, deed, False
+                yield at, action, False
 
     def _found(self, phrase: tuple[str, ...], start: int, end: int, head: int) -> int | None:
         verb, rest = phrase[0], phrase[1:]
@@ -297,11 +308,11 @@ class _Orders:
         if not definite and not opened & {"want", "like", "wish", "have"}:
             return
         for at in range(head + 1, end):
-            deed = self._participle(at)
-            if deed is not None and self._stands_behind_a_thing(at, end):
+            action = self._participle(at)
+            if action is not None and self._stands_behind_a_thing(at, end):
                 if any(i in self._timed for i in range(at, end)) and "have" not in opened:
                     return
-                yield at, deed, deed is not Action.DESTROY
+                yield at, action, action is not Action.DESTROY
 
     def _passive(self, start: int, end: int, head: int) -> Iterator[tuple[int, Action, bool]]:
         """Yield the "be" of what is still to be done: "loans to be closed", "let it be so"."""
@@ -313,9 +324,9 @@ class _Orders:
 
     def _participle(self, at: int) -> Action | None:
         text = self._texts[at]
-        deed = PARTICIPLES.get(text)
-        if deed is not None:
-            return deed
+        action = PARTICIPLES.get(text)
+        if action is not None:
+            return action
         said = any(isinstance(reading, ValueOf) for reading in self._readings(at))
         return Action.CHANGE if said and text.endswith("ed") else None
 

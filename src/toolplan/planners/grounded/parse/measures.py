@@ -47,20 +47,20 @@ class Measures:
     def _take(self, *indexes: int) -> None:
         self.taken.update(indexes)
 
-    def _does(self, at: int, *sorts: WordClass) -> bool:
-        return 0 <= at < len(self._all) and at not in self.taken and self._all[at].does(*sorts)
+    def _does(self, at: int, *classes: WordClass) -> bool:
+        return 0 <= at < len(self._all) and at not in self.taken and self._all[at].does(*classes)
 
-    def _skip(self, at: int, *sorts: WordClass, step: int = 1) -> int:
-        """Return the first index from `at` on that does none of `sorts`."""
-        while 0 <= at < len(self._all) and (self._all[at].does(*sorts) or at in self.taken):
+    def _skip(self, at: int, *classes: WordClass, step: int = 1) -> int:
+        """Return the first index from `at` on that does none of `classes`."""
+        while 0 <= at < len(self._all) and (self._all[at].does(*classes) or at in self.taken):
             at += step
         return at
 
     def _at(self, at: int) -> Mention | None:
         return self._all[at] if 0 <= at < len(self._all) and at not in self.taken else None
 
-    def _each(self, *sorts: WordClass) -> list[int]:
-        return [at for at in range(len(self._all)) if self._does(at, *sorts)]
+    def _each(self, *classes: WordClass) -> list[int]:
+        return [at for at in range(len(self._all)) if self._does(at, *classes)]
 
     def _before(self, at: int) -> object:
         mention = self._at(at - 1)

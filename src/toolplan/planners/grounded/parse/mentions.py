@@ -8,11 +8,11 @@ from typing import NamedTuple, TypeAlias
 from toolplan.planners.grounded.catalogue.kinds import (
     ColumnOf,
     CueOf,
-    DeedOf,
     Noun,
     Reading,
     ReportOf,
     ValueOf,
+    VerbOf,
 )
 from toolplan.planners.grounded.dates import TimeMention
 from toolplan.planners.grounded.language.phrases import WordClass
@@ -38,7 +38,7 @@ class Phrase:
     """Words that the catalogue or general English knows, with all that they may mean."""
 
     readings: tuple[Reading, ...]
-    sorts: frozenset[WordClass]
+    classes: frozenset[WordClass]
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,18 +85,18 @@ class Unknown:
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class Imperative:
     """A verb that orders what no tool is known for.
 
     `known`: nothing but its place tells that it is meant as a verb.
     """
 
     text: str
-    deed: Action
+    action: Action
     known: bool
 
 
-What: TypeAlias = Phrase | Time | Number | Code | Quoted | Name | Unknown | Order
+What: TypeAlias = Phrase | Time | Number | Code | Quoted | Name | Unknown | Imperative
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,14 +109,14 @@ class Mention:
     words: tuple[int, int]
     what: What
 
-    def does(self, *sorts: WordClass) -> bool:
-        """Whether it may do one of `sorts`."""
-        return isinstance(self.what, Phrase) and not self.what.sorts.isdisjoint(sorts)
+    def does(self, *classes: WordClass) -> bool:
+        """Whether it may do one of `classes`."""
+        return isinstance(self.what, Phrase) and not self.what.classes.isdisjoint(classes)
 
     @property
-    def sorts(self) -> frozenset[WordClass]:
+    def classes(self) -> frozenset[WordClass]:
         """All that it may do in general English."""
-        return self.what.sorts if isinstance(self.what, Phrase) else frozenset()
+        return self.what.classes if isinstance(self.what, Phrase) else frozenset()
 
     @property
     def readings(self) -> tuple[Reading, ...]:
@@ -134,9 +134,9 @@ class Mention:
         return tuple(each for each in self.readings if isinstance(each, ValueOf))
 
     @property
-    def deeds(self) -> tuple[str, ...]:
+    def verbs(self) -> tuple[str, ...]:
         """The kinds of things that it may be a verb for."""
-        return tuple(each.entity for each in self.readings if isinstance(each, DeedOf))
+        return tuple(each.entity for each in self.readings if isinstance(each, VerbOf))
 
     @property
     def columns(self) -> tuple[ColumnOf, ...]:

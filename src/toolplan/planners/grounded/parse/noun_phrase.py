@@ -9,7 +9,7 @@ from toolplan.planners.grounded.catalogue.kinds import Catalogue
 from toolplan.planners.grounded.language import words
 from toolplan.planners.grounded.language.phrases import WordClass
 from toolplan.planners.grounded.parse.mentions import Code, Mention, Number, Time
-from toolplan.planners.grounded.parse.requests import Frame, Modifier
+from toolplan.planners.grounded.parse.requests import Modifier, ThingRequest
 
 _DETAILS: Final = frozenset({"detail", "info", "information"})
 
@@ -26,7 +26,7 @@ class NounPhrases:
         """Return the kind of thing that `mention` is a noun for."""
         return mention.nouns[0]
 
-    def noun_from(self, at: int, current: Frame | None) -> int | None:
+    def noun_from(self, at: int, current: ThingRequest | None) -> int | None:
         """Return the index of the noun that what stands at `at` is said of, or None.
 
         `current` is the thing spoken of before; what only that one can have is not said of the

@@ -1,4 +1,4 @@
-"""Mentions joined to frames: which things are asked for, and what is said of which.
+"""Mentions joined to requests: which things are asked for, and what is said of which.
 
 English puts what is said of a thing right before its noun, or behind it. So there is one pass from
 left to right; the only look ahead is from something that may stand before a noun to that noun.
@@ -24,7 +24,13 @@ from toolplan.planners.grounded.parse.mentions import Code, Mention, Number, Tim
 from toolplan.planners.grounded.parse.noun_phrase import is_singular
 from toolplan.planners.grounded.parse.parser_state import VERBS
 from toolplan.planners.grounded.parse.relations import Relations
-from toolplan.planners.grounded.parse.requests import Cut, Frame, Link, Modifier, Request
+from toolplan.planners.grounded.parse.requests import (
+    Cut,
+    Link,
+    Modifier,
+    ParsedQuestion,
+    ThingRequest,
+)
 
 _BENIGN = (
     WordClass.FILLER,
@@ -40,13 +46,13 @@ _SEARCHES = frozenset({"check", "search", "examine", "analyze", "review", "inves
 class Parser(Relations):
     """Reads one row of mentions. `implied` is the kind of thing where no noun says it."""
 
-    def read(self) -> Request:
+    def read(self) -> ParsedQuestion:
         """Return what the mentions ask for, with those that found no place."""
         while self._at < len(self._all):
             self._step(self._all[self._at])
             self._at += 1
         self._finish()
-        return self._request
+        return self._parsed
 
     def _step(self, mention: Mention) -> None:
         match mention.what:
@@ -55,7 +61,7 @@ class Parser(Relations):
             case Number():
                 self._number(mention)
             case _ if self._at == 0 and words.fold(mention.text) in phrases.ASKING:
-                self._request.asked.append(mention)
+                self._parsed.asked.append(mention)
             case _ if mention.nouns and self._orders(mention):
                 self._leave(mention)
             case _ if mention.nouns and self._measures_here(mention):
@@ -64,8 +70,8 @@ class Parser(Relations):
                 self._noun(mention)
             case _ if mention.is_value and self._is_value_here(mention):
                 self._modify(mention)
-            case _ if mention.deeds and self._cue is None:
-                self._take_deed(mention)
+            case _ if mention.verbs and self._cue is None:
+                self._take_verb(mention)
             case _ if mention.columns and not self._is_only_a_word(mention):
                 self._name_column(mention)
             case _:
@@ -90,7 +96,7 @@ class Parser(Relations):
         if not owners or not is_singular(mention) or self._before:
             return False
         if self._boundary:  # "the length and height of …"
-            named = {c.entity for asked in self._request.asked[-1:] for c in asked.columns}
+            named = {c.entity for asked in self._parsed.asked[-1:] for c in asked.columns}
             return not named.isdisjoint(owners)
         return self._current is not None and self._current.entity in owners
 
@@ -101,7 +107,7 @@ class Parser(Relations):
     def _orders(self, mention: Mention) -> bool:
         """Whether `mention` orders something that nothing here is known to do."""
         folded = words.fold(mention.text)
-        if not self._boundary or self._asked_by_verb or folded not in phrases.IMPERATIVES:
+        if not self._boundary or self._asked_by_verb or folded not in phrases.LEADING_IMPERATIVES:
             return False
         if mention.does(WordClass.FILLER):
             return False
@@ -241,14 +247,14 @@ class Parser(Relations):
         if earlier is not None:
             self._return_to(earlier)
             return
-        frame = Frame(entity, mention, self._before, [], self._take_pending_cut(mention))
+        request = ThingRequest(entity, mention, self._before, [], self._take_pending_cut(mention))
         self._before = []
-        self._relate(frame)
-        self._current = self._add(frame)
+        self._relate(request)
+        self._current = self._add(request)
         self._forget_place()
-        self._codes(frame)
+        self._codes(request)
 
-    def _codes(self, frame: Frame) -> None:
+    def _codes(self, request: ThingRequest) -> None:
         """Take the identities behind a noun: "loans L1 and L2"."""
         at = self._at + 1
         while at < len(self._all) and self._all[at].does(WordClass.DETAIL, WordClass.FILLER):
@@ -256,15 +262,15 @@ class Parser(Relations):
         if at >= len(self._all) or not isinstance(self._all[at].what, Code):
             return
         codes, end = self._phrases.codes_from(at)
-        frame.modifiers.append(
-            Modifier(codes[0], column=frame.noun, alternatives=tuple(codes[1:]), either=True)
+        request.modifiers.append(
+            Modifier(codes[0], column=request.noun, alternatives=tuple(codes[1:]), either=True)
         )
         self._at = end - 1
 
     def _modify(self, mention: Mention) -> None:
         ahead = self._phrases.noun_from(self._at, self._current)
         if ahead is None and (entity := self._stands_for_itself(mention)) is not None:
-            self._current = self._add(Frame(entity, None, [Modifier(mention)]))
+            self._current = self._add(ThingRequest(entity, None, [Modifier(mention)]))
             self._forget_place()
             return
         if ahead is None and (entity := self._tells_other(mention)) is not None:
@@ -438,7 +444,7 @@ class Parser(Relations):
 
     def _drop_column(self) -> None:
         if self._column is not None:
-            self._request.asked.append(self._column)
+            self._parsed.asked.append(self._column)
         self._column = None
 
     def _value_follows(self) -> Mention | None:
@@ -457,8 +463,8 @@ class Parser(Relations):
         if self._joiner is not None and self._joiner.does(WordClass.OR):
             self._leave(self._joiner)
         for modifier in (*self._before, *self._leading):
-            self._request.unexplained.extend(modifier.mentions)
+            self._parsed.unexplained.extend(modifier.mentions)
         if self._cut is not None:
-            self._request.unexplained.extend(self._cut.mentions)
+            self._parsed.unexplained.extend(self._cut.mentions)
         if self._scope is not None and self._last_main() is None:
             self._scope.nested = False  # "in the a that …": there was nothing else to be asked for

@@ -16,13 +16,13 @@ from typing import Final
 from toolplan.planners.grounded.catalogue.kinds import Catalogue, Reading, ValueOf
 from toolplan.planners.grounded.dates import TimeMention, Weeks, find_times
 from toolplan.planners.grounded.language import phrases, words
-from toolplan.planners.grounded.parse.imperatives import find_orders
+from toolplan.planners.grounded.parse.imperatives import find_imperatives
 from toolplan.planners.grounded.parse.mentions import (
     Code,
+    Imperative,
     Mention,
     Name,
     Number,
-    Order,
     Phrase,
     Quoted,
     Time,
@@ -67,14 +67,14 @@ class Reader:
         return list(_tokens(self.text))
 
     @cached_property
-    def orders(self) -> dict[int, Order]:
+    def imperatives(self) -> dict[int, Imperative]:
         """The verbs that no tool is known for, by the index of their token."""
         timed = {
             at
             for at, token in enumerate(self.tokens)
             if any(time.start <= token.start < time.end for time in self._times)
         }
-        return find_orders(self.tokens, self._catalogue, timed)
+        return find_imperatives(self.tokens, self._catalogue, timed)
 
     def readings(self) -> Iterator[tuple[Mention, ...]]:
         """Yield ways to read the question: that of longest phrases first, then others near it."""
@@ -108,8 +108,8 @@ class Reader:
             if time.start <= token.start < time.end:
                 yield self._mention(at, self._behind(at, time), Time(time))
                 return
-        if at in self.orders:
-            yield self._mention(at, at + 1, self.orders[at])
+        if at in self.imperatives:
+            yield self._mention(at, at + 1, self.imperatives[at])
             return
         found = self._phrases(at)
         if found:
@@ -132,7 +132,11 @@ class Reader:
         gathered: list[str] = []
         for end in range(at, len(self.tokens)):
             token = self.tokens[end]
-            if len(gathered) >= longest or self._is_taken(token, end > at) or end in self.orders:
+            if (
+                len(gathered) >= longest
+                or self._is_taken(token, end > at)
+                or end in self.imperatives
+            ):
                 break
             if gathered and token.key in words.SKIPPED_INSIDE:
                 # "without any x" is "without x", but a phrase may also hold the article itself
@@ -149,9 +153,9 @@ class Reader:
 
     def _note(self, found: dict[int, Phrase], phrase: tuple[str, ...], end: int) -> None:
         readings = self._catalogue.lexicon.get(phrase, ())
-        sorts = phrases.PHRASES.get(phrase, frozenset())
-        if readings or sorts:
-            found[end] = Phrase(readings, sorts)
+        classes = phrases.PHRASES.get(phrase, frozenset())
+        if readings or classes:
+            found[end] = Phrase(readings, classes)
 
     def _other(self, at: int, token: Token) -> Mention:
         if number := _number(token):
@@ -181,8 +185,8 @@ class Reader:
         if plain and (values := self._catalogue.stems.get(token.key)):
             return values
         told = plain or token.key.endswith("ed")
-        deed = self._catalogue.deeds.get(stem)
-        return (deed,) if told and deed is not None else ()
+        action = self._catalogue.verbs.get(stem)
+        return (action,) if told and action is not None else ()
 
     def _quoted(self, text: str) -> What:
         """Read quoted text: a value that is known, or what it says itself."""

@@ -13,32 +13,32 @@ from toolplan.planners.grounded.language.phrases import WordClass
 from toolplan.planners.grounded.parse.linker import Linker
 from toolplan.planners.grounded.parse.mentions import Code, Mention, Time
 from toolplan.planners.grounded.parse.parser_state import ParserState
-from toolplan.planners.grounded.parse.requests import Frame, Link, Modifier
+from toolplan.planners.grounded.parse.requests import Link, Modifier, ThingRequest
 
 _HABITS = frozenset({"process", "handle", "take", "make", "do", "offer", "provide", "produce"})
 _PLACES = frozenset({"in", "at", "on"})
 
 
 class Relations(ParserState):
-    """Makes frames of things that no noun names."""
+    """Makes requests of things that no noun names."""
 
-    def _take_deed(self, mention: Mention) -> None:
+    def _take_verb(self, mention: Mention) -> None:
         """Take a verb made from a noun: what was "reviewed" is what has a review."""
-        entity = mention.deeds[0]
+        entity = mention.verbs[0]
         current = self._current
         self._asked_by_verb = True
         if current is None:
-            self._deed_alone(mention, entity)
+            self._verb_alone(mention, entity)
         elif current.entity != entity:
-            self._nest(Frame(entity, mention), (mention,))
+            self._nest(ThingRequest(entity, mention), (mention,))
         elif current.noun is None:
             current.noun = mention
 
-    def _deed_alone(self, mention: Mention, entity: str) -> None:
-        frame = Frame(entity, mention)
-        frame.modifiers.extend(self._leading)
+    def _verb_alone(self, mention: Mention, entity: str) -> None:
+        request = ThingRequest(entity, mention)
+        request.modifiers.extend(self._leading)
         self._leading = []
-        self._current = self._add(frame)
+        self._current = self._add(request)
         self._forget_place()
 
     def _tells_other(self, mention: Mention) -> str | None:
@@ -70,7 +70,7 @@ class Relations(ParserState):
             # what a place "handles" may be what it could: only what it "handled" was there
             return words.fold(self._verb.text) not in _HABITS
         for mention in self._all[self._at + 1 : self._at + 4]:
-            if mention.does(WordClass.LINK) or mention.deeds:
+            if mention.does(WordClass.LINK) or mention.verbs:
                 return True
             if not mention.does(WordClass.BE, WordClass.FILLER, WordClass.HAVE):
                 return False
@@ -83,17 +83,17 @@ class Relations(ParserState):
         way = connect(self._catalogue, kinds[to], entity, shown(kinds[entity]))
         return way is not None and way.direct
 
-    def _nest(self, frame: Frame, said: tuple[Mention, ...]) -> None:
-        """Make `frame` tell which of the present things are meant."""
+    def _nest(self, request: ThingRequest, said: tuple[Mention, ...]) -> None:
+        """Make `request` tell which of the present things are meant."""
         current = self._current
         negation = self._take_negation(adjacent_only=False)
         more = (m for m in (self._cue, self._verb, negation) if m is not None)
-        frame.nested = True
+        request.nested = True
         if current is not None:
-            self._parents[id(frame)] = current
+            self._parents[id(request)] = current
             mentions = tuple(dict.fromkeys((*more, *said)))
-            current.links.append(Link(frame, None, negation is not None, False, mentions))
-        self._current = self._add(frame)
+            current.links.append(Link(request, None, negation is not None, False, mentions))
+        self._current = self._add(request)
         self._forget_place()
 
     def _modify_other(self, mention: Mention, entity: str) -> None:
@@ -101,8 +101,8 @@ class Relations(ParserState):
         cue = self._cue
         text = cue.cue if cue is not None and " " in (cue.cue or "") else None
         said = (cue,) if cue is not None else ()
-        frame = Frame(entity, None, [Modifier(mention, cue=text, evidence=said)])
-        self._nest(frame, said)
+        request = ThingRequest(entity, None, [Modifier(mention, cue=text, evidence=said)])
+        self._nest(request, said)
 
     def _closes_relation(self, cue: Mention) -> bool:
         """Whether a cue without a value ends a relation: "the town that box B1 went to"."""

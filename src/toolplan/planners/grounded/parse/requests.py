@@ -62,7 +62,7 @@ class Cut:
 class Link:
     """Another thing that it belongs to. `loose`: said by mere order or a pronoun."""
 
-    to: Frame
+    to: ThingRequest
     cue: str | None
     negated: bool
     loose: bool
@@ -70,7 +70,7 @@ class Link:
 
 
 @dataclass(slots=True, eq=False)
-class Frame:
+class ThingRequest:
     """One thing that is asked for, while a question is being read."""
 
     entity: str
@@ -188,10 +188,10 @@ class Computation:
 
 
 @dataclass(slots=True)
-class Request:
+class ParsedQuestion:
     """All that a question asks for."""
 
-    frames: list[Frame] = field(default_factory=list[Frame])
+    requests: list[ThingRequest] = field(default_factory=list[ThingRequest])
     computation: Computation | None = None
     unexplained: list[Mention] = field(default_factory=list[Mention])
     asked: list[Mention] = field(default_factory=list[Mention])

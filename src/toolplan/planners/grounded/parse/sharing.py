@@ -12,89 +12,94 @@ from typing import TypeAlias
 from toolplan.planners.grounded.language.phrases import WordClass
 from toolplan.planners.grounded.parse.linker import Linker
 from toolplan.planners.grounded.parse.mentions import Mention, Time
-from toolplan.planners.grounded.parse.requests import Frame, Link, Modifier
+from toolplan.planners.grounded.parse.requests import Link, Modifier, ThingRequest
 
 Accepts: TypeAlias = Callable[[str, Modifier], bool]
 """Whether something can be said of a kind of thing, be it by way of another."""
 
 
 def share(
-    frames: list[Frame], linker: Linker, accepts: Accepts, unexplained: list[Mention]
+    requests: list[ThingRequest], linker: Linker, accepts: Accepts, unexplained: list[Mention]
 ) -> None:
-    """Move and copy what is said in `frames` to all the things that it is said of."""
-    _lift(frames, linker, unexplained)
-    for row in _rows([frame for frame in frames if not frame.nested]):
+    """Move and copy what is said in `requests` to all the things that it is said of."""
+    _lift(requests, linker, unexplained)
+    for row in _rows([request for request in requests if not request.nested]):
         _broadcast_behind(row, accepts)
         _broadcast_before(row, accepts, unexplained)
 
 
-def _lift(frames: list[Frame], linker: Linker, unexplained: list[Mention]) -> None:
+def _lift(requests: list[ThingRequest], linker: Linker, unexplained: list[Mention]) -> None:
     """Return to a thing what was said behind the thing that tells which of it are meant."""
-    for frame in frames:
-        for link in frame.links:
+    for request in requests:
+        for link in request.links:
             if not link.to.nested or link.loose:
                 continue
             for modifier in list(link.to.modifiers):
                 if modifier.before or linker.identity(link.to.entity, modifier) is not None:
                     continue
                 if linker.bind(link.to.entity, modifier) is not None:
-                    if _is_ambiguous(link, frame, modifier, linker):
+                    if _is_ambiguous(link, request, modifier, linker):
                         unexplained.extend(modifier.mentions)
                     continue
-                if linker.bind(frame.entity, modifier) is not None:
+                if linker.bind(request.entity, modifier) is not None:
                     link.to.modifiers.remove(modifier)
-                    frame.modifiers.append(modifier)
+                    request.modifiers.append(modifier)
 
 
-def _is_ambiguous(link: Link, frame: Frame, modifier: Modifier, linker: Linker) -> bool:
+def _is_ambiguous(link: Link, request: ThingRequest, modifier: Modifier, linker: Linker) -> bool:
     """Whether a time may be said of both: "boxes with letters from last week"."""
     holds = any(mention.does(WordClass.HAVE) for mention in link.mentions)
     done = any(mention.does(WordClass.LINK) for mention in modifier.evidence)
     timed = isinstance(modifier.mention.what, Time) and not done
-    return holds and timed and linker.bind(frame.entity, modifier) is not None
+    return holds and timed and linker.bind(request.entity, modifier) is not None
 
 
-def _rows(frames: list[Frame]) -> list[list[Frame]]:
+def _rows(requests: list[ThingRequest]) -> list[list[ThingRequest]]:
     """Return the runs of coordinated things, those of one alone left out."""
-    runs: list[list[Frame]] = []
-    for frame in frames:
-        if frame.coordinated and runs:
-            runs[-1].append(frame)
+    runs: list[list[ThingRequest]] = []
+    for request in requests:
+        if request.coordinated and runs:
+            runs[-1].append(request)
         else:
-            runs.append([frame])
+            runs.append([request])
     return [run for run in runs if len(run) > 1]
 
 
-def _broadcast_behind(row: list[Frame], accepts: Accepts) -> None:
+def _broadcast_behind(row: list[ThingRequest], accepts: Accepts) -> None:
     *earlier, last = row
-    if any(_said_behind(frame) or frame.links or frame.cut for frame in earlier) or last.cut:
+    if (
+        any(_said_behind(request) or request.links or request.cut for request in earlier)
+        or last.cut
+    ):
         return
-    for frame in earlier:
+    for request in earlier:
         for modifier in _said_behind(last):
-            if accepts(frame.entity, modifier):
-                frame.modifiers.append(modifier)
-        frame.links.extend(link for link in last.links if not link.loose)
+            if accepts(request.entity, modifier):
+                request.modifiers.append(modifier)
+        request.links.extend(link for link in last.links if not link.loose)
 
 
-def _broadcast_before(row: list[Frame], accepts: Accepts, unexplained: list[Mention]) -> None:
+def _broadcast_before(
+    row: list[ThingRequest], accepts: Accepts, unexplained: list[Mention]
+) -> None:
     first, *others = row
     for modifier in first.modifiers:
         if not modifier.before and modifier not in first.modifiers[:1]:
             continue
-        for frame in others:
-            if modifier in frame.modifiers or not accepts(frame.entity, modifier):
+        for request in others:
+            if modifier in request.modifiers or not accepts(request.entity, modifier):
                 continue
-            if any(m.before for m in frame.modifiers) and not isinstance(
+            if any(m.before for m in request.modifiers) and not isinstance(
                 modifier.mention.what, Time
             ):
                 continue
             if isinstance(modifier.mention.what, Time):
-                if not any(isinstance(m.mention.what, Time) for m in frame.modifiers):
-                    frame.modifiers.append(modifier)
+                if not any(isinstance(m.mention.what, Time) for m in request.modifiers):
+                    request.modifiers.append(modifier)
             elif modifier.before:
                 # "red a and b": are the b red too? Only the asker knows
                 unexplained.extend(modifier.mentions)
 
 
-def _said_behind(frame: Frame) -> list[Modifier]:
-    return [modifier for modifier in frame.modifiers if not modifier.before]
+def _said_behind(request: ThingRequest) -> list[Modifier]:
+    return [modifier for modifier in request.modifiers if not modifier.before]
