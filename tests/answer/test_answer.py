@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import toolplan.answer
-from toolplan.answer import Answer, FactFunction, answer
+from toolplan.answer import Answer, InsightFunction, answer
 from toolplan.events import (
     Event,
     Failure,
@@ -68,7 +68,7 @@ def answered(
     output: Value | None = None,
     given: Json = None,
     schemas: Mapping[str, Json] | None = None,
-    facts: Sequence[FactFunction] = (),
+    insights: Sequence[InsightFunction] = (),
     rows: int = 10,
 ) -> Answer:
     run = fold(
@@ -79,7 +79,7 @@ def answered(
         ]
     )
     plan = execution_plan(steps, output)
-    return answer(plan, run, schemas=schemas, facts=facts, rows=rows)
+    return answer(plan, run, schemas=schemas, insights=insights, rows=rows)
 
 
 def gave(step: str, output: Json) -> StepSucceeded:
@@ -104,10 +104,14 @@ def test_without_a_schema_the_tool_names_what_was_found() -> None:
 
 def test_every_fact_names_the_step_that_its_figures_come_from() -> None:
     told = answered([LIST], gave("s0", books(37)), schemas={"s0": BOOKS})
-    facts = told.sections[0].facts
-    assert {fact.step for fact in facts} == {"s0"}
-    assert "genre: crime 24 of 37 (65 %), poetry 13 (35 %)." in [fact.text for fact in facts]
-    assert "price: 10 to 16 EUR, median 13 EUR, sum 476 EUR." in [fact.text for fact in facts]
+    insights = told.sections[0].insights
+    assert {insight.step for insight in insights} == {"s0"}
+    assert "genre: crime 24 of 37 (65 %), poetry 13 (35 %)." in [
+        insight.text for insight in insights
+    ]
+    assert "price: 10 to 16 EUR, median 13 EUR, sum 476 EUR." in [
+        insight.text for insight in insights
+    ]
     assert "library books [s0]" in told.text
 
 
@@ -132,14 +136,14 @@ def test_identities_are_never_cut_to_make_room_in_a_wide_table() -> None:
     assert told.sections[0].hidden[-1] == "note8"
 
 
-def test_the_facts_of_a_domain_leave_room_for_five_at_least() -> None:
+def test_the_insights_of_a_domain_leave_room_for_five_at_least() -> None:
     rows: Json = [
         {"id": at, "a": at % 2 == 0, "b": "xy"[at % 2], "c": 1, "n": at, "day": f"2024-01-{at:02d}"}
         for at in range(1, 30)
     ]
-    told = answered([LIST], gave("s0", rows), facts=[lambda entity, rows: ["so it is"] * 12])
-    assert len(told.sections[0].facts) == 17
-    assert len(answered([LIST], gave("s0", rows)).sections[0].facts) == 6
+    told = answered([LIST], gave("s0", rows), insights=[lambda entity, rows: ["so it is"] * 12])
+    assert len(told.sections[0].insights) == 17
+    assert len(answered([LIST], gave("s0", rows)).sections[0].insights) == 6
 
 
 def test_a_single_number_is_said_as_a_sentence() -> None:
@@ -167,7 +171,7 @@ def test_a_small_computed_table_is_the_answer_with_its_highest_and_lowest() -> N
         schemas={"s0": BOOKS},
     )
     assert told.headline == "3 rows, one for each genre [q]."
-    texts = [fact.text for fact in told.sections[0].facts]
+    texts = [insight.text for insight in told.sections[0].insights]
     assert texts[:2] == [
         "Highest rate: crime with 0.31.",
         "Lowest rate: poetry and drama with 0.02.",
@@ -340,9 +344,9 @@ def test_functions_of_a_domain_get_the_entity_and_all_rows_and_come_first() -> N
         seen.append((entity, len(rows)))
         return [f"{at} is \x1b[31mdear" for at in range(14)]
 
-    told = answered([LIST], gave("s0", books(37)), schemas={"s0": BOOKS}, facts=[dear])
+    told = answered([LIST], gave("s0", books(37)), schemas={"s0": BOOKS}, insights=[dear])
     assert seen == [("library book", 37)]
-    texts = [fact.text for fact in told.sections[0].facts]
+    texts = [insight.text for insight in told.sections[0].insights]
     assert texts[0] == "0 is \\x1b[31mdear"
     assert texts[12] == "And 2 more of this kind."
 
@@ -365,7 +369,7 @@ def test_constant_and_empty_columns_give_way_in_a_wide_table() -> None:
     ]
     section = answered([LIST], gave("s0", rows)).sections[0]
     assert section.hidden == ("c3", "c4")
-    assert "All 30: c0 is 0; c4 is same." in [fact.text for fact in section.facts]
+    assert "All 30: c0 is 0; c4 is same." in [insight.text for insight in section.insights]
 
 
 def test_many_results_are_all_told() -> None:

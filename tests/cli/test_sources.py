@@ -77,7 +77,7 @@ def test_the_demo_over_http_gives_the_same_answer(call: Call, home: Path) -> Non
         file = home / "mcp.json"
         document = {
             "mcpServers": {"demo": {"url": f"http://127.0.0.1:{port}/mcp"}},
-            "toolplan": {"facts": "toolplan.demo:FACTS"},
+            "toolplan": {"insights": "toolplan.demo:INSIGHTS"},
         }
         file.write_text(json.dumps(document), "utf-8")
         there = call("ask", QUESTION, "--tools", str(file), *DAY)

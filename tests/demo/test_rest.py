@@ -23,7 +23,7 @@ from tests.demo.test_demo_filters import CASES
 from toolplan.app import AskResult, Session
 from toolplan.approval import ApprovalRequired, approve
 from toolplan.compiler import compile_plan
-from toolplan.demo import FACTS, demo_tools
+from toolplan.demo import INSIGHTS, demo_tools
 from toolplan.demo.rest import DOCUMENT_PATH, MAX_BODY, server
 from toolplan.demo.rest_document import openapi_document
 from toolplan.demo.rest_routes import ROUTES
@@ -141,7 +141,7 @@ def call(tools: Toolbox, name: str, arguments: dict[str, Json]) -> Json:
 
 
 def ask(tools: Toolbox, question: str) -> AskResult:
-    session = Session(tools, GroundedPlanner(), facts=FACTS, approval=approve)
+    session = Session(tools, GroundedPlanner(), insights=INSIGHTS, approval=approve)
     return asyncio.run(session.ask(question, today=TODAY))
 
 

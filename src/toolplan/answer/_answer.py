@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from toolplan.answer.hints import Hints, hints
-from toolplan.answer.insights import FactFunction
+from toolplan.answer.insights import InsightFunction
 from toolplan.answer.results import Result, result_steps, results_of
 from toolplan.answer.sections import Section, count_text, section_of
 from toolplan.answer.shape import shape_of
@@ -126,15 +126,14 @@ def answer(
     run: Run,
     *,
     schemas: Mapping[str, Json] | None = None,
-    facts: Sequence[FactFunction] = (),
+    insights: Sequence[InsightFunction] = (),
     rows: int = ROWS,
 ) -> Answer:
     """Return the answer that `run`, a run of `plan`, allows.
 
-    `schemas` are output schemas by step id, as far as they are known; for a step with `for_each`
-    that of one call or that of the whole list. `facts` are functions of a domain, called with the
-    entity of rows and all the rows; what they raise is not caught. `rows` is how many rows of a
-    long list are shown.
+    `schemas` are the known output schemas by step id; for a step with `for_each` either of one call
+    or of the whole list. `insights` are functions of a domain, called with the entity and all the
+    rows; their exceptions are not caught. `rows` is how many rows of a long list are shown.
     """
     steps = {step.id: step for step in plan.plan.steps}
     known = schemas or {}
@@ -145,7 +144,7 @@ def answer(
             _hints(result, steps, known),
             tool=_tool(result, steps),
             each=_each(result, steps),
-            facts=facts,
+            insights=insights,
             rows=rows,
         )
         for result in results

@@ -1,6 +1,6 @@
-"""Facts that hold for any rows: what is the same everywhere, shares, ranges, outliers, trends.
+"""Insights that hold for any rows: what is the same everywhere, shares, ranges, outliers, trends.
 
-Every fact is a sentence with the step that its figures come from and the columns that it read.
+Every insight is a sentence with the step that its figures come from and the columns that it read.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from toolplan.answer.trend import Direction, evenly_spaced, series, trend
 from toolplan.path import Json
 from toolplan.render.printable import cell, number_text, printable
 
-FactFunction: TypeAlias = Callable[[str, list[dict[str, Json]]], Iterable[str]]
+InsightFunction: TypeAlias = Callable[[str, list[dict[str, Json]]], Iterable[str]]
 """Given the entity of rows (or an empty text) and the rows: sentences that hold for them."""
 
-MOST_FACTS: Final = 8
+MOST_INSIGHTS: Final = 8
 _MOST_SHARES: Final = 5
 _MOST_OUTLIERS: Final = 3
 _FEWEST_FOR_OUTLIERS: Final = 8
@@ -45,7 +45,7 @@ _RATIO_WORDS: Final = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Fact:
+class Insight:
     """A sentence; `step` is where its figures come from, `columns` what it read there."""
 
     text: str
@@ -69,15 +69,15 @@ class _Told(NamedTuple):
 _Teller: TypeAlias = Callable[[Sequence[Column], Sequence[Row]], Iterator[_Told]]
 
 
-def row_facts(
+def row_insights(
     step: str,
     columns: Sequence[Column],
     rows: Sequence[Row],
     *,
     whole: bool = True,
-    most: int = MOST_FACTS,
-) -> tuple[Fact, ...]:
-    """Return the most telling facts about `rows`, at most `most`, in a fixed order.
+    most: int = MOST_INSIGHTS,
+) -> tuple[Insight, ...]:
+    """Return the most telling insights about `rows`, at most `most`, in a fixed order.
 
     `whole` says that no rows are known to be missing; a trend over a part would mislead.
     """
@@ -93,7 +93,7 @@ def row_facts(
     # the first of each kind goes before the second of any, so that no kind crowds out another
     chosen = sorted(told, key=lambda one: one[:2])[:most]
     chosen.sort(key=lambda one: (one[1], one[0]))
-    return tuple(Fact(each.text, step, each.columns) for _, _, each in chosen)
+    return tuple(Insight(each.text, step, each.columns) for _, _, each in chosen)
 
 
 def share_text(count: int, total: int) -> str:

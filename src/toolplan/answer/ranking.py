@@ -1,4 +1,4 @@
-"""Facts about small tables that are themselves the answer: highest, lowest, rising or falling.
+"""Insights about small tables that are themselves the answer: highest, lowest, rising or falling.
 
 A table of six computed rows is read, not summed up: what helps is which row leads.
 """
@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from toolplan.answer.columns import Column, Constant, Numbers, day_of
-from toolplan.answer.insights import Fact, adds_up, with_unit
+from toolplan.answer.insights import Insight, adds_up, with_unit
 from toolplan.answer.shape import Row
 from toolplan.answer.trend import Direction, trend
 from toolplan.render.printable import cell, number_text
@@ -19,7 +19,9 @@ _MOST_COLUMNS: Final = 3
 _MOST_LEADERS: Final = 3
 
 
-def ranking_facts(step: str, columns: Sequence[Column], rows: Sequence[Row]) -> tuple[Fact, ...]:
+def ranking_insights(
+    step: str, columns: Sequence[Column], rows: Sequence[Row]
+) -> tuple[Insight, ...]:
     """Return which rows lead in each column of numbers; none where no column names the rows."""
     labels = label_columns(columns)
     if len(rows) < 2 or not labels:
@@ -27,7 +29,7 @@ def ranking_facts(step: str, columns: Sequence[Column], rows: Sequence[Row]) -> 
     measures = [column for column in columns if isinstance(column.reading, Numbers)]
     # what a query computes it selects last
     return tuple(
-        Fact(text, step, (*labels, column.name))
+        Insight(text, step, (*labels, column.name))
         for column in measures[-_MOST_COLUMNS:][::-1]
         if isinstance(column.reading, Numbers)
         for text in _texts(column, column.reading, labels, rows)

@@ -16,8 +16,8 @@ from toolplan.answer.columns import (
     columns_of,
 )
 from toolplan.answer.hints import Hints
-from toolplan.answer.insights import MOST_FACTS, Fact, FactFunction, row_facts
-from toolplan.answer.ranking import label_columns, ranking_facts
+from toolplan.answer.insights import MOST_INSIGHTS, Insight, InsightFunction, row_insights
+from toolplan.answer.ranking import label_columns, ranking_insights
 from toolplan.answer.results import Result
 from toolplan.answer.shape import Record, Row, Rows, Single, shape_of
 from toolplan.path import Json, print_path
@@ -32,8 +32,8 @@ _FEWEST_COLUMNS: Final = 4
 _HEADER_WIDTH: Final = 12
 _MOST_FIELDS: Final = 40
 _MOST_SAID: Final = 3
-_MOST_CALLER_FACTS: Final = 12
-_FEWEST_FACTS: Final = 5  # however much the caller's functions have to say
+_MOST_CALLER_INSIGHTS: Final = 12
+_FEWEST_INSIGHTS: Final = 5  # however much the caller's functions have to say
 _FIELD_WIDTH: Final = 72
 _SENTENCE_WIDTH: Final = 300
 
@@ -50,7 +50,7 @@ class Section:
         columns: names of the fields that are shown.
         shown: the first rows, as the tool gave them.
         hidden: names of fields that are left out of the table.
-        facts: what holds for all the rows, not only for those shown.
+        insights: what holds for all the rows, not only for those shown.
         numeric: for each column whether it holds numbers.
         said: whether the summary already says all that there is to show.
     """
@@ -62,7 +62,7 @@ class Section:
     columns: tuple[str, ...] = ()
     shown: tuple[Row, ...] = ()
     hidden: tuple[str, ...] = ()
-    facts: tuple[Fact, ...] = ()
+    insights: tuple[Insight, ...] = ()
     numeric: tuple[bool, ...] = ()
     said: bool = False
 
@@ -82,8 +82,8 @@ class Section:
             blocks.append(Note(f"{shown} of {number_text(self.total, grouped=True)} rows shown."))
         if self.hidden:
             blocks.append(Note(cut(f"Columns not shown: {_names(self.hidden)}.", _SENTENCE_WIDTH)))
-        if self.facts:
-            blocks.append(Bullets(tuple(fact.text for fact in self.facts)))
+        if self.insights:
+            blocks.append(Bullets(tuple(insight.text for insight in self.insights)))
         return tuple(blocks)
 
     def to_json(self) -> dict[str, Json]:
@@ -96,9 +96,9 @@ class Section:
             "columns": list(self.columns),
             "rows": [dict(row) for row in self.shown],
             "hidden": list(self.hidden),
-            "facts": [
-                {"text": fact.text, "step": fact.step, "columns": list(fact.columns)}
-                for fact in self.facts
+            "insights": [
+                {"text": insight.text, "step": insight.step, "columns": list(insight.columns)}
+                for insight in self.insights
             ],
         }
 
@@ -117,7 +117,7 @@ def section_of(
     *,
     tool: str,
     each: bool,
-    facts: Sequence[FactFunction],
+    insights: Sequence[InsightFunction],
     rows: int,
 ) -> Section:
     """Return the section that tells of `result`.
@@ -129,7 +129,7 @@ def section_of(
     shape = shape_of(result.value, hints, each=each)
     match shape:
         case Rows():
-            return _section_of_rows(result.step, title, shape, facts, rows)
+            return _section_of_rows(result.step, title, shape, insights, rows)
         case Record():
             return _section_of_record(result.step, title, shape)
         case Single(value):
@@ -160,7 +160,7 @@ def plural(entity: str) -> str:
 
 
 def _section_of_rows(
-    step: str, tool: str, shape: Rows, functions: Sequence[FactFunction], most: int
+    step: str, tool: str, shape: Rows, functions: Sequence[InsightFunction], most: int
 ) -> Section:
     entity = printable(shape.hints.entity)
     title = plural(entity) if entity else printable(tool)
@@ -170,13 +170,13 @@ def _section_of_rows(
     if total == 0:
         things = plural(entity) if entity else "rows"
         where = f"[{step}]" if entity else f"by {title} [{step}]"
-        return Section(step, title, f"No {things} were found {where}.", 0, facts=notes)
+        return Section(step, title, f"No {things} were found {where}.", 0, insights=notes)
     computed = not entity and not shape.plain and total <= _SMALL
-    told = _caller_facts(step, entity, shape, functions)
-    ranked = ranking_facts(step, columns, shape.rows) if computed else ()
-    most_facts = max(MOST_FACTS - len(told), _FEWEST_FACTS)
-    told += ranked or row_facts(
-        step, columns, shape.rows, whole=shape.counted is None, most=most_facts
+    told = _caller_insights(step, entity, shape, functions)
+    ranked = ranking_insights(step, columns, shape.rows) if computed else ()
+    most_insights = max(MOST_INSIGHTS - len(told), _FEWEST_INSIGHTS)
+    told += ranked or row_insights(
+        step, columns, shape.rows, whole=shape.counted is None, most=most_insights
     )
     listed = shape.rows[: max(most, _SMALL if computed else 0)]
     if total == 1:  # one row is shown as fields, below each other: there is room for all of them
@@ -191,7 +191,7 @@ def _section_of_rows(
         columns=tuple(column.name for column in shown),
         shown=tuple(listed),
         hidden=tuple(column.name for column in hidden),
-        facts=(*notes, *told),
+        insights=(*notes, *told),
         numeric=tuple(_is_numeric(column, shape.rows) for column in shown),
         said=total == 1 and not entity and len(columns) <= _MOST_SAID,
     )
@@ -234,7 +234,7 @@ def _section_of_record(step: str, tool: str, shape: Record) -> Section:
     )
 
 
-def _notes(step: str, shape: Rows) -> tuple[Fact, ...]:
+def _notes(step: str, shape: Rows) -> tuple[Insight, ...]:
     """Return what must be known of a list before anything is made of it."""
     texts: list[tuple[str, tuple[str, ...]]] = []
     if shape.counted is not None:
@@ -247,26 +247,26 @@ def _notes(step: str, shape: Rows) -> tuple[Fact, ...]:
     if shape.beside:
         names = tuple(shape.beside)[:4]
         texts.append((f"{_pairs(shape.beside, names)}.", names))
-    return tuple(Fact(text, step, columns) for text, columns in texts)
+    return tuple(Insight(text, step, columns) for text, columns in texts)
 
 
-def _caller_facts(
-    step: str, entity: str, shape: Rows, functions: Sequence[FactFunction]
-) -> tuple[Fact, ...]:
+def _caller_insights(
+    step: str, entity: str, shape: Rows, functions: Sequence[InsightFunction]
+) -> tuple[Insight, ...]:
     if shape.plain:
         return ()
     sentences = [printable(text) for tell in functions for text in tell(entity, list(shape.rows))]
-    kept = [cut(text, _SENTENCE_WIDTH) for text in sentences[:_MOST_CALLER_FACTS]]
+    kept = [cut(text, _SENTENCE_WIDTH) for text in sentences[:_MOST_CALLER_INSIGHTS]]
     if more := len(sentences) - len(kept):
         kept.append(f"And {more} more of this kind.")
-    return tuple(Fact(text, step) for text in kept)
+    return tuple(Insight(text, step) for text in kept)
 
 
 def _chosen(
     columns: Sequence[Column], rows: Sequence[Row], *, computed: bool
 ) -> tuple[tuple[Column, ...], tuple[Column, ...]]:
     """Split `columns` into those that a table of `rows` shows and those that it has no room for."""
-    # the first to go say nothing or the same in every row, which a fact says better
+    # the first to go say nothing or the same in every row, which an insight says better
     ranked = sorted(enumerate(columns), key=lambda one: (_worth(one[1], computed=computed), one[0]))
     kept: set[str] = set()
     room = WIDTH

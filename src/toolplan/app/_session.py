@@ -15,7 +15,7 @@ from datetime import UTC, date, datetime
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
-from toolplan.answer import Answer, FactFunction, answer
+from toolplan.answer import Answer, InsightFunction, answer
 from toolplan.app._notes import estimate, foreseen, noted
 from toolplan.app._streaming import OnStep, ReportedSteps, StreamedDraft, StreamingDraft
 from toolplan.approval import ApprovalRequired, Approver, Policy, approve
@@ -93,7 +93,7 @@ class Session:
         tools: Tools,
         planner: Planner,
         *,
-        facts: Sequence[FactFunction] = (),
+        insights: Sequence[InsightFunction] = (),
         policy: Policy = Policy(),
         limits: Limits = Limits(),
         run_options: RunOptions = RunOptions(),
@@ -114,7 +114,7 @@ class Session:
         Args:
             tools: what plans may call.
             planner: what proposes plans.
-            facts: functions that find more in rows than holds for any rows (`toolplan.answer`).
+            insights: functions that find more in rows than holds for any rows (`toolplan.answer`).
             policy: what plans may use.
             limits: the limits of plans and runs.
             run_options: concurrency and timeouts of the run.
@@ -133,7 +133,7 @@ class Session:
         self.attempts = _at_least_one(attempts)
         self.tools = toolbox(tools)
         self.planner = planner if memory is None else _talking(planner)
-        self.facts = tuple(facts)
+        self.insights = tuple(insights)
         self.policy = policy
         self.limits = limits
         self.run_options = run_options
@@ -384,7 +384,9 @@ class Session:
         return replace(asked, run=ended, answer=said, attempts=(*asked.attempts[:-1], last))
 
     def _answer(self, plan: ExecutionPlan, ended: Run) -> Answer:
-        return answer(plan, ended, schemas=output_schemas(plan.plan, self.tools), facts=self.facts)
+        return answer(
+            plan, ended, schemas=output_schemas(plan.plan, self.tools), insights=self.insights
+        )
 
     def _learn(self, asked: AskResult, draft: Draft, *, kept: bool) -> None:
         if isinstance(self.planner, Remembering):

@@ -9,7 +9,7 @@ from datetime import date
 from pathlib import Path, PurePath
 from typing import Final, NamedTuple, TypeAlias, cast
 
-from toolplan.answer import FactFunction
+from toolplan.answer import InsightFunction
 from toolplan.cli._home import home, labels_of, settings_labels, settings_table
 from toolplan.cli._learning import with_learned
 from toolplan.cli._terminal import CommandError, Exit, note
@@ -22,7 +22,7 @@ from toolplan.tools import Effects, Tool, Toolbox, ToolObjectError
 DEMO: Final = "toolplan.demo:TOOLS"
 SQL: Final = "toolplan.sources.sql:sql_tool"
 
-Facts: TypeAlias = Sequence[FactFunction]
+Insights: TypeAlias = Sequence[InsightFunction]
 
 
 ADVICE: Final = "run_with"
@@ -30,14 +30,14 @@ ADVICE: Final = "run_with"
 
 
 class Toolset(NamedTuple):
-    """Tools, and the functions that find facts in what they give.
+    """Tools, and the functions that find insights in what they give.
 
     `advice` says what they were opened with, so that the same tools can be opened again.
     `accept` pins the tools as they are, None where they cannot change by themselves.
     """
 
     tools: Toolbox
-    facts: Facts
+    insights: Insights
     advice: Mapping[str, Json]
     accept: Callable[[str | None], Path] | None = None
 
@@ -140,7 +140,7 @@ class _Source(NamedTuple):
     """Tools as they come from where they were named."""
 
     tools: Toolbox
-    facts: Facts
+    insights: Insights
     advice: Mapping[str, Json]
     accept: Callable[[str | None], Path] | None
 
@@ -163,7 +163,7 @@ class _Source(NamedTuple):
         if known:
             tools = tools.labelled(known)
             advice["effects"] = {tool: label.value for tool, label in known.items()}
-        return Toolset(with_learned(tools), self.facts, {ADVICE: advice}, self.accept)
+        return Toolset(with_learned(tools), self.insights, {ADVICE: advice}, self.accept)
 
 
 @contextmanager
@@ -184,8 +184,8 @@ def _source(name: str, today: date, rows: int | None, base_url: str | None) -> G
     context = SourceContext(Path.cwd(), os.environ, tables, path, home(), base_url, _note)
     try:
         with source.open(name, context) as opened:
-            facts = cast("Facts", opened.insights)
-            yield _Source(opened.tools.on_day(today, rows), facts, advice, opened.accept)
+            insights = cast("Insights", opened.insights)
+            yield _Source(opened.tools.on_day(today, rows), insights, advice, opened.accept)
     except ToolObjectError as error:
         raise CommandError("bad-tools", str(error), _help(name, source)) from None
 

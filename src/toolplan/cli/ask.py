@@ -188,7 +188,7 @@ class _Asking:
         session = Session(
             self._opened.tools,
             self._how.planner,
-            facts=self._opened.facts,
+            insights=self._opened.insights,
             run_options=latest.run_options,
             attempts=self._how.attempts,
             approval=leave.approver(),

@@ -82,7 +82,7 @@ def mcp_command(
                     journal=journal,
                     planner=how.planner,
                     run_options=run_options,
-                    facts=opened.facts,
+                    insights=opened.insights,
                     metadata=opened.advice,
                     transport="http" if http else "stdio",
                     host=host,

@@ -99,7 +99,9 @@ def resume_command(
                     "cannot-run", str(error), f"`toolplan show {name[:SHORT]}` tells how it stands."
                 ) from None
     learn_from(plan.plan, ended, opened.tools)
-    said = answer(plan, ended, schemas=output_schemas(plan.plan, opened.tools), facts=opened.facts)
+    said = answer(
+        plan, ended, schemas=output_schemas(plan.plan, opened.tools), insights=opened.insights
+    )
     return print_run(ended, said, as_json=as_json)
 
 

@@ -107,7 +107,7 @@ def run_command(
             report_comparison(expected, ended, as_json=as_json)
         learn_from(plan.plan, ended, opened.tools)
         schemas = output_schemas(plan.plan, opened.tools)
-        said = answer(plan, ended, schemas=schemas, facts=opened.facts)
+        said = answer(plan, ended, schemas=schemas, insights=opened.insights)
         return print_run(ended, said, as_json=as_json)
 
 

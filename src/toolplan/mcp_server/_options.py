@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from toolplan.answer import FactFunction
+from toolplan.answer import InsightFunction
 from toolplan.approval import Approver, Policy
 from toolplan.engines import RunOptions
 from toolplan.events import Run
@@ -29,7 +29,7 @@ class Options:
         policy: what plans may use.
         limits: the limits of plans and runs.
         run_options: concurrency and timeouts of each run.
-        facts: functions that find more in rows than holds for any rows.
+        insights: functions that find more in rows than holds for any rows.
         metadata: advice that is put into every plan.
         approval: called with each plan with effects; None lets the run wait for a person.
         on_ended: called in a thread with every run that is over, and its plan; what it raises is
@@ -41,7 +41,7 @@ class Options:
     policy: Policy = field(default_factory=Policy)
     limits: Limits = field(default_factory=Limits)
     run_options: RunOptions = field(default_factory=RunOptions)
-    facts: Sequence[FactFunction] = ()
+    insights: Sequence[InsightFunction] = ()
     metadata: Mapping[str, Json] = field(default_factory=_no_advice)
     approval: Approver | None = None
     on_ended: Callable[[ExecutionPlan, Run], None] | None = None

@@ -16,7 +16,7 @@ from mcp.server.stdio import stdio_server
 from mcp.server.transport_security import TransportSecuritySettings
 from starlette.types import ASGIApp
 
-from toolplan.answer import FactFunction
+from toolplan.answer import InsightFunction
 from toolplan.approval import Approver, Policy
 from toolplan.engines import RunOptions
 from toolplan.events import Run
@@ -52,7 +52,7 @@ async def serve(
     policy: Policy = Policy(),
     limits: Limits = Limits(),
     run_options: RunOptions = RunOptions(),
-    facts: Sequence[FactFunction] = (),
+    insights: Sequence[InsightFunction] = (),
     metadata: Mapping[str, Json] = MappingProxyType({}),
     approval: Approver | None = None,
     on_ended: Callable[[ExecutionPlan, Run], None] | None = None,
@@ -77,7 +77,7 @@ async def serve(
         policy: what plans may use.
         limits: the limits of plans and runs.
         run_options: concurrency and timeouts of each run.
-        facts: functions that find more in rows than holds for any rows.
+        insights: functions that find more in rows than holds for any rows.
         metadata: advice that is put into every plan.
         approval: called with each plan with effects; None lets the run wait for a person.
         on_ended: called in a thread with every run that is over, and its plan.
@@ -93,7 +93,7 @@ async def serve(
     Raises:
         CannotServe: the address is not safe or not free, or the token is weak.
     """
-    options = Options(policy, limits, run_options, facts, metadata, approval, on_ended)
+    options = Options(policy, limits, run_options, insights, metadata, approval, on_ended)
     async with Runs(toolbox, journal=journal, options=options) as runs:
         plans = Plans(toolbox, journal=journal, planner=planner, options=options)
         desk = Desk(toolbox, options, plans, runs, ApprovalPrompt(toolbox) if elicit else None)

@@ -164,8 +164,10 @@ class _Calls:
             return {"runs": [entry_report(entry) for entry in latest]}
         run, plan = await self._desk.runs.standing(arguments["run"])
         outputs = arguments.get("outputs", False)
-        facts = self._desk.options.facts
-        return {"run": run_report(run, plan, self._desk.toolbox, facts=facts, outputs=outputs)}
+        insights = self._desk.options.insights
+        return {
+            "run": run_report(run, plan, self._desk.toolbox, insights=insights, outputs=outputs)
+        }
 
     async def _explain(self, arguments: Arguments) -> dict[str, Json]:
         code = arguments.get("code")
@@ -240,8 +242,8 @@ class _Calls:
         over = going.task.done()
         run = await self._desk.runs.ended(going) if over else going.progress.run()
         outputs = arguments.get("outputs", False)
-        facts = self._desk.options.facts
-        return run_report(run, going.plan, self._desk.toolbox, facts=facts, outputs=outputs)
+        insights = self._desk.options.insights
+        return run_report(run, going.plan, self._desk.toolbox, insights=insights, outputs=outputs)
 
 
 async def _report(request: Request, going: RunGuard) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Final
 
-from toolplan.answer import FactFunction, answer
+from toolplan.answer import InsightFunction, answer
 from toolplan.approval import effect_steps
 from toolplan.compiler import output_schemas
 from toolplan.diagnostics import Diagnostic
@@ -67,7 +67,7 @@ def run_report(
     plan: ExecutionPlan | None,
     tools: Toolbox,
     *,
-    facts: Sequence[FactFunction] = (),
+    insights: Sequence[InsightFunction] = (),
     outputs: bool = False,
 ) -> dict[str, Json]:
     """Return a run: as `toolplan run --json` does, but steps without outputs unless `outputs`.
@@ -81,7 +81,7 @@ def run_report(
     said: Json = None
     if plan is not None and run.status is not RunState.RUNNING:
         schemas = output_schemas(plan.plan, tools)
-        said = room.take("/answer", answer(plan, run, schemas=schemas, facts=facts).to_json())
+        said = room.take("/answer", answer(plan, run, schemas=schemas, insights=insights).to_json())
     steps = document["steps"]
     for name, step in steps.items() if isinstance(steps, dict) else ():
         if isinstance(step, dict) and outputs:

@@ -21,7 +21,7 @@ _ATTRIBUTE: Final = re.compile(
     r"(?P<module>[^\W\d]\w*(\.[^\W\d]\w*)*):(?P<name>[^\W\d]\w*(\.\w+)*(\.\*)?|\*)"
 )
 _ALL: Final = "*"
-_INSIGHTS: Final = "FACTS"
+_INSIGHTS: Final = "INSIGHTS"
 
 
 class ModuleSource:
@@ -41,7 +41,7 @@ class ModuleSource:
 
     @contextmanager
     def open(self, spec: str, context: SourceContext) -> Generator[OpenedTools]:
-        """Yield the tools; the insights are the `FACTS` of the module.
+        """Yield the tools; the insights are the `INSIGHTS` of the module.
 
         Raises:
             ToolObjectError: there are no such tools.

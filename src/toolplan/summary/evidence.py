@@ -244,13 +244,15 @@ def _add_section(found: Evidence, section: Section) -> None:
     _keep_word(found, section.title, Place(Origin.NAMES, section.step))
     for name in (*section.columns, *section.hidden):
         _keep_word(found, name, Place(Origin.NAMES, section.step))
-    sentences = [section.summary, *(fact.text for fact in section.facts)]
+    sentences = [section.summary, *(insight.text for insight in section.insights)]
     for text in sentences:
         _add_sentence(found, text, place)
     found.numbers.setdefault(float(section.total), place)
     found.longest_list = max(found.longest_list, section.total)
     # a sentence with a share counts rows, and so do those of a caller, which name no columns
-    counting = [fact.text for fact in section.facts if "%" in fact.text or not fact.columns]
+    counting = [
+        insight.text for insight in section.insights if "%" in insight.text or not insight.columns
+    ]
     _add_parts(found, section.total, _counts(counting), place)
     if len(section.shown) == section.total:
         for name in section.columns:

@@ -111,7 +111,9 @@ def _analysis(answer: Answer) -> list[Json]:
     )
     for section in answer.sections:
         found.append({"step": section.step, "is": section.title, "rows": section.total})
-        found.extend({"step": section.step, "fact": fact.text} for fact in section.facts)
+        found.extend(
+            {"step": section.step, "insight": insight.text} for insight in section.insights
+        )
     if answer.on_the_way:
         found.append({"on the way": [*answer.on_the_way]})
     return found

@@ -17,7 +17,7 @@ import pytest
 
 from tests.sources.mcp.scripts import call
 from toolplan.app import AskResult, Session
-from toolplan.demo import FACTS, demo_tools
+from toolplan.demo import INSIGHTS, demo_tools
 from toolplan.demo.server import demo_server, main
 from toolplan.planners import GroundedPlanner
 from toolplan.sources.mcp import HttpServer, LocalServer, Server, StdioServer, connected
@@ -30,7 +30,7 @@ ARGUMENTS: Final = ("-m", "toolplan.demo", "--today", TODAY.isoformat(), "--rows
 
 
 def asked(tools: Toolbox, question: str = QUESTION) -> AskResult:
-    session = Session(tools, GroundedPlanner(), facts=FACTS)
+    session = Session(tools, GroundedPlanner(), insights=INSIGHTS)
     return asyncio.run(session.ask(question, today=TODAY))
 
 

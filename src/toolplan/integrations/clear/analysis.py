@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from toolplan.answer import Answer, FactFunction, answer
-from toolplan.demo import FACTS
+from toolplan.answer import Answer, InsightFunction, answer
+from toolplan.demo import INSIGHTS
 from toolplan.events import Run
 from toolplan.integrations.clear.executor import Execution
 from toolplan.integrations.clear.tools import ToolResult
@@ -60,9 +60,9 @@ class Analysis:
 class Analyzer:
     """Finds what there is to say about the results of a plan."""
 
-    def __init__(self, facts: Sequence[FactFunction] = FACTS) -> None:
+    def __init__(self, insights: Sequence[InsightFunction] = INSIGHTS) -> None:
         """Hold the functions that know the domain: see `toolplan.answer`."""
-        self._facts = tuple(facts)
+        self._insights = tuple(insights)
 
     def analyze(self, execution: Execution) -> Analysis:
         """Return what the results say."""
@@ -70,10 +70,12 @@ class Analyzer:
             return basic(execution.results)
         if not any(result.success for result in execution.results):
             return basic(execution.results)
-        found = answer(execution.plan, execution.run, schemas=execution.schemas, facts=self._facts)
+        found = answer(
+            execution.plan, execution.run, schemas=execution.schemas, insights=self._insights
+        )
         return Analysis(
             found.headline,
-            tuple(fact.text for section in found.sections for fact in section.facts),
+            tuple(insight.text for section in found.sections for insight in section.insights),
             tuple(problem.text for problem in found.problems),
             found.text,
             found,

@@ -17,7 +17,7 @@ from langgraph.graph import END, START
 from langgraph.graph.message import add_messages
 from langgraph.graph.state import CompiledStateGraph
 
-from toolplan.answer import FactFunction, answer
+from toolplan.answer import InsightFunction, answer
 from toolplan.app import DEFAULT_ATTEMPTS, AskResult, Session
 from toolplan.approval import Policy
 from toolplan.compiler import Tools, compile_plan, output_schemas, to_text, toolbox
@@ -79,7 +79,7 @@ def toolplan_node(
     tools: Tools,
     planner: Planner,
     *,
-    facts: Sequence[FactFunction] = (),
+    insights: Sequence[InsightFunction] = (),
     policy: Policy = Policy(),
     limits: Limits = Limits(),
     attempts: int = DEFAULT_ATTEMPTS,
@@ -97,7 +97,7 @@ def toolplan_node(
     Args:
         tools: what plans may call.
         planner: what proposes plans.
-        facts: functions that find more in rows than holds for any rows.
+        insights: functions that find more in rows than holds for any rows.
         policy: what plans may use.
         limits: bounds on what is read and run.
         attempts: the most drafts for one question.
@@ -107,7 +107,9 @@ def toolplan_node(
         today: the day that "last week" and its like are reckoned from.
         new_id: gives the ids of messages.
     """
-    session = Session(tools, planner, facts=facts, policy=policy, limits=limits, attempts=attempts)
+    session = Session(
+        tools, planner, insights=insights, policy=policy, limits=limits, attempts=attempts
+    )
     nodes = _AskNodes(session, Running(journal, limits, timeout_s), today, new_id)
     graph = wiring(AskState, AskInput)
     graph.add_node("plan", nodes.plan)
@@ -184,7 +186,7 @@ class _AskNodes:
         except CannotRun as error:
             return self._ended("failed", f"Nothing was run. {error}", plan)
         schemas = output_schemas(plan.plan, tools)
-        text = answer(plan, ended, schemas=schemas, facts=session.facts).text
+        text = answer(plan, ended, schemas=schemas, insights=session.insights).text
         kind: Kind = "answered" if ended.succeeded else "failed"
         return self._ended(kind, text, plan, to_json(ended))
 

@@ -26,7 +26,7 @@ class McpToolSource:
     """The servers of an MCP configuration, `{"mcpServers": {…}}`.
 
     New tools are pinned in `toolplan.lock.json` beside the configuration. A tool that differs from
-    its pin can be planned with, but not called, until it is accepted. `"toolplan": {"facts":
+    its pin can be planned with, but not called, until it is accepted. `"toolplan": {"insights":
     "module:attribute"}` names functions that find insights.
     """
 
@@ -61,7 +61,7 @@ class McpToolSource:
 
 def _insights(document: object, folder: Path) -> tuple[Callable[..., object], ...]:
     match document:
-        case {"toolplan": {"facts": str(named)}}:
+        case {"toolplan": {"insights": str(named)}}:
             return insights_in(load_attribute(named, folder))
         case _:
             return ()

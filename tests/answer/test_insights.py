@@ -1,4 +1,4 @@
-"""Facts about rows: shares, ranges, outliers, trends."""
+"""Insights about rows: shares, ranges, outliers, trends."""
 
 from datetime import date, timedelta
 from statistics import fmean, stdev
@@ -7,15 +7,15 @@ import pytest
 
 from toolplan.answer.columns import Categories, Dates, Identities, Numbers, columns_of, day_of
 from toolplan.answer.hints import NO_HINTS, hints
-from toolplan.answer.insights import MOST_FACTS, adds_up, outliers_of, row_facts
+from toolplan.answer.insights import MOST_INSIGHTS, adds_up, outliers_of, row_insights
 from toolplan.answer.shape import Row
 from toolplan.answer.trend import Direction, evenly_spaced, series, trend
 from toolplan.path import Json
 
 
-def facts(rows: list[Row], schema: Json = None) -> list[str]:
+def insights(rows: list[Row], schema: Json = None) -> list[str]:
     place = NO_HINTS if schema is None else hints(schema)
-    return [fact.text for fact in row_facts("s0", columns_of(rows, place), rows)]
+    return [insight.text for insight in row_insights("s0", columns_of(rows, place), rows)]
 
 
 def numbers(*values: float) -> Numbers:
@@ -25,19 +25,19 @@ def numbers(*values: float) -> Numbers:
 def test_shares_count_what_has_no_value() -> None:
     passed = (*[True] * 5, *[False] * 2, None)
     rows: list[Row] = [{}, *({"passed": value} for value in passed)]
-    assert facts(rows) == ["passed: true 5 of 9 (56 %), false 2 (22 %), no value 2 (22 %)."]
+    assert insights(rows) == ["passed: true 5 of 9 (56 %), false 2 (22 %), no value 2 (22 %)."]
 
 
 def test_many_categories_are_told_by_the_most_frequent() -> None:
     rows: list[Row] = [{"c": chr(65 + at % 8) if at < 80 else "A"} for at in range(83)]
-    assert facts(rows) == [
+    assert insights(rows) == [
         "c: A 13 of 83 (16 %), B 10 (12 %), C 10 (12 %), D 10 (12 %), 4 others 40 (48 %)."
     ]
 
 
 def test_shares_never_read_as_none_or_all() -> None:
     rows: list[Row] = [{"a": "x" if at else "y"} for at in range(1000)]
-    assert facts(rows) == ["a: x 999 of 1000 (> 99 %), y 1 (< 1 %)."]
+    assert insights(rows) == ["a: x 999 of 1000 (> 99 %), y 1 (< 1 %)."]
 
 
 def test_identities_and_free_text_have_no_shares() -> None:
@@ -45,21 +45,21 @@ def test_identities_and_free_text_have_no_shares() -> None:
         {"id": at, "owner_id": f"O{at % 2}", "parentId": at % 2, "note": f"text number {at}"}
         for at in range(12)
     ]
-    assert facts(rows) == []
+    assert insights(rows) == []
     kinds = [column.reading for column in columns_of(rows, NO_HINTS)]
     assert all(isinstance(kind, Identities) for kind in kinds)
 
 
 def test_a_reference_of_the_schema_is_an_identity_whatever_its_name() -> None:
     rows: list[Row] = [{"owner": f"O{at % 2}"} for at in range(12)]
-    assert facts(rows, {"properties": {"owner": {"x-ref": "person.id"}}}) == []
-    assert len(facts(rows)) == 1
+    assert insights(rows, {"properties": {"owner": {"x-ref": "person.id"}}}) == []
+    assert len(insights(rows)) == 1
 
 
 def test_what_is_the_same_everywhere_is_said_once() -> None:
     rows: list[Row] = [{"city": "Rome", "open": True, "n": 4}] * 7
-    assert facts(rows) == ["All 7: city is Rome; open is true; n is 4."]
-    assert facts(rows[:2]) == ["Both: city is Rome; open is true; n is 4."]
+    assert insights(rows) == ["All 7: city is Rome; open is true; n is 4."]
+    assert insights(rows[:2]) == ["Both: city is Rome; open is true; n is 4."]
 
 
 def test_sums_are_of_amounts_only() -> None:
@@ -76,12 +76,12 @@ def test_sums_are_of_amounts_only() -> None:
     ]
     columns = columns_of(rows, hints(schema))
     assert [column.name for column in columns if adds_up(column)] == ["mass", "amount"]
-    assert "mass: 1.5 to 7.5 kg, median 4.5 kg, sum 22.5 kg." in facts(rows, schema)
+    assert "mass: 1.5 to 7.5 kg, median 4.5 kg, sum 22.5 kg." in insights(rows, schema)
 
 
 def test_whole_sums_stay_exact() -> None:
     rows: list[Row] = [{"amount": 2**53 + at} for at in range(3)]
-    assert f"sum {sum(2**53 + at for at in range(3)):,}" in facts(rows)[0]
+    assert f"sum {sum(2**53 + at for at in range(3)):,}" in insights(rows)[0]
 
 
 def test_an_outlier_is_beyond_the_quartiles_and_two_deviations() -> None:
@@ -109,20 +109,20 @@ def test_an_outlier_is_named_by_the_identity_of_its_row() -> None:
     rows: list[Row] = [{"id": f"B{at}", "n": 10 + at % 5} for at in range(20)]
     rows[7]["n"] = 500
     assert any(
-        text.startswith("n: 1 of 20 stands out: 500 (B7, z-score 4.") for text in facts(rows)
+        text.startswith("n: 1 of 20 stands out: 500 (B7, z-score 4.") for text in insights(rows)
     )
 
 
 def test_the_ends_of_a_range_are_named_where_one_row_has_them() -> None:
     rows: list[Row] = [{"id": f"B{at}", "n": at // 2} for at in range(5)]
-    assert facts(rows) == ["n: 0 to 2 (B4), median 1, sum 4."]
+    assert insights(rows) == ["n: 0 to 2 (B4), median 1, sum 4."]
 
 
 def test_a_rising_series_is_called_rising_with_its_slope() -> None:
     start = date(2024, 1, 1)
     days = [start + timedelta(days=at) for at in range(10) for _ in range(at + 1)]
     rows: list[Row] = [{"day": day.isoformat()} for day in days]
-    assert facts(rows) == [
+    assert insights(rows) == [
         "day: 2024-01-01 to 2024-01-10, on 10 different days.",
         "day: rising by about +1 a day, 5.5 a day on average over 10 days.",
     ]
@@ -132,7 +132,7 @@ def test_rows_that_are_a_series_themselves_tell_where_their_numbers_go() -> None
     rows: list[Row] = [
         {"month": f"2024-{at:02d}", "n": at * 10, "x": at % 2} for at in range(1, 13)
     ]
-    told = facts(list(reversed(rows)))
+    told = insights(list(reversed(rows)))
     assert "n: rising over month, from 10 to 120." in told
     assert "n: 10 (2024-01) to 120 (2024-12), median 65, sum 780." in told
     assert not any("on average" in text for text in told)
@@ -203,17 +203,17 @@ def test_an_enum_orders_equal_shares_and_decides_that_a_column_is_categorical() 
     assert column.reading == Categories((("low", 2), ("high", 2)), 0)
 
 
-def test_there_are_at_most_eight_facts_and_each_kind_has_its_turn() -> None:
+def test_there_are_at_most_eight_insights_and_each_kind_has_its_turn() -> None:
     rows: list[Row] = [{"day": f"2024-01-{row + 1:02d}"} for row in range(20)]
     for at, row in enumerate(rows):
         row.update({f"n{column}": at * column + at % 3 for column in range(1, 9)})
         row.update({f"c{column}": "ab"[at % 2] for column in range(8)})
-    told = facts(rows)
-    assert len(told) == MOST_FACTS
+    told = insights(rows)
+    assert len(told) == MOST_INSIGHTS
     assert any("median" in text for text in told)
     assert any(text.startswith("c0: a 10 of 20 (50 %)") for text in told)
     assert any("on 20 different days" in text for text in told)
-    assert told == facts(rows)
+    assert told == insights(rows)
 
 
 def test_hints_follow_references_and_alternatives_and_survive_circles() -> None:

@@ -15,7 +15,7 @@ from toolplan.path import Json
 from toolplan.render.printable import cell, number_text, printable
 
 Rows: TypeAlias = list[dict[str, Json]]
-FactFunction: TypeAlias = Callable[[str, Rows], Iterable[str]]
+InsightFunction: TypeAlias = Callable[[str, Rows], Iterable[str]]
 """Given the entity of rows (or an empty text) and the rows: sentences that hold for them."""
 
 _MANY_CONTAMINATED: Final = 0.3
@@ -34,7 +34,7 @@ _TOO_SMALL: Final = 1e-6
 _DANGEROUS: Final = ("high", "critical")
 
 
-def shipment_facts(entity: str, rows: Rows) -> Iterator[str]:
+def shipment_insights(entity: str, rows: Rows) -> Iterator[str]:
     """Say what stands out among shipments: contamination, rejection, weights, contradictions."""
     if entity != "shipment":
         return
@@ -55,7 +55,7 @@ def shipment_facts(entity: str, rows: Rows) -> Iterator[str]:
         )
 
 
-def contaminant_facts(entity: str, rows: Rows) -> Iterator[str]:
+def contaminant_insights(entity: str, rows: Rows) -> Iterator[str]:
     """Say what stands out among contaminants: risk, concentration, substances."""
     if entity != "contaminant":
         return
@@ -73,7 +73,7 @@ def contaminant_facts(entity: str, rows: Rows) -> Iterator[str]:
         yield from _most_dangerous(rows)
 
 
-def inspection_facts(entity: str, rows: Rows) -> Iterator[str]:
+def inspection_insights(entity: str, rows: Rows) -> Iterator[str]:
     """Say how the decided inspections ended."""
     if entity != "inspection":
         return
@@ -88,7 +88,7 @@ def inspection_facts(entity: str, rows: Rows) -> Iterator[str]:
         yield f"{_count(statuses['pending'], 'inspection is', 'inspections are')} not decided yet."
 
 
-def facility_facts(entity: str, rows: Rows) -> Iterator[str]:
+def facility_insights(entity: str, rows: Rows) -> Iterator[str]:
     """Say what stands out among facilities: how full they are, and contradictions."""
     if entity != "facility":
         return
@@ -131,11 +131,11 @@ def missing_identities(entity: str, rows: Rows) -> Iterator[str]:
             yield f"{have} no {column}: {_listed(_ids(lost))}."
 
 
-FACTS: Final[tuple[FactFunction, ...]] = (
-    shipment_facts,
-    contaminant_facts,
-    inspection_facts,
-    facility_facts,
+INSIGHTS: Final[tuple[InsightFunction, ...]] = (
+    shipment_insights,
+    contaminant_insights,
+    inspection_insights,
+    facility_insights,
     missing_identities,
 )
 

@@ -1,4 +1,4 @@
-"""Fact functions: figures by hand, silence where nothing can be said, no row that breaks them."""
+"""Insight functions: figures by hand, none where there is nothing to say, no row breaks them."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.demo.conftest import Rows
-from toolplan.demo import FACTS
+from toolplan.demo import INSIGHTS
 from toolplan.path import Json
 
 Row = dict[str, Json]
 
 
-def facts(entity: str, rows: list[Row]) -> list[str]:
-    return [sentence for function in FACTS for sentence in function(entity, rows)]
+def insights(entity: str, rows: list[Row]) -> list[str]:
+    return [sentence for function in INSIGHTS for sentence in function(entity, rows)]
 
 
 def shipment(n: int, **fields: Json) -> Row:
@@ -45,20 +45,20 @@ def contaminant(n: int, **fields: Json) -> Row:
 def test_contamination_is_told_from_three_in_ten_on() -> None:
     three = [shipment(n, has_contaminants=n < 3) for n in range(10)]
     four = [shipment(n, has_contaminants=n < 4) for n in range(10)]
-    assert not any("contaminated" in each for each in facts("shipment", three))
-    assert "4 of 10 shipments are contaminated (40.0 %)." in facts("shipment", four)
+    assert not any("contaminated" in each for each in insights("shipment", three))
+    assert "4 of 10 shipments are contaminated (40.0 %)." in insights("shipment", four)
 
 
 def test_c12_of_rows_that_are_all_contaminated_no_rate_is_told() -> None:
     """C-12: a filter on the numerator makes every rate 100 %."""
     rows = [shipment(n, has_contaminants=True, waste_type=f"w{n % 2}") for n in range(10)]
-    assert not any("contaminated" in each for each in facts("shipment", rows))
+    assert not any("contaminated" in each for each in insights("shipment", rows))
 
 
 def test_rejection_and_rejection_without_a_reason_are_told() -> None:
     rows = [shipment(n, status="rejected" if n < 3 else "delivered") for n in range(10)]
     rows[0]["has_contaminants"] = True
-    found = facts("shipment", rows)
+    found = insights("shipment", rows)
     assert "3 of 10 shipments are rejected (30.0 %)." in found
     assert "2 shipments were rejected without any contaminant: S1, S2." in found
 
@@ -74,13 +74,13 @@ def test_the_dirtiest_waste_type_needs_two_shipments_and_more_than_half() -> Non
     ]
     assert (
         "Of the waste types, metal is contaminated most often: 2 of 3 shipments (66.7 %)."
-        in facts("shipment", rows)
+        in insights("shipment", rows)
     )
 
 
 def test_heavy_shipments_are_told_against_the_mean_and_against_ten_tonnes() -> None:
     rows = [*(shipment(n) for n in range(9)), shipment(9, weight_kg=12_000)]
-    found = facts("shipment", rows)
+    found = insights("shipment", rows)
     assert "1 shipment weighs more than 1.5 times the mean of 2100 kg." in found
     assert "1 shipment weighs more than 10,000 kg: S9." in found
 
@@ -89,7 +89,7 @@ def test_risks_and_concentrations_of_contaminants_are_told() -> None:
     rows = [*(contaminant(n) for n in range(9)), contaminant(9, concentration_ppm=910)]
     rows[9]["risk_level"] = "critical"
     rows[8]["type"] = "Mercury"
-    found = facts("contaminant", rows)
+    found = insights("contaminant", rows)
     assert "1 of 10 contaminants is of high or critical risk (10.0 %)." in found
     assert "1 contaminant is critical: C9." in found
     assert "The highest concentration, 910 ppm (C9), is 9.1 times the mean of 100 ppm." in found
@@ -98,15 +98,15 @@ def test_risks_and_concentrations_of_contaminants_are_told() -> None:
 
 
 def test_equal_concentrations_have_no_outlier_and_divide_by_nothing() -> None:
-    assert facts("contaminant", [contaminant(n) for n in range(5)]) == []
-    assert facts("contaminant", [contaminant(n, concentration_ppm=0) for n in range(5)]) == []
+    assert insights("contaminant", [contaminant(n) for n in range(5)]) == []
+    assert insights("contaminant", [contaminant(n, concentration_ppm=0) for n in range(5)]) == []
 
 
 def test_substances_that_are_equally_common_are_told_together() -> None:
     rows = [contaminant(n, type="Lead" if n % 2 else "PCB") for n in range(4)]
-    assert not any("common" in each for each in facts("contaminant", rows))
+    assert not any("common" in each for each in insights("contaminant", rows))
     rows.append(contaminant(9, type="Arsenic"))
-    assert "The most common substances are Lead, PCB: 2 of 5 each." in facts("contaminant", rows)
+    assert "The most common substances are Lead, PCB: 2 of 5 each." in insights("contaminant", rows)
 
 
 def test_the_most_dangerous_substance_is_told() -> None:
@@ -116,16 +116,16 @@ def test_the_most_dangerous_substance_is_told() -> None:
     expected = (
         "Of the substances, Lead is of high or critical risk most often: 2 of 3 times (66.7 %)."
     )
-    assert expected in facts("contaminant", rows)
+    assert expected in insights("contaminant", rows)
 
 
 def test_acceptance_counts_decided_inspections_only() -> None:
     statuses = ["accepted", "accepted", "accepted", "rejected", "pending"]
     rows: list[Row] = [{"id": f"I{n}", "status": status} for n, status in enumerate(statuses)]
-    found = facts("inspection", rows)
+    found = insights("inspection", rows)
     assert "3 of 4 decided inspections accepted the shipment (75.0 %)." in found
     assert "1 inspection is not decided yet." in found
-    assert facts("inspection", rows[:3]) == []
+    assert insights("inspection", rows[:3]) == []
 
 
 def test_full_silent_and_contradicting_facilities_are_told() -> None:
@@ -142,7 +142,7 @@ def test_full_silent_and_contradicting_facilities_are_told() -> None:
             "rejected_waste_types": ["glass"],
         },
     ]
-    assert facts("facility", rows) == [
+    assert insights("facility", rows) == [
         "A is nearly full: it holds 91 of 100 t (91.0 %).",
         "C is over its capacity: it holds 104 of 100 t (104.0 %).",
         "Of the facility types, sorting is the fullest: 91.0 % on average.",
@@ -157,19 +157,19 @@ def test_full_silent_and_contradicting_facilities_are_told() -> None:
 )
 def test_missing_identities_are_told(entity: str, column: str) -> None:
     rows: list[Row] = [{"id": "X1", column: None}, {"id": "X2", column: "there"}]
-    assert f"1 {entity} has no {column}: X1." in facts(entity, rows)
+    assert f"1 {entity} has no {column}: X1." in insights(entity, rows)
 
 
 def test_rows_of_another_kind_are_left_alone() -> None:
     rows = [shipment(n, has_contaminants=n < 4) for n in range(10)]
     for entity in ("", "order", "inspection"):
-        assert facts(entity, rows) == []
+        assert insights(entity, rows) == []
 
 
 @pytest.mark.parametrize("kind", ["shipments", "facilities", "contaminants", "inspections"])
 def test_the_demo_has_something_to_say_about_its_own_rows(kind: str, rows: Rows) -> None:
     entity = {"facilities": "facility"}.get(kind, kind.removesuffix("s"))
-    assert facts(entity, rows(f"{kind}_list"))
+    assert insights(entity, rows(f"{kind}_list"))
 
 
 _columns = st.sampled_from(
@@ -208,7 +208,7 @@ _values = _scalars | st.lists(_scalars, max_size=3)
     st.lists(st.dictionaries(_columns, _values, max_size=9), max_size=6),
 )
 @settings(max_examples=300, deadline=None)
-def test_no_row_breaks_a_fact(entity: str, rows: list[Row]) -> None:
-    for sentence in facts(entity, rows):
+def test_no_row_breaks_a_insight(entity: str, rows: list[Row]) -> None:
+    for sentence in insights(entity, rows):
         assert sentence.endswith(".")
         assert "\n" not in sentence
