@@ -20,7 +20,7 @@ from toolplan.engines import CannotRun, run
 from toolplan.events import Event, RunEnded, StepSucceeded
 from toolplan.execution_plan import ExecutionPlan
 from toolplan.path import Json
-from toolplan.planners import Attempt, Draft, Proposal, Question, Refusal
+from toolplan.planners import Attempt, Draft, OnText, Proposal, Question, Refusal
 from toolplan.storage.journal import recover
 from toolplan.testing import ScriptedPlanner
 from toolplan.tools import Arguments, Effects
@@ -292,10 +292,15 @@ class Replanner:
         self._steps = steps
 
     async def propose(
-        self, question: Question, tools: Toolbox, tried: Sequence[Attempt]
+        self,
+        question: Question,
+        tools: Toolbox,
+        attempts: Sequence[Attempt],
+        *,
+        on_text: OnText | None = None,
     ) -> Proposal:
-        if tried:
-            done = {e.step for e in tried[-1].events if isinstance(e, StepSucceeded)}
+        if attempts:
+            done = {e.step for e in attempts[-1].events if isinstance(e, StepSucceeded)}
             self._change([each for each in self._steps if each["id"] not in done])
         return draft(self._steps) if self._steps else Refusal("Nothing is left.")
 

@@ -89,8 +89,8 @@ def test_diagnostics_go_back_to_the_planner() -> None:
     planner = ScriptedPlanner(draft({"id": "a", "tool": "zebra"}), GOOD)
     asked = asyncio.run(Session(TOOLS, planner).ask("what?", today="2025-10-12"))
     assert asked.succeeded
-    assert [len(each.tried) for each in planner.asked] == [0, 1]
-    assert planner.asked[1].tried[0].diagnostics[0].code == "unknown-tool"
+    assert [len(each.attempts) for each in planner.asked] == [0, 1]
+    assert planner.asked[1].attempts[0].diagnostics[0].code == "unknown-tool"
 
 
 def test_attempts_are_bounded() -> None:
@@ -115,7 +115,7 @@ def test_a_failed_run_goes_back_to_the_planner() -> None:
     planner = ScriptedPlanner(draft({"id": "a", "tool": "bad"}), GOOD)
     asked = asyncio.run(Session(TOOLS, planner).ask("what?", today="2025-10-12"))
     assert asked.succeeded
-    assert planner.asked[1].tried[0].events
+    assert planner.asked[1].attempts[0].events
     assert CALLS == ["bad", "good"]
 
 

@@ -27,6 +27,7 @@ from toolplan.planners import (
     Attempt,
     Clarification,
     GroundedPlanner,
+    OnText,
     Planner,
     Proposal,
     Question,
@@ -142,7 +143,12 @@ def test_a_planner_that_fails_is_a_clean_error(
 ) -> None:
     class Failing:
         async def propose(
-            self, question: Question, tools: Toolbox, tried: Sequence[Attempt]
+            self,
+            question: Question,
+            tools: Toolbox,
+            attempts: Sequence[Attempt],
+            *,
+            on_text: OnText | None = None,
         ) -> Proposal:
             raise failure
 

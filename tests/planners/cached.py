@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from tests.planners.planned import TODAY, demo
 from toolplan.path import Json
-from toolplan.planners import Attempt, Draft, GroundedPlanner, Proposal, Question
+from toolplan.planners import Attempt, Draft, GroundedPlanner, OnText, Proposal, Question
 from toolplan.planners.cache import CachedPlanner
 from toolplan.storage.plan_cache import PlanCache
 from toolplan.tools import Toolbox
@@ -27,10 +27,15 @@ class Counting:
     error: Exception | None = None
 
     async def propose(
-        self, question: Question, tools: Toolbox, tried: Sequence[Attempt]
+        self,
+        question: Question,
+        tools: Toolbox,
+        attempts: Sequence[Attempt],
+        *,
+        on_text: OnText | None = None,
     ) -> Proposal:
         self.asked.append(question.text)
-        self.told.append(tried)
+        self.told.append(attempts)
         if self.gate is not None:
             await self.gate.wait()
         if self.error is not None:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 
 import pytest
 
 from tests.planners.cached import Counting, ask, caching
 from tests.planners.planned import TODAY, demo
-from toolplan.planners import Draft, Proposal, Question
+from toolplan.planners import Attempt, Draft, DraftText, OnText, Proposal, Question
+from toolplan.planners.cache import CachedPlanner
+from toolplan.storage.plan_cache import PlanCache
+from toolplan.tools import Toolbox
 
 
 def test_the_same_question_at_once_is_one_call() -> None:
@@ -95,3 +99,47 @@ def test_a_planner_serves_one_loop_after_another() -> None:
     planner = caching()
     for _ in range(3):
         assert isinstance(ask(planner, "inspections"), Draft)
+
+
+def test_all_who_wait_get_the_text_from_its_beginning() -> None:
+    class Streaming:
+        gate = asyncio.Event()
+
+        async def propose(
+            self,
+            question: Question,
+            tools: Toolbox,
+            attempts: Sequence[Attempt],
+            *,
+            on_text: OnText | None = None,
+        ) -> Proposal:
+            assert on_text is not None
+            for piece in ("", "lost"):
+                on_text(DraftText(piece, "toolplan", "p", starts=not piece))
+            on_text(DraftText("first ", "toolplan", "p", starts=True))
+            await self.gate.wait()
+            on_text(DraftText("second", "toolplan", "p"))
+            return Draft("first second")
+
+    async def main() -> list[str]:
+        inner = Streaming()
+        planner = CachedPlanner(inner, PlanCache(), name="p", version="1")
+        texts: list[list[DraftText]] = [[], [], []]
+        question = Question("shipments", TODAY)
+
+        def ask(at: int) -> asyncio.Task[Proposal]:
+            return asyncio.create_task(
+                planner.propose(question, demo(), (), on_text=texts[at].append)
+            )
+
+        asked = [ask(0)]
+        await asyncio.sleep(0.01)
+        asked += [ask(1), ask(2)]
+        await asyncio.sleep(0.01)
+        asked[2].cancel()
+        await asyncio.sleep(0.01)
+        inner.gate.set()
+        await asyncio.gather(*asked, return_exceptions=True)
+        return ["".join(piece.text for piece in each) for each in texts]
+
+    assert asyncio.run(main()) == ["lostfirst second", "first second", "first "]

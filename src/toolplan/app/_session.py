@@ -37,7 +37,6 @@ from toolplan.plan import Limits
 from toolplan.planners import (
     Attempt,
     Draft,
-    LLMPlanner,
     Planner,
     Proposal,
     Question,
@@ -104,7 +103,6 @@ class Session:
         journal: Journal | None = None,
         memory: Memory | None = None,
         conversation: str = "",
-        follow: LLMPlanner | None = None,
         metadata: Mapping[str, Json] = MappingProxyType({}),
         clock: Callable[[], float] = time.time,
         new_id: Callable[[], str] = lambda: uuid.uuid4().hex,
@@ -125,7 +123,6 @@ class Session:
             journal: where runs are kept, so that they can be resumed; None keeps them in memory.
             memory: where turns are kept, so that one may follow another; where it fails, none does.
             conversation: the name of the conversation, one for each of each user.
-            follow: the planner, or one inside of it, whose plans are read while it writes them.
             metadata: advice that is put into every plan, with an estimate where there is one.
             clock: seconds since the epoch, for the times of events.
             new_id: gives the name of a run.
@@ -140,7 +137,6 @@ class Session:
         self.journal = journal
         self.memory = _guarded(memory)
         self.conversation = conversation
-        self.follow = follow
         self.metadata = dict(metadata)
         self.loop = loop
         self._assess = assess
@@ -160,7 +156,7 @@ class Session:
 
         `today` is the day that "last week" and its like are reckoned from, `context` what was said
         before (`toolplan.planners.Question`). `on_step` is called with each step that is right
-        while the followed planner still writes.
+        while the planner still writes.
 
         Raises:
             ModelError: the planner asks a model, and no whole reply came of it.
@@ -194,8 +190,8 @@ class Session:
             text: the question.
             today: the day that "last week" and its like are reckoned from.
             context: what was said before (`toolplan.planners.Question`).
-            early: start steps that only read while the followed planner still writes.
-            on_step: called with each step that is right while the followed planner still writes.
+            early: start steps that only read while the planner still writes.
+            on_step: called with each step that is right while the planner still writes.
             on_plan: called with every plan that is about to run.
             on_delta: called before that with what becomes of the run before it, where there was
                 one.
@@ -276,15 +272,18 @@ class Session:
         while len(asked.attempts) < self.attempts:
             following = self._following(asked.question, watchers)
             try:
-                proposal = await self.planner.propose(asked.question, self.tools, asked.attempts)
+                proposal = await self.planner.propose(
+                    asked.question,
+                    self.tools,
+                    asked.attempts,
+                    on_text=None if following is None else following.add,
+                )
                 followed: StreamedDraft | None = None
                 if following is not None and isinstance(proposal, Draft):
                     followed = await following.ended(proposal)
             finally:
                 if following is not None:
                     await following.close()
-                if self.follow is not None:
-                    self.follow.listener = None
             asked = replace(asked, proposal=proposal, compiled=None)
             if not isinstance(proposal, Draft):
                 break
@@ -294,18 +293,15 @@ class Session:
         return asked
 
     def _following(self, question: Question, watchers: _Watchers) -> StreamingDraft | None:
-        if self.follow is None or (watchers.on_step is None and not watchers.early):
+        if watchers.on_step is None and not watchers.early:
             return None
-        name = self.follow.name
-        following = StreamingDraft(
+        return StreamingDraft(
             self._compile_stream,
-            lambda compiled: self._noted(compiled, name, question),
+            lambda compiled, planner: self._noted(compiled, planner, question),
             watchers.on_step,
             watchers.on_plan,
             self._early(watchers) if watchers.early else None,
         )
-        self.follow.listener = following
-        return following
 
     def _checked(
         self, asked: AskResult, draft: Draft, followed: StreamedDraft | None, watchers: _Watchers

@@ -13,8 +13,7 @@ from toolplan.dialects import DIALECTS
 from toolplan.engines import StreamRefused
 from toolplan.events import Run
 from toolplan.plan import Step
-from toolplan.planners import Draft
-from toolplan.planners.llm import Listener
+from toolplan.planners import Draft, DraftText
 
 OnStep: TypeAlias = Callable[[Step], None]
 
@@ -65,7 +64,7 @@ class ReportedSteps:
         return self._compiled
 
 
-class StreamingDraft(Listener):
+class StreamingDraft:
     """Compiles each draft while it is written, and starts what only reads where it is told to.
 
     A draft that begins anew takes the place of the one before, and what that had started is
@@ -75,7 +74,7 @@ class StreamingDraft(Listener):
     def __init__(
         self,
         compile_: Callable[[AsyncIterator[str], str], CompileStream],
-        note: Callable[[Compiled], Compiled],
+        note: Callable[[Compiled, str], Compiled],
         on_step: OnStep | None,
         on_plan: Callable[[Compiled], None] | None,
         run: Callable[[ReportedSteps], Awaitable[Run]] | None,
@@ -84,7 +83,7 @@ class StreamingDraft(Listener):
 
         Args:
             compile_: reads the texts of a draft in a dialect.
-            note: puts notes into a compiled plan.
+            note: puts notes into a plan compiled from a draft of the named planner.
             on_step: called with each step.
             on_plan: called with a plan that runs already, when it is whole.
             run: runs the steps while they come; None starts nothing.
@@ -99,19 +98,18 @@ class StreamingDraft(Listener):
         self._task: Task[StreamedDraft] | None = None
         self._left: list[Task[StreamedDraft]] = []
 
-    def begun(self, dialect: str) -> None:
-        """Follow a draft from its beginning."""
-        self._leave()
-        self._written.clear()
-        self._texts = asyncio.Queue()
-        if dialect in DIALECTS:
-            self._task = asyncio.create_task(self._follow(self._texts, dialect))
-
-    def written(self, text: str) -> None:
-        """Take more of its text."""
-        self._written.append(text)
+    def add(self, piece: DraftText) -> None:
+        """Take the next piece of the draft."""
+        if piece.starts:
+            self._leave()
+            self._written.clear()
+            self._texts = asyncio.Queue()
+            if piece.dialect in DIALECTS:
+                follow = self._follow(self._texts, piece.dialect, piece.planner)
+                self._task = asyncio.create_task(follow)
+        self._written.append(piece.text)
         if self._texts is not None:
-            self._texts.put_nowait(text)
+            self._texts.put_nowait(piece.text)
 
     async def ended(self, draft: Draft) -> StreamedDraft | None:
         """Return what came of `draft`; None where it is not what was written, or cannot be run so.
@@ -148,10 +146,14 @@ class StreamingDraft(Listener):
             self._left.append(self._task)
         self._task = self._texts = None
 
-    async def _follow(self, texts: asyncio.Queue[str | None], dialect: str) -> StreamedDraft:
+    async def _follow(
+        self, texts: asyncio.Queue[str | None], dialect: str, planner: str
+    ) -> StreamedDraft:
         stream = self._compile(_drained(texts), dialect)
         on_plan = self._on_plan if self._run is not None else None
-        told = ReportedSteps(stream, self._note, self._on_step, on_plan)
+        told = ReportedSteps(
+            stream, lambda compiled: self._note(compiled, planner), self._on_step, on_plan
+        )
         run: Run | None = None
         if self._run is not None:
             run = await self._run(told)

@@ -59,7 +59,7 @@ def with_models(choice: Choice, specs: Sequence[str], weeks: Weeks) -> Planning:
         max_tokens=settings.max_tokens if "max_tokens" in asked else _ENOUGH_TOKENS,
     )
     planner = _cached(_ladder(choice, llm, weeks), f"{choice}/{llm.name}", llm, settings, weeks)
-    return Planning(planner, max(1, settings.max_retries), llm, model, tracker)
+    return Planning(planner, max(1, settings.max_retries), model, tracker)
 
 
 def _ladder(choice: Choice, llm: LLMPlanner, weeks: Weeks) -> Planner:

@@ -13,7 +13,7 @@ from toolplan.app import DEFAULT_ATTEMPTS
 from toolplan.cli._home import SETTINGS, home
 from toolplan.cli._terminal import CommandError, Exit, note
 from toolplan.engines import CannotRun
-from toolplan.planners import GroundedPlanner, LLMPlanner, Planner
+from toolplan.planners import GroundedPlanner, Planner
 from toolplan.planners.fallback import Escalation, FallbackChain, Rung
 from toolplan.planners.grounded.dates import Weeks
 from toolplan.planners.grounded.dialogue import DialoguePlanner
@@ -36,14 +36,12 @@ class Planning:
     Attributes:
         planner: all rungs.
         attempts: the most drafts for one question.
-        follow: the rung whose plans can be followed while they are written.
         model: what may put an answer into words.
         tracker: what the models used.
     """
 
     planner: Planner
     attempts: int = DEFAULT_ATTEMPTS
-    follow: LLMPlanner | None = None
     model: Model | None = None
     tracker: UsageTracker | None = None
 

@@ -196,7 +196,6 @@ class _Asking:
             journal=latest.journal,
             memory=self._kept.memory,
             conversation=self._kept.conversation,
-            follow=self._how.follow,
             metadata=self._opened.advice,
             new_id=latest.new_id,
         )
@@ -205,7 +204,7 @@ class _Asking:
                 self._question,
                 today=self._today,
                 early=early,
-                on_step=None if self._as_json or self._how.follow is None else latest.show_step,
+                on_step=None if self._as_json else latest.show_step,
                 on_plan=latest.show_plan,
                 on_delta=latest.show_delta,
                 on_event=latest.show_event,

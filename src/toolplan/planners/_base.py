@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol, TypeAlias, runtime_checkable
 
@@ -67,13 +67,45 @@ class Question:
     context: Json = field(default=None)
 
 
+class DraftText(NamedTuple):
+    """A piece of a draft that a planner is writing.
+
+    `starts` marks the beginning of a draft; what was written before it no longer counts. `planner`
+    is the display name of the planner.
+    """
+
+    text: str
+    dialect: str
+    planner: str
+    starts: bool = False
+
+
+OnText: TypeAlias = Callable[[DraftText], None]
+
+
 class Planner(Protocol):
     """Proposes plans."""
 
     async def propose(
-        self, question: Question, tools: Toolbox, tried: Sequence[Attempt]
+        self,
+        question: Question,
+        tools: Toolbox,
+        attempts: Sequence[Attempt],
+        *,
+        on_text: OnText | None = None,
     ) -> Proposal:
-        """Return a draft for `question`, or say what is missing, or why there can be none."""
+        """Return a draft for `question`, a question back, or a refusal.
+
+        Args:
+            question: what was asked.
+            tools: what a plan may call.
+            attempts: the drafts for this question so far, oldest first, and their results.
+            on_text: called with the text of the draft while it is written. A planner that does
+                not stream ignores it; one that asks other planners passes it on.
+
+        Raises:
+            ModelError: the planner calls a model, and no complete reply came.
+        """
         ...
 
 

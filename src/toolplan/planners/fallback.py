@@ -11,6 +11,7 @@ from toolplan.planners._base import (
     Attempt,
     Clarification,
     Draft,
+    OnText,
     Planner,
     Proposal,
     Question,
@@ -59,7 +60,12 @@ class FallbackChain:
         self._on_step_up = on_step_up
 
     async def propose(
-        self, question: Question, tools: Toolbox, tried: Sequence[Attempt]
+        self,
+        question: Question,
+        tools: Toolbox,
+        attempts: Sequence[Attempt],
+        *,
+        on_text: OnText | None = None,
     ) -> Proposal:
         """Return the first draft, or the first question back that no higher rung made needless.
 
@@ -70,7 +76,7 @@ class FallbackChain:
         for rung in self._rungs:
             is_last = rung is self._rungs[-1]
             try:
-                proposal = await rung.planner.propose(question, tools, tried)
+                proposal = await rung.planner.propose(question, tools, attempts, on_text=on_text)
             except ModelError as error:
                 if is_last and asked_back is None:
                     raise

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from toolplan.planners._base import Attempt, Draft, Proposal, Question
+from toolplan.planners._base import Attempt, Draft, OnText, Proposal, Question
 from toolplan.tools import Toolbox
 
 
@@ -14,7 +14,7 @@ class Asked(NamedTuple):
 
     question: Question
     tools: Toolbox
-    tried: tuple[Attempt, ...]
+    attempts: tuple[Attempt, ...]
 
 
 class ScriptedPlanner:
@@ -35,9 +35,14 @@ class ScriptedPlanner:
         self.asked: list[Asked] = []
 
     async def propose(
-        self, question: Question, tools: Toolbox, tried: Sequence[Attempt]
+        self,
+        question: Question,
+        tools: Toolbox,
+        attempts: Sequence[Attempt],
+        *,
+        on_text: OnText | None = None,
     ) -> Proposal:
         """Return the next proposal."""
         at = min(len(self.asked), len(self._proposals) - 1)
-        self.asked.append(Asked(question, tools, tuple(tried)))
+        self.asked.append(Asked(question, tools, tuple(attempts)))
         return self._proposals[at]

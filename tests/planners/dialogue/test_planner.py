@@ -19,6 +19,7 @@ from toolplan.planners import (
     Clarification,
     Draft,
     GroundedPlanner,
+    OnText,
     Planner,
     Proposal,
     Question,
@@ -55,12 +56,17 @@ class Recorded:
         self.dropped: list[tuple[str, str]] = []
 
     async def propose(
-        self, question: Question, tools: Toolbox, tried: Sequence[Attempt]
+        self,
+        question: Question,
+        tools: Toolbox,
+        attempts: Sequence[Attempt],
+        *,
+        on_text: OnText | None = None,
     ) -> Proposal:
         self.asked.append(question.text)
         self.recalled.append(question.context)
-        self.tried.append([attempt.draft.text for attempt in tried])
-        return await self.planner.propose(question, tools, tried)
+        self.tried.append([attempt.draft.text for attempt in attempts])
+        return await self.planner.propose(question, tools, attempts, on_text=on_text)
 
     def keep(self, question: Question, tools: Toolbox, draft: Draft) -> None:
         self.kept.append((question.text, draft.text))
@@ -76,7 +82,12 @@ class Always:
         self.proposal = proposal
 
     async def propose(
-        self, question: Question, tools: Toolbox, tried: Sequence[Attempt]
+        self,
+        question: Question,
+        tools: Toolbox,
+        attempts: Sequence[Attempt],
+        *,
+        on_text: OnText | None = None,
     ) -> Proposal:
         return self.proposal
 
@@ -86,9 +97,9 @@ def talk(behind: Planner) -> Talk:
 
 
 def propose(
-    planner: Planner, text: str, recalled: Json = None, tried: Sequence[Attempt] = ()
+    planner: Planner, text: str, recalled: Json = None, attempts: Sequence[Attempt] = ()
 ) -> Proposal:
-    return asyncio.run(planner.propose(Question(text, TODAY, recalled), demo(), tried))
+    return asyncio.run(planner.propose(Question(text, TODAY, recalled), demo(), attempts))
 
 
 def after(plan: str, *, query: str = "Get facilities in Berlin", **more: Json) -> Json:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,17 +14,19 @@ from toolplan import Session, Tool, Toolbox, ToolError, approve
 from toolplan.compiler import compile_plan
 from toolplan.demo import TOOLS
 from toolplan.path import Json
-from toolplan.plan import Step
+from toolplan.plan import Literal, Step, Value
 from toolplan.planners import (
     Attempt,
     Clarification,
     Draft,
+    DraftText,
     LLMPlanner,
+    OnText,
     Proposal,
     Question,
     Refusal,
 )
-from toolplan.providers import Ended, ModelError, Restarted, Text, Usage
+from toolplan.providers import Ended, ModelError, ModelRequest, Piece, Restarted, Text, Usage
 from toolplan.schema import Schema
 from toolplan.sources.sql import sql_tool
 from toolplan.storage.memory import SqliteMemory
@@ -240,17 +242,64 @@ def test_a_model_for_kirha_plans_gets_its_own_words() -> None:
 def test_steps_are_seen_while_they_are_written() -> None:
     seen: list[Step] = []
     planner = LLMPlanner(ScriptedModel([[Text(GOOD[:-2]), Text(GOOD[-2:]), Ended("m", Usage(1))]]))
-    session = Session(TOOLS, planner, follow=planner)
+    session = Session(TOOLS, planner)
     asked = asyncio.run(session.plan("what?", today=TODAY, on_step=seen.append))
     assert asked.plan is not None
     assert [step.id for step in seen] == ["f", "s"]
-    assert planner.listener is None
+
+
+class SlowModel(ScriptedModel):
+    """Plans for the city that the question names, and lets others run between two pieces."""
+
+    def __init__(self) -> None:
+        super().__init__([lambda request: plan_for(request.messages[-1].text)])
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[Piece]:
+        async for piece in super().stream(request):
+            await asyncio.sleep(0)
+            yield piece
+
+
+def plan_for(text: str) -> str:
+    return GOOD.replace("Berlin", next(city for city in ("Munich", "Kassel") if city in text))
+
+
+def test_two_proposals_at_once_stream_to_their_own_listeners() -> None:
+    planner = LLMPlanner(SlowModel())
+
+    async def streamed(text: str) -> str:
+        pieces: list[DraftText] = []
+        await planner.propose(Question(text, TODAY), TOOLS, (), on_text=pieces.append)
+        assert pieces[0] == DraftText("", "toolplan", planner.name, starts=True)
+        assert len(pieces) > 3
+        return "".join(piece.text for piece in pieces)
+
+    async def both() -> tuple[str, str]:
+        munich, kassel = await asyncio.gather(streamed("Munich?"), streamed("Kassel?"))
+        return munich, kassel
+
+    assert asyncio.run(both()) == (plan_for("Munich"), plan_for("Kassel"))
+
+
+def test_two_questions_at_once_see_their_own_steps() -> None:
+    session = Session(TOOLS, LLMPlanner(SlowModel()))
+
+    async def seen(text: str) -> Value:
+        steps: list[Step] = []
+        await session.plan(text, today=TODAY, on_step=steps.append)
+        return steps[0].args["location"]
+
+    async def both() -> tuple[Value, Value]:
+        munich, kassel = await asyncio.gather(seen("Munich?"), seen("Kassel?"))
+        return munich, kassel
+
+    assert asyncio.run(both()) == (Literal("Munich"), Literal("Kassel"))
 
 
 def test_steps_that_only_read_start_while_the_plan_is_written() -> None:
     planner = LLMPlanner(ScriptedModel(f"Here you are:\n{GOOD}"))
     shown: list[object] = []
-    session = Session(TOOLS, planner, follow=planner)
+    session = Session(TOOLS, planner)
     asked = asyncio.run(session.ask("what?", today=TODAY, early=True, on_plan=shown.append))
     assert asked.succeeded
     assert asked.answer is not None
@@ -263,7 +312,7 @@ def test_steps_that_only_read_start_while_the_plan_is_written() -> None:
 def test_a_plan_that_began_early_and_is_wrong_is_asked_for_again() -> None:
     wrong = GOOD.replace('"has_contaminants"', '"with_contaminants"')
     planner = LLMPlanner(ScriptedModel([wrong, GOOD]))
-    session = Session(TOOLS, planner, follow=planner)
+    session = Session(TOOLS, planner)
     asked = asyncio.run(session.ask("what?", today=TODAY, early=True))
     assert asked.succeeded
     assert len(asked.attempts) == 2
@@ -276,9 +325,14 @@ class AsksBack:
         self._inner = inner
 
     async def propose(
-        self, question: Question, tools: Toolbox, tried: Sequence[Attempt]
+        self,
+        question: Question,
+        tools: Toolbox,
+        attempts: Sequence[Attempt],
+        *,
+        on_text: OnText | None = None,
     ) -> Proposal:
-        await self._inner.propose(question, tools, tried)
+        await self._inner.propose(question, tools, attempts, on_text=on_text)
         return Clarification("Shall it be done?")
 
 
@@ -292,7 +346,7 @@ def test_no_effect_starts_before_the_planner_has_proposed_the_plan() -> None:
 
     tools = Toolbox([Tool("send", "", {"type": "object"}, None, Effects.WRITE, call=write)])
     inner = LLMPlanner(ScriptedModel('{"toolplan": 1, "steps": [{"id": "s", "tool": "send"}]}'))
-    session = Session(tools, AsksBack(inner), follow=inner, approval=approve)
+    session = Session(tools, AsksBack(inner), approval=approve)
     asked = asyncio.run(session.ask("?", today=TODAY, early=True))
     assert asked.proposal == Clarification("Shall it be done?")
     assert asked.run is None
@@ -303,7 +357,7 @@ def test_early_steps_of_a_reply_that_begins_anew_do_not_count() -> None:
     ended = Ended("second", Usage(2))
     munich = GOOD.replace("Berlin", "Munich")
     planner = LLMPlanner(ScriptedModel([[Text(munich[:-60]), Restarted("cut"), Text(GOOD), ended]]))
-    session = Session(TOOLS, planner, follow=planner)
+    session = Session(TOOLS, planner)
     asked = asyncio.run(session.ask("what?", today=TODAY, early=True))
     assert asked.succeeded
     assert asked.plan is not None

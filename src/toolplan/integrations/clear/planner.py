@@ -24,6 +24,7 @@ from toolplan.planners import (
     Draft,
     GroundedPlanner,
     LLMPlanner,
+    OnText,
     Planner,
     Proposal,
     Question,
@@ -214,7 +215,12 @@ class _Insisting:
         self._planner = planner
 
     async def propose(
-        self, question: Question, tools: Toolbox, tried: Sequence[Attempt]
+        self,
+        question: Question,
+        tools: Toolbox,
+        attempts: Sequence[Attempt],
+        *,
+        on_text: OnText | None = None,
     ) -> Proposal:
         """Return what the planner proposes.
 
@@ -222,10 +228,12 @@ class _Insisting:
             ModelError: the endpoint failed.
         """
         try:
-            return _recognised(await self._planner.propose(question, tools, tried))
+            return _recognised(
+                await self._planner.propose(question, tools, attempts, on_text=on_text)
+            )
         except ModelError as error:
-            if error.code == "llm-no-progress" and tried:
-                return tried[-1].draft
+            if error.code == "llm-no-progress" and attempts:
+                return attempts[-1].draft
             if error.code in _NOT_A_PLAN:
                 return Draft("", DIALECT)
             raise
@@ -242,18 +250,23 @@ class _OfflineFirst:
         self._offline = GroundedPlanner()
 
     async def propose(
-        self, question: Question, tools: Toolbox, tried: Sequence[Attempt]
+        self,
+        question: Question,
+        tools: Toolbox,
+        attempts: Sequence[Attempt],
+        *,
+        on_text: OnText | None = None,
     ) -> Proposal:
         """Return a draft for `question`, or what the model proposes.
 
         Raises:
             ModelError: the endpoint failed.
         """
-        if question.context is None and not tried:
-            offline = await self._offline.propose(question, tools, tried)
+        if question.context is None and not attempts:
+            offline = await self._offline.propose(question, tools, attempts)
             if isinstance(offline, Draft):
                 return offline
-        return await self._planner.propose(question, tools, tried)
+        return await self._planner.propose(question, tools, attempts, on_text=on_text)
 
     def keep(self, question: Question, tools: Toolbox, draft: Draft) -> None:
         """Pass on that `draft` was good."""

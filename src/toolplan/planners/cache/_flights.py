@@ -1,51 +1,68 @@
-"""One call for all who ask the same at the same time."""
+"""One call of a planner for all who ask the same question at the same time."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
-from typing import Generic, TypeVar
+from dataclasses import dataclass, field
 
-_Given = TypeVar("_Given")
-
-
-@dataclass(slots=True)
-class _Flight(Generic[_Given]):
-    task: asyncio.Task[_Given]
-    waiting: int = 0
+from toolplan.planners._base import DraftText, OnText, Proposal
 
 
-class Flights(Generic[_Given]):
-    """Calls under way, by key, in one event loop.
+@dataclass(slots=True, eq=False)
+class _Flight:
+    """A call in flight, the text that it has streamed so far, and who waits for it."""
 
-    The call belongs to all who wait for it: one who is cancelled leaves it to the others, and only
-    when the last one has left is it cancelled too. What it raises, all of them get.
+    task: asyncio.Task[Proposal] | None = None
+    pieces: list[DraftText] = field(default_factory=list[DraftText])
+    waiting: list[OnText | None] = field(default_factory=list["OnText | None"])
+
+    def add(self, piece: DraftText) -> None:
+        """Pass a piece of the draft to all who wait."""
+        if piece.starts:
+            self.pieces.clear()
+        self.pieces.append(piece)
+        for on_text in self.waiting:
+            if on_text is not None:
+                on_text(piece)
+
+
+class Flights:
+    """Calls in flight, by key, in one event loop.
+
+    A caller that is cancelled leaves the call to the others; it is cancelled when nobody waits for
+    it. All callers get its result or its exception. A late caller gets the text from its beginning.
     """
 
     def __init__(self) -> None:
-        """Begin with no call under way."""
-        self._flights: dict[tuple[str, int], _Flight[_Given]] = {}
+        """Begin with no call in flight."""
+        self._flights: dict[tuple[str, int], _Flight] = {}
 
-    async def join(self, key: str, call: Callable[[], Awaitable[_Given]]) -> _Given:
-        """Return what the call under way for `key` gives; make it where there is none."""
+    async def join(
+        self, key: str, call: Callable[[OnText], Awaitable[Proposal]], on_text: OnText | None
+    ) -> Proposal:
+        """Return the result of the call in flight for `key`; start it if there is none."""
         loop = asyncio.get_running_loop()
         place = (key, id(loop))
         flight = self._flights.get(place)
-        # a loop that is gone may have left its number to this one
-        if flight is None or flight.task.done() or flight.task.get_loop() is not loop:
-            flight = _Flight(loop.create_task(_awaited(call)))
-            self._flights[place] = flight
-        flight.waiting += 1
+        task = None if flight is None else flight.task
+        # the id of a closed loop may be that of this one
+        if flight is None or task is None or task.done() or task.get_loop() is not loop:
+            flight = self._flights[place] = _Flight()
+            task = flight.task = loop.create_task(_awaited(call, flight.add))
+        if on_text is not None:
+            for piece in flight.pieces:
+                on_text(piece)
+        flight.waiting.append(on_text)
         try:
-            return await asyncio.shield(flight.task)
+            return await asyncio.shield(task)
         finally:
-            flight.waiting -= 1
+            flight.waiting.remove(on_text)
             if not flight.waiting:
-                flight.task.cancel()
+                task.cancel()
                 if self._flights.get(place) is flight:
                     del self._flights[place]
 
 
-async def _awaited(call: Callable[[], Awaitable[_Given]]) -> _Given:
-    return await call()
+async def _awaited(call: Callable[[OnText], Awaitable[Proposal]], on_text: OnText) -> Proposal:
+    return await call(on_text)

@@ -9,7 +9,7 @@ from typing import Final
 
 from toolplan.approval import Policy
 from toolplan.path import Json
-from toolplan.planners._base import Attempt, Draft, Planner, Proposal, Question
+from toolplan.planners._base import Attempt, Draft, OnText, Planner, Proposal, Question
 from toolplan.planners.cache._flights import Flights
 from toolplan.planners.cache._form import Forms
 from toolplan.planners.cache._keys import context_digest, key, scope, shape, tools_digest
@@ -45,7 +45,7 @@ class CachedPlanner:
     clarification or refusal. It is proposed again for the same question, and, fitted, for a
     question that differs only in harmless wording, or in times, values, identities and amounts
     whose place in the plan is sure. It is text like any other planner's: whoever asked checks it in
-    full. One that fails comes back in `tried`; then it is forgotten and `inner` is asked.
+    full. One that fails comes back in `attempts`; then it is forgotten and `inner` is asked.
 
     The same question asked several times at once is one call of `inner`. That holds within one
     event loop; the cache itself may be shared by threads and processes.
@@ -78,25 +78,32 @@ class CachedPlanner:
         self._made_by: tuple[Json, ...] = (name, version, weeks, policy.to_json())
         self._weeks: Weeks = weeks
         self._templates = templates
-        self._flights: Flights[Proposal] = Flights()
+        self._flights: Flights = Flights()
         self._proposed: OrderedDict[str, _Proposed] = OrderedDict()
         self._known: _Known | None = None
 
     async def propose(
-        self, question: Question, tools: Toolbox, tried: Sequence[Attempt]
+        self,
+        question: Question,
+        tools: Toolbox,
+        attempts: Sequence[Attempt],
+        *,
+        on_text: OnText | None = None,
     ) -> Proposal:
         """Return the draft that worked for `question`, or what `inner` proposes.
 
-        Where something was tried already, `inner` is asked, and told of all of it.
+        Where there were attempts already, `inner` is asked, with all of them.
         """
-        if tried:
-            for attempt in tried:
+        if attempts:
+            for attempt in attempts:
                 self._forget(attempt.draft)
-            return await self._inner.propose(question, tools, tried)
+            return await self._inner.propose(question, tools, attempts, on_text=on_text)
         if (draft := self.recall(question, tools)) is not None:
             return draft
         own = key(self._scope(question, tools), question.today, question.text)
-        return await self._flights.join(own, lambda: self._inner.propose(question, tools, ()))
+        return await self._flights.join(
+            own, lambda each: self._inner.propose(question, tools, (), on_text=each), on_text
+        )
 
     def recall(self, question: Question, tools: Toolbox) -> Draft | None:
         """Return the draft that the cache has for `question`, or None; counted as hit or miss."""

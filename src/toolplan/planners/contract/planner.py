@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from toolplan.path import Json, copied
-from toolplan.planners._base import Attempt, Clarification, Draft, Proposal, Question
+from toolplan.planners._base import Attempt, Clarification, Draft, OnText, Proposal, Question
 from toolplan.planners.contract.contracts import Contract, Contracts
 from toolplan.planners.contract.drafts import (
     NAME,
@@ -132,7 +132,12 @@ class ContractPlanner:
         return {"plan": {"tasks": planned, "routing": routing}, "routing_detail": detail}
 
     async def propose(
-        self, question: Question, tools: Toolbox, tried: Sequence[Attempt]
+        self,
+        question: Question,
+        tools: Toolbox,
+        attempts: Sequence[Attempt],
+        *,
+        on_text: OnText | None = None,
     ) -> Proposal:
         """Return a draft for `question`, or ask, so that another planner may try.
 
@@ -141,8 +146,8 @@ class ContractPlanner:
         draft; one that was tried is not given again, but where its run got too little of an agent,
         and `rounds` allow it, one that asks again.
         """
-        texts = {attempt.draft.text for attempt in tried}
-        short = short_of(tried[-1].events) if tried else []
+        texts = {attempt.draft.text for attempt in attempts}
+        short = short_of(attempts[-1].events) if attempts else []
         for turn in range(1, self.rounds + 1):
             again = dict.fromkeys(short, turn) if turn > 1 else {}
             proposal = self.proposal(question, tools, again)

@@ -11,7 +11,15 @@ from datetime import date
 
 from toolplan.path import Json
 from toolplan.plan_json import dump
-from toolplan.planners._base import Attempt, Clarification, Draft, Proposal, Question, Refusal
+from toolplan.planners._base import (
+    Attempt,
+    Clarification,
+    Draft,
+    OnText,
+    Proposal,
+    Question,
+    Refusal,
+)
 from toolplan.planners.grounded.build.coverage import clarification, refused_deletion
 from toolplan.planners.grounded.build.outcome import Outcome, outcome
 from toolplan.planners.grounded.catalogue.kinds import Catalogue
@@ -38,14 +46,19 @@ class GroundedPlanner:
         self._compiled: tuple[Toolbox, Catalogue] | None = None
 
     async def propose(
-        self, question: Question, tools: Toolbox, tried: Sequence[Attempt]
+        self,
+        question: Question,
+        tools: Toolbox,
+        attempts: Sequence[Attempt],
+        *,
+        on_text: OnText | None = None,
     ) -> Proposal:
         """Return a draft for `question`, or say what is missing, or why there can be none.
 
         The same question gives the same draft; one that was tried is not proposed again.
         """
         proposal = self.plan(question, tools)
-        if isinstance(proposal, Draft) and any(a.draft.text == proposal.text for a in tried):
+        if isinstance(proposal, Draft) and any(a.draft.text == proposal.text for a in attempts):
             return Clarification(
                 question="The only plan that I can read from these words has been tried."
                 " How would you say it differently?",

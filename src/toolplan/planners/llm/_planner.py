@@ -6,10 +6,10 @@ import json
 from collections.abc import Sequence
 from contextlib import aclosing
 from dataclasses import replace
-from typing import Literal, Protocol, TypeAlias
+from typing import Literal, TypeAlias
 
 from toolplan.path import Json
-from toolplan.planners._base import Attempt, Draft, Proposal, Question
+from toolplan.planners._base import Attempt, Draft, DraftText, OnText, Proposal, Question
 from toolplan.planners.grounded.dates import Weeks
 from toolplan.planners.llm._prompt import PROMPT_VERSION, kirha_messages, messages, plan_schema
 from toolplan.planners.llm._reply import read_reply
@@ -19,18 +19,6 @@ from toolplan.tools import Toolbox
 
 Style: TypeAlias = Literal["toolplan", "kirha"]
 """How a model is asked: `kirha` for models that were trained for kirha's form of plans."""
-
-
-class Listener(Protocol):
-    """Who follows a plan while it is written."""
-
-    def begun(self, dialect: str) -> None:
-        """Know that a plan is being written from its beginning; what came before counts no more."""
-        ...
-
-    def written(self, text: str) -> None:
-        """Take more of the plan's text."""
-        ...
 
 
 class LLMPlanner:
@@ -62,8 +50,6 @@ class LLMPlanner:
             instructions: what the user wants to be heeded in every plan.
         """
         self.model = model
-        self.listener: Listener | None = None
-        """Who follows the plans while they are written; one question at a time, then."""
         self.usage = Usage()
         """What all requests so far have used."""
         self._weeks: Weeks = weeks
@@ -84,7 +70,12 @@ class LLMPlanner:
         return f"{self.model.name}/{self._style}/{PROMPT_VERSION}"
 
     async def propose(
-        self, question: Question, tools: Toolbox, tried: Sequence[Attempt]
+        self,
+        question: Question,
+        tools: Toolbox,
+        attempts: Sequence[Attempt],
+        *,
+        on_text: OnText | None = None,
     ) -> Proposal:
         """Ask the model, and give what it proposes.
 
@@ -92,47 +83,51 @@ class LLMPlanner:
             ModelError: no whole reply came, or one of no use: empty, two plans that differ
                 (`llm-ambiguous`), a plan that was refused already (`llm-no-progress`).
         """
-        text = await self._written(self._request(question, tools, tried))
+        text = await self._written(self._request(question, tools, attempts), on_text)
         proposal = read_reply(text, self._style)
         if not isinstance(proposal, Draft):
             return proposal
-        if any(_same(proposal, each.draft) for each in tried):
+        if any(_same(proposal, each.draft) for each in attempts):
             raise ModelError(
                 "llm-no-progress",
-                f"{self.model.name} gave a plan again that was refused already{_why(tried)}.",
+                f"{self.model.name} gave a plan again that was refused already{_why(attempts)}.",
                 "Ask in other words, or name another model with --model.",
             )
         return replace(proposal, planner=self.name)
 
     def _request(
-        self, question: Question, tools: Toolbox, tried: Sequence[Attempt]
+        self, question: Question, tools: Toolbox, attempts: Sequence[Attempt]
     ) -> ModelRequest:
         shown = relevant(tools, question.text, self._most_tools)
         schema: Json = None
         match self._style:
             case "kirha":
-                asked = kirha_messages(question, shown, tried, instructions=self._instructions)
+                asked = kirha_messages(question, shown, attempts, instructions=self._instructions)
             case "toolplan":
                 asked = messages(
-                    question, shown, tried, weeks=self._weeks, instructions=self._instructions
+                    question, shown, attempts, weeks=self._weeks, instructions=self._instructions
                 )
                 schema = plan_schema(shown)
         return ModelRequest(asked, schema, self._temperature, self._max_tokens)
 
-    async def _written(self, request: ModelRequest) -> str:
-        """Return the whole reply, told to the listener as it comes."""
+    async def _written(self, request: ModelRequest, on_text: OnText | None) -> str:
+        """Return the whole reply, and pass its text to `on_text` as it comes."""
+
+        def report(text: str, *, starts: bool = False) -> None:
+            if on_text is not None:
+                on_text(DraftText(text, self._style, self.name, starts))
+
         parts: list[str] = []
-        self._begin()
+        report("", starts=True)
         async with aclosing(self.model.stream(request)) as pieces:
             async for piece in pieces:
                 match piece:
                     case Text(text=text):
                         parts.append(text)
-                        if self.listener is not None:
-                            self.listener.written(text)
+                        report(text)
                     case Restarted():
                         parts.clear()
-                        self._begin()
+                        report("", starts=True)
                     case Ended(usage=usage):
                         self.usage = _sum(self.usage, usage)
                         return "".join(parts)
@@ -142,14 +137,10 @@ class LLMPlanner:
             "Ask again, or name another model with --model.",
         )
 
-    def _begin(self) -> None:
-        if self.listener is not None:
-            self.listener.begun(self._style)
 
-
-def _why(tried: Sequence[Attempt]) -> str:
+def _why(attempts: Sequence[Attempt]) -> str:
     """Say what was wrong with the last plan, as an end of a sentence."""
-    problem = next((each for each in tried[-1].diagnostics if each.blocks), None)
+    problem = next((each for each in attempts[-1].diagnostics if each.blocks), None)
     if problem is None:
         return ""
     place = f" at {problem.pointer}" if problem.pointer else ""

@@ -70,7 +70,7 @@ _EFFECTS: Final = {
 def messages(
     question: Question,
     tools: Toolbox,
-    tried: Sequence[Attempt],
+    attempts: Sequence[Attempt],
     *,
     weeks: Weeks,
     instructions: str,
@@ -88,11 +88,11 @@ def messages(
         told = "\n".join(examples)
         parts.append(f"Plans with these tools look like this (their values are made up):\n{told}")
     system = Message("system", "\n\n".join(parts))
-    return (system, Message("user", _asked(question, weeks)), *_so_far(tried))
+    return (system, Message("user", _asked(question, weeks)), *_so_far(attempts))
 
 
 def kirha_messages(
-    question: Question, tools: Toolbox, tried: Sequence[Attempt], *, instructions: str
+    question: Question, tools: Toolbox, attempts: Sequence[Attempt], *, instructions: str
 ) -> tuple[Message, ...]:
     """Return the conversation that a model trained for kirha plans expects (F002-3, F002-22)."""
     objects: list[Json] = [
@@ -109,7 +109,7 @@ def kirha_messages(
     written = json.dumps(objects, ensure_ascii=False).replace("<", "\\u003c")
     parts.append(f"# Available tools\n<tools>\n{written}\n</tools>")
     system = Message("system", "\n\n".join(parts))
-    return (system, Message("user", question.text), *_so_far(tried))
+    return (system, Message("user", question.text), *_so_far(attempts))
 
 
 def plan_schema(tools: Toolbox) -> Json:
@@ -199,14 +199,14 @@ def _asked(question: Question, weeks: Weeks) -> str:
     return "\n".join(parts)
 
 
-def _so_far(tried: Sequence[Attempt]) -> list[Message]:
+def _so_far(attempts: Sequence[Attempt]) -> list[Message]:
     """Return the last plan and what is wrong with it.
 
     Of those before it only that they were no good.
 
     A model that is shown one plan mends that plan; shown three, it mixes them.
     """
-    if not tried:
+    if not attempts:
         return []
-    last = tried[-1]
+    last = attempts[-1]
     return [Message("assistant", last.draft.text), Message("user", feedback(last))]

@@ -7,7 +7,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date
-from typing import Final
+from typing import Final, NamedTuple
 
 from toolplan.plan import Step
 from toolplan.plan_json import dump_value
@@ -15,6 +15,7 @@ from toolplan.planners._base import (
     Attempt,
     Clarification,
     Draft,
+    OnText,
     Planner,
     Proposal,
     Question,
@@ -55,6 +56,15 @@ _MOST_DRAFTS: Final = 64
 _FRAGMENT: Final = 0.6  # a follow-up by what is left out, not by what points back
 
 
+class _Request(NamedTuple):
+    """The arguments of one call of `propose`."""
+
+    question: Question
+    tools: Toolbox
+    attempts: Sequence[Attempt]
+    on_text: OnText | None
+
+
 class DialoguePlanner:
     """Plans what is said in a conversation.
 
@@ -83,17 +93,23 @@ class DialoguePlanner:
         self._made: OrderedDict[str, tuple[Question, Draft]] = OrderedDict()
 
     async def propose(
-        self, question: Question, tools: Toolbox, tried: Sequence[Attempt]
+        self,
+        question: Question,
+        tools: Toolbox,
+        attempts: Sequence[Attempt],
+        *,
+        on_text: OnText | None = None,
     ) -> Proposal:
         """Return a draft for `question`, or say what is missing, or why there can be none.
 
         A draft that comes of what was said before tells so in its metadata (`follow_up_of`).
         """
+        request = _Request(question, tools, attempts, on_text)
         conversation = read_conversation(question.context)
-        proposal = await self._reply(question, tools, tried, conversation)
-        tried_texts = {attempt.draft.text for attempt in tried}
+        proposal = await self._reply(request, conversation)
+        tried_texts = {attempt.draft.text for attempt in attempts}
         if isinstance(proposal, Draft) and proposal.text in tried_texts:
-            return await self._another(question, tools, tried, proposal)
+            return await self._another(request, proposal)
         return proposal
 
     def keep(self, question: Question, tools: Toolbox, draft: Draft) -> None:
@@ -110,44 +126,42 @@ class DialoguePlanner:
 
     # what a message is
 
-    async def _reply(
-        self, question: Question, tools: Toolbox, tried: Sequence[Attempt], before: Conversation
-    ) -> Proposal:
+    async def _reply(self, request: _Request, before: Conversation) -> Proposal:
         """Answer a message, which may answer what was asked back."""
         pending = before.pending
-        intent = read_intent(question.text, self._catalogue(tools), awaiting=pending is not None)
+        intent = read_intent(
+            request.question.text, self._catalogue(request.tools), awaiting=pending is not None
+        )
         if intent.kind == "confirmation":
-            return await self._confirmed(question, tools, before, agrees=intent.agrees is True)
+            return await self._confirmed(request, before, agrees=intent.agrees is True)
         if intent.kind == "clarification" and pending is not None and not pending.awaits_leave:
-            return await self._answered(question, tools, before, pending)
-        return await self._message(question, tools, tried, before._replace(pending=None))
+            return await self._answered(request, before, pending)
+        return await self._message(request, before._replace(pending=None))
 
-    async def _message(
-        self, question: Question, tools: Toolbox, tried: Sequence[Attempt], before: Conversation
-    ) -> Proposal:
+    async def _message(self, request: _Request, before: Conversation) -> Proposal:
         """Answer a message that answers nothing that was asked back."""
-        intent = read_intent(question.text, self._catalogue(tools))
+        intent = read_intent(request.question.text, self._catalogue(request.tools))
         match intent.kind:
             case "followup" if before.last is not None:
-                return await self._follow(question, tools, tried, before.last)
+                return await self._follow(request, before.last)
             case "followup" if intent.confidence > _FRAGMENT:
                 # only its form says that it goes on from something; another planner may know better
-                alone = await self._planner.propose(question, tools, self._theirs(tried))
+                alone = await self._ask(request)
                 if isinstance(alone, Draft):
                     return alone
                 return AskedBack(
                     "Nothing was asked before that this could go on from. What is it about?",
-                    about=question.text,
+                    about=request.question.text,
                 )
-            case "unclear" if (vague := self._vague(question, tools, before)) is not None:
+            case "unclear" if (vague := self._vague(request, before)) is not None:
                 return vague
             case _:
-                return await self._planner.propose(question, tools, self._theirs(tried))
+                return await self._ask(request)
 
     # what is asked back, and answered
 
     async def _confirmed(
-        self, question: Question, tools: Toolbox, before: Conversation, *, agrees: bool
+        self, request: _Request, before: Conversation, *, agrees: bool
     ) -> Proposal:
         pending = before.pending
         if pending is None:
@@ -157,32 +171,31 @@ class DialoguePlanner:
         if pending.awaits_leave:
             return Draft(json.dumps(pending.plan, ensure_ascii=False, indent=2), planner=NAME)
         if len(pending.options) == 1:
-            return await self._answered(question, tools, before, pending, pending.options[0])
+            return await self._answered(request, before, pending, pending.options[0])
         return AskedBack(
             pending.asked, pending.options, pending.unexplained, pending.plan, pending.question
         )
 
     async def _answered(
         self,
-        question: Question,
-        tools: Toolbox,
+        request: _Request,
         before: Conversation,
         pending: Pending,
         chosen: str | None = None,
     ) -> Proposal:
         """Go on with the question that something was asked back about."""
         if chosen is None:
-            chosen = choose(pending.options, question.text)
+            chosen = choose(pending.options, request.question.text)
         before = before._replace(pending=None)
-        if chosen is None and self._goes_on(question.text, tools, before, pending):
-            return await self._message(question, tools, (), before)
+        if chosen is None and self._goes_on(request.question.text, request.tools, before, pending):
+            return await self._message(request._replace(attempts=()), before)
         first: Proposal | None = None
-        for text in completed(pending, question.text, chosen):
-            resumed = replace(question, text=text, context=None)
-            proposal = await self._message(resumed, tools, (), before)
+        for text in completed(pending, request.question.text, chosen):
+            resumed = replace(request.question, text=text, context=None)
+            proposal = await self._message(request._replace(question=resumed, attempts=()), before)
             match proposal:
                 case Draft():
-                    return self._resumed(proposal, resumed, question, pending)
+                    return self._resumed(proposal, resumed, request.question, pending)
                 case Clarification(options=options) if options == (YES, NO):
                     return proposal
                 case Clarification() if first is None:
@@ -193,7 +206,7 @@ class DialoguePlanner:
                     pass
         if first is not None and chosen is not None:
             return first
-        fresh = await self._message(question, tools, (), before)
+        fresh = await self._message(request._replace(attempts=()), before)
         return fresh if first is None or isinstance(fresh, Draft) else first
 
     def _goes_on(self, text: str, tools: Toolbox, before: Conversation, pending: Pending) -> bool:
@@ -206,40 +219,40 @@ class DialoguePlanner:
         points_back = intent.confidence > _FRAGMENT or bool(pending.unexplained)
         return intent.kind == "followup" and points_back and before.last is not None
 
-    def _vague(
-        self, question: Question, tools: Toolbox, before: Conversation
-    ) -> Clarification | None:
+    def _vague(self, request: _Request, before: Conversation) -> Clarification | None:
         """Ask what a message is about that names nothing; None where no tool says what there is."""
-        if before.asked and asks_for_the_past(question.text):
+        if before.asked and asks_for_the_past(request.question.text):
             options = before.asked[:_MOST_QUESTIONS]
             return Clarification("Which question do you mean?", options)
-        kinds = self._catalogue(tools).kinds.values()
+        kinds = self._catalogue(request.tools).kinds.values()
         things = tuple(kind.plural for kind in kinds if kind.listing is not None)
         if not things:
             return None
         return Clarification(
             f"What would you like to see? There are {', '.join(things)}.",
             things,
-            vague_words(question.text),
+            vague_words(request.question.text),
         )
 
     # what goes on
 
-    async def _follow(
-        self, question: Question, tools: Toolbox, tried: Sequence[Attempt], turn: Turn
-    ) -> Proposal:
-        words = Words(self._catalogue(tools), date.fromisoformat(question.today), self._weeks)
-        revision = await FollowUp(Exchange(question, turn, tools, words, self._small)).revise()
+    async def _follow(self, request: _Request, turn: Turn) -> Proposal:
+        words = Words(
+            self._catalogue(request.tools), date.fromisoformat(request.question.today), self._weeks
+        )
+        revision = await FollowUp(
+            Exchange(request.question, turn, request.tools, words, self._small)
+        ).revise()
         match revision:
             case Revised():
-                return self._proposed(question, tools, turn, revision)
+                return self._proposed(request.question, request.tools, turn, revision)
             case Unsure(plan=plan) if plan is not None:
-                draft = draft_of(plan, metadata(question, turn, Revised(plan, None)))
+                draft = draft_of(plan, metadata(request.question, turn, Revised(plan, None)))
                 return _asking_leave(revision.question, draft)
             case Unsure():
                 return Clarification(revision.question, revision.options, revision.unexplained)
             case None:
-                return await self._not_understood(question, tools, tried, turn, words)
+                return await self._not_understood(request, turn, words)
 
     def _proposed(
         self, question: Question, tools: Toolbox, turn: Turn, revised: Revised
@@ -251,23 +264,16 @@ class DialoguePlanner:
         calls = "; ".join(f"{step.tool}({_spelled(step)})" for step in effects)
         return _asking_leave(f"That would change something: {calls}. Shall it be done?", draft)
 
-    async def _not_understood(
-        self,
-        question: Question,
-        tools: Toolbox,
-        tried: Sequence[Attempt],
-        turn: Turn,
-        words: Words,
-    ) -> Proposal:
+    async def _not_understood(self, request: _Request, turn: Turn, words: Words) -> Proposal:
         """Ask the planner, of what could not be related to the plan before."""
-        proposal = await self._planner.propose(question, tools, self._theirs(tried))
+        proposal = await self._ask(request)
         unknown = any(
             isinstance(placed.mention.what, Unknown | Name | Code | Imperative)
-            for placed in words.read(question.text)
+            for placed in words.read(request.question.text)
         )
         match proposal:
             case Draft(planner=name) if name.partition("/")[0] == _MODEL:
-                return self._of_model(question, tools, turn, proposal)
+                return self._of_model(request.question, request.tools, turn, proposal)
             case Refusal():
                 return proposal
             case Clarification(unexplained=unexplained) if unknown or not unexplained:
@@ -275,7 +281,7 @@ class DialoguePlanner:
             case Draft() | Clarification():
                 # whoever planned it read it as if nothing had been said before
                 return Clarification(
-                    f"I cannot tell what '{question.text}' changes in the plan for"
+                    f"I cannot tell what '{request.question.text}' changes in the plan for"
                     f" '{turn.whole or turn.query}'. Please ask the whole question."
                 )
 
@@ -308,19 +314,17 @@ class DialoguePlanner:
 
     # drafts that another planner made
 
-    async def _another(
-        self, question: Question, tools: Toolbox, tried: Sequence[Attempt], draft: Draft
-    ) -> Proposal:
+    async def _another(self, request: _Request, draft: Draft) -> Proposal:
         """Ask for another plan than `draft`, which was tried."""
         whole = read_as(draft)
         if whole is not None:
-            asked = replace(question, text=whole, context=None)
-            proposal = await self._planner.propose(asked, tools, self._theirs(tried))
+            asked = replace(request.question, text=whole, context=None)
+            proposal = await self._ask(request._replace(question=asked))
             if not isinstance(proposal, Draft):
                 return proposal
-            text = relabelled(proposal.text, question.text, question.text, whole)
+            text = relabelled(proposal.text, request.question.text, request.question.text, whole)
             made = proposal if text is None else Draft(text, planner=proposal.planner)
-            if all(attempt.draft.text != made.text for attempt in tried):
+            if all(attempt.draft.text != made.text for attempt in request.attempts):
                 self._note(made, asked, proposal)
                 return made
         return Clarification(
@@ -328,13 +332,22 @@ class DialoguePlanner:
             " How would you say it differently?"
         )
 
-    def _theirs(self, tried: Sequence[Attempt]) -> tuple[Attempt, ...]:
+    async def _ask(self, request: _Request) -> Proposal:
+        """Ask the planner for whole questions."""
+        return await self._planner.propose(
+            request.question,
+            request.tools,
+            self._theirs(request.attempts),
+            on_text=request.on_text,
+        )
+
+    def _theirs(self, attempts: Sequence[Attempt]) -> tuple[Attempt, ...]:
         """Return what was tried with the drafts as the planner wrote them."""
         return tuple(
             attempt._replace(draft=made[1])
             if (made := self._made.get(attempt.draft.text)) is not None
             else attempt
-            for attempt in tried
+            for attempt in attempts
         )
 
     def _note(self, draft: Draft, question: Question, theirs: Draft) -> None:
