@@ -58,8 +58,8 @@ def test_without_memory_the_question_stands_for_itself(delay_s: float) -> None:
     assert response.status == "answered"
     assert len(response.metadata.degraded) == 2
     what = "TimeoutError" if delay_s else "ConnectionError"
-    assert response.metadata.degraded[0] == f"What was said before is not known: {what}."
-    assert response.metadata.degraded[1] == f"The question is not remembered: {what}."
+    assert response.metadata.degraded[0] == f"The earlier conversation could not be loaded: {what}."
+    assert response.metadata.degraded[1] == f"The question could not be saved: {what}."
 
 
 def test_a_failure_is_still_told_when_memory_is_down_as_well() -> None:

@@ -1,1 +1,1 @@
-"""Faces for people who come from other systems: their names and shapes, our engine behind them."""
+"""Adapters for people from other systems: their names and shapes, our engine behind them."""

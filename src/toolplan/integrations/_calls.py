@@ -1,29 +1,78 @@
-"""Calling what users bring: functions of either kind, which must not hold up the event loop."""
+"""Calling user code without blocking the event loop, and a log of the calls of one run."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import replace
 from functools import partial
 from typing import TypeVar, TypeVarTuple, cast
 
+from toolplan.path import Json, copied
 from toolplan.sources._threads import run_in_thread
+from toolplan.tools import Arguments, Call, Tool, Toolbox, current_call
 
 Given = TypeVarTuple("Given")
 Result = TypeVar("Result")
 
 
-async def called(
+async def call_user(
     function: Callable[[*Given], Awaitable[Result] | Result], *given: *Given
 ) -> Result:
-    """Return what `function` gives; one that is no coroutine function is called in a thread.
+    """Return the result of `function`, which runs in a thread if it is not a coroutine function.
 
-    So it can be given up: the caller goes on, and the thread is left alone with what it does.
+    So the caller can stop waiting for it; the thread then ends by itself.
     """
     if inspect.iscoroutinefunction(function):
-        made: Awaitable[Result] | Result = function(*given)
+        result: Awaitable[Result] | Result = function(*given)
     else:
-        made = await run_in_thread(partial(function, *given))
-    if inspect.isawaitable(made):
-        return await made
-    return cast("Result", made)  # no type checker knows that a `Result` is not awaitable itself
+        result = await run_in_thread(partial(function, *given))
+    if inspect.isawaitable(result):
+        return await result
+    return cast("Result", result)  # no type checker knows that a `Result` is not awaitable itself
+
+
+class CallLog:
+    """Records the arguments of each call of one run, and its last exception.
+
+    Events hold outputs only, so adapters that report arguments need this.
+
+    Attributes:
+        failures: by step and item (None without `for_each`), what the tool raised last.
+    """
+
+    def __init__(self) -> None:
+        self.failures: dict[tuple[str, int | None], Exception] = {}
+        self._given: dict[str, dict[int | None, Arguments]] = {}
+
+    def record(self, tools: Iterable[Tool]) -> Toolbox:
+        """Return `tools` with their calls recorded."""
+        return Toolbox(
+            tool if tool.call is None else replace(tool, call=self._recorded(tool.call))
+            for tool in tools
+        )
+
+    def arguments(self, step: str) -> Json:
+        """Return the arguments of a step's call, with references filled in.
+
+        For a step with `for_each` they are a list of objects; null if no call was made.
+        """
+        calls = self._given.get(step, {})
+        if None in calls:
+            return copied(calls[None])
+        items = sorted(item for item in calls if item is not None)
+        return [copied(calls[item]) for item in items] if items else None
+
+    def _recorded(self, call: Call) -> Call:
+        async def recorded(arguments: Arguments) -> Json:
+            current = current_call()
+            if current is None:
+                return await call(arguments)
+            self._given.setdefault(current.step, {})[current.item] = dict(arguments)
+            try:
+                return await call(arguments)
+            except Exception as error:  # a tool may raise anything; the engine handles it
+                self.failures[current.step, current.item] = error
+                raise
+
+        return recorded

@@ -1,4 +1,4 @@
-"""The face of Clear AI's agents: planner, executor, analyser and orchestrator, by their names.
+"""An adapter with the names of Clear AI's agents: planner, executor, analyser and orchestrator.
 
     from toolplan.integrations.clear import Executor, MCPServer, PlannerAgent, register_all_tools
 

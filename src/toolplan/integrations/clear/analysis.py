@@ -1,7 +1,4 @@
-"""What results say: an analysis of them, and the words that the user reads.
-
-Everything is computed from the results alone, by `toolplan.answer`; no model has a part in it.
-"""
+"""The analysis of results, computed by `toolplan.answer` without a model."""
 
 from __future__ import annotations
 
@@ -22,15 +19,16 @@ NOTHING: Final = "No successful results to analyze"
 
 @dataclass(frozen=True, slots=True)
 class Analysis:
-    """What was found.
+    """The analysis of a run's results.
 
     Attributes:
-        summary: the sentence that says it.
-        insights: what holds for the rows, a sentence each.
-        anomalies: what went wrong on the way, a sentence each.
-        text: all of it, to be read.
-        answer: the same with its figures and where each comes from; None for a basic answer.
-        run: the run that it is about, and `plan` what was run; None for a basic answer.
+        summary: the main result, in a sentence.
+        insights: findings about the rows, a sentence each.
+        anomalies: problems of the run, a sentence each.
+        text: all of it as text.
+        answer: the same with its figures and their sources; None for a basic analysis.
+        run: the run; None for a basic analysis.
+        plan: the plan of the run; None for a basic analysis.
     """
 
     summary: str
@@ -43,7 +41,7 @@ class Analysis:
 
     @property
     def question(self) -> str:
-        """What was asked, where the plan says it."""
+        """The question, if the plan holds it."""
         query = None if self.plan is None else self.plan.metadata.get("query")
         return query if isinstance(query, str) else ""
 
@@ -58,14 +56,14 @@ class Analysis:
 
 
 class Analyzer:
-    """Finds what there is to say about the results of a plan."""
+    """Analyses the results of a plan."""
 
     def __init__(self, insights: Sequence[InsightFunction] = INSIGHTS) -> None:
         """Hold the functions that know the domain: see `toolplan.answer`."""
         self._insights = tuple(insights)
 
     def analyze(self, execution: Execution) -> Analysis:
-        """Return what the results say."""
+        """Return the analysis of `execution`."""
         if execution.plan is None or execution.run is None:
             return basic(execution.results)
         if not any(result.success for result in execution.results):
@@ -85,7 +83,7 @@ class Analyzer:
 
 
 def basic(results: Sequence[ToolResult]) -> Analysis:
-    """Return what can be said without the data: what succeeded, what did not, and why."""
+    """Return an analysis without the data: the steps that succeeded, and those that failed."""
     problems = tuple(
         f"Step {result.step_index} ({result.tool}): {result.error.message}"
         for result in results

@@ -1,4 +1,4 @@
-"""An object with `generate()`, as Clear AI's providers have it, as a model that we can ask."""
+"""Clear AI's providers, objects with `generate()`, as models."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Final, Protocol, TypeAlias, TypeGuard, cast, runtime_checkable
 
-from toolplan.integrations._calls import called
+from toolplan.integrations._calls import call_user
 from toolplan.providers import Ended, Model, ModelError, ModelRequest, Piece, Text, Usage
 
 Sleep: TypeAlias = Callable[[float], Awaitable[object]]
 
 FIRST_DELAY_S: Final = 1.0
-"""How long the second try waits for; doubled before each further one (F003-20)."""
+"""The delay before the second attempt; doubled before each further one (F003-20)."""
 
 
 @runtime_checkable
 class Provider(Protocol):
-    """What Clear AI asks for replies.
+    """A provider of replies in Clear AI.
 
     `generate` is called with `{"messages": [{"role", "content"}], "config": {"temperature",
-    "max_tokens"}}` and gives `{"content": text, "usage": {…}}`, an object with such attributes, or
-    the text alone; it may be a coroutine function. Whatever it raises counts as a failure of the
-    endpoint, and it is asked again a little later.
+    "max_tokens"}}` and returns `{"content": text, "usage": {…}}`, an object with such attributes,
+    or the text alone; it may be a coroutine function. If it raises anything, the request is
+    repeated after a delay.
     """
 
     def generate(self, request: dict[str, object], /) -> object:
@@ -36,10 +36,10 @@ class ProviderModel:
     """A provider as a `Model`.
 
     Attributes:
-        provider: who is asked.
-        tries: how often it is asked for one reply while it fails.
-        sleep: waits for so many seconds.
-        name: how the model is told apart.
+        provider: the provider.
+        tries: the maximum number of requests for one reply.
+        sleep: waits for a number of seconds.
+        name: the display name.
     """
 
     provider: Provider
@@ -48,10 +48,10 @@ class ProviderModel:
     name: str = "clear:provider"
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[Piece]:
-        """Yield the reply, which comes as a whole.
+        """Yield the reply, in one piece.
 
         Raises:
-            ModelError: the provider failed in every try, or what it gave holds no text.
+            ModelError: the provider failed every time, or its reply holds no text.
         """
         asked: dict[str, object] = {
             "messages": [{"role": each.role, "content": each.text} for each in request.messages],
@@ -60,7 +60,7 @@ class ProviderModel:
         failure: Exception | None = None
         for made in range(1, self.tries + 1):
             try:
-                reply = await called(self.provider.generate, asked)
+                reply = await call_user(self.provider.generate, asked)
             except ModelError:
                 raise
             except Exception as error:  # a provider may raise anything; its text may hold a key
@@ -74,17 +74,17 @@ class ProviderModel:
         raise ModelError(
             "llm-unavailable",
             f"The provider failed {self.tries} times, the last time with {type(failure).__name__}.",
-            "See to the provider; what it raised is the cause of this error.",
+            "The cause of this error is the exception of the provider.",
         ) from failure
 
 
 def as_model(provider: object, tries: int, sleep: Sleep) -> Model:
-    """Return what is asked for replies as a `Model`; one that is a model already as it is.
+    """Return `provider` as a `Model`; a model is returned unchanged.
 
     Raises:
-        TypeError: it is neither.
+        TypeError: it is neither a provider nor a model.
     """
-    if isinstance(provider, Provider):  # first, for a mock has whatever it is asked for
+    if isinstance(provider, Provider):  # first, because a mock has every attribute
         return ProviderModel(provider, tries, sleep)
     if _is_model(provider):
         return provider
@@ -103,7 +103,7 @@ def _content(reply: object) -> str:
     raise ModelError(
         "llm-bad-response",
         "The provider's reply has no 'content' that is text.",
-        "Let `generate` give {'content': text}.",
+        "Return {'content': text} from `generate`.",
     )
 
 

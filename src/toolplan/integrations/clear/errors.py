@@ -1,48 +1,50 @@
-"""What goes wrong while planning, in the words that callers of Clear AI look for.
+"""Errors of planning, with the messages that callers of Clear AI look for.
 
     PlannerError                 Failed to generate plan
     ├── PlanValidationError      Invalid plan structure
     ├── PlanDependencyError      Plan has circular dependencies
     ├── ToolNotFoundError        Tool not available: …
-    └── ClarificationNeeded      a person has to say more first
+    └── ClarificationNeeded      the question has to be more precise
 
-Every problem of the last try is in the text, so a caller that looks for a substring finds it
-whichever class was raised.
+The message holds every problem of the last attempt, so a search for a substring works whatever the
+class.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Final
+from typing import ClassVar, Final
 
 from toolplan.diagnostics import Diagnostic
+from toolplan.errors import ToolplanError
 from toolplan.plan import Plan
 from toolplan.planners import Clarification
 
 _NO_JSON: Final = "Could not extract valid JSON from response"
 _CYCLE: Final = "Circular dependency detected in plan"
-_UNREAD: Final = frozenset({"syntax", "too-large", "too-deep", "bad-encoding"})
+_UNREADABLE: Final = frozenset({"syntax", "too-large", "too-deep", "bad-encoding"})
 _STRUCTURE: Final = frozenset(
     {"bad-id", "bad-number", "duplicate-id", "duplicate-key", "empty-plan", "field-type"}
     | {"missing-field", "reference-syntax", "too-many-steps", "unknown-field"}
 )
 _UNKNOWN_TOOL: Final = frozenset({"unknown-tool", "tool-not-allowed"})
-_CIRCLES: Final = frozenset({"cycle", "self-reference"})
+_CYCLES: Final = frozenset({"cycle", "self-reference"})
 _MISSING_STEP: Final = re.compile(r"'?(?:s(?=[0-9]))?(?P<name>-?\w[\w-]*)'?\.\Z")
 _POSITION: Final = re.compile(r"\As(?=[0-9]+\Z)")
-"""What a position has in front of it where it is the name of a step."""
+"""The prefix of a position that is used as the id of a step."""
 
 
-class PlannerError(Exception):
+class PlannerError(ToolplanError):
     """No plan could be made.
 
     Attributes:
-        problems: what was wrong with the last try, a sentence each.
-        diagnostics: the same as values, where a plan could be read.
+        problems: the problems of the last attempt, a sentence each.
+        diagnostics: the same as values, if a plan could be read.
     """
 
-    summary: str = "Failed to generate plan"
+    CODE: ClassVar[str] = "no-plan"
+    SUMMARY: ClassVar[str] = "Failed to generate plan"
 
     def __init__(
         self,
@@ -50,44 +52,46 @@ class PlannerError(Exception):
         problems: Sequence[str] = (),
         diagnostics: Sequence[Diagnostic] = (),
     ) -> None:
-        """Put the text together: the summary, what happened, and every problem."""
-        parts = [self.summary, message, "; ".join(dict.fromkeys(problems))]
-        super().__init__(": ".join(part for part in parts if part))
+        parts = [self.SUMMARY, message, "; ".join(dict.fromkeys(problems))]
+        super().__init__(self.CODE, ": ".join(filter(None, parts)))
         self.problems = tuple(problems)
         self.diagnostics = tuple(diagnostics)
 
 
 class PlanValidationError(PlannerError):
-    """What was given is no plan, or its arguments are not what its tools take."""
+    """Not a plan, or its arguments are not valid for its tools."""
 
-    summary = "Invalid plan structure"
+    CODE = "bad-plan"
+    SUMMARY = "Invalid plan structure"
 
 
 class PlanDependencyError(PlannerError):
-    """Steps wait for each other, or for steps that there are not."""
+    """Steps depend on each other, or on steps that do not exist."""
 
-    summary = "Plan has circular dependencies"
+    CODE = "bad-dependencies"
+    SUMMARY = "Plan has circular dependencies"
 
 
 class ToolNotFoundError(PlannerError):
-    """A step calls a tool that there is not."""
+    """A step calls a tool that does not exist."""
 
-    summary = ""
+    CODE = "unknown-tool"
+    SUMMARY = ""
 
 
 class ClarificationNeeded(PlannerError):
-    """The question does not say enough.
+    """The question is not precise enough.
 
     Attributes:
-        question: what a person is asked.
-        options: answers to choose from, if there are any.
-        clarification: the same as the planner gave it.
+        question: the question to the user.
+        options: possible answers, if there are any.
+        clarification: the planner's own object.
     """
 
-    summary = "Clarification needed"
+    CODE = "clarification-needed"
+    SUMMARY = "Clarification needed"
 
     def __init__(self, clarification: Clarification) -> None:
-        """Keep what is to be asked."""
         super().__init__(clarification.question)
         self.question = clarification.question
         self.options = clarification.options
@@ -95,55 +99,47 @@ class ClarificationNeeded(PlannerError):
 
 
 class _InvalidOrder(PlanDependencyError):
-    summary = "Plan has invalid dependencies"
+    SUMMARY = "Plan has invalid dependencies"
+
+
+_CLASSES: Final[tuple[tuple[frozenset[str], type[PlannerError]], ...]] = (
+    (_UNREADABLE, PlannerError),
+    (_STRUCTURE, PlanValidationError),
+    (_CYCLES, PlanDependencyError),
+    (frozenset({"unknown-step"}), _InvalidOrder),
+    (_UNKNOWN_TOOL, ToolNotFoundError),
+)
+"""The class of an error, by the codes that cause it; the first that fits counts."""
 
 
 def plan_error(
     message: str, diagnostics: Iterable[Diagnostic], draft: Plan | None = None
 ) -> PlannerError:
-    """Return the error for a plan of which `diagnostics` say what is wrong.
+    """Return the error for a plan with these diagnostics.
 
-    `draft` is the plan as far as it could be read, for the names of tools.
+    `draft` is the plan as far as it could be read; it is used for the names of tools.
     """
     blocking = [each for each in diagnostics if each.blocks]
-    codes = {each.code for each in blocking}
-    kind = PlanValidationError
-    if codes & _UNREAD:
-        kind = PlannerError
-    elif codes & _STRUCTURE:
-        kind = PlanValidationError
-    elif codes & _CIRCLES:
-        kind = PlanDependencyError
-    elif "unknown-step" in codes:
-        kind = _InvalidOrder
-    elif codes & _UNKNOWN_TOOL:
-        kind = ToolNotFoundError
-    return kind(message, list(told(blocking, draft)), blocking)
+    found = {each.code for each in blocking}
+    kind = next((kind for codes, kind in _CLASSES if codes & found), PlanValidationError)
+    return kind(message, list(_messages(blocking, draft)), blocking)
 
 
-def told(diagnostics: Iterable[Diagnostic], draft: Plan | None) -> Iterator[str]:
-    """Yield what each of `diagnostics` says, as Clear AI says it where it has words for it."""
+def _messages(diagnostics: Iterable[Diagnostic], draft: Plan | None) -> Iterator[str]:
+    """Yield the message of each diagnostic, in Clear AI's words where it has some."""
+    tools = {step.id: step.tool for step in draft.steps} if draft else {}
     for each in diagnostics:
-        if each.code in _UNREAD:
-            yield f"{_NO_JSON} ({each.message.rstrip('.')})"
+        message = each.message.rstrip(".")
+        if each.code in _UNREADABLE:
+            yield f"{_NO_JSON} ({message})"
         elif each.code in _UNKNOWN_TOOL:
-            yield f"Tool not available: {_tool(each, draft)}"
-        elif each.code in _CIRCLES:
-            yield f"{_CYCLE} ({each.message.rstrip('.')})"
+            yield f"Tool not available: {tools.get(each.step or '', message)}"
+        elif each.code in _CYCLES:
+            yield f"{_CYCLE} ({message})"
         elif each.code == "unknown-step":
-            yield f"Invalid dependency index: {_index(each)}"
+            found = _MISSING_STEP.search(each.message)
+            yield f"Invalid dependency index: {found['name'] if found else message}"
         elif each.step is None:
-            yield each.message.rstrip(".")
+            yield message
         else:
-            yield f"Step {_POSITION.sub('', each.step)}: {each.message.rstrip('.')}"
-
-
-def _tool(diagnostic: Diagnostic, draft: Plan | None) -> str:
-    named = (step.tool for step in draft.steps if step.id == diagnostic.step) if draft else ()
-    return next(iter(named), diagnostic.message.rstrip("."))
-
-
-def _index(diagnostic: Diagnostic) -> str:
-    """Return the number, or the name, of the step that there is not."""
-    found = _MISSING_STEP.search(diagnostic.message)
-    return found["name"] if found else diagnostic.message.rstrip(".")
+            yield f"Step {_POSITION.sub('', each.step)}: {message}"

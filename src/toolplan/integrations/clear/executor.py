@@ -1,7 +1,7 @@
 """The executor as Clear AI has it: `await Executor(server).execute(plan)`, on our engine.
 
-Steps start the moment their inputs are there, a failed step skips those that need it, a call that
-is given up is cancelled, and a plan that does not pass its check makes no call at all.
+Steps start as soon as their inputs are available, a failed step skips those that need it, a call
+that times out is cancelled, and a plan that does not pass its check makes no call.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import asyncio
 import json
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Final, NamedTuple, TypeAlias
 
@@ -18,6 +18,7 @@ from toolplan.approval import Approver
 from toolplan.compiler import compile_plan, output_schemas
 from toolplan.diagnostics import Diagnostic
 from toolplan.engines import run
+from toolplan.errors import ToolplanError
 from toolplan.events import (
     Event,
     Failure,
@@ -31,7 +32,7 @@ from toolplan.events import (
     fold,
 )
 from toolplan.execution_plan import ExecutionPlan
-from toolplan.integrations._ledger import CallUsage
+from toolplan.integrations._calls import CallLog
 from toolplan.integrations.clear.errors import plan_error
 from toolplan.integrations.clear.plan import Plan
 from toolplan.integrations.clear.settings import ExecutorConfig
@@ -61,21 +62,24 @@ IN_DOUBT: Final = "IN_DOUBT"
 REFUSED: Final = "PLAN_REFUSED"
 
 OnStep: TypeAlias = Callable[[int, int], None]
-"""Told how many steps are over, and how many there are."""
+"""Called with the number of steps that are over, and of all steps."""
 
 _OVER: Final = (StepSucceeded, StepFailed, StepSkipped, StepCancelled)
 _STRUCTURE: Final = frozenset({"cycle", "self-reference", "unknown-step"})
 
 
-class ExecutionError(Exception):
-    """A step failed, and the run was to end with the first that does."""
+class ExecutionError(ToolplanError):
+    """A step failed, and `fail_fast` is set."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__("step-failed", message)
 
 
 class Execution(NamedTuple):
-    """A plan that was run, its run, and the results in the order of the plan.
+    """The results of a plan in the order of its steps, with the plan and its run.
 
-    `plan` is None where the plan did not pass its check, and nothing was called. `schemas` are the
-    output schemas of its steps, by their ids, as far as the tools say them.
+    `plan` and `run` are None if the plan did not pass its check, and no call was made. `schemas`
+    are the known output schemas of its steps, by their ids.
     """
 
     results: list[ToolResult]
@@ -84,9 +88,8 @@ class Execution(NamedTuple):
     schemas: Mapping[str, Json] = MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True)
-class _Ended:
-    """How a run went, and whether it was given up because of the time or a failure."""
+class _Ended(NamedTuple):
+    """A run, whether its time was over, and the first step that failed."""
 
     run: Run
     timed_out: bool
@@ -105,17 +108,17 @@ class Executor:
         journal: Journal | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        """Hold what plans are run with.
+        """Prepare the executor.
 
         Args:
-            tools: what plans may call; of a server, what is registered when a plan is run.
+            tools: the tools that plans may call; those of a server are read for each plan.
             config: settings; a mapping may use either spelling of their names.
-            approval: called once with each plan that may change something, before anything
-                runs; None refuses all of them. `toolplan.approve` allows them all. The time that
-                it takes counts as time of the plan.
-            journal: where runs are kept, so that `toolplan.resume` can go on with them; None keeps
-                them in memory.
-            clock: seconds since the epoch.
+            approval: called once, before anything runs, with a plan that has effects; None
+                refuses such plans. `toolplan.approve` approves all of them. The time that it takes counts
+                as time of the plan.
+            journal: keeps the runs, so that `toolplan.resume` can continue them; None keeps them in
+                memory.
+            clock: returns the seconds since the epoch.
         """
         self.config = ExecutorConfig.of(config)
         if not isinstance(tools, MCPServer | Toolbox):
@@ -126,15 +129,15 @@ class Executor:
         self._clock = clock
 
     async def execute(self, plan: object) -> list[ToolResult]:
-        """Run `plan`, and give a result for each step, in the order of the plan.
+        """Run `plan` and return a result for each step, in the order of the plan.
 
-        `plan` is what a `PlannerAgent` gave, or a plan in Clear AI's form: an object, or its text.
+        `plan` is a plan of a `PlannerAgent`, or one in Clear AI's form: an object, or its text.
 
         Raises:
-            PlannerError: it is no plan, or its steps wait for each other or for none that there is.
-            ApprovalRequired: it may change something, and leave for that was not given.
-            CannotRun: only the description of a tool is known, so it cannot be called.
-            JournalError: the run cannot be kept.
+            PlannerError: it is not a plan, or it has a cycle or a dependency that does not exist.
+            ApprovalRequired: it has effects and was not approved.
+            CannotRun: a tool has a description only and cannot be called.
+            JournalError: the run cannot be saved.
             ExecutionError: a step failed, and `fail_fast` is set.
         """
         return (await self.carry_out(plan)).results
@@ -142,16 +145,12 @@ class Executor:
     async def carry_out(
         self, plan: object, on_step: OnStep | None = None, *, within_ms: float | None = None
     ) -> Execution:
-        """Do what `execute` does, and give the plan and its run besides.
+        """Run `plan` as `execute` does, and return the plan and its run as well.
 
         Args:
             plan: as for `execute`.
-            on_step: told of each step that is over.
-            within_ms: the time for all of it, where the settings allow more.
-
-        Raises:
-            PlannerError, ApprovalRequired, CannotRun, JournalError, ExecutionError: as for
-                `execute`.
+            on_step: called after each step.
+            within_ms: the time limit, if it is shorter than that of the settings.
         """
         asked = Plan.from_json(plan)
         tools = self.toolbox
@@ -164,16 +163,14 @@ class Executor:
             if any(each.step is None or each.code in _STRUCTURE for each in blocking):
                 raise plan_error("The plan cannot be run", blocking, compiled.draft)
             return Execution(_refused(asked.typed, blocking))
-        ledger = CallUsage()
+        log = CallLog()
         most = self.config.total_timeout if within_ms is None else within_ms
         limit = asyncio.timeout(min(most, self.config.total_timeout) / 1000)
-        ended = await self._run(compiled.plan, ledger.watch(tools.values()), on_step, limit)
-        results = [
-            _result(index, step.tool, ended, ledger, step.id)
-            for index, step in enumerate(compiled.plan.plan.steps)
-        ]
+        ended = await self._run(compiled.plan, log.record(tools.values()), on_step, limit)
+        steps = compiled.plan.plan.steps
+        results = [_result(index, step, ended, log) for index, step in enumerate(steps)]
         if self.config.fail_fast and ended.failed_at is not None:
-            at = [step.id for step in compiled.plan.plan.steps].index(ended.failed_at)
+            at = [step.id for step in steps].index(ended.failed_at)
             problem = results[at].error
             raise ExecutionError(f"Step {at} failed: {'' if problem is None else problem.message}")
         schemas = output_schemas(compiled.plan.plan, tools)
@@ -181,7 +178,7 @@ class Executor:
 
     @property
     def toolbox(self) -> Toolbox:
-        """What plans may call at the moment."""
+        """The tools that plans may call."""
         return self._tools.toolbox if isinstance(self._tools, MCPServer) else self._tools
 
     async def _run(
@@ -191,12 +188,12 @@ class Executor:
         on_step: OnStep | None,
         limit: asyncio.Timeout,
     ) -> _Ended:
-        """Run `plan` until it is over, or it is given up because of the time or a failure."""
+        """Run `plan` until it is over, its time is over, or a step fails under `fail_fast`."""
         events: list[Event] = []
         failed_at: str | None = None
         over = 0
 
-        def take(event: Event) -> None:
+        def on_event(event: Event) -> None:
             nonlocal failed_at, over
             events.append(event)
             if isinstance(event, _OVER):
@@ -215,7 +212,7 @@ class Executor:
                     tools,
                     journal=self._journal,
                     approval=self._approval,
-                    on_event=take,
+                    on_event=on_event,
                     clock=self._clock,
                     concurrency=self.config.max_parallel_executions,
                     timeout_s=self.config.tool_timeout / 1000,
@@ -227,64 +224,59 @@ class Executor:
 
 
 def _with_retries(plan: TypedPlan, tools: Mapping[str, Tool], tries: int) -> TypedPlan:
-    """Let calls that may be made again be tried so often, where the plan does not say it."""
+    """Return `plan` with retries for repeatable calls, where it does not set them itself."""
 
-    def tried(step: Step) -> Step:
-        says_more = step.retries or not tools[step.tool].may_repeat
-        return step if says_more else replace(step, retries=min(tries - 1, MOST_RETRIES))
+    def retried(step: Step) -> Step:
+        is_set = step.retries or not tools[step.tool].may_repeat
+        return step if is_set else replace(step, retries=min(tries - 1, MOST_RETRIES))
 
-    return replace(plan, steps=tuple(map(tried, plan.steps)))
+    return replace(plan, steps=tuple(map(retried, plan.steps)))
 
 
 def _refused(plan: TypedPlan, diagnostics: Sequence[Diagnostic]) -> list[ToolResult]:
-    """Return the results of a plan of which nothing was called, because of `diagnostics`."""
+    """Return the results of a plan that made no call, because of `diagnostics`."""
     results: list[ToolResult] = []
     for index, step in enumerate(plan.steps):
-        wrong = [each for each in diagnostics if each.step == step.id]
-        if any(each.code == "unknown-tool" for each in wrong):
+        found = [each for each in diagnostics if each.step == step.id]
+        if any(each.code == "unknown-tool" for each in found):
             problem = ToolProblem(FAILED, f"Tool not found: {step.tool}")
-        elif wrong:
-            problem = ToolProblem(FAILED, " ".join(each.message for each in wrong))
+        elif found:
+            problem = ToolProblem(FAILED, " ".join(each.message for each in found))
         else:
             problem = ToolProblem(REFUSED, "Not called: another step of the plan is wrong.")
         results.append(ToolResult(False, step.tool, error=problem, step_index=index))
     return results
 
 
-def _result(index: int, tool: str, ended: _Ended, ledger: CallUsage, name: str) -> ToolResult:
-    step = ended.run.steps.get(name, StepRun())
+def _result(index: int, planned: Step, ended: _Ended, log: CallLog) -> ToolResult:
+    step = ended.run.steps.get(planned.id, StepRun())
     took = 0.0
     if step.started_at is not None and step.ended_at is not None:
         took = round((step.ended_at - step.started_at) * 1000, 3)
     metadata = ResultMetadata(
         took, "" if step.ended_at is None else iso(step.ended_at), max(0, step.attempts - 1)
     )
-    params = ledger.arguments(name)
+    params = log.arguments(planned.id)
     if step.state is StepState.SUCCEEDED and step.error is None:
         data = unwrapped(step.output)
-        return ToolResult(True, tool, data, None, metadata, index, params)
-    problem = _problem(step, ended.timed_out, ledger.failures.get((name, None)))
-    return ToolResult(False, tool, None, problem, metadata, index, params)
+        return ToolResult(True, planned.tool, data, None, metadata, index, params)
+    problem = _problem(step, ended.timed_out, log.failures.get((planned.id, None)))
+    return ToolResult(False, planned.tool, None, problem, metadata, index, params)
 
 
 def _problem(step: StepRun, timed_out: bool, raised: Exception | None) -> ToolProblem:
     failure = step.error or Failure("cancelled", "The step was not over when the run ended.")
+    message = failure.message
     match step.state:
         case StepState.SKIPPED:
-            return ToolProblem(SKIPPED, f"Skipped: {failure.message}", _details(failure))
+            code, message = SKIPPED, f"Skipped: {message}"
         case StepState.IN_DOUBT:
-            return ToolProblem(IN_DOUBT, failure.message, _details(failure))
+            code = IN_DOUBT
         case StepState.FAILED | StepState.SUCCEEDED:
-            pass
+            if failure.code == "tool-error" and isinstance(raised, ToolFailed):
+                return raised.problem
+            code = TIMED_OUT if failure.code == "timeout" else FAILED
         case _:
             code = TIMED_OUT if timed_out else CANCELLED
-            return ToolProblem(code, failure.message, _details(failure))
-    if failure.code == "tool-error" and isinstance(raised, ToolFailed):
-        return raised.problem
-    code = TIMED_OUT if failure.code == "timeout" else FAILED
-    return ToolProblem(code, failure.message, _details(failure))
-
-
-def _details(failure: Failure) -> Json:
     details: dict[str, Json] = {"code": failure.code, "pointer": failure.pointer}
-    return {name: value for name, value in details.items() if value}
+    return ToolProblem(code, message, {name: value for name, value in details.items() if value})

@@ -1,8 +1,8 @@
 """The orchestrator as Clear AI has it: `await Orchestrator(planner, executor).handle_query(query)`.
 
-A stage that is down does not take the answer down with it: without the planner the offline planner
-plans, without memory the question stands for itself, without the analysis the results are counted.
-Each time the response says so.
+If a stage fails, the others continue: without the planner the offline planner plans, without memory
+there is no context, without the analysis the results are counted. The response lists each such
+failure.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ import uuid
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
-from typing import Final, NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol, TypeVar, TypeVarTuple
 
 from toolplan.app import Session
 from toolplan.approval import ApprovalRequired, ApprovalUsed
 from toolplan.engines import CannotRun
-from toolplan.integrations._calls import called
+from toolplan.integrations._calls import call_user
 from toolplan.integrations.clear.analysis import Analysis, Analyzer, basic
 from toolplan.integrations.clear.errors import ClarificationNeeded, PlannerError
 from toolplan.integrations.clear.executor import Execution, ExecutionError, Executor
@@ -48,14 +48,15 @@ _PERCENT: Final[Mapping[Stage, int]] = {
     "storing": 95,
     "complete": 100,
 }
-
-
 _NO_RUN: Final = (PlannerError, ExecutionError, CannotRun, ApprovalUsed, JournalError)
-"""What keeps a plan from being run to its end, besides that leave is missing."""
+"""Errors of a plan that was not run to its end, except for a missing approval."""
+
+Given = TypeVarTuple("Given")
+Result = TypeVar("Result")
 
 
 class PlanMaker(Protocol):
-    """What makes plans; a `PlannerAgent` is one."""
+    """Makes plans; a `PlannerAgent` is one."""
 
     async def plan(self, query: str, context: Json = None) -> object:
         """Return a plan: a `Plan`, or one in Clear AI's form."""
@@ -63,35 +64,35 @@ class PlanMaker(Protocol):
 
 
 class AnalysisMaker(Protocol):
-    """What analyses results; an `Analyzer` is one. It may be a coroutine function."""
+    """Analyses results; an `Analyzer` is one. `analyze` may be a coroutine function."""
 
     def analyze(self, execution: Execution, /) -> Analysis | Awaitable[Analysis]:
-        """Return what the results say."""
+        """Return the analysis."""
         ...
 
 
 class SummaryMaker(Protocol):
-    """What puts an analysis into words. It may be a coroutine function."""
+    """Puts an analysis into words. `summarize` may be a coroutine function."""
 
     def summarize(self, analysis: Analysis, /) -> str | Awaitable[str]:
-        """Return what the user reads."""
+        """Return the text for the user."""
         ...
 
 
-class _Said(NamedTuple):
-    """What is answered, before it is known how long that took."""
+class _Reply(NamedTuple):
+    """A response without its metadata."""
 
     message: str
     status: Status
     results: Sequence[ToolResult] = ()
     analysis: Analysis | None = None
     plan: Plan | None = None
-    asked: Clarification | None = None
+    clarification: Clarification | None = None
 
 
 @dataclass(slots=True)
 class _Request:
-    """A query that is under way."""
+    """A query that is being answered."""
 
     id: str
     on_progress: OnProgress | None
@@ -101,25 +102,40 @@ class _Request:
     is_cancelled: bool = False
     degraded: list[str] = field(default_factory=list[str])
 
-    def tell(self, stage: Stage, message: str, percent: int | None = None) -> None:
-        """Tell how far it is, until whoever listens fails, or the query is given up."""
+    def report(self, stage: Stage, message: str, percent: int | None = None) -> None:
+        """Report progress, until the listener fails or the query ends."""
         if self.on_progress is None or self.limit.expired():
             return
         try:
             self.on_progress(Progress(self.id, stage, percent or _PERCENT[stage], message))
-        except Exception as error:  # who listens may raise anything, and the query goes on
+        except Exception as error:  # a listener may raise anything, and the query continues
             self.on_progress = None
-            self.degraded.append(f"Progress is not told any more: {_named(error)}.")
+            self.degraded.append(f"Progress reports stopped: {type(error).__name__}.")
 
     def stop(self) -> None:
-        """End it now; in the loop's own thread."""
+        """End it now; called in the loop's own thread."""
         if not self.limit.expired():
             self.is_cancelled = True
             self.limit.reschedule(self.loop.time())
 
+    async def attempt(
+        self,
+        within_ms: float,
+        failure: str,
+        function: Callable[[*Given], Awaitable[Result] | Result],
+        *given: *Given,
+    ) -> Result | None:
+        """Return the result of user code; if it fails or is too slow, note `failure`."""
+        try:
+            async with asyncio.timeout(within_ms / 1000):
+                return await call_user(function, *given)
+        except Exception as error:  # user code may raise anything; its text may hold a secret
+            self.degraded.append(f"{failure}: {type(error).__name__}.")
+            return None
+
 
 class Orchestrator:
-    """Answers queries: loads context, plans, runs, analyses, summarises, remembers."""
+    """Answers queries: loads context, plans, runs, analyses, summarises, saves."""
 
     def __init__(
         self,
@@ -134,18 +150,18 @@ class Orchestrator:
         today: Callable[[], date] = date.today,
         new_id: Callable[[], str] = lambda: str(uuid.uuid4()),
     ) -> None:
-        """Hold the stages.
+        """Prepare the stages.
 
         Args:
-            planner: makes plans; where it fails, the offline planner does, with the same tools.
+            planner: makes plans; if it fails, the offline planner does, with the same tools.
             executor: runs them.
-            analyzer: finds what there is to say; by default an `Analyzer`.
-            summarizer: puts it into words; by default the text of the analysis stands.
-            memory: what was said before. It is asked only for queries that name their session.
+            analyzer: analyses results; by default an `Analyzer`.
+            summarizer: puts the analysis into words; by default its own text is used.
+            memory: the earlier questions; used only for queries with a session.
             config: settings; a mapping may use either spelling of their names.
-            clock: seconds since the epoch.
-            today: the day that the offline planner reckons from.
-            new_id: gives the name of a query that comes without one.
+            clock: returns the seconds since the epoch.
+            today: returns the date for the offline planner.
+            new_id: returns the name of a query that comes without one.
         """
         self.config = OrchestratorConfig.of(config)
         self._planner = planner
@@ -167,43 +183,43 @@ class Orchestrator:
         request_id: str = "",
         on_progress: OnProgress | None = None,
     ) -> Response:
-        """Answer `query`; whatever goes wrong is told by the response.
+        """Answer `query`; the response reports all errors.
 
         Args:
-            query: what is asked.
-            session: the conversation that it belongs to, one name for each conversation of each
-                user; without one nothing is looked up and nothing is remembered.
-            request_id: a name by which it can be cancelled; a new one by default.
-            on_progress: told how far it is.
+            query: the question.
+            session: the name of the conversation, one for each conversation of each user; without
+                it nothing is loaded and nothing is saved.
+            request_id: a name for `cancel_query`; a new one by default.
+            on_progress: called with the progress.
 
         Raises:
-            ValueError: a query of that `request_id` is under way.
+            ValueError: a query with that `request_id` is being answered.
         """
         name = request_id or self._new_id()
         if name in self._open:
-            raise ValueError(f"A query {name!r} is under way.")
+            raise ValueError(f"A query {name!r} is already being answered.")
         loop = asyncio.get_running_loop()
         limit = asyncio.timeout(self.config.timeout / 1000)
         request = _Request(name, on_progress, limit, loop, loop.time())
         self._open[name] = request
         try:
             async with limit:
-                said = await self._handle(query, session, request)
+                reply = await self._handle(query, session, request)
         except TimeoutError:
             seconds = self.config.timeout / 1000
-            said = (
-                _Said("The query was cancelled.", "cancelled")
+            reply = (
+                _Reply("The query was cancelled.", "cancelled")
                 if request.is_cancelled
-                else _Said(f"The query took longer than {seconds:g} s.", "timed-out")
+                else _Reply(f"The query took longer than {seconds:g} s.", "timed-out")
             )
         finally:
             del self._open[name]
-        return self._response(said, request)
+        return self._response(reply, request)
 
     def cancel_query(self, request_id: str) -> bool:
-        """End a query, with every call that it has under way; from any thread.
+        """Cancel a query and its calls, from any thread, and return whether there was such a query.
 
-        Gives whether there was such a query. It answers with the status `cancelled`.
+        Its response has the status `cancelled`.
         """
         request = self._open.get(request_id)
         if request is None:
@@ -211,68 +227,61 @@ class Orchestrator:
         request.loop.call_soon_threadsafe(request.stop)
         return True
 
-    async def _handle(self, query: str, session: str, request: _Request) -> _Said:
-        """Go through the stages."""
-        request.tell("context-loading", "Looking up what was said before.")
-        background = await self._recalled(query, session, request)
-        request.tell("planning", "Making a plan.")
+    async def _handle(self, query: str, session: str, request: _Request) -> _Reply:
+        request.report("context-loading", "Looking up what was said before.")
+        background = await self._context(query, session, request)
+        request.report("planning", "Making a plan.")
         plan: Plan | None = None
         try:
-            plan = await self._planned(query, background, request)
-            request.tell("executing", f"Running {len(plan.steps)} steps.")
+            plan = await self._plan(query, background, request)
+            request.report("executing", f"Running {len(plan.steps)} steps.")
             execution = await self._executor.carry_out(
                 plan,
-                lambda over, steps: request.tell(
+                lambda over, steps: request.report(
                     "executing", f"{over} of {steps} steps are over.", 40 + 30 * over // steps
                 ),
                 within_ms=self.config.execution_timeout,
             )
-        except ClarificationNeeded as asked:
-            said = _Said(asked.question, "clarification", asked=asked.clarification)
+        except ClarificationNeeded as needed:
+            reply = _Reply(needed.question, "clarification", clarification=needed.clarification)
         except ApprovalRequired as required:
-            message = f"{required} Its digest is {required.digest}."
-            said = _Said(f"I encountered an error processing your request: {message}", "failed")
+            reply = _failed(f"{required} Its digest is {required.digest}.")
         except _NO_RUN as error:
-            said = _Said(f"I encountered an error processing your request: {error}", "failed")
+            reply = _failed(str(error))
         else:
-            said = await self._told(execution, plan, request)
-        request.tell("storing", "Remembering the question.")
-        await self._remembered(query, session, said._replace(plan=plan), request)
-        request.tell("complete", "Done.")
-        return said._replace(plan=plan)
+            reply = await self._reply(execution, request)
+        request.report("storing", "Saving the question.")
+        reply = reply._replace(plan=plan)
+        await self._save(query, session, reply, request)
+        request.report("complete", "Done.")
+        return reply
 
-    async def _recalled(self, query: str, session: str, request: _Request) -> Json:
-        """Return what was said before, as far as memory can tell."""
+    async def _context(self, query: str, session: str, request: _Request) -> Json:
+        """Return the earlier conversation, as far as the memory has it."""
         memory = self._memory
         if memory is None or not session or not self.config.enable_context_loading:
             return None
-        try:
-            async with asyncio.timeout(self.config.memory_timeout / 1000):
-                return await called(memory.recall, session, query)
-        except Exception as error:  # memory may be any object, and the question stands without it
-            request.degraded.append(f"What was said before is not known: {_named(error)}.")
-            return None
+        failure = "The earlier conversation could not be loaded"
+        return await request.attempt(
+            self.config.memory_timeout, failure, memory.recall, session, query
+        )
 
-    async def _planned(self, query: str, background: Json, request: _Request) -> Plan:
-        """Return the planner's plan, or that of the offline planner where the planner fails."""
+    async def _plan(self, query: str, background: Json, request: _Request) -> Plan:
+        """Return the planner's plan, or that of the offline planner if the planner fails."""
         try:
             async with asyncio.timeout(self.config.planning_timeout / 1000):
                 return Plan.from_json(await self._planner.plan(query, background))
         except ClarificationNeeded:
             raise
-        except Exception as error:  # a planner may raise anything
-            why = str(error).rstrip(".") if isinstance(error, PlannerError) else _named(error)
-            request.degraded.append(f"The planner failed, and the offline one planned: {why}.")
-            return await self._grounded(query, error)
+        except Exception as error:  # a planner may raise anything; its text may hold a secret
+            is_ours = isinstance(error, PlannerError)
+            why = str(error).rstrip(".") if is_ours else type(error).__name__
+            request.degraded.append(f"The planner failed, and the offline planner was used: {why}.")
+            return await self._plan_offline(query, error)
 
-    async def _grounded(self, query: str, cause: Exception) -> Plan:
-        session = Session(
-            self._executor.toolbox,
-            self._offline,
-            attempts=1,
-            metadata={"query": query},
-            clock=self._clock,
-        )
+    async def _plan_offline(self, query: str, cause: Exception) -> Plan:
+        tools, notes = self._executor.toolbox, {"query": query}
+        session = Session(tools, self._offline, attempts=1, metadata=notes, clock=self._clock)
         asked = await session.plan(query, today=self._today())
         match asked.proposal:
             case Clarification() as clarification:
@@ -284,79 +293,64 @@ class Orchestrator:
             case _:
                 raise PlannerError(str(cause)) from cause
 
-    async def _told(self, execution: Execution, plan: Plan, request: _Request) -> _Said:
-        """Return what the results say, in words."""
-        results = execution.results
-        request.tell("analyzing", "Looking at the results.")
-        analysis = await self._analysed(execution, request)
-        request.tell("summarizing", "Putting it into words.")
+    async def _reply(self, execution: Execution, request: _Request) -> _Reply:
+        """Return the reply to a plan that was run."""
+        results, within_ms = execution.results, self.config.analysis_timeout
+        request.report("analyzing", "Looking at the results.")
+        failure = "The results were counted, not analysed"
+        analyze = self._analyzer.analyze
+        analysis = await request.attempt(within_ms, failure, analyze, execution) or basic(results)
+        request.report("summarizing", "Putting it into words.")
         if not any(result.success for result in results):
-            message = f"I encountered an error processing your request: {basic(results).text}"
-            return _Said(message, "failed", results, analysis)
-        return _Said(await self._worded(analysis, request), "answered", results, analysis)
+            return _failed(basic(results).text, results, analysis)
+        text = None
+        if self._summarizer is not None:
+            failure, summarize = "The summary failed", self._summarizer.summarize
+            text = await request.attempt(within_ms, failure, summarize, analysis)
+        return _Reply(analysis.text if text is None else text, "answered", results, analysis)
 
-    async def _analysed(self, execution: Execution, request: _Request) -> Analysis:
-        try:
-            async with asyncio.timeout(self.config.analysis_timeout / 1000):
-                return await called(self._analyzer.analyze, execution)
-        except Exception as error:  # an analyser may raise anything; the results are there
-            request.degraded.append(f"The results were counted, not analysed: {_named(error)}.")
-            return basic(execution.results)
-
-    async def _worded(self, analysis: Analysis, request: _Request) -> str:
-        if self._summarizer is None:
-            return analysis.text
-        try:
-            async with asyncio.timeout(self.config.analysis_timeout / 1000):
-                return await called(self._summarizer.summarize, analysis)
-        except Exception as error:  # a summariser may raise anything; the analysis has a text
-            request.degraded.append(f"The analysis stands as it is: {_named(error)}.")
-            return analysis.text
-
-    async def _remembered(self, query: str, session: str, said: _Said, request: _Request) -> None:
+    async def _save(self, query: str, session: str, reply: _Reply, request: _Request) -> None:
         memory = self._memory
         if memory is None or not session or not self.config.enable_memory:
             return
-        episode = await called(self._episode, query, said)
-        try:
-            async with asyncio.timeout(self.config.memory_timeout / 1000):
-                await called(memory.remember, session, episode)
-        except Exception as error:  # memory may be any object, and the answer stands without it
-            request.degraded.append(f"The question is not remembered: {_named(error)}.")
-
-    def _episode(self, query: str, said: _Said) -> Episode:
-        """Return what is kept of a turn: its plan only where that gave an answer.
-
-        What was asked.
-        """
-        is_answer = said.status == "answered" and said.plan is not None
-        return episode_of(
-            Question(query, self._today().isoformat()),
-            said.asked or Refusal(said.message),
-            self._offline.catalogue(self._executor.toolbox),
-            timestamp=iso(self._clock()),
-            # not what was found: it is made of what tools gave, and a model reads the context
-            plan=said.plan.typed if is_answer and said.plan is not None else None,
+        episode = await call_user(self._episode, query, reply)
+        failure = "The question could not be saved"
+        await request.attempt(
+            self.config.memory_timeout, failure, memory.remember, session, episode
         )
 
-    def _response(self, said: _Said, request: _Request) -> Response:
-        done = [result for result in said.results if result.success]
+    def _episode(self, query: str, reply: _Reply) -> Episode:
+        """Return a turn of the conversation, with its plan only if that gave an answer."""
+        is_answer = reply.status == "answered" and reply.plan is not None
+        return episode_of(
+            Question(query, self._today().isoformat()),
+            reply.clarification or Refusal(reply.message),
+            self._offline.catalogue(self._executor.toolbox),
+            timestamp=iso(self._clock()),
+            # without the results: tools made them, and a model reads the context
+            plan=reply.plan.typed if is_answer and reply.plan is not None else None,
+        )
+
+    def _response(self, reply: _Reply, request: _Request) -> Response:
+        done = [result for result in reply.results if result.success]
         took = round((request.loop.time() - request.began) * 1000, 3)
-        is_error = said.status not in ("answered", "clarification")
+        is_error = reply.status not in ("answered", "clarification")
         return Response(
-            said.message,
-            said.status,
+            reply.message,
+            reply.status,
             ResponseMetadata(
                 request.id, took, iso(self._clock()), is_error, tuple(request.degraded)
             ),
             tuple(result.tool for result in done),
             tuple(result.data for result in done),
-            said.analysis,
-            said.plan,
-            () if said.asked is None else said.asked.options,
+            reply.analysis,
+            reply.plan,
+            () if reply.clarification is None else reply.clarification.options,
         )
 
 
-def _named(error: Exception) -> str:
-    """Say what was raised; the text of a foreign exception may hold anything, so only its kind."""
-    return type(error).__name__
+def _failed(
+    why: str, results: Sequence[ToolResult] = (), analysis: Analysis | None = None
+) -> _Reply:
+    message = f"I encountered an error processing your request: {why}"
+    return _Reply(message, "failed", results, analysis)

@@ -1,7 +1,7 @@
 """Plans in Clear AI's shape: steps by position, with `params`, `depends_on` and `parallel`.
 
-A `Plan` shows one of our plans in that shape, and an `Executor` runs that very plan, also where it
-says more than the shape can: `for_each`, for instance, stands in a step's `more`.
+A `Plan` shows a typed plan in that shape, and an `Executor` runs the typed plan. What the shape
+cannot express (`for_each`, for instance) is in a step's `more`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Final
+from typing import Final, cast
 
 from toolplan.compiler import parse, to_text
 from toolplan.diagnostics import Diagnostic
@@ -22,7 +22,7 @@ from toolplan.plan import positional
 from toolplan.plan_json import dump
 
 DIALECT: Final = "clear"
-_SAID: Final = frozenset({"id", "tool", "args", "after", "thought"})
+_EXPRESSED: Final = frozenset({"id", "tool", "args", "after", "thought"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,12 +30,12 @@ class PlanStep:
     """One step, as Clear AI writes it.
 
     Attributes:
-        tool: what is called.
-        params: what it is called with; a reference is text such as `${step[0].data.*.id}`.
-        depends_on: the positions of the steps that must be over before, in order, each once.
-        parallel: advice for the reader: whether it can start at once beside others.
-        more: what the step says beyond these (`for_each` …), in the canonical form of plans; its
-            references, and those of its params, are written in that form too: `${s0.data[*]}`.
+        tool: the tool that is called.
+        params: its arguments; a reference is text such as `${step[0].data.*.id}`.
+        depends_on: the positions of the steps that must be over first, in order, each once.
+        parallel: advice for the reader: whether it can run beside other steps.
+        more: the other fields of the step (`for_each` …), in the canonical form of plans; its
+            references, and those of its params, are in that form too: `${s0.data[*]}`.
     """
 
     tool: str
@@ -45,24 +45,24 @@ class PlanStep:
     more: Mapping[str, Json] = field(default_factory=dict[str, Json])
 
     def to_json(self) -> dict[str, Json]:
-        """Return the wire form; `more` is in it only where there is any."""
-        told: dict[str, Json] = {
+        """Return the wire form, without `more` if it is empty."""
+        document: dict[str, Json] = {
             "tool": self.tool,
             "params": copied(dict(self.params)),
             "depends_on": [*self.depends_on],
             "parallel": self.parallel,
         }
-        return {**told, "more": copied(dict(self.more))} if self.more else told
+        return {**document, "more": copied(dict(self.more))} if self.more else document
 
 
 @dataclass(frozen=True, slots=True)
 class PlanMetadata:
-    """Advice about a plan.
+    """Metadata of a plan.
 
     Attributes:
-        query: what was asked.
-        timestamp: when the plan was made: ISO 8601 in UTC, with milliseconds.
-        estimated_duration_ms: about how long it will take, 0 or more; None where nobody knows.
+        query: the question.
+        timestamp: the time of planning: ISO 8601 in UTC, with milliseconds.
+        estimated_duration_ms: the estimated duration, 0 or more; None if unknown.
     """
 
     query: str = ""
@@ -70,18 +70,18 @@ class PlanMetadata:
     estimated_duration_ms: float | None = None
 
     def to_json(self) -> dict[str, Json]:
-        """Return the wire form, without an estimate where there is none."""
-        told: dict[str, Json] = {"query": self.query, "timestamp": self.timestamp}
+        """Return the wire form, without an estimate if there is none."""
+        document: dict[str, Json] = {"query": self.query, "timestamp": self.timestamp}
         if self.estimated_duration_ms is not None:
-            told["estimated_duration_ms"] = self.estimated_duration_ms
-        return told
+            document["estimated_duration_ms"] = self.estimated_duration_ms
+        return document
 
 
 @dataclass(frozen=True)
 class Plan:
-    """Steps, and advice about them. `typed` is our plan, which is what runs.
+    """Steps and metadata. `typed` is the plan that runs.
 
-    `problems` are what is wrong with it; there are none unless validation was told to be lax.
+    `problems` are the diagnostics of a plan that was returned under lax validation.
     """
 
     typed: TypedPlan
@@ -91,27 +91,25 @@ class Plan:
     def steps(self) -> tuple[PlanStep, ...]:
         """The steps, in order; a dependency is a position in this tuple."""
         plan = positional(self.typed)
-        written, canonical = _steps(clear.dump(plan)), _steps(dump(plan))
-        return tuple(map(_shown, written, canonical))
+        return tuple(map(_shown, _steps(clear.dump(plan)), _steps(dump(plan))))
 
     @cached_property
     def metadata(self) -> PlanMetadata:
-        """What was asked, and when the plan was made."""
-        said = self.typed.metadata
-        query, made, takes = (
-            said.get(name) for name in ("query", "created_at", "estimated_duration_ms")
+        """The question, and the time of planning."""
+        query, created, takes = map(
+            self.typed.metadata.get, ("query", "created_at", "estimated_duration_ms")
         )
         is_estimate = isinstance(takes, int | float) and not isinstance(takes, bool) and takes >= 0
         return PlanMetadata(
             query if isinstance(query, str) else "",
-            made if isinstance(made, str) else "",
-            takes if is_estimate and isinstance(takes, int | float) else None,
+            created if isinstance(created, str) else "",
+            cast("float", takes) if is_estimate else None,
         )
 
     def to_json(self) -> dict[str, Json]:
         """Return the plan in Clear AI's form.
 
-        `from_json` reads it back where no step has `more`; `text` gives one that always can be.
+        `from_json` reads it if no step has `more`; it always reads `text`.
         """
         return {
             "steps": [step.to_json() for step in self.steps],
@@ -120,25 +118,25 @@ class Plan:
 
     @property
     def text(self) -> str:
-        """The plan in the canonical form, which says all of it."""
+        """The complete plan, in the canonical form."""
         return to_text(self.typed)
 
     @classmethod
     def from_json(cls, document: object) -> Plan:
-        """Read a plan in Clear AI's form: text, or the object that such text says.
+        """Read a plan in Clear AI's form, as text or as an object.
 
         Raises:
-            PlannerError: it is none; the class says what is wrong with it, the text names all.
+            PlannerError: it is not a plan; the message names all problems.
         """
         if isinstance(document, Plan):
             return document
-        parsed = parse(_text_of(document), DIALECT)
+        parsed = parse(_text(document), DIALECT)
         if parsed.plan is None or any(each.blocks for each in parsed.diagnostics):
             raise plan_error("The plan cannot be read", parsed.diagnostics, parsed.plan)
         return cls(parsed.plan)
 
 
-def _text_of(document: object) -> str:
+def _text(document: object) -> str:
     if isinstance(document, str):
         return document
     try:
@@ -148,21 +146,17 @@ def _text_of(document: object) -> str:
 
 
 def _shown(written: dict[str, Json], canonical: dict[str, Json]) -> PlanStep:
-    """Return a step from Clear AI's form of it, and from ours, which says all of it."""
-    more = {name: value for name, value in canonical.items() if name not in _SAID}
-    tool, depends_on = written.get("tool"), written.get("depends_on")
-    params = canonical.get("args", {}) if more else written.get("params")
+    """Return a step from Clear AI's form of it, and from the canonical form, which is complete."""
+    more = {name: value for name, value in canonical.items() if name not in _EXPRESSED}
+    params = canonical.get("args", {}) if more else written["params"]
     return PlanStep(
-        tool if isinstance(tool, str) else "",
-        params if isinstance(params, dict) else {},
-        tuple(each for each in depends_on if isinstance(each, int))
-        if isinstance(depends_on, list)
-        else (),
-        written.get("parallel") is True,
+        str(written["tool"]),
+        cast("dict[str, Json]", params),
+        tuple(cast("list[int]", written["depends_on"])),
+        written["parallel"] is True,
         more,
     )
 
 
 def _steps(document: dict[str, Json]) -> list[dict[str, Json]]:
-    steps = document.get("steps")
-    return [each for each in steps if isinstance(each, dict)] if isinstance(steps, list) else []
+    return cast("list[dict[str, Json]]", document["steps"])

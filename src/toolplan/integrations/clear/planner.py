@@ -38,59 +38,51 @@ from toolplan.storage.plan_cache import PlanCache
 from toolplan.tools import Tool, Toolbox
 
 _NOT_A_PLAN: Final = frozenset({"llm-ambiguous", "llm-degenerate", "llm-empty"})
-"""Replies that came, and of which no plan can be made: the model is asked again at once (C-08)."""
-_SHORTEST_TTL_S: Final = 1e-9  # a plan that is kept for no time at all
+"""Replies that hold no plan: the model is asked again without a delay (C-08)."""
+_SHORTEST_TTL_S: Final = 1e-9  # plans expire at once
 _ARGUMENTS: Final = frozenset(
-    {
-        "argument-type",
-        "argument-value",
-        "list-into-scalar",
-        "missing-argument",
-        "not-a-list",
-        "reference-type",
-        "unknown-argument",
-        "unknown-output",
-    }
+    {"argument-type", "argument-value", "list-into-scalar", "missing-argument"}
+    | {"not-a-list", "reference-type", "unknown-argument", "unknown-output"}
 )
-"""What lax validation lets pass: a plan with these can be shown, and does not run."""
+"""Problems that lax validation allows: a plan with these can be shown, but does not run."""
 
 
 @runtime_checkable
 class Conversation(Protocol):
-    """What was said before: Clear AI's context manager."""
+    """The conversation so far: Clear AI's context manager."""
 
     def get_messages(self) -> Sequence[Mapping[str, object]]:
-        """Return the messages so far, `{"role", "content", "timestamp"?}`, the oldest first."""
+        """Return the messages, `{"role", "content", "timestamp"?}`, the oldest first."""
         ...
 
 
-Background: TypeAlias = Conversation | MCPServer
-"""The second argument of a planner: in one edition of Clear AI a conversation, in another tools."""
+ConversationOrTools: TypeAlias = Conversation | MCPServer
+"""The second argument of a planner; the two editions of Clear AI differ."""
 
 
 class PlannerAgent:
-    """Turns a question into a checked plan, with a model, and remembers good plans."""
+    """Turns a question into a checked plan, with a model, and caches good plans."""
 
     def __init__(
         self,
         llm_provider: Model | Provider,
-        context_manager: Background | None = None,
+        context_manager: ConversationOrTools | None = None,
         config: PlannerConfig | Mapping[str, object] | None = None,
         *,
         clock: Callable[[], float] = time.time,
         today: Callable[[], date] = date.today,
         sleep: Sleep = asyncio.sleep,
     ) -> None:
-        """Hold what plans are made with.
+        """Prepare the planner.
 
         Args:
             llm_provider: a model, or an object with `generate`.
-            context_manager: the conversation so far, for questions that come without a context; or
-                the server whose tools plans may call.
+            context_manager: the conversation so far, for questions without a context; or the server
+                whose tools plans may call.
             config: settings; a mapping may use either spelling of their names.
-            clock: seconds since the epoch.
-            today: the day that "last week" and its like are reckoned from.
-            sleep: waits before an endpoint that failed is asked again.
+            clock: returns the seconds since the epoch.
+            today: returns the date for words like "last week".
+            sleep: waits before a failed request is repeated.
         """
         self.config = PlannerConfig.of(config)
         self._model = as_model(llm_provider, self.config.max_retries, sleep)
@@ -101,7 +93,7 @@ class PlannerAgent:
         available = self.config.available_tools.values()
         self._tools = Toolbox(map(as_tool, available)) if available else TOOLS
         self._open = _OpenToolbox(self._tools)
-        self._planner: Planner = _Insisting(self._llm())
+        self._planner: Planner = _EveryReplyCounts(self._llm())
         self._cache = PlanCache(
             max_size=self.config.cache_max_size,
             ttl_s=max(self.config.cache_ttl / 1000, _SHORTEST_TTL_S),
@@ -118,23 +110,22 @@ class PlannerAgent:
         self._dialogue = DialoguePlanner(_OfflineFirst(self._planner))
 
     async def plan(self, query: str, context: Json = None) -> Plan:
-        """Return a plan for `query`, checked whole.
+        """Return a checked plan for `query`.
 
-        `context` is what was said before, in the shape that `toolplan.planners.Question` has it.
-        Where it holds a plan, or something that was asked back, a question that goes on from there
-        needs no model.
+        `context` is the conversation, in the shape of `toolplan.planners.Question`. If it holds a
+        plan or an open question, a follow-up to it needs no model.
 
         Raises:
-            ClarificationNeeded: the question does not say enough.
-            PlannerError: no plan could be made; the class says why, the text names every problem
-                of the last try.
+            ClarificationNeeded: the question is not precise enough.
+            PlannerError: no plan could be made; the message names every problem of the last
+                attempt.
         """
         today = self._today()
-        background = self._said() if context is None else context
+        background = self._context() if context is None else context
         notes: dict[str, Json] = {"query": query, "reference_date": today.isoformat()}
         session = Session(
             self.toolbox,
-            self._dialogue if _goes_on(background) else self._planner,
+            self._dialogue if _is_continued(background) else self._planner,
             attempts=self.config.max_retries,
             metadata=notes,
             clock=self._clock,
@@ -142,15 +133,15 @@ class PlannerAgent:
         try:
             asked = await session.plan(query, today=today, context=background)
         except ModelError as error:
-            raise PlannerError(f"{error} {error.help}".strip()) from error
+            raise PlannerError(f"{error} {error.help or ''}".strip()) from error
         return self._plan(asked, {**notes, "created_at": iso(self._clock())})
 
     def clear_cache(self) -> None:
-        """Forget all plans."""
+        """Remove all plans from the cache."""
         self._cache.clear()
 
     def get_cache_stats(self) -> dict[str, float]:
-        """Return how full the cache is: `size`, `maxSize` and `utilizationPercent` (0 to 100)."""
+        """Return the usage of the cache: `size`, `maxSize` and `utilizationPercent` (0 to 100)."""
         stats = self._cache.stats()
         return {
             "size": stats.size,
@@ -160,11 +151,11 @@ class PlannerAgent:
 
     @property
     def toolbox(self) -> Toolbox:
-        """What plans may call at the moment."""
+        """The tools that plans may call."""
         known = self._tools if self._server is None else self._server.toolbox
         if self.config.validate_tool_availability:
             return known
-        if self._open.shut is not known:  # planners know a toolbox again by its identity
+        if self._open.known is not known:  # planners recognise a toolbox by its identity
             self._open = _OpenToolbox(known)
         return self._open
 
@@ -173,8 +164,8 @@ class PlannerAgent:
             self._model, temperature=self.config.temperature, max_tokens=self.config.max_tokens
         )
 
-    def _said(self) -> Json:
-        """Return what the conversation says as a context: the questions, the latest first."""
+    def _context(self) -> Json:
+        """Return the conversation as a context: the questions, the latest first."""
         if self._conversation is None:
             return None
         episodes: list[Json] = []
@@ -205,10 +196,10 @@ class PlannerAgent:
         raise plan_error(message, blocking, draft)
 
 
-class _Insisting:
-    """A planner whose model's reply counts as a draft even where it is no plan.
+class _EveryReplyCounts:
+    """A planner that returns every reply of its model as a draft, even if it is not a plan.
 
-    So the problem is fed back, the model is asked again at once, and every reply is counted.
+    So the model is shown the problem and asked again, and every reply is counted.
     """
 
     def __init__(self, planner: Planner) -> None:
@@ -222,11 +213,7 @@ class _Insisting:
         *,
         on_text: OnText | None = None,
     ) -> Proposal:
-        """Return what the planner proposes.
-
-        Raises:
-            ModelError: the endpoint failed.
-        """
+        """Return the planner's proposal."""
         try:
             return _recognised(
                 await self._planner.propose(question, tools, attempts, on_text=on_text)
@@ -240,9 +227,9 @@ class _Insisting:
 
 
 class _OfflineFirst:
-    """Asks no model for what the dialogue worked out by itself, where the offline planner can plan.
+    """Plans a follow-up offline if possible; the dialogue has made it a complete question.
 
-    Such a question stands alone, so it comes without a context; all others go to the model.
+    Such a question comes without a context. All others go to the model.
     """
 
     def __init__(self, planner: Planner) -> None:
@@ -257,11 +244,7 @@ class _OfflineFirst:
         *,
         on_text: OnText | None = None,
     ) -> Proposal:
-        """Return a draft for `question`, or what the model proposes.
-
-        Raises:
-            ModelError: the endpoint failed.
-        """
+        """Return an offline draft for `question`, or the model's proposal."""
         if question.context is None and not attempts:
             offline = await self._offline.propose(question, tools, attempts)
             if isinstance(offline, Draft):
@@ -269,18 +252,18 @@ class _OfflineFirst:
         return await self._planner.propose(question, tools, attempts, on_text=on_text)
 
     def keep(self, question: Question, tools: Toolbox, draft: Draft) -> None:
-        """Pass on that `draft` was good."""
+        """Cache `draft`, which worked."""
         if isinstance(self._planner, Remembering):
             self._planner.keep(question, tools, draft)
 
     def drop(self, question: Question, tools: Toolbox, draft: Draft) -> None:
-        """Pass on that `draft` was not."""
+        """Remove `draft`, which failed, from the cache."""
         if isinstance(self._planner, Remembering):
             self._planner.drop(question, tools, draft)
 
 
-def _goes_on(background: Json) -> bool:
-    """Say whether there is something before that a question can go on from without a model."""
+def _is_continued(background: Json) -> bool:
+    """Check whether the context holds a plan or an open question."""
     if not isinstance(background, dict):
         return False
     episodes = background.get("episodic")
@@ -307,16 +290,13 @@ def _reads(text: str, dialect: str) -> bool:
 
 
 class _OpenToolbox(Toolbox):
-    """The tools of `shut`, and a stand-in for every other name.
+    """The tools of `known`, and for every other name a tool that cannot be called."""
 
-    A stand-in takes anything, and cannot be called.
-    """
-
-    def __init__(self, shut: Toolbox) -> None:
-        super().__init__(shut.values())
-        self.shut = shut
+    def __init__(self, known: Toolbox) -> None:
+        super().__init__(known.values())
+        self.known = known
 
     def __getitem__(self, name: str) -> Tool:
-        if name in self.shut or self.alias(name) is not None:
+        if name in self.known or self.alias(name) is not None:
             return super().__getitem__(name)
         return Tool(name, "", {"type": "object", "additionalProperties": True})

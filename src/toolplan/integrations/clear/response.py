@@ -1,4 +1,4 @@
-"""What comes of a query, and how far it is on the way there."""
+"""The response to a query, and its progress."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Status: TypeAlias = Literal["answered", "clarification", "failed", "timed-out", 
 
 
 class Progress(NamedTuple):
-    """How far a query is: its stage, and 0 to 100."""
+    """The progress of a query: its stage, and 0 to 100 percent."""
 
     request_id: str
     stage: Stage
@@ -30,14 +30,14 @@ OnProgress: TypeAlias = Callable[[Progress], None]
 
 @dataclass(frozen=True, slots=True)
 class ResponseMetadata:
-    """How a query went.
+    """Metadata of a response.
 
     Attributes:
-        request_id: the name of the query, by which it could be cancelled.
-        total_duration_ms: from the asking to the answer.
-        timestamp: when the answer was ready: ISO 8601 in UTC.
+        request_id: the name of the query; `cancel_query` takes it.
+        total_duration_ms: from the question to the answer.
+        timestamp: the time of the answer: ISO 8601 in UTC.
         error: whether there is no answer.
-        degraded: what was done without, a sentence each.
+        degraded: the parts that failed and were replaced or left out, a sentence each.
     """
 
     request_id: str
@@ -49,17 +49,17 @@ class ResponseMetadata:
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """What came of a query.
+    """The response to a query.
 
     Attributes:
-        message: what the user reads.
-        status: whether that is an answer, a question back, or why there is neither.
-        metadata: how it went.
-        tools_used: the tools of the steps that succeeded, in order, each as often as it was used.
-        data: what these gave, in the same order.
-        analysis: what was found in it.
-        plan: what was run, or was to be.
-        options: for a question back, answers to choose from.
+        message: the text for the user.
+        status: whether it is an answer, a question to the user, or why it is neither.
+        metadata: times and errors.
+        tools_used: the tools of the steps that succeeded, in order, with repetitions.
+        data: the outputs of these steps, in the same order.
+        analysis: the analysis of the results.
+        plan: the plan.
+        options: possible answers, if the message is a question to the user.
     """
 
     message: str
@@ -73,7 +73,7 @@ class Response:
 
     def to_json(self) -> dict[str, Json]:
         """Return the wire form."""
-        told = self.metadata
+        metadata = self.metadata
         return {
             "message": self.message,
             "status": self.status,
@@ -82,10 +82,10 @@ class Response:
             "analysis": None if self.analysis is None else self.analysis.to_json(),
             "options": [*self.options],
             "metadata": {
-                "request_id": told.request_id,
-                "total_duration_ms": told.total_duration_ms,
-                "timestamp": told.timestamp,
-                "error": told.error,
-                "degraded": [*told.degraded],
+                "request_id": metadata.request_id,
+                "total_duration_ms": metadata.total_duration_ms,
+                "timestamp": metadata.timestamp,
+                "error": metadata.error,
+                "degraded": [*metadata.degraded],
             },
         }

@@ -1,29 +1,53 @@
-"""Settings of the face, under Clear AI's names: `max_retries` and `maxRetries` are the same."""
+"""Settings of the adapter, with Clear AI's names: `max_retries` and `maxRetries` are the same."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any, Final, Self, get_args
+from typing import Any, Final, Self, cast, get_args
 
 from toolplan.diagnostics import did_you_mean, near
+from toolplan.errors import ToolplanError
 from toolplan.summary.form import Format
 from toolplan.summary.prompt import Tone
 from toolplan.tools import Tool
 
 _INNER_CAPITALS: Final = re.compile(r"(?<=[a-z0-9])[A-Z]+")
-_TRUE: Final = frozenset({"true", "1", "yes", "on"})
-_FALSE: Final = frozenset({"false", "0", "no", "off"})
+_TRUTHS: Final = {"true": True, "1": True, "yes": True, "on": True} | {
+    "false": False, "0": False, "no": False, "off": False
+}  # fmt: skip
+_POSITIVE: Final = frozenset(
+    {"max_tokens", "max_retries", "cache_max_size", "max_parallel_executions", "tool_timeout"}
+    | {"max_length"}
+)
+"""Numbers that must be 1 or more; all others must be 0 or more."""
+
+_CHOICES: Final[Mapping[str, tuple[str, ...]]] = {
+    "format": get_args(Format),
+    "tone": get_args(Tone),
+}
+_VARIABLES: Final[Mapping[str, str]] = {
+    "PLANNER_TEMPERATURE": "temperature",
+    "PLANNER_MAX_TOKENS": "max_tokens",
+    "PLANNER_MAX_RETRIES": "max_retries",
+    "PLANNER_ENABLE_CACHING": "enable_caching",
+    "PLANNER_CACHE_MAX_SIZE": "cache_max_size",
+    "PLANNER_CACHE_TTL": "cache_ttl",
+    "PLANNER_VALIDATE_TOOLS": "validate_tool_availability",
+}
 
 
-class SettingError(ValueError):
-    """A setting does not exist or cannot have that value; the text names it and the way out."""
+class SettingError(ToolplanError, ValueError):
+    """A setting does not exist, or its value is not valid."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__("bad-setting", message)
 
 
 @dataclass(frozen=True, slots=True)
 class ToolInfo:
-    """A tool of which only the names of its parameters are known: enough to plan with (F003-8)."""
+    """A tool with the names of its parameters only: enough to plan with (F003-8)."""
 
     name: str
     description: str = ""
@@ -31,7 +55,7 @@ class ToolInfo:
     required_params: tuple[str, ...] = ()
 
     def tool(self) -> Tool:
-        """Return the tool, which takes anything for each parameter and cannot be called."""
+        """Return the tool, which takes any value for each parameter and cannot be called."""
         return Tool(
             name=self.name,
             description=self.description,
@@ -45,38 +69,57 @@ class ToolInfo:
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class Settings:
     """Settings that can be given as a mapping, in either spelling."""
 
     @classmethod
     def of(cls, values: Mapping[str, object] | Self | None) -> Self:
-        """Return the settings that `values` names, and the defaults of the others.
+        """Return the settings in `values`, with defaults for the others.
 
         Raises:
-            SettingError: there is no such setting, or it cannot have that value.
+            SettingError: a setting does not exist, or its value is not valid.
         """
         if isinstance(values, cls):
             return values
-        return cls(**_named(cls, values if isinstance(values, Mapping) else {}))
+        known = [each.name for each in fields(cls)]
+        named: dict[str, Any] = {}
+        for name, value in cast("Mapping[str, object]", values or {}).items():
+            setting = _INNER_CAPITALS.sub(lambda found: f"_{found[0]}", name).lower()
+            if setting not in known:
+                hint = did_you_mean(near(setting, known)) or f"Settings: {', '.join(known)}."
+                raise SettingError(f"There is no setting {name!r}. {hint}")
+            named[setting] = value
+        return cls(**named)
+
+    def __post_init__(self) -> None:
+        for each in fields(self):
+            name, value = each.name, getattr(self, each.name)
+            is_number = isinstance(value, int | float) and not isinstance(value, bool)
+            least = 1 if name in _POSITIVE else 0
+            if name in _CHOICES and value not in _CHOICES[name]:
+                raise SettingError(f"{name} is {value!r}, not one of {', '.join(_CHOICES[name])}.")
+            if isinstance(each.default, bool) and not isinstance(value, bool):
+                raise SettingError(f"{name} is {value!r}, not true or false.")
+            if type(each.default) in (int, float) and not (is_number and value >= least):
+                raise SettingError(f"{name} is {value!r}, not a number of {least} or more.")
 
 
 @dataclass(frozen=True, slots=True)
-class PlannerConfig(Named):
-    """How plans are made.
+class PlannerConfig(Settings):
+    """Settings for making plans.
 
     Attributes:
-        temperature: of the model; 0 to 0.2 is right for planning, above 0.6 is not.
-        max_tokens: the most tokens of one reply.
-        max_retries: the most drafts for one question, and the most failures of the endpoint.
+        temperature: of the model; 0 to 0.2 is right for planning.
+        max_tokens: the maximum number of tokens of one reply.
+        max_retries: the maximum number of drafts for one question, and of failed requests.
         validate_tool_availability: whether every tool of a plan must exist. The structure of a plan
-            is checked in any case.
-        strict_validation: whether arguments that its tools do not take make a plan fail. Else such
-            a plan is given with its `problems` after the last try; it can be shown, and does not
-            run.
-        enable_caching: whether plans are remembered.
-        cache_max_size: the most plans that are remembered.
-        cache_ttl: how long, in milliseconds.
-        available_tools: what plans may call, by name, where no server says it.
+            is always checked.
+        strict_validation: whether a plan with wrong arguments is an error. If not, it is returned
+            with its `problems` after the last attempt; it can be shown, but does not run.
+        enable_caching: whether plans are cached.
+        cache_max_size: the maximum number of cached plans.
+        cache_ttl: the lifetime of a cached plan, in milliseconds.
+        available_tools: the tools that plans may call, by name, if there is no server.
     """
 
     temperature: float = 0.1
@@ -91,36 +134,30 @@ class PlannerConfig(Named):
         default_factory=dict[str, "ToolInfo | Tool"]
     )
 
-    def __post_init__(self) -> None:
-        _at_least(1, max_tokens=self.max_tokens, max_retries=self.max_retries)
-        _at_least(1, cache_max_size=self.cache_max_size)
-        _at_least(0, temperature=self.temperature, cache_ttl=self.cache_ttl)
-        _truths(
-            validate_tool_availability=self.validate_tool_availability,
-            strict_validation=self.strict_validation,
-            enable_caching=self.enable_caching,
-        )
-
     @classmethod
     def from_env(cls, environment: Mapping[str, str]) -> Self:
-        """Return the settings that `environment` states (`PLANNER_TEMPERATURE` …, F003-6).
+        """Return the settings in `environment` (`PLANNER_TEMPERATURE` …, F003-6).
 
         Raises:
-            SettingError: a variable cannot be read; the text names it.
+            SettingError: the value of a variable is not valid.
         """
-        stated = {name: environment[name] for name in _VARIABLES if environment.get(name)}
-        return cls.of({_VARIABLES[name][0]: _read(name, text) for name, text in stated.items()})
+        defaults = {each.name: each.default for each in fields(cls)}
+        values: dict[str, object] = {}
+        for variable, name in _VARIABLES.items():
+            if text := environment.get(variable, "").strip():
+                values[name] = _read(variable, text, defaults[name])
+        return cls.of(values)
 
 
 @dataclass(frozen=True, slots=True)
-class ExecutorConfig(Named):
-    """How plans are run. Times are milliseconds.
+class ExecutorConfig(Settings):
+    """Settings for running plans. Times are milliseconds.
 
     Attributes:
-        max_parallel_executions: the most calls at once.
-        tool_timeout: for each try of a call.
-        max_retries: the most tries of a call, of tools that may be called twice; others get one.
-        retry_delay: before the second try; doubled before each further one.
+        max_parallel_executions: the maximum number of concurrent calls.
+        tool_timeout: for each attempt of a call.
+        max_retries: the maximum number of attempts of a call, for tools that may be called twice.
+        retry_delay: before the second attempt; doubled before each further one.
         fail_fast: whether the first failure ends the run with an `ExecutionError`.
         total_timeout: for the whole plan.
     """
@@ -132,24 +169,17 @@ class ExecutorConfig(Named):
     fail_fast: bool = False
     total_timeout: float = 300_000.0
 
-    def __post_init__(self) -> None:
-        _at_least(1, max_parallel_executions=self.max_parallel_executions)
-        _at_least(1, max_retries=self.max_retries, tool_timeout=self.tool_timeout)
-        _at_least(0, retry_delay=self.retry_delay)
-        _at_least(0, total_timeout=self.total_timeout)
-        _truths(fail_fast=self.fail_fast)
-
 
 @dataclass(frozen=True, slots=True)
-class SummarizerConfig(Named):
-    """How answers are worded.
+class SummarizerConfig(Settings):
+    """Settings for the wording of answers.
 
     Attributes:
-        max_length: the most words of what a model writes.
-        format: the form of the text, for real: what it is in is parsed as such.
-        tone: how a model writes.
-        include_details: whether figures stand behind the main points.
-        include_recommendations: whether it says what might be done.
+        max_length: the maximum number of words that a model writes.
+        format: the format of the text; it is parsed as such.
+        tone: the tone of a model.
+        include_details: whether figures follow the main points.
+        include_recommendations: whether the text recommends actions.
     """
 
     max_length: int = 500
@@ -158,28 +188,19 @@ class SummarizerConfig(Named):
     include_details: bool = True
     include_recommendations: bool = True
 
-    def __post_init__(self) -> None:
-        _at_least(1, max_length=self.max_length)
-        _one_of(get_args(Format), format=self.format)
-        _one_of(get_args(Tone), tone=self.tone)
-        _truths(
-            include_details=self.include_details,
-            include_recommendations=self.include_recommendations,
-        )
-
 
 @dataclass(frozen=True, slots=True)
-class OrchestratorConfig(Named):
-    """How long each stage of a question may take, in milliseconds, and what is remembered.
+class OrchestratorConfig(Settings):
+    """The time limit of each stage, in milliseconds, and the use of the memory.
 
     Attributes:
         timeout: for the whole question.
-        planning_timeout: for planning; the offline planner takes over after it.
+        planning_timeout: for planning; then the offline planner takes over.
         execution_timeout: for running the plan.
         analysis_timeout: for the analysis, and again for the summary.
-        memory_timeout: for each question to the memory, which is done without after it.
-        enable_memory: whether what was asked is remembered.
-        enable_context_loading: whether what was asked before is looked up.
+        memory_timeout: for each access to the memory.
+        enable_memory: whether questions are saved.
+        enable_context_loading: whether earlier questions are loaded.
     """
 
     timeout: float = 60_000.0
@@ -190,64 +211,13 @@ class OrchestratorConfig(Named):
     enable_memory: bool = True
     enable_context_loading: bool = True
 
-    def __post_init__(self) -> None:
-        times = {each.name: getattr(self, each.name) for each in fields(self)}
-        _at_least(0, **{name: value for name, value in times.items() if name.endswith("timeout")})
-        _truths(
-            enable_memory=self.enable_memory, enable_context_loading=self.enable_context_loading
-        )
 
-
-_VARIABLES: Final[Mapping[str, tuple[str, Callable[[str], object]]]] = {
-    "PLANNER_TEMPERATURE": ("temperature", float),
-    "PLANNER_MAX_TOKENS": ("max_tokens", int),
-    "PLANNER_MAX_RETRIES": ("max_retries", int),
-    "PLANNER_ENABLE_CACHING": ("enable_caching", lambda text: _truth(text)),
-    "PLANNER_CACHE_MAX_SIZE": ("cache_max_size", int),
-    "PLANNER_CACHE_TTL": ("cache_ttl", float),
-    "PLANNER_VALIDATE_TOOLS": ("validate_tool_availability", lambda text: _truth(text)),
-}
-
-
-def _named(kind: type[Named], values: Mapping[str, object]) -> dict[str, Any]:
-    known = [each.name for each in fields(kind)]
-    named: dict[str, Any] = {}
-    for name, value in values.items():
-        setting = _INNER_CAPITALS.sub(lambda found: f"_{found[0]}", name).lower()
-        if setting not in known:
-            meant = did_you_mean(near(setting, known)) or f"There are {', '.join(known)}."
-            raise SettingError(f"There is no setting {name!r}. {meant}")
-        named[setting] = value
-    return named
-
-
-def _read(variable: str, text: str) -> object:
+def _read(variable: str, text: str, default: object) -> object:
+    is_truth = isinstance(default, bool)
     try:
-        return _VARIABLES[variable][1](text.strip())
-    except ValueError:
-        wanted = "true or false" if _VARIABLES[variable][1] not in (int, float) else "a number"
-        raise SettingError(f"{variable} is {text!r}; {wanted} is wanted.") from None
-
-
-def _truth(text: str) -> bool:
-    if text.lower() in _TRUE | _FALSE:
-        return text.lower() in _TRUE
-    raise ValueError
-
-
-def _at_least(least: float, **values: object) -> None:
-    for name, value in values.items():
-        if isinstance(value, bool) or not isinstance(value, int | float) or not value >= least:
-            raise SettingError(f"{name} is {value!r}; a number of {least:g} or more is wanted.")
-
-
-def _truths(**values: object) -> None:
-    for name, value in values.items():
-        if not isinstance(value, bool):
-            raise SettingError(f"{name} is {value!r}; true or false is wanted.")
-
-
-def _one_of(choices: tuple[str, ...], **values: object) -> None:
-    for name, value in values.items():
-        if value not in choices:
-            raise SettingError(f"{name} is {value!r}; one of {', '.join(choices)} is wanted.")
+        if is_truth:
+            return _TRUTHS[text.lower()]
+        return int(text) if isinstance(default, int) else float(text)
+    except (KeyError, ValueError):
+        wanted = "true or false" if is_truth else "a number"
+        raise SettingError(f"{variable} is {text!r}, not {wanted}.") from None

@@ -1,8 +1,7 @@
 """The summariser as Clear AI has it: an analysis in a model's words, or in computed ones.
 
-Every figure, date and name that the model writes is looked up in the results, and marked where it
-is not there (`toolplan.summary.summary`). Without a model, or where it fails, the computed answer
-stands.
+Every figure, date and name that the model writes is compared with the results, and marked if it is
+not found (`toolplan.summary.summary`). Without a model, or if it fails, the computed text is used.
 """
 
 from __future__ import annotations
@@ -29,12 +28,12 @@ class Summarizer:
         *,
         sleep: Sleep = asyncio.sleep,
     ) -> None:
-        """Hold how summaries are written.
+        """Prepare the summariser.
 
         Args:
-            llm_provider: a model, or an object with `generate`; None for computed words.
+            llm_provider: a model, or an object with `generate`; None for computed text.
             config: settings; a mapping may use either spelling of their names.
-            sleep: waits before an endpoint that failed is asked again.
+            sleep: waits before a failed request is repeated.
         """
         self.config = SummarizerConfig.of(config)
         self._writer = Summariser(
@@ -47,7 +46,7 @@ class Summarizer:
         )
 
     async def summarize(self, analysis: Analysis) -> str:
-        """Return what the user reads; a basic analysis has no more to say than its text."""
+        """Return the text for the user; a basic analysis is returned as it is."""
         if analysis.answer is None or analysis.run is None:
             return analysis.text
         summary = await self._writer.summarise(

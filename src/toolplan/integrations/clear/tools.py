@@ -1,4 +1,4 @@
-"""Tools as Clear AI knows them: classes with `execute`, results with `success`, and a server."""
+"""Tools as in Clear AI: classes with `execute`, results with `success`, and a server."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ DATA: Final = "data"
 
 
 class ToolProblem(NamedTuple):
-    """Why a call failed: `EXECUTION_FAILED`, `TIMEOUT` … with a sentence and what else is known."""
+    """Why a call failed: a code (`EXECUTION_FAILED`, `TIMEOUT` …), a sentence and details."""
 
     code: str
     message: str
@@ -28,7 +28,7 @@ class ToolProblem(NamedTuple):
 
 
 class ResultMetadata(NamedTuple):
-    """How a call went: milliseconds, when it ended (ISO 8601), and tries beyond the first."""
+    """Metadata of a call: milliseconds, the time of its end (ISO 8601), and the retries."""
 
     execution_time: float = 0.0
     timestamp: str = ""
@@ -37,17 +37,17 @@ class ResultMetadata(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """What came of one step.
+    """The result of one step.
 
     Attributes:
-        success: whether `data` is what the tool gives.
+        success: whether the step succeeded.
         tool: the tool's name.
-        data: what it gave, without the envelope.
+        data: the tool's output, without the envelope.
         error: why there is no data.
-        metadata: how long it took.
-        step_index: which step of the plan it was, counted from 0.
-        resolved_params: what the tool was called with, references filled in; a list of such objects
-            where the step made a call for each item of a list.
+        metadata: duration, end and retries.
+        step_index: the position of the step in the plan, counted from 0.
+        resolved_params: the arguments of the call, references filled in; a list of objects if the
+            step made a call for each item of a list.
     """
 
     success: bool
@@ -60,25 +60,25 @@ class ToolResult:
 
     def to_json(self) -> dict[str, Json]:
         """Return the wire form."""
-        told: dict[str, Json] = {"success": self.success, "tool": self.tool}
+        document: dict[str, Json] = {"success": self.success, "tool": self.tool}
         if self.error is None:
-            told["data"] = self.data
+            document["data"] = self.data
         else:
             code, message, details = self.error
-            told["error"] = {"code": code, "message": message, "details": details}
-        told["metadata"] = {
+            document["error"] = {"code": code, "message": message, "details": details}
+        document["metadata"] = {
             "executionTime": self.metadata.execution_time,
             "timestamp": self.metadata.timestamp,
             "retries": self.metadata.retries,
         }
         if self.step_index is not None:
-            told["step_index"] = self.step_index
-            told["resolved_params"] = self.resolved_params
-        return told
+            document["step_index"] = self.step_index
+            document["resolved_params"] = self.resolved_params
+        return document
 
 
 class ToolFailed(ToolError):
-    """A tool gave a result without success; `problem` is what it said."""
+    """A tool returned a result without success."""
 
     def __init__(self, problem: ToolProblem) -> None:
         super().__init__(problem.message)
@@ -86,13 +86,12 @@ class ToolFailed(ToolError):
 
 
 class BaseTool(ABC):
-    """A tool, as a class: name, description, schema, and an `execute` that gives a `ToolResult`.
+    """A tool as a class: name, description, schema, and an `execute` that returns a `ToolResult`.
 
     `schema` is `{"params": …, "returns": …}`. `params` is a JSON Schema of an object, or a schema
-    for each parameter by its name, `"required": true` among its keywords where the tool cannot do
-    without. `returns` is the schema of the data. `effects` says what a call may change, `"read"`,
-    `"write"` or `"destructive"`; a tool that does not say is treated as destructive, and plans that
-    call it need an approval.
+    for each parameter by its name, with `"required": true` if it is required. `returns` is the
+    schema of the data. `effects` is `"read"`, `"write"` or `"destructive"`; a tool without it
+    counts as destructive, and plans that call it need an approval.
     """
 
     name: ClassVar[str] = ""
@@ -102,27 +101,26 @@ class BaseTool(ABC):
     idempotent: ClassVar[bool] = False
 
     def __init__(self, api_url: str = "") -> None:
-        """Keep where the tool's data is."""
         self.api_url = api_url
 
     @abstractmethod
     async def execute(self, params: Arguments) -> ToolResult:
-        """Make the call; `params` fit the schema."""
+        """Make the call; `params` are valid."""
         ...
 
     def success(self, data: Json, execution_time: float = 0.0) -> ToolResult:
-        """Return the result of a call that took `execution_time` milliseconds."""
+        """Return a result with `data`; `execution_time` is in milliseconds."""
         return ToolResult(True, self.name, data, metadata=_metadata(execution_time))
 
     def failure(
         self, message: str, code: str = FAILED, details: Json = None, execution_time: float = 0.0
     ) -> ToolResult:
-        """Return the result of a call that did not succeed."""
+        """Return the result of a call that failed."""
         problem = ToolProblem(code, message, details)
         return ToolResult(False, self.name, error=problem, metadata=_metadata(execution_time))
 
     def tool(self) -> Tool:
-        """Return the tool as plans call it; what it gives stands under `data`."""
+        """Return the tool that plans call; its output is an object with `data`."""
 
         async def call(arguments: Arguments) -> Json:
             result = await self.execute(arguments)
@@ -151,43 +149,38 @@ AnyTool: TypeAlias = BaseTool | ToolInfo | Tool
 
 
 class MCPServer:
-    """The tools that plans may call, under a name. Planners ask it each time they plan."""
+    """A named set of tools, which planners read each time they plan."""
 
     def __init__(self, name: str = "toolplan", version: str = "1.0.0") -> None:
-        """Begin without any tool."""
         self.name = name
         self.version = version
         self._tools: dict[str, Tool] = {}
         self._toolbox = Toolbox(())
 
     def register_tool(self, tool: AnyTool) -> None:
-        """Let plans call `tool` from now on; one of the same name gives way."""
+        """Add `tool`, or replace the one of the same name."""
         known = as_tool(tool)
         self._tools[known.name] = known
         self._toolbox = Toolbox(self._tools.values())
 
     def register_all_tools(self, tools: Iterable[AnyTool] | str | None = None) -> None:
-        """Do what the function `register_all_tools` does with this server.
-
-        Raises:
-            ToolObjectError: a base URL was given in place of tools.
-        """
+        """Register `tools`: see the function `register_all_tools`."""
         register_all_tools(self, tools)
 
     def get_tools(self) -> tuple[str, ...]:
-        """Return the names of the tools, in the order in which they were registered."""
+        """Return the names of the tools, in the order of their registration."""
         return tuple(self._tools)
 
     @property
     def toolbox(self) -> Toolbox:
-        """The tools as they are now; the same object until another one is registered."""
+        """The tools; the same object until another one is registered."""
         return self._toolbox
 
 
 def register_all_tools(server: MCPServer, tools: Iterable[AnyTool] | str | None = None) -> None:
     """Register `tools` with `server`: by default those of the waste-management domain.
 
-    Of a toolbox give `toolbox.values()`; of a REST interface that of its OpenAPI document:
+    For a toolbox pass `toolbox.values()`; for a REST interface
     `openapi_toolbox(document, base_url="http://localhost:4000/api").values()`.
 
     Raises:
@@ -195,22 +188,22 @@ def register_all_tools(server: MCPServer, tools: Iterable[AnyTool] | str | None 
     """
     if isinstance(tools, str):
         raise ToolObjectError(
-            "A base URL does not say what its tools are: give the tools themselves, of a REST"
-            " interface `openapi_toolbox(document, base_url=…).values()`."
+            "A base URL does not list its tools. Pass the tools themselves, for a REST interface"
+            " `openapi_toolbox(document, base_url=…).values()`."
         )
     for tool in TOOLS.values() if tools is None else tools:
         server.register_tool(tool)
 
 
 def as_tool(tool: AnyTool) -> Tool:
-    """Return `tool` as plans call it."""
+    """Return `tool` as a `Tool`."""
     return tool if isinstance(tool, Tool) else tool.tool()
 
 
 def unwrapped(output: Json) -> Json:
-    """Return the data of an output: what stands under `data`, or all of it where there is none.
+    """Return the `data` of an output, or all of it if there is none.
 
-    Of a step that made a call for each item the lists are put together, in the order of the items.
+    The lists of a step that made a call for each item are joined, in the order of the items.
     """
     if isinstance(output, dict) and DATA in output:
         return output[DATA]
@@ -224,8 +217,8 @@ def unwrapped(output: Json) -> Json:
 
 def iso(seconds: float) -> str:
     """Return a time (seconds since the epoch) as ISO 8601 in UTC, with milliseconds and `Z`."""
-    told = datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")
-    return told.replace("+00:00", "Z")
+    moment = datetime.fromtimestamp(seconds, UTC)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def _is_envelope(value: Json) -> bool:

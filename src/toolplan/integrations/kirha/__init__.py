@@ -1,4 +1,4 @@
-"""The face of the Kirha planner's SDK: `Planner`, `Plan`, `is_valid_plan`, by their names.
+"""An adapter with the names of the Kirha planner's SDK: `Planner`, `Plan`, `is_valid_plan`.
 
     from toolplan.integrations.kirha import Planner, Tool, is_valid_plan
 

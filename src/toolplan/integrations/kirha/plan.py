@@ -21,7 +21,7 @@ DIALECT = "kirha"
 
 @dataclass(frozen=True)
 class Plan:
-    """A plan that can be shown, validated and executed. `typed` is our plan, which is what runs."""
+    """A plan that can be shown, validated and executed. `typed` is the plan that runs."""
 
     typed: TypedPlan
 
@@ -32,7 +32,7 @@ class Plan:
 
     @property
     def think(self) -> str | None:
-        """What the model thought before it wrote the plan."""
+        """The model's thinking before the plan."""
         notes = self.typed.metadata.get("notes")
         return notes if isinstance(notes, str) else None
 
@@ -44,12 +44,7 @@ class Plan:
         timeout_s: float = 60.0,
         on_status: OnStatus | None = None,
     ) -> list[StepResult]:
-        """Run the plan and give a result for each step: see `toolplan.integrations.kirha.execute`.
-
-        Raises:
-            ApprovalRequired: the plan may change something, and leave for that was not given.
-            ToolObjectError, CannotRun: the tools cannot be used.
-        """
+        """Run the plan: see `toolplan.integrations.kirha.execute` for arguments and errors."""
         return await execute(
             self.typed, tools, approval=approval, timeout_s=timeout_s, on_status=on_status
         )
@@ -65,13 +60,13 @@ class Plan:
 
 
 def parse_plan(text: str) -> Plan | None:
-    """Read what a model answered: `<think>…</think><plan>[…]</plan>`.
+    """Read a model's reply, `<think>…</think><plan>[…]</plan>`; None if it has no `<plan>`.
 
-    None where there is no `<plan>`. The first one counts.
+    Of several plans the first is read.
 
     Raises:
         PlannerError: the plan has no steps.
-        PlanParseError: what stands in the tag is no plan, or refers to a step that there is not.
+        PlanParseError: the tag holds no plan, or the plan refers to a step that does not exist.
     """
     if "<plan>" not in text:
         return None

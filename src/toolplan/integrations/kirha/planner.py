@@ -18,7 +18,7 @@ MAX_TOKENS: Final = 10_000
 
 
 class Planner:
-    """Asks a model that was trained for it for a whole plan, in one pass."""
+    """Asks a model that was trained for planning for a whole plan, in one call."""
 
     def __init__(
         self,
@@ -29,17 +29,17 @@ class Planner:
         endpoint: Model | None = None,
         today: Callable[[], date] = date.today,
     ) -> None:
-        """Hold whom to ask.
+        """Open the endpoint.
 
         Args:
             base_url: of any endpoint that is compatible with OpenAI: `http://localhost:8080/v1`.
-            api_key: its key, where it needs one.
+            api_key: its key, if it needs one.
             model: the model's name at the endpoint.
-            endpoint: a model that is asked in place of the one at `base_url`.
-            today: the day of the question.
+            endpoint: a model to use in place of the one at `base_url`.
+            today: returns the date of the question.
 
         Raises:
-            ModelError: there can be no such endpoint, or the extra `llm` is not installed.
+            ModelError: the address is not valid, or the extra `llm` is not installed.
         """
         self.model = model
         self._endpoint = _opened(base_url, api_key, model) if endpoint is None else endpoint
@@ -54,21 +54,21 @@ class Planner:
         temperature: float = 0.0,
         max_tokens: int = MAX_TOKENS,
     ) -> Plan | None:
-        """Return the model's plan for `query`, as it was written; None where it gave none.
+        """Return the model's plan for `query` as it was written, or None if it wrote none.
 
-        It was read, and not yet held against the tools: `is_valid_plan` does that, and `execute`
-        runs nothing that does not pass.
+        The plan was parsed, but not compared with the tools: use `is_valid_plan`. `execute` runs
+        only a plan that passes.
 
         Args:
-            query: what is asked.
-            tools: what the plan may call.
-            instructions: what the model is to heed besides.
-            temperature: of the model, 0 for the likeliest words.
-            max_tokens: the most tokens of its reply.
+            query: the question.
+            tools: the tools that the plan may call.
+            instructions: more instructions for the model.
+            temperature: of the model; 0 for the most likely words.
+            max_tokens: the maximum number of tokens of its reply.
 
         Raises:
-            PlannerError: there was no response, or an empty plan.
-            PlanParseError: what stands in the plan's tag is no plan.
+            PlannerError: there was no response, or the plan is empty.
+            PlanParseError: the plan's tag holds no plan.
             ModelError: the endpoint failed.
         """
         planner = LLMPlanner(

@@ -1,4 +1,4 @@
-"""Steps as the SDK has them, and the plan that they say."""
+"""Steps as the SDK has them, and the plan that they form."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from toolplan.errors import ToolplanError
 from toolplan.integrations.kirha.values import ValueSyntaxError, read, shown
 from toolplan.path import Json, json_type
 from toolplan.plan import Plan as TypedPlan
@@ -17,64 +18,64 @@ Status: TypeAlias = Literal["pending", "executing", "done", "failed", "skipped",
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One step of a plan, before it runs. `typed` is our step, which is what runs."""
+    """One step of a plan, before it runs. `typed` is the step that runs."""
 
     typed: TypedStep
 
     @property
     def step_id(self) -> str:
-        """Its name: its position in the plan, counted from 0."""
+        """The step's name: its position in the plan, counted from 0."""
         return self.typed.id
 
     @property
     def tool_name(self) -> str:
-        """What is called."""
+        """The tool that it calls."""
         return self.typed.tool
 
     @property
     def arguments(self) -> dict[str, Json]:
-        """What it is called with; references are objects (`toolplan.integrations.kirha.values`)."""
+        """The arguments; references are objects (`toolplan.integrations.kirha.values`)."""
         return {name: shown(value) for name, value in self.typed.args.items()}
 
     @property
     def thought(self) -> str | None:
-        """What the model thought of it; it is never executed."""
+        """The model's note on the step; it is never executed."""
         return self.typed.thought
 
     @property
     def status(self) -> Status:
-        """Always `pending`: what became of a step is told by its result."""
+        """Always `pending`: the status after the run is in the `StepResult`."""
         return "pending"
 
     def to_json(self) -> dict[str, Json]:
         """Return the wire form."""
-        told: dict[str, Json] = {
+        document: dict[str, Json] = {
             "stepId": self.step_id,
             "toolName": self.tool_name,
             "arguments": self.arguments,
             "status": self.status,
         }
-        return told if self.thought is None else {**told, "thought": self.thought}
+        return document if self.thought is None else {**document, "thought": self.thought}
 
 
 AnyStep: TypeAlias = Step | Mapping[str, Json]
 """A step, or its wire form."""
 
 
-class StepSyntaxError(ValueError):
-    """What was given is no step; `step` is its name or position, `argument` the place in it."""
+class StepSyntaxError(ToolplanError):
+    """Not a valid step. `step` is its name or position, `argument` the place in it."""
 
     def __init__(self, message: str, step: str, argument: str = "") -> None:
-        super().__init__(message)
+        super().__init__("bad-step", message)
         self.step = step
         self.argument = argument
 
 
 def typed_plan(steps: Sequence[AnyStep]) -> TypedPlan:
-    """Return the plan that `steps` say.
+    """Return the plan of these steps.
 
     Raises:
-        StepSyntaxError: one of them is none.
+        StepSyntaxError: one of them is not a step.
     """
     return TypedPlan(tuple(_typed(step, at) for at, step in enumerate(steps)))
 
@@ -90,16 +91,10 @@ def _typed(step: AnyStep, at: int) -> TypedStep:
         raise StepSyntaxError(f"'toolName' is {json_type(tool)}, not a string.", name)
     if not isinstance(arguments, Mapping):
         raise StepSyntaxError(f"'arguments' is {json_type(arguments)}, not an object.", name)
-    return TypedStep(
-        name,
-        tool,
-        {key: _value(key, value, name) for key, value in arguments.items()},
-        thought=thought if isinstance(thought, str) else None,
-    )
-
-
-def _value(argument: str, value: Json, step: str) -> Value:
-    try:
-        return read(value)
-    except ValueSyntaxError as error:
-        raise StepSyntaxError(f"{error}.", step, argument) from None
+    args: dict[str, Value] = {}
+    for argument, value in arguments.items():
+        try:
+            args[argument] = read(value)
+        except ValueSyntaxError as error:
+            raise StepSyntaxError(f"{error}.", name, argument) from None
+    return TypedStep(name, tool, args, thought=thought if isinstance(thought, str) else None)

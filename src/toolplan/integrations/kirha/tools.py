@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final, TypeAlias, cast
 
-from toolplan.integrations._calls import called
+from toolplan.integrations._calls import call_user
 from toolplan.path import Json
 from toolplan.sources.python import StatedEffects
 from toolplan.tools import Arguments, Call, Effects, Toolbox, ToolError, ToolObjectError
 from toolplan.tools import Tool as TypedTool
 
 Handler: TypeAlias = Callable[[Any], Any]
-"""Takes the arguments, an object, and gives the output; it may be a coroutine function."""
+"""Takes the arguments, an object, and returns the output; it may be a coroutine function."""
 
 _STATED: Final = frozenset({"read", "write", "destructive"})
 
@@ -23,13 +23,13 @@ class Tool:
     """A tool with its handler.
 
     Attributes:
-        name: what plans call it.
-        description: what it does, for the model.
+        name: the tool's name in plans.
+        description: its purpose, for the model.
         input_schema: the JSON Schema of its arguments, as text or as an object.
-        output_schema: the JSON Schema of what it gives, likewise.
-        handler: what is called with the arguments; None is enough to plan and to check.
-        effects: what a call may change. A tool that does not say is treated as destructive, and
-            plans that call it need an approval.
+        output_schema: the JSON Schema of its output, likewise.
+        handler: called with the arguments; None is enough to plan and to check.
+        effects: what a call may change; a tool without it counts as destructive, and plans that
+            call it need an approval.
         idempotent: whether calling it twice is the same as calling it once.
     """
 
@@ -42,7 +42,7 @@ class Tool:
     idempotent: bool = False
 
     def typed(self) -> TypedTool:
-        """Return the tool as plans call it."""
+        """Return the tool that plans call."""
         schemas: dict[str, Json] = {
             "name": self.name,
             "description": self.description,
@@ -63,10 +63,10 @@ AnyTool: TypeAlias = Tool | TypedTool | Mapping[str, object]
 
 
 def toolbox(tools: Iterable[AnyTool]) -> Toolbox:
-    """Return `tools` as plans call them.
+    """Return `tools` as a toolbox.
 
     Raises:
-        ToolObjectError: one of them is none, or two have one name.
+        ToolObjectError: one of them is not a tool, or two have the same name.
     """
     if isinstance(tools, Toolbox):
         return tools
@@ -90,8 +90,8 @@ def _of_mapping(fields: Mapping[str, object]) -> TypedTool:
         raise ToolObjectError(f"Tool {known.name!r}: its handler is not a function.")
     if effects is not None and effects not in _STATED:
         raise ToolObjectError(
-            f"Tool {known.name!r}: its effects are {effects!r}; 'read', 'write' or 'destructive'"
-            " is wanted."
+            f"Tool {known.name!r}: its effects are {effects!r}, not 'read', 'write'"
+            " or 'destructive'."
         )
     return replace(
         known,
@@ -105,10 +105,10 @@ def _of_mapping(fields: Mapping[str, object]) -> TypedTool:
 def _call(handler: Handler) -> Call:
     async def call(arguments: Arguments) -> Json:
         try:
-            return await called(handler, arguments)
+            return await call_user(handler, arguments)
         except ToolError:
             raise
-        except Exception as error:  # a handler may raise anything; the SDK tells its text alone
+        except Exception as error:  # a handler may raise anything; the SDK reports its text alone
             raise ToolError(str(error) or type(error).__name__) from error
 
     return call

@@ -1,20 +1,20 @@
-"""Holding a plan against its tools, told in the six codes of the SDK.
+"""Checking a plan against its tools, with the six error codes of the SDK.
 
-    tool_not_found             there is no such tool
+    tool_not_found             the tool does not exist
     schema_parse_error         a tool's schema cannot be used
-    dependency_step_missing    a reference is to no step, to its own, or part of a circle
-    input_key_missing          an argument that the tool lacks, or that it needs and is not given
+    dependency_step_missing    a reference to no step, to its own step, or in a cycle
+    input_key_missing          an unknown argument, or a required one that is missing
     output_key_missing         a path that the step's output does not have
-    type_mismatch              a value or a reference of another type than is taken
+    type_mismatch              a value or a reference of the wrong type
 
-All errors are collected. What our check finds besides (a secret written out, say) keeps its own
-code, with underscores.
+All errors are collected. Other diagnostics (such as a secret in an argument) keep their own code,
+with underscores.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Final
 
 from toolplan.compiler import mend
@@ -58,18 +58,18 @@ _WIRE_NAMES: Final[Mapping[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class PlanValidationError:
-    """One thing that is wrong with a plan.
+    """One error of a plan.
 
     Attributes:
         code: one of the six codes.
-        message: what is wrong, as a sentence.
-        step_id: the step that it is in.
-        tool_name: what that step calls.
-        argument_path: where in its arguments: `where.city`.
+        message: the error, as a sentence.
+        step_id: the step.
+        tool_name: the tool that the step calls.
+        argument_path: the place in its arguments: `where.city`.
         from_step_id: the step that is referred to.
         output_path: the part of its output that is referred to.
-        expected_type: the JSON types that are taken there: `string`, `number | null`.
-        actual_type: the JSON types of what is given.
+        expected_type: the JSON types that the argument takes: `string`, `number | null`.
+        actual_type: the JSON types of the value.
     """
 
     code: str
@@ -83,18 +83,18 @@ class PlanValidationError:
     actual_type: str | None = None
 
     def to_json(self) -> dict[str, Json]:
-        """Return the wire form, without what is not known."""
-        told: dict[str, Json] = {}
+        """Return the wire form, without fields that are None."""
+        document: dict[str, Json] = {}
         for each in fields(self):
             value: str | None = getattr(self, each.name)
             if value is not None:
-                told[_WIRE_NAMES.get(each.name, each.name)] = value
-        return told
+                document[_WIRE_NAMES.get(each.name, each.name)] = value
+        return document
 
 
 @dataclass(frozen=True, slots=True)
 class PlanValidationResult:
-    """Whether a plan is valid, and all that is wrong with it."""
+    """Whether a plan is valid, and all its errors."""
 
     valid: bool
     errors: tuple[PlanValidationError, ...]
@@ -105,20 +105,21 @@ class PlanValidationResult:
 
 
 def is_valid_plan(steps: Sequence[AnyStep], tools: Iterable[AnyTool]) -> PlanValidationResult:
-    """Hold `steps` against `tools`, and give all that is wrong.
+    """Check `steps` against `tools` and return all errors.
 
-    What can be mended without a doubt (`"5"` for a number, say) is no error: `execute` mends it.
+    Errors with a safe fix (`"5"` for a number) are left out, because `execute` applies it.
 
     Raises:
-        ToolObjectError: one of `tools` is none.
+        ToolObjectError: one of `tools` is not a tool.
     """
     known = toolbox(tools)
     try:
         plan = typed_plan(steps)
     except StepSyntaxError as error:
-        argument = error.argument or None
-        wrong = PlanValidationError("type_mismatch", str(error), error.step, None, argument)
-        return PlanValidationResult(False, (wrong,))
+        found = PlanValidationError(
+            "type_mismatch", error.message, error.step, argument_path=error.argument or None
+        )
+        return PlanValidationResult(False, (found,))
     context = PlanContext(plan, known)
     errors = tuple(
         _error(each, context)
@@ -129,43 +130,33 @@ def is_valid_plan(steps: Sequence[AnyStep], tools: Iterable[AnyTool]) -> PlanVal
 
 
 def _error(diagnostic: Diagnostic, context: PlanContext) -> PlanValidationError:
-    code = _CODES.get(diagnostic.code, diagnostic.code.replace("-", "_"))
-    tokens = split_pointer(diagnostic.pointer)
     step = context.steps.get(diagnostic.step or "")
     tool = None if step is None else step.tool
+    tokens = split_pointer(diagnostic.pointer)
     place = tokens[3:] if tokens[2:3] == ("args",) else ()
-    argument = ".".join(place) or None
-    used = next((u for u in context.uses if u.pointer == diagnostic.pointer), None)
-    if used is not None:
-        named = [
-            u for u in context.uses if u.pointer == used.pointer and u.text in diagnostic.message
-        ]
-        used = (named or [used])[0]
-    if used is None:
-        taken = _taken(context, tool, place)
-        given = value_at(context.plan, diagnostic.pointer) if place else None
-        actual = _types(_constant(given.value)) if isinstance(given, Literal) else None
-        is_typed = code == "type_mismatch"
-        return PlanValidationError(
-            code,
-            _message(diagnostic, tool, None),
-            diagnostic.step,
-            tool,
-            argument,
-            expected_type=_types(taken) if is_typed else None,
-            actual_type=actual if is_typed else None,
-        )
-    return PlanValidationError(
+    uses = [each for each in context.uses if each.pointer == diagnostic.pointer]
+    uses = [each for each in uses if each.text in diagnostic.message] or uses
+    ref = uses[0].ref if uses else None
+    code = _CODES.get(diagnostic.code, diagnostic.code.replace("-", "_"))
+    error = PlanValidationError(
         code,
-        _message(diagnostic, tool, used.ref),
+        _message(diagnostic, tool, ref),
         diagnostic.step,
         tool,
-        argument,
-        used.ref.step,
-        output_key(used.ref.path),
-        _types(used.taken) if code == "type_mismatch" else None,
-        (_types(used.given) if used.whole else "string") if code == "type_mismatch" else None,
+        ".".join(place) or None,
+        None if ref is None else ref.step,
+        None if ref is None else output_key(ref.path),
     )
+    if code != "type_mismatch":
+        return error
+    if uses:
+        taken, given = uses[0].taken, _types(uses[0].given) if uses[0].whole else "string"
+    else:
+        taken = _taken(context, tool, place)
+        value = value_at(context.plan, diagnostic.pointer) if place else None
+        is_constant = isinstance(value, Literal)
+        given = _types(Schema.load({"const": value.value})) if is_constant else None
+    return replace(error, expected_type=_types(taken), actual_type=given)
 
 
 def _message(diagnostic: Diagnostic, tool: str | None, ref: Ref | None) -> str:
@@ -184,10 +175,6 @@ def _taken(
         return None
     path = tuple(int(token) if token.isdigit() else token for token in place)
     return at(known.input, path)
-
-
-def _constant(value: Json) -> Schema:
-    return Schema.load({"const": value})
 
 
 def _types(schema: Schema | Absent | None) -> str | None:

@@ -1,10 +1,10 @@
-"""Arguments as the SDK shows them: references are objects with `$fromStep`, or templates.
+"""Arguments as the SDK writes them: references are objects with `$fromStep`, or templates.
 
     {"$fromStep": "0", "$outputKey": "coins.0.id"}
     {"$fromTemplateString": "Weather in {0}", "$values": [{"$fromStep": …, "$outputKey": …}]}
 
-A text that is one reference and nothing else is shown as the first of these: it keeps the type of
-the value. In a template `{{0}}` is the text `{0}`.
+A text that is only one reference is written in the first form, so it keeps the type of the value.
+In a template `{{0}}` is the text `{0}`.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
+from toolplan.errors import ToolplanError
 from toolplan.path import Json, Path, PathSyntaxError, copied, parse_path, print_path
 from toolplan.plan import Array, Literal, Object, Ref, Template, Value, array, object_, template
 
@@ -22,12 +23,15 @@ _REF: Final = frozenset({"$fromStep", "$outputKey"})
 _TEMPLATE: Final = frozenset({"$fromTemplateString", "$values"})
 
 
-class ValueSyntaxError(ValueError):
-    """A structured reference cannot be read."""
+class ValueSyntaxError(ToolplanError):
+    """Not a valid structured reference."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__("reference-syntax", message)
 
 
 def shown(value: Value) -> Json:
-    """Return `value` as the SDK shows it."""
+    """Return `value` as the SDK writes it."""
     match value:
         case Literal(constant):
             return copied(constant)
@@ -42,10 +46,10 @@ def shown(value: Value) -> Json:
 
 
 def read(value: Json) -> Value:
-    """Return what `value`, as the SDK shows it, says.
+    """Return the value that the SDK writes as `value`.
 
     Raises:
-        ValueSyntaxError: an object that looks like a reference is none.
+        ValueSyntaxError: an object that looks like a reference is not valid.
     """
     match value:
         case dict() if "$fromStep" in value:
@@ -90,7 +94,7 @@ def _read_ref(fields: Mapping[str, Json]) -> Ref:
     try:
         return Ref(step, parse_path(dotted))
     except PathSyntaxError as error:
-        raise ValueSyntaxError(f"{key!r} is no path: {error}") from None
+        raise ValueSyntaxError(f"{key!r} is not a path: {error}") from None
 
 
 def _read_template(fields: Mapping[str, Json]) -> Value:
