@@ -276,10 +276,7 @@ def _is_continued(background: Json) -> bool:
 
 
 def _recognised(proposal: Proposal) -> Proposal:
-    """Return a draft with Clear AI's dialect where only that can read it.
-
-    Steps without ids, say.
-    """
+    """Return a draft in Clear AI's dialect if only that can read it, as for steps without ids."""
     if not isinstance(proposal, Draft) or _reads(proposal.text, proposal.dialect):
         return proposal
     return replace(proposal, dialect=DIALECT) if _reads(proposal.text, DIALECT) else proposal
