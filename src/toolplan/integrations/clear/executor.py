@@ -114,8 +114,8 @@ class Executor:
             tools: the tools that plans may call; those of a server are read for each plan.
             config: settings; a mapping may use either spelling of their names.
             approval: called once, before anything runs, with a plan that has effects; None
-                refuses such plans. `toolplan.approve` approves all of them. The time that it takes counts
-                as time of the plan.
+                refuses such plans. `toolplan.approve` approves all of them. The time that it takes
+                counts as time of the plan.
             journal: keeps the runs, so that `toolplan.resume` can continue them; None keeps them in
                 memory.
             clock: returns the seconds since the epoch.
