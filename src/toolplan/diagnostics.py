@@ -1,18 +1,30 @@
-"""What is wrong with a plan, as values.
+"""Problems of plans as values, and suggestions for misspelt names.
 
-A diagnostic describes the plan as it was written. Where a fix mended it, it keeps its code and its
-severity and says `fixed`. How diagnostics look is a matter of `toolplan.render`.
+A diagnostic describes the plan as it was written. Where a fix corrected it, it keeps its code and
+its severity and says `fixed`. How diagnostics look is a matter of `toolplan.render`.
 """
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+import re
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final
+from itertools import groupby
+from typing import Final, NamedTuple
 
+from toolplan.errors import ToolplanError
 from toolplan.path import Json
+
+MAX_NAME: Final = 200
+"""Longer names are compared with no other: that would take long, and nobody mistypes so much."""
+
+_OFFERED: Final = 3
+_COMPARED: Final = 12
+_LONG_WORD: Final = 5
+
+_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\W\d_a-zA-Z]+")
 
 
 class Severity(StrEnum):
@@ -23,7 +35,7 @@ class Severity(StrEnum):
 
 
 class Removed(StrEnum):
-    """The new value of an `Edit` that takes something away."""
+    """The new value of an `Edit` that removes something."""
 
     REMOVED = "removed"
 
@@ -33,7 +45,7 @@ REMOVED: Final = Removed.REMOVED
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """A JSON pointer into the canonical plan, with the value that shall stand there."""
+    """A JSON pointer into the canonical plan, and the new value at that place."""
 
     pointer: str
     value: Json | Removed
@@ -41,10 +53,10 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class Fix:
-    """Edits that mend one problem.
+    """Edits that correct one problem.
 
-    `safe` means that the plan that is left says what its writer surely meant; only safe fixes are
-    applied without asking.
+    A `safe` fix leaves no doubt about what the writer meant; only safe fixes are applied without
+    asking.
     """
 
     safe: bool
@@ -55,7 +67,7 @@ class Fix:
 class Diagnostic:
     """One problem: `code` names its kind, `pointer` its place in the canonical plan.
 
-    `step` is the id of the step, where the problem is in one. `help` is the way out.
+    `step` is the id of the step, where the problem is in one. `help` says what to do.
     """
 
     code: str
@@ -73,20 +85,20 @@ class Diagnostic:
         return self.severity is Severity.ERROR and not self.fixed
 
 
-class PlanError(Exception):
-    """A plan that was taken to be good is not; `diagnostics` say why."""
+class CannotExpress(ToolplanError):
+    """A dialect cannot write a plan; each of `diagnostics` names one thing that it has no room for.
+
+    The code is `cannot-express`.
+    """
 
     def __init__(self, message: str, diagnostics: Iterable[Diagnostic] = ()) -> None:
-        super().__init__(message)
+        super().__init__("cannot-express", message, "The dialect `toolplan` can write every plan.")
         self.diagnostics = tuple(diagnostics)
-
-
-class CannotExpress(PlanError):
-    """A dialect has no way to say a plan; each diagnostic names one thing that it cannot say."""
 
 
 def to_json(diagnostic: Diagnostic) -> dict[str, Json]:
     """Return the wire form of `diagnostic`."""
+    fix = diagnostic.fix
     return {
         "code": diagnostic.code,
         "severity": diagnostic.severity.value,
@@ -94,13 +106,46 @@ def to_json(diagnostic: Diagnostic) -> dict[str, Json]:
         "pointer": diagnostic.pointer,
         "message": diagnostic.message,
         "help": diagnostic.help,
-        "fix": None if diagnostic.fix is None else _fix_to_json(diagnostic.fix),
+        "fix": fix and {"safe": fix.safe, "edits": [_edit_to_json(edit) for edit in fix.edits]},
         "fixed": diagnostic.fixed,
     }
 
 
-def near(name: str, names: Iterable[str], *, most: int = 3) -> list[str]:
-    """Return those of `names` that a person may have meant by `name`, the nearest first.
+def _edit_to_json(edit: Edit) -> Json:
+    if isinstance(edit.value, Removed):
+        return {"pointer": edit.pointer, "remove": True}
+    return {"pointer": edit.pointer, "value": edit.value}
+
+
+# Suggestions
+
+
+class Suggestion(NamedTuple):
+    """The names that are `near`, nearest first, and the one that was surely meant, if any."""
+
+    near: tuple[str, ...] = ()
+    sure: str | None = None
+
+
+def suggest(name: str, names: Collection[str]) -> Suggestion:
+    """Return those of `names` that a writer may have meant by `name`.
+
+    One is sure only where it is the same name spelt otherwise. Likeness alone is not enough:
+    `decrypt` and `encrypt` are very alike and mean different things.
+    """
+    if len(name) > MAX_NAME:
+        return Suggestion()
+    close = near(name, [each for each in names if len(each) <= MAX_NAME], most=_COMPARED)
+    sure = (
+        [each for each in close if words(each) == words(name)]
+        or [each for each in close if "".join(words(each)) == "".join(words(name))]
+        or [each for each in close if is_misspelt(name, each)]
+    )
+    return Suggestion(tuple(close[:_OFFERED]), sure[0] if len(sure) == 1 else None)
+
+
+def near(name: str, names: Iterable[str], *, most: int = _OFFERED) -> list[str]:
+    """Return those of `names` that are like `name`, the nearest first.
 
     Letter case, hyphens, underscores and spaces do not count as differences.
     """
@@ -112,28 +157,67 @@ def near(name: str, names: Iterable[str], *, most: int = 3) -> list[str]:
 
 
 def did_you_mean(names: Iterable[str]) -> str | None:
-    """Return the question that offers `names`, or None where there is nothing to offer.
+    """Return a question that offers `names`, or None where there are none.
 
     >>> did_you_mean(["shipments_list", "facilities_list"])
     "Did you mean 'shipments_list' or 'facilities_list'?"
     """
-    quoted = [repr(name) for name in names]
+    quoted = list(map(repr, names))
     if not quoted:
         return None
-    if len(quoted) == 1:
-        return f"Did you mean {quoted[0]}?"
-    return f"Did you mean {', '.join(quoted[:-1])} or {quoted[-1]}?"
+    *first, last = quoted
+    return f"Did you mean {', '.join(first)} or {last}?" if first else f"Did you mean {last}?"
+
+
+def words(name: str) -> tuple[str, ...]:
+    """Return the words of a name in lower case, however they are separated.
+
+    >>> words("inputImage_2"), words("Image-to-Text")
+    (('input', 'image', '2'), ('image', 'to', 'text'))
+    """
+    return tuple(word.casefold() for word in _WORD.findall(name))
+
+
+def is_misspelt(name: str, right: str) -> bool:
+    """Say whether `name` is `right` with one typing error in one word, or one plural too many.
+
+    The first letter is never the error, and short words have none: `get` is not `set`.
+
+    >>> is_misspelt("shipment_list", "shipments_list"), is_misspelt("custommer", "customer")
+    (True, True)
+    >>> is_misspelt("decode", "encode"), is_misspelt("min_total", "max_total")
+    (False, False)
+    >>> is_misspelt("s999", "s99")
+    False
+    """
+    ones, others = words(name), words(right)
+    if len(ones) != len(others):
+        return False
+    different = [(a, b) for a, b in zip(ones, others, strict=True) if a != b]
+    return len(different) == 1 and _is_typing_error(*different[0])
+
+
+def _is_typing_error(one: str, other: str) -> bool:
+    if not (one + other).isalpha():  # 99 is not 999
+        return False
+    if one + "s" == other or other + "s" == one or _single(one) == _single(other):
+        return True
+    short, long = sorted((one, other), key=len)
+    if one[0] != other[0] or len(long) < _LONG_WORD:
+        return False
+    if len(short) == len(long):
+        places = [at for at, pair in enumerate(zip(one, other, strict=True)) if len(set(pair)) > 1]
+        swapped = len(places) == 2 and places[1] == places[0] + 1
+        return len(places) == 1 or (swapped and sorted(one) == sorted(other))
+    return len(long) == len(short) + 1 and any(
+        long[:at] + long[at + 1 :] == short for at in range(len(long))
+    )
+
+
+def _single(word: str) -> str:
+    """Return `word` without doubled letters: `citty` is `city`."""
+    return "".join(letter for letter, _ in groupby(word))
 
 
 def _folded(name: str) -> str:
     return "".join(char for char in name.casefold() if char.isalnum())
-
-
-def _fix_to_json(fix: Fix) -> Json:
-    return {"safe": fix.safe, "edits": [_edit_to_json(edit) for edit in fix.edits]}
-
-
-def _edit_to_json(edit: Edit) -> Json:
-    if isinstance(edit.value, Removed):
-        return {"pointer": edit.pointer, "remove": True}
-    return {"pointer": edit.pointer, "value": edit.value}

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from toolplan.compiler import check, mend
-from toolplan.diagnostics import Severity
-from toolplan.names import is_misspelt, suggest
+from toolplan.diagnostics import Severity, is_misspelt, suggest
 from toolplan.path import EVERY
 from toolplan.plan import Array, Literal, Object, Plan, Ref, Step, Value
 from toolplan.plan_json import dump, load

@@ -15,7 +15,7 @@ import pytest
 
 from toolplan.diagnostics import Severity
 from toolplan.plan_json import load
-from toolplan.rules import RULES, SYNTAX_PAGES, PlanContext, check_facts
+from toolplan.rules import RULES, SYNTAX_PAGES, PlanContext, diagnose
 from toolplan.rules import _all as all_rules
 from toolplan.tools import LearnedOutput, Toolbox
 
@@ -35,7 +35,7 @@ def said(case: Path) -> str:
     tools = Toolbox(replace(tool, learned=learned.get(tool.name)) for tool in TOOLS.values())
     context = PlanContext(parsed.plan, tools, None if allow is None else frozenset(allow))
     lines: list[str] = []
-    for each in check_facts(context):
+    for each in diagnose(context):
         lines.append(f"{each.severity.value}[{each.code}] {each.step} {each.pointer}")
         lines.append(f"    {each.message}")
         if each.help:

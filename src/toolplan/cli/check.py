@@ -23,7 +23,7 @@ from toolplan.compiler import examine
 from toolplan.diagnostics import Severity, to_json
 from toolplan.path import Json
 from toolplan.render.sarif import sarif
-from toolplan.rules import RULES, SYNTAX_PAGES
+from toolplan.rules import rule_pages
 
 FixFlag = Annotated[
     bool, Parameter(name="--fix", negative="", help="Write the safe fixes into the file.")
@@ -68,9 +68,8 @@ def check_command(
             print_json(document)
         elif format == "sarif":
             located = plan_file.located(diagnostics)
-            pages = {**SYNTAX_PAGES, **{rule.code: rule.page for rule in RULES}}
             log = sarif(
-                located, plan_file.text, file=file, pages=pages, version=version("toolplan")
+                located, plan_file.text, file=file, pages=rule_pages(), version=version("toolplan")
             )
             print_json(log)
         else:

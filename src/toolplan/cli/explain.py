@@ -2,34 +2,31 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from toolplan.cli._options import JsonFlag
 from toolplan.cli._terminal import CommandError, Exit, out, print_json
 from toolplan.diagnostics import did_you_mean, near
-from toolplan.rules import RULES, SYNTAX_PAGES
-
-PAGES: Final = {**SYNTAX_PAGES, **{rule.code: rule.page for rule in RULES}}
+from toolplan.rules import rule_pages
 
 
 def explain_command(code: str | None = None, *, as_json: JsonFlag = False) -> int:
-    """Say what the code of a problem means, and the way out; without CODE, list them all."""
+    """Explain the code of a problem and how to fix it; without CODE, list all codes."""
+    pages = rule_pages()
     if code is None:
         if as_json:
-            print_json({name: page.partition("\n")[0] for name, page in PAGES.items()})
+            print_json({name: page.partition("\n")[0] for name, page in pages.items()})
         else:
-            for name, page in sorted(PAGES.items()):
+            for name, page in sorted(pages.items()):
                 summary = page.partition("\n")[0]
                 out().print(f"{name:24}{summary}", soft_wrap=True)
         return Exit.FINE.value
-    if code not in PAGES:
+    if code not in pages:
         raise CommandError(
             "unknown-code",
             f"There is no code {code!r}.",
-            did_you_mean(near(code, PAGES)) or "`toolplan explain` lists them.",
+            did_you_mean(near(code, pages)) or "`toolplan explain` lists them.",
         )
     if as_json:
-        print_json({"code": code, "page": PAGES[code]})
+        print_json({"code": code, "page": pages[code]})
     else:
-        out().print(f"{code}\n\n{PAGES[code]}", soft_wrap=True)
+        out().print(f"{code}\n\n{pages[code]}", soft_wrap=True)
     return Exit.FINE.value

@@ -14,7 +14,7 @@ from toolplan.execution_plan import ExecutionPlan
 from toolplan.path import Json
 from toolplan.plan import Limits, Plan, split_pointer
 from toolplan.plan_json import Parsed, dump, load
-from toolplan.rules import RULES, PlanContext, Rule, check_facts
+from toolplan.rules import PlanContext, Rule, diagnose
 from toolplan.tools import Tool, Toolbox
 
 MAX_ROUNDS: Final = 8
@@ -67,10 +67,10 @@ def check(
     tools: Tools | None,
     *,
     policy: Policy = Policy(),
-    rules: Sequence[Rule] = RULES,
+    rules: Sequence[Rule] | None = None,
 ) -> list[Diagnostic]:
     """Return everything that is wrong with `plan`; `tools` None checks its structure only."""
-    return check_facts(_facts(plan, tools, policy), rules)
+    return diagnose(_context(plan, tools, policy), rules)
 
 
 def to_text(
@@ -110,7 +110,7 @@ def examine(
     *,
     limits: Limits = Limits(),
     policy: Policy = Policy(),
-    rules: Sequence[Rule] = RULES,
+    rules: Sequence[Rule] | None = None,
 ) -> Examined:
     """Read `text`, mend what can be mended safely, and give all that was wrong with it.
 
@@ -130,7 +130,7 @@ def compile_plan(
     tools: Tools,
     limits: Limits = Limits(),
     policy: Policy = Policy(),
-    rules: Sequence[Rule] = RULES,
+    rules: Sequence[Rule] | None = None,
 ) -> Compiled:
     """Parse and check `text`, mend what can be mended safely, and make it ready to run.
 
@@ -152,14 +152,14 @@ def _examine(
     tools: Tools | None,
     limits: Limits,
     policy: Policy,
-    rules: Sequence[Rule],
+    rules: Sequence[Rule] | None,
 ) -> tuple[Examined, PlanContext | None]:
     """Return what was read and found, and the context of the mended plan where there is one."""
     known = None if tools is None else toolbox(tools)
     parsed = parse(text, dialect, known, limits=limits)
     if parsed.plan is None:
         return Examined(None, parsed.diagnostics, 0), None
-    context, found = _mended(_facts(parsed.plan, known, policy), rules)
+    context, found = _mended(_context(parsed.plan, known, policy), rules)
     # what could not be read has a stand-in, about which nothing more is to be said
     unread = {each.pointer for each in parsed.diagnostics if each.blocks}
     told = (each for each in found if each.pointer not in unread)
@@ -178,25 +178,25 @@ def mend(
     tools: Tools | None,
     *,
     policy: Policy = Policy(),
-    rules: Sequence[Rule] = RULES,
+    rules: Sequence[Rule] | None = None,
 ) -> Fixed:
     """Apply all safe fixes that do not overlap, and check again, until none is left.
 
     What an earlier round did not see, because another mistake hid it, is reported too. A problem
     that is gone in the end is reported as fixed.
     """
-    context, diagnostics = _mended(_facts(plan, tools, policy), rules)
+    context, diagnostics = _mended(_context(plan, tools, policy), rules)
     return Fixed(context.plan, diagnostics)
 
 
 def _mended(
-    context: PlanContext, rules: Sequence[Rule]
+    context: PlanContext, rules: Sequence[Rule] | None
 ) -> tuple[PlanContext, tuple[Diagnostic, ...]]:
     """Return the context of the mended plan, and all that was wrong with that of `context`."""
     told: dict[tuple[str, str, str], Diagnostic] = {}
     found: list[Diagnostic] = []
     for rounds_left in range(MAX_ROUNDS, -1, -1):
-        found = check_facts(context, rules)
+        found = diagnose(context, rules)
         for each in found:
             told.setdefault(_key(each), each)
         fixes = _apart([each.fix for each in found if each.fix is not None and each.fix.safe])
@@ -221,7 +221,7 @@ def toolbox(tools: Tools) -> Toolbox:
     return tools if isinstance(tools, Toolbox) else Toolbox(tools)
 
 
-def _facts(plan: Plan, tools: Tools | None, policy: Policy) -> PlanContext:
+def _context(plan: Plan, tools: Tools | None, policy: Policy) -> PlanContext:
     allowed = None if policy.allow is None else frozenset(policy.allow)
     return PlanContext(plan, None if tools is None else toolbox(tools), allowed)
 

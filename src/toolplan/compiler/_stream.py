@@ -11,7 +11,7 @@ from toolplan.compiler._compile import Compiled, Tools, check, compile_plan, too
 from toolplan.diagnostics import Diagnostic
 from toolplan.dialects import DIALECTS
 from toolplan.plan import Limits, Plan, Step, step_refs
-from toolplan.rules import RULES, Rule
+from toolplan.rules import Rule
 
 _MOST_LOOKED_AT = 64
 """So many steps at most are looked at to say whether one is right: what it refers to, and so on."""
@@ -24,7 +24,7 @@ def compile_stream(
     tools: Tools,
     limits: Limits = Limits(),
     policy: Policy = Policy(),
-    rules: Sequence[Rule] = RULES,
+    rules: Sequence[Rule] | None = None,
 ) -> CompileStream:
     """Return the steps of a plan while its text comes in, and the compiled plan in the end.
 
@@ -45,7 +45,7 @@ def compile_stream(
         tools: what the plan may call.
         limits: bounds on size; nothing is read beyond `text_bytes`.
         policy: what the plan may use.
-        rules: what plans are checked by.
+        rules: what plans are checked by; None for the rules of all installed packages.
 
     Raises:
         KeyError: there is no such dialect.
@@ -63,7 +63,7 @@ class CompileStream:
         tools: Tools,
         limits: Limits,
         policy: Policy,
-        rules: Sequence[Rule],
+        rules: Sequence[Rule] | None,
     ) -> None:
         self._pieces: list[str] = []
         self._chunks = chunks

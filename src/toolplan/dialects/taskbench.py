@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from toolplan.diagnostics import Diagnostic
+from toolplan.diagnostics import Diagnostic, suggest
 from toolplan.dialects import _form, _json
 from toolplan.dialects._base import StepStream, has_key
 from toolplan.dialects._form import Form, Places, Says, Signatures, cannot, without_implied
@@ -30,7 +30,6 @@ from toolplan.dialects._values import (
     read_parts,
     write_parts,
 )
-from toolplan.names import suggest
 from toolplan.path import Json, Path, copied, json_type
 from toolplan.plan import (
     Limits,

@@ -44,10 +44,8 @@ from toolplan.mcp_server._told import (
 from toolplan.path import Json
 from toolplan.planners import Clarification, Draft, Refusal
 from toolplan.render.printable import cut, printable
-from toolplan.rules import RULES, SYNTAX_PAGES
+from toolplan.rules import rule_pages
 from toolplan.tools import Toolbox
-
-PAGES: Final = {**SYNTAX_PAGES, **{rule.code: rule.page for rule in RULES}}
 
 _INSTRUCTIONS: Final = (
     "Turns questions into plans of tool calls, checks all of a plan before anything runs, and runs "
@@ -170,13 +168,13 @@ class _Calls:
         }
 
     async def _explain(self, arguments: Arguments) -> dict[str, Json]:
-        code = arguments.get("code")
+        code, pages = arguments.get("code"), rule_pages()
         if code is None:
-            return {"codes": {name: page.partition("\n")[0] for name, page in PAGES.items()}}
-        if code not in PAGES:
-            hint = did_you_mean(near(code, PAGES)) or "Without a code, all are listed."
+            return {"codes": {name: page.partition("\n")[0] for name, page in pages.items()}}
+        if code not in pages:
+            hint = did_you_mean(near(code, pages)) or "Without a code, all are listed."
             raise CallRefused("unknown-code", f"There is no code {code!r}.", hint)
-        return {"code": code, "page": PAGES[code]}
+        return {"code": code, "page": pages[code]}
 
     async def _run_or_resume(
         self, request: Request, params: CallToolRequestParams, arguments: Arguments

@@ -1,8 +1,19 @@
-"""The laws of plans: one rule a file, listed by hand in `RULES`."""
+"""Checks of plans: one rule a file, listed in `RULES` in the order of report."""
 
-from toolplan.rules._all import RULES, check_facts
-from toolplan.rules._facts import PlanContext, Use
+from toolplan.rules._all import RULES, all_rules, diagnose, rule_pages
+from toolplan.rules._context import PlanContext, Use
 from toolplan.rules._rule import Problem, Rule, rule
 from toolplan.rules._syntax import SYNTAX_PAGES
 
-__all__ = ["RULES", "SYNTAX_PAGES", "PlanContext", "Problem", "Rule", "Use", "check_facts", "rule"]
+__all__ = [
+    "RULES",
+    "SYNTAX_PAGES",
+    "PlanContext",
+    "Problem",
+    "Rule",
+    "Use",
+    "all_rules",
+    "diagnose",
+    "rule",
+    "rule_pages",
+]

@@ -1,13 +1,17 @@
-"""All rules, in the order in which their findings are reported."""
+"""All rules, in the order in which their problems are reported."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cache
 from typing import Final
 
 from toolplan.diagnostics import Diagnostic
-from toolplan.rules._facts import PlanContext
+from toolplan.errors import ToolplanError
+from toolplan.extensions import Extensions
+from toolplan.rules._context import PlanContext
 from toolplan.rules._rule import Rule
+from toolplan.rules._syntax import SYNTAX_PAGES
 from toolplan.rules.argument_type import argument_type
 from toolplan.rules.argument_value import argument_value
 from toolplan.rules.cycle import cycle
@@ -36,8 +40,8 @@ from toolplan.rules.unknown_tool import unknown_tool
 from toolplan.rules.unused_step import unused_step
 from toolplan.rules.when_schema import when_schema
 
-# What a step calls comes before what it says, and both before how steps hang together: a reader who
-# mends from the top seldom mends a thing twice.
+# The called tool first, then its arguments, then the references between steps: whoever corrects a
+# plan from the top seldom corrects the same place twice.
 RULES: Final[tuple[Rule, ...]] = (
     unknown_tool,
     tool_alias,
@@ -69,11 +73,49 @@ RULES: Final[tuple[Rule, ...]] = (
 )
 
 
-def check_facts(context: PlanContext, rules: Iterable[Rule] = RULES) -> list[Diagnostic]:
-    """Return everything that `rules` object to, in the order of the steps."""
+@cache
+def all_rules() -> tuple[Rule, ...]:
+    """Return the rules of all installed packages, the built-in ones first.
+
+    Each entry point of the group `toolplan.rules` is a `Rule` or a tuple of them.
+
+    Raises:
+        ToolplanError: an entry point cannot be loaded (`bad-extension`), is no rule, or has the
+            code of another rule.
+    """
+    found: dict[str, Rule] = {}
+    for name, offered in Extensions[object]("toolplan.rules").items():
+        rules: tuple[object, ...] = offered if isinstance(offered, tuple) else (offered,)
+        for each in rules:
+            if not isinstance(each, Rule):
+                raise ToolplanError(
+                    "bad-extension",
+                    f"The toolplan.rules entry point {name!r} is not a Rule or a tuple of Rules.",
+                    "Decorate its function with `@toolplan.rules.rule()`.",
+                )
+            if each.code in SYNTAX_PAGES or each.code in found:
+                raise ToolplanError(
+                    "bad-extension",
+                    f"The toolplan.rules entry point {name!r} has a second rule {each.code!r}.",
+                    "Rename its function; the code is made of the function's name.",
+                )
+            found[each.code] = each
+    return tuple(found.values())
+
+
+def rule_pages() -> dict[str, str]:
+    """Return the page of every code, by code: what `toolplan explain` prints."""
+    return {**SYNTAX_PAGES, **{rule.code: rule.page for rule in all_rules()}}
+
+
+def diagnose(context: PlanContext, rules: Iterable[Rule] | None = None) -> list[Diagnostic]:
+    """Return every problem that `rules` find, in the order of the steps.
+
+    `rules` are those of all installed packages by default.
+    """
+    rules = all_rules() if rules is None else rules
     found = [rule.diagnostic(problem) for rule in rules for problem in rule.find(context)]
     if not found:
         return []
     positions = context.positions
-    last = len(positions)
-    return sorted(found, key=lambda each: positions.get(each.step or "", last))
+    return sorted(found, key=lambda each: positions.get(each.step or "", len(positions)))

@@ -14,7 +14,7 @@ from toolplan.diagnostics import Edit, Fix
 from toolplan.path import Json
 from toolplan.plan import Plan, Ref, map_refs, step_values
 from toolplan.plan_json import dump_value
-from toolplan.rules._facts import PlanContext
+from toolplan.rules._context import PlanContext
 
 _BY_NUMBER = re.compile(r"s(0|[1-9][0-9]{0,8})")
 

@@ -1,18 +1,18 @@
-"""What a rule is: a function that yields problems, and changes nothing."""
+"""What a rule is: a function that yields problems and changes nothing."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
 from toolplan.diagnostics import Diagnostic, Fix, Severity
-from toolplan.rules._facts import PlanContext
+from toolplan.rules._context import PlanContext
 
 
 class Problem(NamedTuple):
-    """What a rule found: a sentence, the JSON pointer of its place, the step, and the way out."""
+    """What a rule found: a sentence, the JSON pointer of its place, the step, and what to do."""
 
     message: str
     pointer: str
@@ -24,39 +24,31 @@ class Problem(NamedTuple):
 RuleFunction: TypeAlias = Callable[[PlanContext], Iterable[Problem]]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Rule:
-    """A law of plans. `code` is its one name; `page` is what `toolplan explain` prints."""
+    """A check of plans. `code` is its name; `page` is what `toolplan explain CODE` prints."""
 
     code: str
     severity: Severity
     page: str
     find: RuleFunction
 
+    def __repr__(self) -> str:
+        return self.code
+
     @property
     def summary(self) -> str:
         """The first line of the page."""
         return self.page.partition("\n")[0]
 
-    def check(self, context: PlanContext) -> Iterator[Diagnostic]:
-        """Yield what this rule objects to, as diagnostics."""
-        return map(self.diagnostic, self.find(context))
-
     def diagnostic(self, problem: Problem) -> Diagnostic:
         """Return `problem`, which this rule found, as a diagnostic."""
-        return Diagnostic(
-            self.code,
-            self.severity,
-            problem.message,
-            problem.step,
-            problem.pointer,
-            problem.help,
-            problem.fix,
-        )
+        message, pointer, step, help, fix = problem
+        return Diagnostic(self.code, self.severity, message, step, pointer, help, fix)
 
 
 def rule(severity: Severity = Severity.ERROR) -> Callable[[RuleFunction], Rule]:
-    """Make a rule of a function: its name is the code, its docstring the page."""
+    """Make a function a rule: its name is the code, its docstring the page."""
 
     def make(function: RuleFunction) -> Rule:
         name = getattr(function, "__name__", "")

@@ -8,7 +8,7 @@ from collections.abc import Hashable, Iterator
 from toolplan.diagnostics import Severity
 from toolplan.plan import Array, Literal, Object, Ref, Step, Template, Value
 from toolplan.plan_json import dump_value
-from toolplan.rules._facts import PlanContext
+from toolplan.rules._context import PlanContext
 from toolplan.rules._rule import Problem, rule
 
 

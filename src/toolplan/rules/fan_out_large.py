@@ -7,7 +7,7 @@ from typing import Final
 
 from toolplan.diagnostics import Severity
 from toolplan.plan import Limits, Literal, Step
-from toolplan.rules._facts import PlanContext
+from toolplan.rules._context import PlanContext
 from toolplan.rules._rule import Problem, rule
 
 LIMITS: Final = Limits()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from toolplan.plan import RESERVED_IDS, located_refs
-from toolplan.rules._facts import PlanContext, Use
+from toolplan.rules._context import PlanContext, Use
 from toolplan.rules._rule import Problem, rule
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from toolplan.diagnostics import Severity, did_you_mean, near
 from toolplan.plan import Ref, Step, located_refs
-from toolplan.rules._facts import PlanContext, Use
+from toolplan.rules._context import PlanContext, Use
 from toolplan.rules._rule import Problem, rule
 from toolplan.schema import Absent, Schema, Verdict, assignable, at, describe
 

@@ -11,7 +11,7 @@ from toolplan.diagnostics import Edit, Fix
 from toolplan.path import EVERY
 from toolplan.plan import ITEM, Ref, located_refs, map_refs, value_at
 from toolplan.plan_json import dump_value
-from toolplan.rules._facts import PlanContext, Use
+from toolplan.rules._context import PlanContext, Use
 from toolplan.rules._rule import Problem, rule
 from toolplan.schema import Schema, Verdict, assignable, elements, types_of
 

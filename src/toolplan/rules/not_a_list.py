@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from toolplan.rules._facts import PlanContext
+from toolplan.rules._context import PlanContext
 from toolplan.rules._rule import Problem, rule
 from toolplan.schema import Absent, JsonType, Schema, at, describe, types_of
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from toolplan.diagnostics import Severity
 from toolplan.path import Json
 from toolplan.plan import Literal, Step
-from toolplan.rules._facts import PlanContext
+from toolplan.rules._context import PlanContext
 from toolplan.rules._rule import Problem, rule
 from toolplan.tools import Tool
 

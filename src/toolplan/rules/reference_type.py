@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from toolplan.diagnostics import Edit, Fix
 from toolplan.plan_json import dump_value
-from toolplan.rules._facts import PlanContext, Use
+from toolplan.rules._context import PlanContext, Use
 from toolplan.rules._rule import Problem, rule
 from toolplan.rules.list_into_scalar import is_list_into_scalar
 from toolplan.schema import Schema, Verdict, assignable, describe, elements, types_of

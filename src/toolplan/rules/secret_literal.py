@@ -8,7 +8,7 @@ from typing import Final, TypeGuard
 
 from toolplan.path import Json
 from toolplan.plan import Array, Literal, Object, Ref, Template, Value, escape_pointer
-from toolplan.rules._facts import PlanContext
+from toolplan.rules._context import PlanContext
 from toolplan.rules._rule import Problem, rule
 
 _SHAPES: Final = (

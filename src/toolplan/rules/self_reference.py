@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from toolplan.diagnostics import REMOVED, Edit, Fix
+from toolplan.rules._context import PlanContext
 from toolplan.rules._counting import counted_from_one
-from toolplan.rules._facts import PlanContext
 from toolplan.rules._rule import Problem, rule
 
 

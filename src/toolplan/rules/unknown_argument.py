@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from toolplan.diagnostics import REMOVED, Edit, Fix, did_you_mean
-from toolplan.names import words
+from toolplan.diagnostics import REMOVED, Edit, Fix, did_you_mean, words
 from toolplan.plan import Step, escape_pointer
 from toolplan.plan_json import dump_value
-from toolplan.rules._facts import PlanContext
+from toolplan.rules._context import PlanContext
 from toolplan.rules._rule import Problem, rule
 from toolplan.schema import required
 

@@ -9,7 +9,7 @@ from toolplan.diagnostics import Edit, Fix, did_you_mean
 from toolplan.path import Path
 from toolplan.plan import Ref, located_refs, map_refs, value_at
 from toolplan.plan_json import dump_value
-from toolplan.rules._facts import PlanContext, Use
+from toolplan.rules._context import PlanContext, Use
 from toolplan.rules._rule import Problem, rule
 from toolplan.rules.list_into_scalar import is_list_into_scalar
 from toolplan.schema import Absent, Schema, Verdict, assignable, at

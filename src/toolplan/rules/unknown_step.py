@@ -9,7 +9,7 @@ from itertools import islice
 from toolplan.diagnostics import Edit, Fix, did_you_mean
 from toolplan.plan import RESERVED_IDS, Ref, located_refs, map_refs, value_at
 from toolplan.plan_json import dump_value
-from toolplan.rules._facts import PlanContext
+from toolplan.rules._context import PlanContext
 from toolplan.rules._rule import Problem, rule
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from toolplan.diagnostics import REMOVED, Edit, Fix, Severity
 from toolplan.plan import refs
-from toolplan.rules._facts import PlanContext
+from toolplan.rules._context import PlanContext
 from toolplan.rules._rule import Problem, rule
 
 

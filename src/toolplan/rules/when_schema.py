@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from toolplan.path import Json
-from toolplan.rules._facts import PlanContext
+from toolplan.rules._context import PlanContext
 from toolplan.rules._rule import Problem, rule
 from toolplan.schema import Schema, SchemaError
 

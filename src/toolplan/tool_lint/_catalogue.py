@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import Final, NamedTuple
 
-from toolplan.names import words
+from toolplan.diagnostics import words
 from toolplan.path import Json
 from toolplan.plan import escape_pointer
 from toolplan.schema import JsonType, Schema, at, elements, required, types_of

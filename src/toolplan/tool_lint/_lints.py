@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final, NamedTuple, TypeAlias
 
-from toolplan.names import words
+from toolplan.diagnostics import words
 from toolplan.path import Json
 from toolplan.schema import types_of
 from toolplan.tool_lint._catalogue import ID_WORDS, Argument, Catalogue, Finding

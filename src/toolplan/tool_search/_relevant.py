@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from toolplan.names import words
+from toolplan.diagnostics import words
 from toolplan.schema import required
 from toolplan.tool_search._index import ToolIndex, index_of
 from toolplan.tool_search._terms import stem

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
-from toolplan.names import words
+from toolplan.diagnostics import words
 from toolplan.path import EVERY, Json, Path
 from toolplan.plan import Literal, Plan, Ref, Step, Value
 from toolplan.plan_json import dump

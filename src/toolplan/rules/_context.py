@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
-from typing import Final, Generic, Self, TypeVar, overload
+from collections.abc import Collection, Iterator, Mapping
+from functools import cached_property
+from typing import Final
 
-from toolplan.names import Suggestion, suggest
+from toolplan.diagnostics import Suggestion, suggest
 from toolplan.path import Json
 from toolplan.plan import (
     INDEX,
@@ -39,35 +40,6 @@ MOST_COMPARED: Final = 100_000
 """So many comparisons of names are made for one plan."""
 
 
-_Known = TypeVar("_Known")
-
-
-class Once(Generic[_Known]):
-    """What `functools.cached_property` is, without the lock that Python 3.11 has in it.
-
-    A plan's context belong to one thread, and taking the locks is a tenth of checking a short plan.
-    """
-
-    def __init__(self, work_out: Callable[[PlanContext], _Known]) -> None:
-        self._work_out = work_out
-        self.__doc__ = work_out.__doc__
-
-    def __set_name__(self, owner: type[PlanContext], name: str) -> None:
-        self._name = name
-
-    @overload
-    def __get__(self, context: None, owner: type[PlanContext]) -> Self: ...
-    @overload
-    def __get__(self, context: PlanContext, owner: type[PlanContext]) -> _Known: ...
-    def __get__(self, context: PlanContext | None, owner: type[PlanContext]) -> Self | _Known:
-        if context is None:
-            return self
-        found = self._work_out(context)
-        # what stands in the instance is found before this is asked again
-        vars(context)[self._name] = found
-        return found
-
-
 class PlanContext:
     """A plan, the tools that it may use, and what follows from both.
 
@@ -90,7 +62,7 @@ class PlanContext:
         self._open: set[str] = set()
         self._compared = 0
 
-    @Once
+    @cached_property
     def steps(self) -> Mapping[str, Step]:
         """Steps by id; of two with one id, the first."""
         found: dict[str, Step] = {}
@@ -98,7 +70,7 @@ class PlanContext:
             found.setdefault(step.id, step)
         return found
 
-    @Once
+    @cached_property
     def positions(self) -> Mapping[str, int]:
         """Where each step stands in the plan, by id; of two with one id, the first."""
         found: dict[str, int] = {}
@@ -106,12 +78,12 @@ class PlanContext:
             found.setdefault(step.id, position)
         return found
 
-    @Once
+    @cached_property
     def arguments(self) -> tuple[Arguments, ...]:
         """The arguments of each step, by its position: what most rules look at."""
         return tuple([arguments_of(step) for step in self.plan.steps])
 
-    @Once
+    @cached_property
     def elaborate(self) -> tuple[tuple[int, Step], ...]:
         """The steps that say more than a tool and its arguments, with their positions.
 
@@ -123,7 +95,7 @@ class PlanContext:
             if step.after or step.for_each is not None or step.when is not None or step.retries
         )
 
-    @Once
+    @cached_property
     def needs(self) -> Mapping[str, tuple[str, ...]]:
         """The steps that each step needs and that exist, itself left out."""
         found: dict[str, dict[str, None]] = {step.id: {} for step in self.plan.steps}
@@ -149,7 +121,7 @@ class PlanContext:
         """Return the tool of `step` if it is known and its schemas can be used."""
         return self.called[step.tool]
 
-    @Once
+    @cached_property
     def called(self) -> Mapping[str, Tool | None]:
         """The tools that steps call, by name; None where one is not known or cannot be used."""
         names = {step.tool for step in self.plan.steps}
@@ -157,7 +129,7 @@ class PlanContext:
             return dict.fromkeys(names)
         return {name: _usable(self.tools, name) for name in names}
 
-    @Once
+    @cached_property
     def has_only_sound_tools(self) -> bool:
         """Whether every tool that is called is known by its name, and its schemas can be used.
 
@@ -165,7 +137,7 @@ class PlanContext:
         """
         return all(tool and tool.output_fault is None for tool in self.called.values())
 
-    @Once
+    @cached_property
     def violations(self) -> tuple[tuple[int, Step, Violation], ...]:
         """What is wrong with the literal arguments of each step, with the step and its position.
 
@@ -205,7 +177,7 @@ class PlanContext:
                 self._open.discard(name)
         return self._outputs[step_id]
 
-    @Once
+    @cached_property
     def uses(self) -> tuple[Use, ...]:
         """Every reference of the plan's steps, in the order of reading."""
         found: list[Use] = []
@@ -213,12 +185,12 @@ class PlanContext:
             self._add_uses(found, position, step)
         return tuple(found)
 
-    @Once
+    @cached_property
     def doubtful(self) -> tuple[Use, ...]:
         """The uses that may not fit: all but those of which the schemas leave no doubt."""
         return tuple([use for use in self.uses if not surely_fits(use)])
 
-    @Once
+    @cached_property
     def readers(self) -> Mapping[str, list[Use]]:
         """The references to each step, by its id; no entry for a step that nothing refers to."""
         found: dict[str, list[Use]] = {}
@@ -226,7 +198,7 @@ class PlanContext:
             found.setdefault(use.ref.step, []).append(use)
         return found
 
-    @Once
+    @cached_property
     def unchecked(self) -> int:
         """How many references no schema could speak for."""
         return len(
