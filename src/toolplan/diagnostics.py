@@ -11,7 +11,7 @@ import re
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
-from itertools import groupby
+from itertools import groupby, islice
 from typing import Final, NamedTuple
 
 from toolplan.errors import ToolplanError
@@ -22,6 +22,7 @@ MAX_NAME: Final = 200
 
 _OFFERED: Final = 3
 _COMPARED: Final = 12
+_LISTED: Final = 12
 _LONG_WORD: Final = 5
 
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\W\d_a-zA-Z]+")
@@ -167,6 +168,18 @@ def did_you_mean(names: Iterable[str]) -> str | None:
         return None
     *first, last = quoted
     return f"Did you mean {', '.join(first)} or {last}?" if first else f"Did you mean {last}?"
+
+
+def available(kind: str, names: Collection[str]) -> str | None:
+    """Return a sentence that lists the first of `names`, or None where there are none.
+
+    >>> available("fields", ["data", "count"])
+    'Available fields: data, count.'
+    """
+    if not names:
+        return None
+    more = " …" if len(names) > _LISTED else ""
+    return f"Available {kind}: {', '.join(islice(names, _LISTED))}{more}."
 
 
 def words(name: str) -> tuple[str, ...]:

@@ -49,7 +49,7 @@ def test_a_diagnostic_shows_its_place_underlined() -> None:
 
 def test_without_source_the_pointer_tells_the_place() -> None:
     warning = Diagnostic("unused-step", Severity.WARNING, "Nothing uses 'a'.", fixed=True)
-    assert diagnostic_text(warning) == "warning[unused-step]: Nothing uses 'a'. (fixed)"
+    assert diagnostic_text(warning) == "warning[unused-step]: Nothing uses 'a'. (auto-fix)"
 
 
 def test_the_underline_fits_wide_and_control_characters() -> None:
@@ -83,7 +83,7 @@ def test_all_are_told_and_counted() -> None:
     fixed = Diagnostic("argument-type", Severity.ERROR, "No.", fixed=True)
     warning = Diagnostic("unused-step", Severity.WARNING, "Hm.")
     text = diagnostics_text([Located(UNKNOWN), Located(fixed), Located(warning)])
-    assert text.splitlines()[-1] == "2 errors (1 fixed), 1 warning."
+    assert text.splitlines()[-1] == "2 errors (1 auto-fix), 1 warning."
     assert count_text([]) == "no problems"
 
 

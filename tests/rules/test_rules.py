@@ -75,6 +75,6 @@ def test_codes_are_unique_and_every_code_has_a_page_with_a_summary() -> None:
     assert len(codes) == len(set(codes))
     for rule in RULES:
         assert rule.summary.endswith(".")
-        assert "Way out:" in rule.page
+        assert "How to fix:" in rule.page
     for page in SYNTAX_PAGES.values():
         assert page.partition("\n")[0].endswith(".")

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from rich.console import Console
 
-from toolplan.cli._terminal import CommandError, Exit
-from toolplan.diagnostics import Diagnostic
+from toolplan.cli._terminal import CommandError, Exit, note
+from toolplan.compiler import to_text
+from toolplan.diagnostics import CannotExpress, Diagnostic
 from toolplan.dialects import DIALECTS
-from toolplan.plan import Limits
+from toolplan.plan import Limits, Plan
 from toolplan.render.diagnostics import DiagnosticView, Located
+from toolplan.tools import Toolbox
 
 MOST: Final = 30
 """How many diagnostics are shown with the text that they speak of."""
@@ -85,3 +89,46 @@ def print_diagnostics(console: Console, file: PlanFile, diagnostics: Sequence[Di
 def whole_plan(plan: object, diagnostics: Sequence[Diagnostic]) -> bool:
     """Say whether a plan was read without an error that is left."""
     return plan is not None and not any(each.blocks for each in diagnostics)
+
+
+def plan_text(plan: Plan, dialect: str, tools: Toolbox | None = None) -> str:
+    """Return `plan` as `dialect` writes it, with a final line break.
+
+    Metadata is left out, with a note, where the dialect has no room for it: it does not run.
+
+    Raises:
+        CommandError: the dialect cannot express the plan.
+    """
+    try:
+        text = _without_advice(plan, dialect, tools)
+    except CannotExpress as error:
+        reasons = "; ".join(each.message for each in error.diagnostics)
+        raise CommandError(
+            "cannot-express",
+            f"The dialect {dialect!r} cannot say this plan: {reasons}",
+            "`toolplan` can say every plan: --dialect toolplan, or --to toolplan.",
+            Exit.FAILED,
+        ) from None
+    return text if text.endswith("\n") else text + "\n"
+
+
+def _without_advice(plan: Plan, dialect: str, tools: Toolbox | None) -> str:
+    try:
+        return to_text(plan, dialect, tools)
+    except CannotExpress as error:
+        if not all(each.pointer.startswith("/metadata") for each in error.diagnostics):
+            raise
+        text = to_text(replace(plan, metadata={}), dialect, tools)
+        note(f"The dialect {dialect!r} has no room for metadata; it is left out.")
+        return text
+
+
+def plan_document(plan: Plan, dialect: str, tools: Toolbox | None = None) -> str:
+    """Return what `--json` prints of a plan.
+
+    A JSON dialect as it is, another one as text in JSON.
+    """
+    text = plan_text(plan, dialect, tools)
+    if DIALECTS[dialect].json:
+        return text
+    return json.dumps({"dialect": dialect, "text": text}, indent=2, ensure_ascii=False) + "\n"

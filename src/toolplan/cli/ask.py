@@ -36,8 +36,9 @@ from toolplan.cli._options import (
     day,
 )
 from toolplan.cli._outcome import print_run
+from toolplan.cli._plan_file import plan_document
 from toolplan.cli._planning import Planning, planning, report_planning_errors, report_usage, talking
-from toolplan.cli._proposal import plan_document, report_no_plan
+from toolplan.cli._proposal import report_no_plan
 from toolplan.cli._run_guard import RunGuard
 from toolplan.cli._summary import SummaryOption, print_summary
 from toolplan.cli._terminal import Exit, err, note, out

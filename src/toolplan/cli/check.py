@@ -15,18 +15,19 @@ from toolplan.cli._options import (
     ToolsOption,
     known_dialect,
 )
-from toolplan.cli._plan_file import print_diagnostics, read_plan, write_plan
-from toolplan.cli._proposal import plan_text
+from toolplan.cli._plan_file import plan_text, print_diagnostics, read_plan, write_plan
 from toolplan.cli._terminal import Exit, err, note, out, print_json
 from toolplan.cli._toolbox import open_given
 from toolplan.compiler import examine
 from toolplan.diagnostics import Severity, to_json
 from toolplan.path import Json
+from toolplan.plan import Plan, step_refs
 from toolplan.render.sarif import sarif
 from toolplan.rules import rule_pages
+from toolplan.tools import Toolbox
 
 FixFlag = Annotated[
-    bool, Parameter(name="--fix", negative="", help="Write the safe fixes into the file.")
+    bool, Parameter(name="--fix", negative="", help="Save the safe fixes in the file.")
 ]
 FormatOption = Annotated[
     Literal["text", "json", "sarif"], Parameter(name="--format", help="How problems are printed.")
@@ -43,10 +44,9 @@ def check_command(
     format: FormatOption = "text",
     as_json: JsonFlag = False,
 ) -> int:
-    """Say all that is wrong with a plan, in one go.
+    """Check a plan and report every problem.
 
-    Exits 1 on any error as the plan is written; with --fix, on
-    any that is left.
+    Exits 1 on any error in the plan as written; with --fix, on any error that is left.
     """
     plan_file = read_plan(file, known_dialect(dialect))
     with open_given(tools, effects) as opened:
@@ -54,8 +54,8 @@ def check_command(
             note("Without --tools only the structure is checked: no tool, argument or output type.")
         known = None if opened is None else opened.tools
         plan, diagnostics, unchecked = examine(plan_file.text, dialect, known)
-        mended = any(each.fixed or each.code == "noise" for each in diagnostics)
-        if fix and plan is not None and mended:
+        corrected = any(each.fixed or each.code == "noise" for each in diagnostics)
+        if fix and plan is not None and corrected:
             write_plan(file, plan_text(plan, dialect, known))
         errors = [each for each in diagnostics if each.severity is Severity.ERROR]
         valid = not any(each.blocks for each in errors) if fix else not errors
@@ -75,7 +75,28 @@ def check_command(
         else:
             print_diagnostics(err() if fix and file == "-" else out(), plan_file, diagnostics)
             if any(each.fixed for each in diagnostics) and not fix:
-                note("What is marked as fixed is mended before a plan runs; --fix writes it down.")
-            if unchecked and opened is not None:
-                note(f"{unchecked} reference(s) could not be checked: no schema speaks for them.")
+                note(
+                    'Errors marked "auto-fix" are corrected when the plan runs; '
+                    "--fix saves the corrections."
+                )
+            if unchecked and plan is not None and known is not None:
+                note(_unchecked_text(unchecked, plan, known))
         return (Exit.FINE if valid else Exit.FAILED).value
+
+
+def _unchecked_text(count: int, plan: Plan, tools: Toolbox) -> str:
+    """Return how many references were not type-checked, and the tools that leave it open."""
+    called = {step.id: tools.get(step.tool) for step in plan.steps}
+    sources = [called.get(ref.step) for step in plan.steps for _, ref in step_refs(step)]
+    names = dict.fromkeys(
+        tool.name for tool in sources if tool and not tool.output and not tool.compute_output
+    )
+    were = "1 reference was" if count == 1 else f"{count} references were"
+    reason = (
+        f"tool {', '.join(names)} declares no output schema"
+        if len(names) == 1
+        else f"tools {', '.join(names)} declare no output schemas"
+        if names
+        else "the schemas do not say what they select"
+    )
+    return f"{were} not type-checked: {reason}."

@@ -8,8 +8,13 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from toolplan.cli._options import JsonFlag, PlanFileArgument, ToolsOption, known_dialect
-from toolplan.cli._plan_file import print_diagnostics, read_plan, whole_plan
-from toolplan.cli._proposal import plan_document, plan_text
+from toolplan.cli._plan_file import (
+    plan_document,
+    plan_text,
+    print_diagnostics,
+    read_plan,
+    whole_plan,
+)
 from toolplan.cli._terminal import CommandError, Exit, err
 from toolplan.cli._toolbox import open_given
 from toolplan.compiler import parse

@@ -27,8 +27,9 @@ from toolplan.cli._options import (
     day,
     known_dialect,
 )
+from toolplan.cli._plan_file import plan_document
 from toolplan.cli._planning import planning, report_planning_errors, report_usage, talking
-from toolplan.cli._proposal import plan_document, report_no_plan
+from toolplan.cli._proposal import report_no_plan
 from toolplan.cli._terminal import Exit, out
 from toolplan.cli._toolbox import open_tools
 from toolplan.dialects import DIALECTS

@@ -79,7 +79,7 @@ def diagnostics_text(
 
 
 def count_text(diagnostics: Sequence[Diagnostic]) -> str:
-    """Return how many problems there are: `3 errors (1 fixed), 1 warning`."""
+    """Return how many problems there are: `3 errors (1 auto-fix), 1 warning`."""
     parts: list[str] = []
     for severity in Severity:
         these = [each for each in diagnostics if each.severity is severity]
@@ -87,7 +87,7 @@ def count_text(diagnostics: Sequence[Diagnostic]) -> str:
             fixed = sum(each.fixed for each in these)
             many = "" if len(these) == 1 else "s"
             parts.append(f"{number_text(len(these), grouped=True)} {severity.value}{many}")
-            parts[-1] += f" ({number_text(fixed, grouped=True)} fixed)" if fixed else ""
+            parts[-1] += f" ({number_text(fixed, grouped=True)} auto-fix)" if fixed else ""
     return ", ".join(parts) or "no problems"
 
 
@@ -126,7 +126,7 @@ def _lines(located: Located, source_text: str | None, name: str, width: int) -> 
         _Piece(f"{diagnostic.severity.value}[{printable(diagnostic.code)}]", f"bold {colour}"),
         _Piece(f" {place}" if place else "", "cyan"),
         _Piece(f": {printable(diagnostic.message)}", "bold"),
-        _Piece(" (fixed)" if diagnostic.fixed else "", "bold green"),
+        _Piece(" (auto-fix)" if diagnostic.fixed else "", "bold green"),
     )
     if source_text is not None and span is not None:
         yield from _source_lines(source_text, span, name, max(width, _NARROWEST), colour)

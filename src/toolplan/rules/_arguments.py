@@ -5,37 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, NamedTuple
 
-from toolplan.diagnostics import Edit, Fix
-from toolplan.path import Json, Path, Segment
-from toolplan.plan import (
-    Array,
-    Literal,
-    Object,
-    Ref,
-    Step,
-    Template,
-    Value,
-    escape_pointer,
-    object_,
-    split_pointer,
-)
-from toolplan.plan_json import dump_value
-from toolplan.rules._spelling import respelt
+from toolplan.path import Json
+from toolplan.plan import Array, Literal, Object, Ref, Step, Template, Value, escape_pointer
 from toolplan.schema import Absent, Schema, Violation, at, describe, required, types_of
 
-_FILLED_IN: Final = (Ref, Template)
+_DYNAMIC: Final = (Ref, Template)
 """A tuple, because `isinstance` is slower with a union."""
 
 
 class Arguments(NamedTuple):
-    """The arguments of a step: those that are written out, and those that hold references."""
+    """The arguments of a step: the literal ones, and those that hold references."""
 
     literals: dict[str, Json]
     others: list[tuple[str, Value]]
 
 
 def arguments_of(step: Step) -> Arguments:
-    """Return the arguments of `step`, each kind in the order in which it is written."""
+    """Return the arguments of `step`, each kind in the written order."""
     literals: dict[str, Json] = {}
     others: list[tuple[str, Value]] = []
     for name, value in step.args.items():
@@ -49,10 +35,9 @@ def arguments_of(step: Step) -> Arguments:
 def argument_violations(
     step: Step, schema: Schema, arguments: Arguments | None = None
 ) -> list[Violation]:
-    """Return all that is wrong with what is written out; references are not looked at.
+    """Return what is wrong with the literal values; references are not looked at.
 
-    Pointers are relative to the step's arguments. `arguments` are those of `step`, where they are
-    known already.
+    Pointers are relative to the step's arguments. `arguments` are those of `step`, if known.
     """
     literals, others = arguments or arguments_of(step)
     if not others:
@@ -65,14 +50,14 @@ def argument_violations(
         found = [*missing, *found]
     known = schema.found
     for name, value in others:
-        # what is known of it already, before it is asked for: nearly always that is all
-        if not (isinstance(value, _FILLED_IN) and isinstance(known.get((name,)), Schema)):
+        # the cache of the schema first: nearly always nothing more is needed
+        if not (isinstance(value, _DYNAMIC) and isinstance(known.get((name,)), Schema)):
             found += _of_named(name, value, schema, "")
     return found
 
 
 def literal_part(value: Value) -> Json:
-    """Return what of `value` is written out: of an object the fields that hold no reference."""
+    """Return the literal part of `value`: of an object the fields that hold no reference."""
     match value:
         case Literal(constant):
             return constant
@@ -80,59 +65,6 @@ def literal_part(value: Value) -> Json:
             return {key: inner.value for key, inner in fields if isinstance(inner, Literal)}
         case Ref() | Template() | Array():
             return None
-
-
-def place_name(inside: str) -> str:
-    """Return the name of a place in the arguments for a message: `lines.0.count`."""
-    return ".".join(split_pointer(inside)) or "The arguments"
-
-
-def wanted_at(schema: Schema, step: Step, inside: str) -> str | None:
-    """Say what `schema` takes at the pointer `inside` of the arguments, None if anything."""
-    part = at(schema, _written_at(step, inside).path)
-    if not isinstance(part, Schema):
-        return None
-    wanted = describe(part)
-    return None if wanted == "any value" else f"It takes {wanted}."
-
-
-def respelling(schema: Schema, step: Step, inside: str, pointer: str) -> Fix | None:
-    """Return the safe fix that spells what is written at `inside` as `schema` takes it, if any."""
-    path, value = _written_at(step, inside)
-    part = at(schema, path)
-    if not path or not isinstance(value, Literal) or not isinstance(part, Schema):
-        return None
-    other = respelt(value.value, part)
-    return other and Fix(True, (Edit(pointer, dump_value(Literal(other[0]))),))
-
-
-class _Written(NamedTuple):
-    path: Path
-    value: Value | None
-
-
-def _written_at(step: Step, inside: str) -> _Written:
-    """Return the path that the pointer `inside` spells, and the value there, None if none."""
-    value: Value | None = object_(tuple(step.args.items()))
-    path: list[Segment] = []
-    for token in split_pointer(inside):
-        match value:
-            case Literal(list() as items):
-                value = Literal(items[int(token)])
-                path.append(int(token))
-            case Array(parts):
-                value = parts[int(token)]
-                path.append(int(token))
-            case Literal(dict() as fields):
-                value = Literal(fields[token]) if token in fields else None
-                path.append(token)
-            case Object(named):
-                value = dict(named).get(token)
-                path.append(token)
-            case _:
-                value = None
-                path.append(token)
-    return _Written(tuple(path), value)
 
 
 def _of_fields(fields: Mapping[str, Value], schema: Schema, pointer: str) -> Iterator[Violation]:
@@ -156,7 +88,7 @@ def _of_named(name: str, value: Value, schema: Schema, pointer: str) -> Iterable
     part = at(schema, (name,))
     if isinstance(part, Absent):
         return [Violation("unknown", pointer, f"There is no {name!r} here.", name)]
-    if part is None or isinstance(value, _FILLED_IN):
+    if part is None or isinstance(value, _DYNAMIC):
         return ()
     return _of_value(value, part, f"{pointer}/{escape_pointer(name)}")
 

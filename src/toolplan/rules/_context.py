@@ -1,4 +1,4 @@
-"""What rules want to know of a plan and its tools, each worked out once, when first asked."""
+"""A plan with its tools, and what follows from both, computed when first needed."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ from toolplan.tools import ComputedOutput, Tool, Toolbox
 INTEGER: Final = Schema.load({"type": "integer", "minimum": 0})
 TEXT: Final = Schema.load({"type": "string"})
 
-MOST_COMPARED: Final = 100_000
-"""So many comparisons of names are made for one plan."""
+MAX_COMPARISONS: Final = 100_000
+"""The most comparisons of names that are made for one plan."""
 
 
 class PlanContext:
     """A plan, the tools that it may use, and what follows from both.
 
-    `tools` None means that they are not known: then nothing is said about them. `allowed` None
+    `tools` None means that they are not known, and nothing is checked against them. `allowed` None
     means that every tool may be used.
     """
 
@@ -53,7 +53,6 @@ class PlanContext:
         tools: Toolbox | None = None,
         allowed: frozenset[str] | None = None,
     ) -> None:
-        """Hold what is given; nothing is worked out yet."""
         self.plan = plan
         self.tools = tools
         self.allowed = allowed
@@ -80,14 +79,14 @@ class PlanContext:
 
     @cached_property
     def arguments(self) -> tuple[Arguments, ...]:
-        """The arguments of each step, by its position: what most rules look at."""
+        """The arguments of each step, by position."""
         return tuple([arguments_of(step) for step in self.plan.steps])
 
     @cached_property
     def elaborate(self) -> tuple[tuple[int, Step], ...]:
-        """The steps that say more than a tool and its arguments, with their positions.
+        """The steps with `after`, `for_each`, `when` or `retries`, with their positions.
 
-        Most plans have none, and are then not searched for each field by the rule about it.
+        Most plans have none, so the rules about these fields have nothing to search.
         """
         return tuple(
             (position, step)
@@ -97,7 +96,7 @@ class PlanContext:
 
     @cached_property
     def needs(self) -> Mapping[str, tuple[str, ...]]:
-        """The steps that each step needs and that exist, itself left out."""
+        """The existing steps that each step needs, without itself."""
         found: dict[str, dict[str, None]] = {step.id: {} for step in self.plan.steps}
         for use in self.uses:
             name = use.ref.step
@@ -112,18 +111,18 @@ class PlanContext:
     def suggest(self, name: str, names: Collection[str]) -> Suggestion:
         """Return those of `names` that may have been meant by `name`.
 
-        A plan that is wrong in very many names among very many is given no more offers.
+        After `MAX_COMPARISONS` for one plan, nothing is offered any more.
         """
         self._compared += len(names)
-        return Suggestion() if self._compared > MOST_COMPARED else suggest(name, names)
+        return Suggestion() if self._compared > MAX_COMPARISONS else suggest(name, names)
 
     def tool(self, step: Step) -> Tool | None:
-        """Return the tool of `step` if it is known and its schemas can be used."""
+        """Return the tool of `step` if it is known and usable."""
         return self.called[step.tool]
 
     @cached_property
     def called(self) -> Mapping[str, Tool | None]:
-        """The tools that steps call, by name; None where one is not known or cannot be used."""
+        """The tools that steps call, by name; None where one is unknown or unusable."""
         names = {step.tool for step in self.plan.steps}
         if self.tools is None:
             return dict.fromkeys(names)
@@ -131,17 +130,17 @@ class PlanContext:
 
     @cached_property
     def has_only_sound_tools(self) -> bool:
-        """Whether every tool that is called is known by its name, and its schemas can be used.
+        """Whether every called tool is known and its schemas are usable, as nearly always.
 
-        Nearly always so; no rule about tools themselves has then anything to look for.
+        Then the rules about tools themselves have nothing to report.
         """
         return all(tool and tool.output_fault is None for tool in self.called.values())
 
     @cached_property
     def violations(self) -> tuple[tuple[int, Step, Violation], ...]:
-        """What is wrong with the literal arguments of each step, with the step and its position.
+        """Violations in the literal arguments, each with the position and the step.
 
-        Pointers are relative to the arguments. What a tool itself says of a call is among them.
+        Pointers are relative to the arguments. Problems that the tool itself reports are included.
         """
         found: list[tuple[int, Step, Violation]] = []
         for position, step in enumerate(self.plan.steps):
@@ -150,19 +149,19 @@ class PlanContext:
         return tuple(found)
 
     def output(self, step_id: str) -> Schema | None:
-        """Return the schema of what a step gives, as others see it; None where it does not say.
+        """Return the schema of a step's output as its readers see it; None where it is unknown.
 
-        That of a step with `for_each` is a list; one that may be null by `on_error` says so.
+        The output of a step with `for_each` is a list. `on_error: continue` makes it nullable.
         """
         if step_id in self._outputs:
             return self._outputs[step_id]
         step = self.steps.get(step_id)
         if step is None or step_id in self._open:
-            return None  # a cycle: its own rule tells
+            return None  # a cycle: its own rule reports it
         tool = self.tool(step)
         if tool is None or tool.compute_output is None:
             return self._outputs.setdefault(step_id, self._output(step))
-        # a chain of computed outputs may be as long as the plan: recursion would not reach its end
+        # a chain of computed outputs may be as long as the plan, too long for recursion
         pending = [step_id]
         while pending:
             name = pending[-1]
@@ -179,7 +178,7 @@ class PlanContext:
 
     @cached_property
     def uses(self) -> tuple[Use, ...]:
-        """Every reference of the plan's steps, in the order of reading."""
+        """Every reference of the plan's steps, as written."""
         found: list[Use] = []
         for position, step in enumerate(self.plan.steps):
             self._add_uses(found, position, step)
@@ -187,12 +186,12 @@ class PlanContext:
 
     @cached_property
     def doubtful(self) -> tuple[Use, ...]:
-        """The uses that may not fit: all but those of which the schemas leave no doubt."""
+        """The references that may not fit: all but those that certainly do."""
         return tuple([use for use in self.uses if not surely_fits(use)])
 
     @cached_property
     def readers(self) -> Mapping[str, list[Use]]:
-        """The references to each step, by its id; no entry for a step that nothing refers to."""
+        """The references to each step, by its id; no entry for a step without any."""
         found: dict[str, list[Use]] = {}
         for use in self.uses:
             found.setdefault(use.ref.step, []).append(use)
@@ -200,7 +199,7 @@ class PlanContext:
 
     @cached_property
     def unchecked(self) -> int:
-        """How many references no schema could speak for."""
+        """How many references were not type-checked, because a schema is missing."""
         return len(
             [u for u in self.uses if u.given is None or (u.taken is None and u.in_arguments)]
         )
@@ -211,7 +210,7 @@ class PlanContext:
         if ref.step in RESERVED_IDS and step is not None and step.for_each is not None:
             whole = INTEGER if ref.step == INDEX else self.item(step)
         else:
-            # most steps are referred to more than once, and what they give is known by then
+            # most steps are referred to more than once, so look into the cache first
             whole = self._outputs.get(ref.step) or self.output(ref.step)
         return None if whole is None else at(whole, ref.path)
 
@@ -224,7 +223,7 @@ class PlanContext:
         return item if isinstance(item, Schema) else None
 
     def type_of_value(self, value: Value, step: Step | None) -> Schema | None:
-        """Return the schema of a whole value, or None where nothing says what it is."""
+        """Return the schema of a whole value, or None where it is unknown."""
         match value:
             case Ref():
                 found = self.type_of(value, step)
@@ -251,7 +250,7 @@ class PlanContext:
         return found
 
     def _not_yet_known(self, step: Step) -> list[str]:
-        """Return the steps whose outputs that of `step` hangs on and whose are still to be told."""
+        """Return the steps whose unknown outputs are needed to compute that of `step`."""
         tool = self.tool(step)
         if tool is None or tool.compute_output is None:
             return []

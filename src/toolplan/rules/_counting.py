@@ -1,7 +1,7 @@
-"""Steps counted from 1 where they are counted from 0.
+"""Plans that count their steps from 1 where the dialect counts from 0.
 
-Dialects without ids name a step by its number, from 0. Who counts from 1 refers to the step behind
-the one that is meant, and at least once to the step itself or to one behind the end.
+Such a plan refers to the step after the one that is meant, and at least once to the step itself or
+to one after the last.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ _BY_NUMBER = re.compile(r"s(0|[1-9][0-9]{0,8})")
 
 
 def counted_from_one(context: PlanContext) -> Fix | None:
-    """Return the unsafe fix that counts all references of the plan from 0.
+    """Return the unsafe fix that lowers all references of the plan by one.
 
-    None where the plan names a step by anything but its number, or where some reference would then
-    lead to no earlier step.
+    None where an id is not the step's number, or where some reference would then not be to an
+    earlier step.
     """
     plan = context.plan
     if any(step.id != f"s{at}" for at, step in enumerate(plan.steps)):

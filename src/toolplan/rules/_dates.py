@@ -1,4 +1,4 @@
-"""Dates that are spelt in another way than tools want them, where there is only one reading."""
+"""Dates in other spellings than YYYY-MM-DD, where only one day can be meant."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LONGEST: Final = 40
 
 
 def iso_date(text: str) -> str | None:
-    """Return the day that `text` names, as `YYYY-MM-DD`; None where it may be another day, or none.
+    """Return the day that `text` names as `YYYY-MM-DD`; None where it is ambiguous or no date.
 
     >>> iso_date("6 October 2025"), iso_date("2025/10/6"), iso_date("31.12.2025")
     ('2025-10-06', '2025-10-06', '2025-12-31')

@@ -1,6 +1,6 @@
-"""Values that say the right thing in another JSON type, or another spelling.
+"""Values in the wrong JSON type or spelling.
 
-A value is changed only where exactly one other spelling of it is accepted, so that nothing is
+A value is corrected only where exactly one other spelling of it is accepted, so that nothing is
 chosen for the writer.
 """
 
@@ -21,7 +21,7 @@ _LONGEST = 10_000
 
 
 def respelt(value: Json, schema: Schema) -> tuple[Json] | None:
-    """Return the one value that `schema` accepts and that says what `value` says, None if none."""
+    """Return the one other spelling of `value` that `schema` accepts, None if none or several."""
     accepted: dict[str, Json] = {}
     for other in _spellings(value, schema):
         if schema.is_valid(other):
@@ -33,7 +33,7 @@ def _spellings(value: Json, schema: Schema) -> Iterator[Json]:
     match value:
         case str() if len(value) <= _LONGEST:
             yield from _of_text(value, schema)
-            if _NO_LIST.fullmatch(value):  # "a, b" may be meant as two
+            if _NO_LIST.fullmatch(value):  # "a, b" may mean two values
                 yield [value]
         case bool():
             yield [value]
@@ -41,7 +41,7 @@ def _spellings(value: Json, schema: Schema) -> Iterator[Json]:
             yield str(value)
             yield [value]
         case float():
-            if not value.is_integer():  # nobody knows whether 2.0 was written 2 or 2.0
+            if not value.is_integer():  # 2.0 may have been written 2
                 yield repr(value)
             yield [value]
         case [single] if not isinstance(single, list | dict):
@@ -73,11 +73,11 @@ def _of_json(text: str) -> Iterator[Json]:
 
 
 def _refuse(name: str) -> Json:
-    raise ValueError(f"{name} is no JSON")
+    raise ValueError(f"{name} is not JSON")
 
 
 def _listed(schema: Schema) -> Iterator[str]:
-    """Yield the texts that an enum or a const of `schema` lists, in alternatives too."""
+    """Yield the strings that `enum` and `const` list, in alternatives too."""
     nodes: list[Json] = [schema.node]
     while nodes:
         node = nodes.pop()

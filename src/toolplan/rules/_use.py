@@ -1,4 +1,4 @@
-"""One reference of a plan, and what stands at its two ends."""
+"""One reference of a plan, with the schemas at its two ends."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from toolplan.plan import Array, Literal, Object, Ref, Step, Template, Value, es
 from toolplan.schema import Absent, Schema, Verdict, assignable, types_of
 
 Place: TypeAlias = tuple[str | int, ...]
-"""Where in a step a value stands: `("args", "ids", 0)`."""
+"""The place of a value in a step: `("args", "ids", 0)`."""
 
 
 class Use(NamedTuple):
-    """One reference and what stands at its two ends.
+    """One reference of a plan.
 
-    `position` is that of its step, `place` where in the step the value stands that holds it.
-    `given` is the schema of what it selects, `Absent` where it selects nothing, None where no
-    schema says. `taken` is the schema of the place, for a reference in an argument whose tool is
-    known. `whole` is False inside of text.
+    `position` is that of its step, `place` that of the value which holds it. `given` is the schema
+    of what it selects, `Absent` where that does not exist, None where it is unknown. `taken` is
+    the schema of the argument, None outside of arguments of known tools. `whole` is False inside of
+    text.
     """
 
     step: Step
@@ -43,19 +43,19 @@ class Use(NamedTuple):
 
     @property
     def in_arguments(self) -> bool:
-        """Whether the reference stands in an argument, not in `for_each` or `when`."""
+        """Whether the reference is in an argument, not in `for_each` or `when`."""
         return self.place[0] == "args"
 
     @property
     def verdict(self) -> Verdict:
-        """Whether what is given fits what is taken."""
+        """Whether the selected value fits the argument."""
         given = self.given if isinstance(self.given, Schema) else None
         taken = self.taken if isinstance(self.taken, Schema) else None
         return assignable(given, taken)
 
 
 def surely_fits(use: Use) -> bool:
-    """Whether no rule about types can object to `use`."""
+    """Say whether `use` certainly passes all rules about types."""
     _, _, _, _, whole, given, taken = use
     if isinstance(given, Absent):
         return False

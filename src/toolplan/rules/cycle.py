@@ -11,29 +11,27 @@ from toolplan.rules._rule import Problem, rule
 
 @rule()
 def cycle(context: PlanContext) -> Iterator[Problem]:
-    """Steps wait for each other in a circle, so that none can ever start.
+    """Steps wait for each other in a cycle, so none of them can ever start.
 
-    Each circle is told once, by a shortest way round it, from the step that is written first; an
-    arrow reads "waits for". A step that waits for itself alone is a `self-reference`.
+    Each cycle is reported once, by its shortest form, beginning with the step that is written
+    first; an arrow means "waits for". A step that waits only for itself is a `self-reference`.
 
-    Way out: take out one of the references that close the circle.
+    How to fix: remove one of the references that close the cycle.
     """
     if _is_in_order(context):
         return
     for group in _groups(context.needs):
-        circle = _shortest(context, group)
-        first = circle[0]
-        way = " → ".join([*circle, first])
+        steps = _shortest(context, group)
         yield Problem(
-            f"These steps wait for each other: {way}.",
-            f"/steps/{context.positions[first]}",
-            first,
-            "Take out one of the references, or of the `after`, that close the circle.",
+            f"These steps wait for each other: {' → '.join([*steps, steps[0]])}.",
+            f"/steps/{context.positions[steps[0]]}",
+            steps[0],
+            "Remove one of the references or `after` entries that close the cycle.",
         )
 
 
 def _is_in_order(context: PlanContext) -> bool:
-    """Say whether each step stands behind what it needs, as most plans are written."""
+    """Say whether each step is written after what it needs, as in most plans."""
     positions = context.positions
     for use in context.uses:
         if positions.get(use.ref.step, -1) >= use.position:
@@ -87,7 +85,7 @@ def _unwind(stack: list[str], on_stack: set[str], end: str) -> frozenset[str]:
 
 
 def _shortest(context: PlanContext, group: frozenset[str]) -> list[str]:
-    """Return a shortest circle through the step of `group` that is written first."""
+    """Return a shortest cycle through the step of `group` that is written first."""
     start = min(group, key=context.positions.__getitem__)
     came_from: dict[str, str] = {}
     pending = deque([start])
@@ -95,10 +93,10 @@ def _shortest(context: PlanContext, group: frozenset[str]) -> list[str]:
         step = pending.popleft()
         for need in context.needs[step]:
             if need == start:
-                circle = [step]
-                while circle[-1] != start:
-                    circle.append(came_from[circle[-1]])
-                return circle[::-1]
+                steps = [step]
+                while steps[-1] != start:
+                    steps.append(came_from[steps[-1]])
+                return steps[::-1]
             if need in group and need not in came_from:
                 came_from[need] = step
                 pending.append(need)

@@ -16,10 +16,9 @@ from toolplan.rules._rule import Problem, rule
 def duplicate_call(context: PlanContext) -> Iterator[Problem]:
     """Two steps make the same call, and the tool only reads.
 
-    The second gives what the first gave. A planner that loses its thread writes such steps by the
-    dozen.
+    The second call returns what the first returned. Planners sometimes write dozens of such steps.
 
-    Way out: refer to the first step, or make the calls differ.
+    How to fix: refer to the first step, or make the calls differ.
     """
     if len({step.tool for step in context.plan.steps}) == len(context.plan.steps):
         return
@@ -29,7 +28,7 @@ def duplicate_call(context: PlanContext) -> Iterator[Problem]:
         tool = context.tool(step)
         if not step.tool or (tool is not None and tool.has_effects):
             continue
-        group = alike.setdefault(_at_a_glance(step), [])
+        group = alike.setdefault(_quick_key(step), [])
         group.append(step)
         if len(group) == 1:
             continue
@@ -45,8 +44,8 @@ def duplicate_call(context: PlanContext) -> Iterator[Problem]:
             )
 
 
-def _at_a_glance(step: Step) -> Hashable:
-    """Return what is the same for the same call, and cheap: most steps differ in it already."""
+def _quick_key(step: Step) -> Hashable:
+    """Return a cheap key, equal for the same call; most steps already differ in it."""
     return step.tool, frozenset(
         (name, value.value)
         for name, value in step.args.items()
@@ -55,7 +54,7 @@ def _at_a_glance(step: Step) -> Hashable:
 
 
 def _call(step: Step) -> Hashable:
-    """Return what is called with what, as something that is equal for the same call."""
+    """Return a key that is equal exactly for the same call."""
     args = frozenset((name, _comparable(value)) for name, value in step.args.items())
     over = None if step.for_each is None else _comparable(step.for_each)
     when = None

@@ -15,27 +15,27 @@ LIMITS: Final = Limits()
 
 @rule(Severity.WARNING)
 def fan_out_large(context: PlanContext) -> Iterator[Problem]:
-    """The steps with `for_each` may make more calls than a run may make.
+    """The steps with `for_each` may make more calls than a run is allowed to make.
 
-    Each has a bound, `max_items`; what they come to together is reckoned before anything runs. The
-    engine stops at the limit in any case, but then some of the work is done and some is not.
+    The limits of all steps (`max_items`) are added up before anything runs. The engine stops at the
+    limit in any case, but then part of the work is done and part is not.
 
-    Way out: set `max_items` to what is really expected.
+    How to fix: set `max_items` to the number that you expect.
     """
     fans = [step for _, step in context.elaborate if step.for_each is not None]
     total = sum(_items(context, step) for step in fans) + len(context.plan.steps) - len(fans)
     if total > LIMITS.calls:
         largest = max(fans, key=lambda step: _items(context, step), default=None)
         yield Problem(
-            f"The steps may make {total} calls together; a run makes {LIMITS.calls} at the most.",
+            f"The steps may make {total} calls; a run may make {LIMITS.calls}.",
             "/steps",
             None if largest is None else largest.id,
-            "Bound the steps that have `for_each` with `max_items`.",
+            "Set `max_items` on the steps with `for_each`.",
         )
 
 
 def _items(context: PlanContext, step: Step) -> int:
-    """Return the most calls of a step with `for_each`: its own bound, or the list's, if lower."""
+    """Return the most calls of a step with `for_each`: `max_items` or the length of the list."""
     listed = None if step.for_each is None else context.type_of_value(step.for_each, None)
     node = None if listed is None else listed.node
     longest = node.get("maxItems") if isinstance(node, dict) else None

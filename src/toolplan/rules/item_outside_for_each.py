@@ -11,19 +11,19 @@ from toolplan.rules._rule import Problem, rule
 
 @rule()
 def item_outside_for_each(context: PlanContext) -> Iterator[Problem]:
-    """`${item}` or `${index}` stands where there is no item.
+    """`${item}` or `${index}` is used where there is no item.
 
     They exist only in the arguments of a step with `for_each`. Its `when` is decided once, before
     there is any item.
 
-    Way out: give the step a `for_each`, or refer to a step.
+    How to fix: give the step a `for_each`, or refer to a step.
     """
-    told: set[str] = set()
+    reported: set[str] = set()
     for use in _of_items(context):
         if use.step.for_each and use.in_arguments:
             continue
-        if use.pointer not in told:
-            told.add(use.pointer)
+        if use.pointer not in reported:
+            reported.add(use.pointer)
             yield Problem(
                 f"There is no {use.ref.step!r} here.",
                 use.pointer,

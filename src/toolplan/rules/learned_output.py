@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from toolplan.diagnostics import Severity, did_you_mean, near
+from toolplan.diagnostics import Severity, available, did_you_mean, near
 from toolplan.plan import Ref, Step, located_refs
 from toolplan.rules._context import PlanContext, Use
 from toolplan.rules._rule import Problem, rule
@@ -13,16 +13,15 @@ from toolplan.schema import Absent, Schema, Verdict, assignable, at, describe
 
 @rule(Severity.WARNING)
 def learned_output(context: PlanContext) -> Iterator[Problem]:
-    """A reference selects what the step's tool has not given so far.
+    """A reference selects something that the step's tool has not returned so far.
 
-    The tool does not declare what it gives. What it has given in earlier runs was folded into a
-    schema, and in all of these results there was no such part, or it was of a type that the
-    argument does not take. What was seen is not all that may be: this is a warning, and nothing is
-    mended by it.
+    The tool declares no output schema. In none of its earlier results was there such a part, or it
+    had a type that the argument does not accept. Other results may have it, so this is a warning
+    without a fix.
 
         "${search.items[*].id}"     in 12 results there was no field 'items'
 
-    Way out: look at what the tool gives (`toolplan show RUN`), or let it declare an output schema.
+    How to fix: look at what the tool returns (`toolplan show RUN`), or declare its output schema.
     """
     if not any(tool is not None and tool.learned is not None for tool in context.called.values()):
         return
@@ -37,10 +36,10 @@ def learned_output(context: PlanContext) -> Iterator[Problem]:
         elif isinstance(given, Schema) and _cannot_fit(use, given):
             yield Problem(
                 f"In {_results(samples)} {use.text} was {describe(given)}, which the argument does"
-                " not take.",
+                " not accept.",
                 use.pointer,
                 use.step.id,
-                "Refer to a part that has the right type.",
+                "Refer to a part of the right type.",
             )
     if context.plan.output is not None:
         for pointer, ref in located_refs(context.plan.output, "/output"):
@@ -76,18 +75,12 @@ def _absent(
     missed = [key for key in ref.path if isinstance(key, str) and key not in absent.names]
     meant = [name for key in missed for name in near(key, absent.names)]
     return Problem(
-        f"{text} led nowhere in {_results(samples)}: {absent.message}.",
+        f"{text} was missing in {_results(samples)}: {absent.message}.",
         pointer,
         step,
-        did_you_mean(dict.fromkeys(meant)) or _there_were(absent),
+        did_you_mean(dict.fromkeys(meant)) or available("fields", absent.names),
     )
 
 
-def _there_were(absent: Absent) -> str | None:
-    if not absent.names:
-        return None
-    return f"There were {', '.join(map(repr, absent.names[:12]))}."
-
-
 def _results(samples: int) -> str:
-    return f"{samples} result{'' if samples == 1 else 's'} seen"
+    return f"{samples} earlier result{'' if samples == 1 else 's'}"

@@ -16,17 +16,17 @@ from toolplan.rules._rule import Problem, rule
 from toolplan.schema import Schema, Verdict, assignable, elements, types_of
 
 _MOST_LAYERS: Final = 8
-"""Lists in lists are looked into so far: a schema may go on for ever."""
+"""How deep lists of lists are followed: a schema may be recursive."""
 
 
 @rule()
 def list_into_scalar(context: PlanContext) -> Iterator[Problem]:
-    """A reference gives a list where the tool takes one value at a time.
+    """A reference gives a list where the tool accepts one value at a time.
 
-    Many planners write it so and mean a call for each element; sent as it is, the tool would find
-    nothing, and say so without an error. Where the tool only reads and one argument of the step is
-    concerned, the step becomes a `for_each` over that list, and every reference to the step gets
-    its `[*]`, so that readers see one list as before. Otherwise the change is offered.
+    Planners often write this and mean one call for each element. Sent as it is, the tool would find
+    nothing and report no error. Where the tool only reads and one argument of the step is
+    concerned, the step becomes a `for_each` over that list, and every reference to the step gets a
+    `[*]`, so that its readers see one list as before. Otherwise the change is only offered.
 
         {"tool": "orders_list", "args": {"customer_id": "${customers.data[*].id}"}}
 
@@ -34,7 +34,7 @@ def list_into_scalar(context: PlanContext) -> Iterator[Problem]:
 
         {"for_each": "${customers.data[*].id}", "args": {"customer_id": "${item}"}, …}
 
-    Way out: use `for_each`, or select one element (`[0]`).
+    How to fix: use `for_each`, or select one element (`[0]`).
     """
     found = [use for use in context.doubtful if is_list_into_scalar(use)]
     if not found:
@@ -42,21 +42,21 @@ def list_into_scalar(context: PlanContext) -> Iterator[Problem]:
     of_step = Counter(use.step.id for use in found)
     for use in found:
         yield Problem(
-            f"{use.text} is a list, but one value at a time is wanted.",
+            f"{use.text} is a list, but the argument accepts one value.",
             use.pointer,
             use.step.id,
-            "Make a call for each element with `for_each`, or select one of them.",
+            "Use `for_each` to make one call for each element, or select one of them.",
             _fan_out(context, use) if of_step[use.step.id] == 1 else None,
         )
 
 
 def is_list_into_scalar(use: Use) -> bool:
-    """Say whether `use` gives a list of what is wanted one at a time."""
+    """Say whether `use` gives a list of what the argument accepts one at a time."""
     return _layers(use) > 0
 
 
 def _layers(use: Use) -> int:
-    """Return how many lists stand around what is wanted: 0 where that is not what is wrong."""
+    """Return how many levels of lists are too many: 0 where that is not the problem."""
     if not (use.whole and isinstance(use.given, Schema) and isinstance(use.taken, Schema)):
         return 0
     if not _is_list(use.given) or "array" in types_of(use.taken):
@@ -93,7 +93,7 @@ def _fan_out(context: PlanContext, use: Use) -> Fix | None:
 
 
 def _readers(context: PlanContext, step_id: str) -> Iterator[Edit]:
-    """Yield an edit for each value that refers to the step: what was one output is now a list."""
+    """Yield an edit for each value that refers to the step: its output is now a list."""
 
     def spread(ref: Ref) -> Ref:
         return replace(ref, path=(EVERY, *ref.path)) if ref.step == step_id else ref

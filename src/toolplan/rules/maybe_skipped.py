@@ -11,12 +11,12 @@ from toolplan.rules._rule import Problem, rule
 
 @rule(Severity.WARNING)
 def maybe_skipped(context: PlanContext) -> Iterator[Problem]:
-    """A step refers to one that may be skipped, and would then be skipped with it.
+    """A step refers to a step that may be skipped, and is then skipped with it.
 
-    A step whose `when` is false gives nothing, so whatever refers to it cannot run either. That may
-    be what was meant.
+    A step whose `when` is false returns nothing, so steps that refer to it cannot run. That may be
+    what you want.
 
-    Way out: none is needed if it was; otherwise use `after`, which is satisfied by a skipped step.
+    How to fix: nothing, if it is intended; otherwise use `after`, which a skipped step satisfies.
     """
     if not any(step.when for _, step in context.elaborate):
         return

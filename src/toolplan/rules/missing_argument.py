@@ -14,22 +14,22 @@ from toolplan.schema import Schema, at, describe
 def missing_argument(context: PlanContext) -> Iterator[Problem]:
     """A step leaves out an argument that its tool requires.
 
-    The call would be refused by the tool, after other steps have already run.
+    The tool would refuse the call, after other steps have already run.
 
-    Way out: give the argument a value, or a reference to a step that has one.
+    How to fix: give the argument a value, or a reference to a step that has one.
     """
     for position, step, found in context.violations:
         if found.kind == "missing":
             pointer = f"/steps/{position}/args{found.pointer}"
             yield Problem(
-                f"{step.tool!r} needs {found.name!r}, which is missing.",
+                f"{step.tool!r} requires {found.name!r}, which is missing.",
                 pointer,
                 step.id,
-                _way_out(context, step, found.name or "", found.pointer),
+                _help(context, step, found.name or "", found.pointer),
             )
 
 
-def _way_out(context: PlanContext, step: Step, name: str, inside: str) -> str:
+def _help(context: PlanContext, step: Step, name: str, inside: str) -> str:
     tool = context.tool(step)
     part = None if tool is None or inside else at(tool.input, (name,))
     wanted = describe(part) if isinstance(part, Schema) else "a value"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from toolplan.diagnostics import available
 from toolplan.rules._context import PlanContext
 from toolplan.rules._rule import Problem, rule
 from toolplan.schema import Absent, JsonType, Schema, at, describe, types_of
@@ -14,21 +15,21 @@ _ONLY_A_LIST: Final = frozenset[JsonType](("array",))
 
 @rule()
 def not_a_list(context: PlanContext) -> Iterator[Problem]:
-    """`[*]` or `for_each` meets what is never a list.
+    """`[*]` or `for_each` is used on something that is never a list.
 
-    `[*]` stands for every element of a list, and `for_each` makes a call for each.
+    `[*]` stands for every element of a list, and `for_each` makes one call for each element.
 
         "for_each": "${shipments}"     the list is at ${shipments.data}
 
-    Way out: name the field that is a list.
+    How to fix: name the field that is a list.
     """
     for use in context.doubtful:
         if isinstance(use.given, Absent) and use.given.not_a_list:
             yield Problem(
-                f"{use.text} takes every element of what is no list: {use.given.message}.",
+                f"`[*]` in {use.text} is not on a list: {use.given.message}.",
                 use.pointer,
                 use.step.id,
-                "Leave out the `[*]`, or name the field that is a list.",
+                "Remove the `[*]`, or name the field that is a list.",
             )
     for position, step in context.elaborate:
         if step.for_each is None:
@@ -45,10 +46,9 @@ def not_a_list(context: PlanContext) -> Iterator[Problem]:
 
 def _lists(schema: Schema) -> str:
     fields = schema.node.get("properties") if isinstance(schema.node, dict) else None
-    names = list(fields) if isinstance(fields, dict) else []
     lists = [
-        repr(name)
-        for name in names
+        name
+        for name in (fields if isinstance(fields, dict) else ())
         if isinstance(part := at(schema, (name,)), Schema) and types_of(part) == _ONLY_A_LIST
     ]
-    return f"A list stands at {', '.join(lists)}." if lists else "Give a list."
+    return available("lists", lists) or "Refer to a list."

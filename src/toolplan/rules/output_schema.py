@@ -13,11 +13,11 @@ from toolplan.rules._rule import Problem, rule
 def output_schema(context: PlanContext) -> Iterator[Problem]:
     """A step calls a tool whose output schema cannot be used.
 
-    It is no JSON Schema, refers to what is not in it, or would take too much work. The tool can be
-    called all the same; what it gives is taken as not declared, so references to it are not checked
-    before the run, and its results are not checked in it.
+    It is not a valid JSON Schema, has a reference that leads nowhere, or would take too much work.
+    The tool can still be called. References to its output are not checked before the run, and its
+    results are not checked during the run.
 
-    Way out: have the schema mended where the tool comes from.
+    How to fix: correct the schema where the tool is defined.
     """
     if context.tools is None or context.has_only_sound_tools:
         return
@@ -25,9 +25,8 @@ def output_schema(context: PlanContext) -> Iterator[Problem]:
         tool = context.tools.get(step.tool)
         if tool is not None and tool.output_fault is not None:
             yield Problem(
-                f"What {tool.name!r} gives is not declared in a way that can be used: "
-                f"{tool.output_fault}.",
+                f"The output schema of {tool.name!r} cannot be used: {tool.output_fault}.",
                 f"/steps/{position}/tool",
                 step.id,
-                "The tool's own schema must be mended where the tool comes from.",
+                "Correct the schema where the tool is defined.",
             )

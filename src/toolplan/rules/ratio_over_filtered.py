@@ -16,14 +16,14 @@ from toolplan.tools import Tool
 
 @rule(Severity.WARNING)
 def ratio_over_filtered(context: PlanContext) -> Iterator[Problem]:
-    """A rate is computed over rows that a filter has already chosen by what is rated.
+    """A rate is computed over rows that were filtered by the very thing that is rated.
 
-    Of rows that are all contaminated, the share that is contaminated is all of them: the rows that
-    make the denominator are missing. The figure comes out without an error, and it is 100 %.
+    Of rows that are all contaminated, the share that is contaminated is always 100 %: the rows for
+    the denominator were never fetched. There is no error, but the figure is wrong.
 
         shipments_list(has_contaminants: true), then avg(has_contaminants)
 
-    Way out: fetch all rows, and let the statement choose.
+    How to fix: fetch all rows, and filter in the statement.
     """
     if not any(tool is not None and tool.input.literal_only for tool in context.called.values()):
         return
@@ -42,12 +42,12 @@ def ratio_over_filtered(context: PlanContext) -> Iterator[Problem]:
                         f"rows where it is {json.dumps(value.value)}.",
                         use.pointer,
                         use.step.id,
-                        f"Fetch all rows: leave {name!r} out of {source.id!r}.",
+                        f"Fetch all rows: remove {name!r} from {source.id!r}.",
                     )
 
 
 def _statements(tool: Tool, step: Step) -> Iterator[str]:
-    """Yield the arguments that must be written out: those that say what is computed."""
+    """Yield the literal-only arguments: those that say what is computed."""
     for name in tool.input.literal_only:
         value = step.args.get(name)
         if isinstance(value, Literal) and isinstance(value.value, str):
@@ -59,6 +59,6 @@ def _is_one(value: Json) -> bool:
 
 
 def _is_rated(name: str, text: str) -> bool:
-    """Say whether an average of something about `name` is computed, or a share of a count."""
+    """Say whether an average of `name`, or a share by it, is computed."""
     column = re.escape(name)
     return re.search(rf"(?i)\bavg\s*\([^()]*\b{column}\b|/[^/]*\b{column}\b", text) is not None

@@ -14,9 +14,9 @@ from toolplan.rules._rule import Problem, rule
 def redundant_after(context: PlanContext) -> Iterator[Problem]:
     """`after` names a step that the step already refers to.
 
-    References give order by themselves. `after` is for order that no reference shows.
+    A reference already orders the two steps. Use `after` only for order without a reference.
 
-    Way out: leave it out of `after`.
+    How to fix: remove it from `after`.
     """
     for position, step in context.elaborate:
         if not step.after:
@@ -26,9 +26,9 @@ def redundant_after(context: PlanContext) -> Iterator[Problem]:
             if name in shown or name in step.after[:at]:
                 pointer = f"/steps/{position}/after/{at}"
                 yield Problem(
-                    f"That {step.id!r} comes after {name!r} is said twice.",
+                    f"{step.id!r} already comes after {name!r}.",
                     pointer,
                     step.id,
-                    "A reference already gives the order; leave it out of `after`.",
+                    "Remove it from `after`; a reference or another entry already orders them.",
                     Fix(False, (Edit(pointer, REMOVED),)),
                 )

@@ -14,62 +14,59 @@ from toolplan.schema import Schema, Verdict, assignable, describe, elements, typ
 
 @rule()
 def reference_type(context: PlanContext) -> Iterator[Problem]:
-    """A reference fills an argument with what its tool will not take.
+    """A reference fills an argument with something that its tool does not accept.
 
-    The schema of what is selected and the schema of the argument have no value in common. Types
-    that only overlap (a number into an integer, one that may be null into one that may not) are no
-    error: the engine checks the value when it is there. Text with references in it always gives
-    text, so it is an error where an argument takes none. An argument that must be written out in
-    the plan (`x-literal`) takes no reference at all. One value where a list of such values is taken
-    is made a list of one.
+    The schema of the selected value and the schema of the argument have no value in common. Types
+    that only overlap (a number into an integer, a nullable value into one that may not be null) are
+    no error: the engine checks the value during the run. Text with references in it is always text,
+    so it is an error where an argument accepts none. An argument that must be written out in the
+    plan (`x-literal`) accepts no reference. A single value where a list of such values is accepted
+    becomes a list of one.
 
         {"tool": "shipments_list", "args": {"limit": "${facilities.data[0].name}"}}
 
-    Way out: refer to a part of the right type.
+    How to fix: refer to a part of the right type.
     """
-    told: set[str] = set()
+    reported: set[str] = set()
     for use in context.doubtful:
         problem = _problem(use, use.taken) if isinstance(use.taken, Schema) else None
-        if problem is not None and problem.pointer not in told:
-            told.add(problem.pointer)
+        if problem is not None and problem.pointer not in reported:
+            reported.add(problem.pointer)
             yield problem
 
 
 def _problem(use: Use, taken: Schema) -> Problem | None:
     if isinstance(taken.node, dict) and taken.node.get("x-literal") is True:
         return Problem(
-            f"{use.text} stands in an argument that must be written out.",
+            f"{use.text} is in an argument that must be written out.",
             use.pointer,
             use.step.id,
-            "What is run must be seen when the plan is read: write the text itself.",
+            "Write the text itself, so that a reader of the plan sees what will run.",
         )
     if not use.whole:
         if "string" in types_of(taken):
             return None
         return Problem(
-            f"Text with a reference gives text, but {describe(taken)} is wanted.",
+            f"Text with a reference is text, but the argument accepts {describe(taken)}.",
             use.pointer,
             use.step.id,
-            f"Let {use.text} be the whole value, so that it keeps its type.",
+            f"Make {use.text} the whole value, so that it keeps its type.",
         )
     if not isinstance(use.given, Schema) or use.verdict is not Verdict.NO:
         return None
     if is_list_into_scalar(use):
         return None
     return Problem(
-        f"{use.text} is {describe(use.given)}, but {describe(taken)} is wanted.",
+        f"{use.text} is {describe(use.given)}, but the argument accepts {describe(taken)}.",
         use.pointer,
         use.step.id,
-        "Refer to a part that has the right type.",
+        "Refer to a part of the right type.",
         _as_list_of_one(use, taken),
     )
 
 
 def _as_list_of_one(use: Use, taken: Schema) -> Fix | None:
-    """Return the fix that makes a list of one value, where each element surely may be such a value.
-
-    The plan's writer had one thing in mind, and the tool takes several.
-    """
+    """Return the fix that makes a list of one value, where the value fits as an element."""
     element = elements(taken)
     if types_of(taken) - {"array", "null"} or not isinstance(element, Schema):
         return None

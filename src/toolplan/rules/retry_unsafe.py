@@ -13,10 +13,10 @@ from toolplan.rules._rule import Problem, rule
 def retry_unsafe(context: PlanContext) -> Iterator[Problem]:
     """A step retries a tool that must not be called twice.
 
-    A call that seems to have failed may have done its work. Only a tool that reads, or that says of
-    itself that calling it twice is the same as calling it once, may be retried.
+    A call that seems to have failed may have done its work. Only a tool that reads, or that
+    declares itself idempotent, may be retried.
 
-    Way out: leave `retries` out, or have the tool say that it is idempotent.
+    How to fix: remove `retries`, or mark the tool as idempotent.
     """
     for position, step in context.elaborate:
         tool = context.tool(step) if step.retries else None
@@ -26,6 +26,6 @@ def retry_unsafe(context: PlanContext) -> Iterator[Problem]:
                 f"{step.tool!r} may do its work twice if it is called again.",
                 pointer,
                 step.id,
-                "Only tools that read, or say that they are idempotent, may be retried.",
+                "Only tools that read or are idempotent may be retried.",
                 Fix(False, (Edit(pointer, REMOVED),)),
             )

@@ -32,19 +32,19 @@ _MARKS: Final = (
 )
 _NESTED: Final = (list, dict)
 _SHORTEST: Final = 15
-"""Each shape has one of the marks in it, and none is shorter. Most plans have no such text, and are
-looked at no closer; marks that share a rare character are looked for only where that one is."""
+"""Each form contains one of the marks, and is at least this long. Most plans have no such text and
+are searched no further; marks that share a rare character are searched for only if it occurs."""
 
 
 @rule()
 def secret_literal(context: PlanContext) -> Iterator[Problem]:
     """A secret is written out in an argument.
 
-    Plans are shown, kept and sent about; a secret in one is a secret no more. Keys and tokens of
-    well-known shapes are recognised: private keys in PEM, JSON Web Tokens, and the prefixes that
-    services give to theirs so that they can be found.
+    Plans are shown, stored and shared, so the secret is no longer secret. Keys and tokens of
+    well-known forms are recognised: private keys in PEM, JSON Web Tokens, and the prefixes that
+    services put on their tokens for this purpose.
 
-    Way out: let the tool's source take the secret from the environment by name.
+    How to fix: let the tool read the secret from an environment variable.
     """
     if not _is_suspect(context):
         return
@@ -55,11 +55,11 @@ def secret_literal(context: PlanContext) -> Iterator[Problem]:
                 kind = _kind(text)
                 if kind is not None:
                     yield Problem(
-                        f"{name!r} holds {kind}, written out.",
+                        f"{name!r} contains {kind}.",
                         pointer,
                         step.id,
-                        "Let the tool's source take it from the environment by name, and change "
-                        "the secret: it has been seen.",
+                        "Let the tool read it from an environment variable, and replace the "
+                        "secret: it has been exposed.",
                     )
 
 
@@ -86,7 +86,7 @@ def _is_suspect(context: PlanContext) -> bool:
 
 
 def _collect(nested: list[Json] | dict[str, Json], texts: list[str]) -> None:
-    """Add all text in `nested` that is long enough to `texts`, in no order."""
+    """Add every text in `nested` that is long enough to `texts`, in any order."""
     for constant in nested.values() if isinstance(nested, dict) else nested:
         if isinstance(constant, str):
             if len(constant) >= _SHORTEST:

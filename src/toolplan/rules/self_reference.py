@@ -14,22 +14,22 @@ from toolplan.rules._rule import Problem, rule
 def self_reference(context: PlanContext) -> Iterator[Problem]:
     """A step refers to itself.
 
-    It would wait for its own end. A step that waits for itself through others is a `cycle`. Where
-    every reference of a plan without ids would lead to an earlier step if it were counted from 1,
-    counting them from 0 is offered.
+    It would wait for its own end. A step that waits for itself through others is a `cycle`. If a
+    plan without ids counts its steps from 1 where the dialect counts from 0, a fix that corrects
+    all numbers is offered.
 
-    Way out: refer to another step.
+    How to fix: refer to another step.
     """
-    told: set[str] = set()
+    reported: set[str] = set()
     for use in context.uses:
-        if use.ref.step == use.step.id and use.pointer not in told:
-            fix = None if told else counted_from_one(context)
-            told.add(use.pointer)
+        if use.ref.step == use.step.id and use.pointer not in reported:
+            fix = None if reported else counted_from_one(context)
+            reported.add(use.pointer)
             yield Problem(
                 f"The step {use.step.id!r} refers to its own output.",
                 use.pointer,
                 use.step.id,
-                "Refer to an earlier step, or split this one in two.",
+                "Refer to an earlier step, or split this step in two.",
                 fix,
             )
     for position, step in context.elaborate:
@@ -40,6 +40,6 @@ def self_reference(context: PlanContext) -> Iterator[Problem]:
                     f"The step {step.id!r} waits for itself.",
                     pointer,
                     step.id,
-                    "Leave it out of `after`.",
+                    "Remove it from `after`.",
                     Fix(True, (Edit(pointer, REMOVED),)),
                 )

@@ -13,13 +13,13 @@ from toolplan.rules._rule import Problem, rule
 def tool_alias(context: PlanContext) -> Iterator[Problem]:
     """A step calls a tool by one of its other names.
 
-    A tool may keep the names that it once had (`x-aliases` at the root of its input schema). They
-    are replaced by the one name that it has now before anything else is checked, so that a plan is
-    approved and run under that name.
+    A tool may keep its former names (`x-aliases` at the root of its input schema). They are
+    replaced by the current name before anything else is checked, so that a plan is approved and run
+    under that name.
 
         {"id": "a", "tool": "shipments"}     'shipments' is another name of 'shipments_list'.
 
-    Way out: none is needed; the name is mended.
+    How to fix: nothing; the name is corrected.
     """
     if context.tools is None or context.has_only_sound_tools:
         return

@@ -10,20 +10,20 @@ from toolplan.rules._rule import Problem, rule
 
 @rule()
 def tool_not_allowed(context: PlanContext) -> Iterator[Problem]:
-    """A step calls a tool that this session does not allow.
+    """A step calls a tool that is not allowed here.
 
-    Whoever sets up a session may name the tools that its plans may use. The limit holds for every
-    plan, whoever wrote it, and is part of what an approval covers.
+    A policy may list the tools that plans may use (`allow`). The list holds for every plan, whoever
+    wrote it, and is part of what an approval covers.
 
-    Way out: use another tool, or allow this one.
+    How to fix: use another tool, or add this one to `allow`.
     """
     if context.allowed is None:
         return
     for position, step in enumerate(context.plan.steps):
         if step.tool and step.tool not in context.allowed:
             yield Problem(
-                f"The tool {step.tool!r} may not be used here.",
+                f"The tool {step.tool!r} is not allowed here.",
                 f"/steps/{position}/tool",
                 step.id,
-                "The tools that may be used are named by `allow`; add it there, or do without it.",
+                "Add it to `allow`, or use another tool.",
             )

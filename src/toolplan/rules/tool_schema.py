@@ -12,13 +12,12 @@ from toolplan.rules._rule import Problem, rule
 def tool_schema(context: PlanContext) -> Iterator[Problem]:
     """A step calls a tool whose input schema cannot be used.
 
-    A schema that is no JSON Schema, refers to what is not in it, refers to itself without end or
-    would take exponential work is never used; nothing outside of it is ever fetched. Other tools of
-    the same source stay usable.
+    It is not a valid JSON Schema, has a reference that leads nowhere or to itself without end, or
+    would take exponential work. Nothing outside of the schema is ever fetched. Other tools of the
+    same source stay usable. A tool that differs from the one that was accepted
+    (`toolplan.lock.json`) is not used either.
 
-    A tool that is not the one that was accepted (`toolplan.lock.json`) is not used either.
-
-    Way out: have the tool mended where it comes from, accept its change, or use another.
+    How to fix: correct the tool where it is defined, accept its change, or use another tool.
     """
     if context.tools is None or context.has_only_sound_tools:
         return

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import Final
 
-from toolplan.diagnostics import Edit, Fix, did_you_mean
+from toolplan.diagnostics import Edit, Fix, available, did_you_mean
 from toolplan.path import Path
 from toolplan.plan import Ref, located_refs, map_refs, value_at
 from toolplan.plan_json import dump_value
@@ -17,40 +17,40 @@ from toolplan.schema import Absent, Schema, Verdict, assignable, at
 WRAPPERS: Final = frozenset(
     ("data", "result", "results", "output", "response", "body", "payload", "content", "items")
 )
-"""Names of fields that only stand around what a tool gives."""
+"""Names of fields that only wrap what a tool returns."""
 
 
 @rule()
 def unknown_output(context: PlanContext) -> Iterator[Problem]:
     """A reference selects a part that the step's output does not have.
 
-    The path is followed through the tool's output schema, as it will be followed through the
-    output. A tool without an output schema gives no complaint; the plan's check counts the
-    references that could not be checked. A path that is off by a wrapper (`data.items` for `items`)
-    or by a slip in one key is put right, where only one other path leads anywhere.
+    The path is followed through the tool's output schema. References to a tool without an output
+    schema are not reported; they are counted as not type-checked. A path with an extra or missing
+    wrapper (`data.items` for `items`), or with a typing error in one key, is corrected where only
+    one other path leads anywhere.
 
         "${shipments.items[*].id}"     the output has no field 'items'
 
-    Way out: use a field that the message names.
+    How to fix: use a field that the message names.
     """
     for use in context.doubtful:
         if isinstance(use.given, Absent) and not use.given.not_a_list:
             yield Problem(
-                f"{use.text} leads nowhere: {use.given.message}.",
+                f"{use.text} does not exist: {use.given.message}.",
                 use.pointer,
                 use.step.id,
-                did_you_mean(_near(context, use.ref, use.given)) or _way_out(use.given),
-                _lead(context, use),
+                did_you_mean(_near(context, use.ref, use.given)) or _help(use.given),
+                _redirect(context, use),
             )
     if context.plan.output is not None:
         for pointer, ref in located_refs(context.plan.output, "/output"):
             found = context.type_of(ref, None)
             if isinstance(found, Absent):
                 yield Problem(
-                    f"The plan's output leads nowhere: {found.message}.",
+                    f"The plan's output does not exist: {found.message}.",
                     pointer,
                     None,
-                    _way_out(found),
+                    _help(found),
                 )
 
 
@@ -59,8 +59,8 @@ def _near(context: PlanContext, ref: Ref, absent: Absent) -> Collection[str]:
     return context.suggest(last, absent.names).near if isinstance(last, str) else ()
 
 
-def _lead(context: PlanContext, use: Use) -> Fix | None:
-    """Return the fix that leads to the one other place that was surely meant, if there is one."""
+def _redirect(context: PlanContext, use: Use) -> Fix | None:
+    """Return the fix that selects the one other place that was surely meant, if any."""
     whole = context.type_of(Ref(use.ref.step), use.step)
     value = value_at(context.plan, use.pointer)
     if not isinstance(whole, Schema) or value is None:
@@ -70,12 +70,12 @@ def _lead(context: PlanContext, use: Use) -> Fix | None:
     if len(fitting) != 1:
         return None
     right = Ref(use.ref.step, fitting[0])
-    mended = map_refs(value, lambda ref: right if ref == use.ref else ref)
-    return Fix(True, (Edit(use.pointer, dump_value(mended)),))
+    corrected = map_refs(value, lambda ref: right if ref == use.ref else ref)
+    return Fix(True, (Edit(use.pointer, dump_value(corrected)),))
 
 
 def _other_paths(context: PlanContext, whole: Schema, path: Path) -> Iterator[Path]:
-    """Yield `path` with its first wrong key spelt right, or a wrapper left out or put in."""
+    """Yield `path` with its first wrong key corrected, or a wrapper removed or inserted."""
     for wrong in range(len(path)):
         found = at(whole, path[: wrong + 1])
         if not isinstance(found, Absent):
@@ -100,10 +100,7 @@ def _fits(use: Use, given: Schema | Absent | None) -> bool:
     return not use.whole or is_list_into_scalar(use._replace(given=given))
 
 
-def _way_out(absent: Absent) -> str | None:
+def _help(absent: Absent) -> str | None:
     if absent.is_a_list:
         return "Select from the list first: `[*]` for every element, `[0]` for the first."
-    if not absent.names:
-        return None
-    shown = ", ".join(map(repr, absent.names[:12]))
-    return f"There are {shown}{' …' if len(absent.names) > 12 else ''}."
+    return available("fields", absent.names)

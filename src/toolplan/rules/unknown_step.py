@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import islice
 
-from toolplan.diagnostics import Edit, Fix, did_you_mean
+from toolplan.diagnostics import Edit, Fix, available, did_you_mean
 from toolplan.plan import RESERVED_IDS, Ref, located_refs, map_refs, value_at
 from toolplan.plan_json import dump_value
 from toolplan.rules._context import PlanContext
@@ -17,12 +16,12 @@ from toolplan.rules._rule import Problem, rule
 def unknown_step(context: PlanContext) -> Iterator[Problem]:
     """A reference, or `after`, names a step that is not in the plan.
 
-    There would be nothing to wait for. Steps may be written in any order, so a step that is written
-    later is fine. A name that surely was meant is put in its place.
+    Steps may be written in any order, so a step that is written later is fine. A name that was
+    surely meant is corrected.
 
         {"id": "b", "tool": "…", "args": {"ids": "${facilites.data[*].id}"}}
 
-    Way out: name a step of the plan.
+    How to fix: name a step of the plan.
     """
     ids = context.steps
     for pointer, holder, ref in _unknown(context):
@@ -31,7 +30,7 @@ def unknown_step(context: PlanContext) -> Iterator[Problem]:
             f"There is no step {ref.step!r}.",
             pointer,
             holder,
-            did_you_mean(offers.near) or _list(context),
+            did_you_mean(offers.near) or available("steps", ids),
             None if offers.sure is None else _point_to(context, pointer, ref.step, offers.sure),
         )
     for position, step in enumerate(context.plan.steps):
@@ -44,13 +43,13 @@ def unknown_step(context: PlanContext) -> Iterator[Problem]:
                 f"There is no step {name!r}.",
                 pointer,
                 step.id,
-                did_you_mean(offers.near) or _list(context),
+                did_you_mean(offers.near) or available("steps", ids),
                 None if offers.sure is None else Fix(True, (Edit(pointer, offers.sure),)),
             )
 
 
 def _unknown(context: PlanContext) -> Iterator[tuple[str, str | None, Ref]]:
-    """Yield the references to no step, one of those that stand in one value and name the same."""
+    """Yield the references to unknown steps, each name once for each value."""
     seen: set[tuple[str, str]] = set()
     ids = context.steps
     for use in context.uses:
@@ -69,10 +68,5 @@ def _point_to(context: PlanContext, pointer: str, old: str, new: str) -> Fix | N
     value = value_at(context.plan, pointer)
     if value is None:
         return None
-    mended = map_refs(value, lambda ref: replace(ref, step=new) if ref.step == old else ref)
-    return Fix(True, (Edit(pointer, dump_value(mended)),))
-
-
-def _list(context: PlanContext) -> str:
-    names = ", ".join(map(repr, islice(context.steps, 12)))
-    return f"The steps are {names}{' …' if len(context.steps) > 12 else ''}."
+    corrected = map_refs(value, lambda ref: replace(ref, step=new) if ref.step == old else ref)
+    return Fix(True, (Edit(pointer, dump_value(corrected)),))

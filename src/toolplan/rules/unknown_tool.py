@@ -13,13 +13,13 @@ from toolplan.rules._rule import Problem, rule
 def unknown_tool(context: PlanContext) -> Iterator[Problem]:
     """A step calls a tool that is not in the toolbox.
 
-    The engine would have nothing to call. Planners that were shown many tools make up names that
-    sound like their neighbours, so near names are offered. Where one name is surely meant and its
-    tool only reads, the name is mended; a tool that may change something is only ever offered.
+    Planners that see many tools invent names that are like existing ones, so near names are
+    offered. Where one name was surely meant and its tool only reads, the name is corrected; a tool
+    that may change something is only offered.
 
         {"id": "a", "tool": "shipment_list"}     There is no tool 'shipment_list'.
 
-    Way out: use a name that `toolplan tools` prints, or give the tools with `--tools`.
+    How to fix: use a name that `toolplan tools` prints, or load the tools with `--tools`.
     """
     if context.tools is None or context.has_only_sound_tools:
         return
@@ -40,11 +40,11 @@ def unknown_tool(context: PlanContext) -> Iterator[Problem]:
             f"There is no tool {_visible(step.tool)}.",
             pointer,
             step.id,
-            did_you_mean(offers.near) or "`toolplan tools` lists the tools that there are.",
+            did_you_mean(offers.near) or "`toolplan tools` lists the tools.",
             fix,
         )
 
 
 def _visible(name: str) -> str:
-    """Return the name with what cannot be seen, or looks like something else, as code points."""
+    """Return the name with characters that are invisible or ambiguous as code points."""
     return ascii(name) if not name.isascii() else repr(name)

@@ -12,18 +12,17 @@ from toolplan.rules._rule import Problem, rule
 
 @rule(Severity.WARNING)
 def unused_step(context: PlanContext) -> Iterator[Problem]:
-    """A step only reads, and nothing reads what it gives.
+    """A step only reads, and nothing uses its output.
 
-    A plan that names its output says what is wanted. A step that neither leads there nor changes
-    anything is a call for nothing. A plan without `output` gives whatever nothing refers to, so
-    no step of it is unused.
+    The step neither leads to the plan's `output` nor changes anything, so its call is wasted. A
+    plan without `output` returns what no step refers to, so none of its steps is unused.
 
-    Way out: leave the step out, or name it in the output.
+    How to fix: remove the step, or name it in the output.
     """
     if context.plan.output is None:
         return
     used = {ref.step for ref in refs(context.plan.output)}
-    if not used & context.steps.keys():  # what it names is not there: another rule tells
+    if not used & context.steps.keys():  # it names unknown steps: another rule reports that
         return
     pending = list(used)
     while pending:
@@ -34,9 +33,9 @@ def unused_step(context: PlanContext) -> Iterator[Problem]:
         tool = context.tool(step)
         if step.id not in used and tool is not None and not tool.has_effects:
             yield Problem(
-                f"Nothing reads what {step.id!r} gives, and its tool changes nothing.",
+                f"Nothing uses the output of {step.id!r}, and its tool changes nothing.",
                 f"/steps/{position}",
                 step.id,
-                "Leave the step out, or name it in the plan's output.",
+                "Remove the step, or name it in the plan's output.",
                 Fix(False, (Edit(f"/steps/{position}", REMOVED),)),
             )

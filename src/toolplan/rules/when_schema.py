@@ -15,9 +15,9 @@ def when_schema(context: PlanContext) -> Iterator[Problem]:
     """The condition of a step is not a usable JSON Schema.
 
     `when` is `{"value": …, "is": JSON Schema}`; the step runs if the value fits the schema. There
-    is no expression language to learn, and none to be attacked.
+    is no expression language.
 
-    Way out: write a schema, such as `{"const": true}` or `{"minItems": 1}`.
+    How to fix: write a schema, such as `{"const": true}` or `{"minItems": 1}`.
     """
     for position, step in enumerate(context.plan.steps):
         if step.when is None:
@@ -25,10 +25,10 @@ def when_schema(context: PlanContext) -> Iterator[Problem]:
         fault = _fault(step.when.schema)
         if fault is not None:
             yield Problem(
-                f"The condition of {step.id!r} is no usable JSON Schema: {fault}.",
+                f"The condition of {step.id!r} is not a usable JSON Schema: {fault}.",
                 f"/steps/{position}/when/is",
                 step.id,
-                'Write one that the value must fit: {"const": true}, {"minItems": 1} …',
+                'Write a schema that the value must fit: {"const": true}, {"minItems": 1} …',
             )
 
 
@@ -39,5 +39,5 @@ def _fault(raw: Json) -> str | None:
         return str(error)
     if schema.is_whole:
         return None
-    # a tool's pattern that is left out lets more through to the tool; here it would decide
-    return "a pattern in it looks round itself or back, and would not be enforced"
+    # a pattern left out of a tool's schema only lets more through; here it would decide
+    return "a pattern in it uses look-around or back-references, which are not supported"
