@@ -69,7 +69,7 @@ def test_results_are_learned_from_and_used_for_warnings(
     assert [(d["code"], d["severity"]) for d in after.json["diagnostics"]] == [
         ("learned-output", "warning")
     ]
-    assert "1 result seen" in after.json["diagnostics"][0]["message"]
+    assert "1 earlier result" in after.json["diagnostics"][0]["message"]
     assert after.code == 0, "what was seen is not all that may be"
 
     monkeypatch.setenv("OTHERWISE", "1")

@@ -380,7 +380,7 @@ def test_runs_are_listed_the_newest_first_and_told_one_by_one(tmp_path: Path) ->
 
 
 def test_a_code_is_explained(tmp_path: Path) -> None:
-    assert "circle" in call(tmp_path, "explain", {"code": "cycle"})["page"]
+    assert "cycle" in call(tmp_path, "explain", {"code": "cycle"})["page"]
     assert "cycle" in call(tmp_path, "explain", {})["codes"]
     told = call(tmp_path, "explain", {"code": "cycel"}, refused=True)
     assert told["error"]["help"] == "Did you mean 'cycle'?"
