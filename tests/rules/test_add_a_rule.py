@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from importlib.metadata import EntryPoint, EntryPoints
+from importlib.metadata import EntryPoint, EntryPoints, entry_points
 from inspect import signature
 from pathlib import Path
 from typing import Any
@@ -121,10 +121,9 @@ def offer(monkeypatch: pytest.MonkeyPatch) -> Iterator[Offer]:
     """Yield a function that makes installed packages offer these objects of this module."""
 
     def offer(**named: str) -> None:
-        ours = EntryPoint("toolplan", "toolplan.rules:RULES", "toolplan.rules")
         values = ((name, f"{__name__}:{value}") for name, value in named.items())
         theirs = [EntryPoint(name, value, "toolplan.rules") for name, value in values]
-        found = EntryPoints([*theirs, ours])
+        found = EntryPoints([*theirs, *entry_points()])
 
         def installed(**selected: Any) -> EntryPoints:
             return found.select(**selected)
