@@ -123,10 +123,9 @@ def offer(monkeypatch: pytest.MonkeyPatch) -> Iterator[Offer]:
     def offer(**named: str) -> None:
         values = ((name, f"{__name__}:{value}") for name, value in named.items())
         theirs = [EntryPoint(name, value, "toolplan.rules") for name, value in values]
-        found = EntryPoints([*theirs, *entry_points()])
 
         def installed(**selected: Any) -> EntryPoints:
-            return found.select(**selected)
+            return EntryPoints([*EntryPoints(theirs).select(**selected), *entry_points(**selected)])
 
         monkeypatch.setattr(extensions, "entry_points", installed)
         all_rules.cache_clear()
