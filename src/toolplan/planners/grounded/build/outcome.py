@@ -14,10 +14,10 @@ from toolplan.planners.grounded.build.writes import write, writes
 from toolplan.planners.grounded.catalogue.kinds import Catalogue
 from toolplan.planners.grounded.language import words
 from toolplan.planners.grounded.language.phrases import WordClass
-from toolplan.planners.grounded.parse.computing import Computing
+from toolplan.planners.grounded.parse.computing import read_computation
 from toolplan.planners.grounded.parse.linker import Linker
 from toolplan.planners.grounded.parse.mentions import Code, Imperative, Mention, Time, Unknown
-from toolplan.planners.grounded.parse.parser import Parser
+from toolplan.planners.grounded.parse.parser import parse
 from toolplan.planners.grounded.parse.requests import Computation, ParsedQuestion, ThingRequest
 from toolplan.planners.grounded.parse.sharing import share
 
@@ -63,9 +63,8 @@ def outcome(text: str, mentions: Sequence[Mention], catalogue: Catalogue, today:
     ahead = [m for m in mentions if _lies_ahead(m, today)]
     if not unknown and not ahead and report(mentions, catalogue, found.draft):
         return found
-    computing = Computing(mentions, catalogue)
-    computation = computing.read()
-    rest = [m for at, m in enumerate(mentions) if at not in computing.taken]
+    computation, taken = read_computation(mentions, catalogue)
+    rest = [m for at, m in enumerate(mentions) if at not in taken]
     parsed, base = _parse(rest, catalogue, computation)
     builder = PlanBuilder(catalogue, found.draft, asks_whether=_asks_whether(mentions))
     share(parsed.requests, builder.linker, builder.accepts, parsed.unexplained)
@@ -98,11 +97,11 @@ def _parse(
     rest: Sequence[Mention], catalogue: Catalogue, computation: Computation | None
 ) -> tuple[ParsedQuestion, ThingRequest | None]:
     """ThingRequest `rest`; where the thing that is computed over is not named, it is implied."""
-    parsed = Parser(rest, catalogue).read()
+    parsed = parse(rest, catalogue)
     if computation is None:
         substance = None if parsed.requests else _named_after(rest, catalogue)
         if substance is not None:
-            return Parser(rest, catalogue, implied=substance).read(), None
+            return parse(rest, catalogue, implied=substance), None
         return parsed, None
     wanted = base_entities(catalogue, computation)
     mains = [request for request in parsed.requests if not request.nested]
@@ -115,7 +114,7 @@ def _parse(
         return parsed, None
     if len(wanted) != 1:
         return parsed, None
-    implied = Parser(rest, catalogue, implied=wanted[0]).read()
+    implied = parse(rest, catalogue, implied=wanted[0])
     mains = [request for request in implied.requests if not request.nested]
     return (implied, mains[0]) if len(mains) == 1 else (implied, None)
 

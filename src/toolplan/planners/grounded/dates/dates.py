@@ -24,9 +24,7 @@ from toolplan.planners.grounded.dates.calendar import (
     why_no_date,
 )
 from toolplan.planners.grounded.dates.phrase import Phrase
-from toolplan.planners.grounded.dates.words import (
-    DAY as DAY_NUMBER,
-)
+from toolplan.planners.grounded.dates.words import DAY as DAY_NUMBER
 from toolplan.planners.grounded.dates.words import (
     GIVEN_NAMES,
     MONTH,

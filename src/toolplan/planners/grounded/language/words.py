@@ -102,6 +102,12 @@ UNITS: Final[Mapping[str, tuple[str, float]]] = MappingProxyType(
 """Names of units: the dimension, and the factor to that dimension's base unit."""
 
 
+def dimension(unit: str | None) -> str | None:
+    """Return what `unit` measures, such as mass; None for no unit and for an unknown one."""
+    found = UNITS.get(key(unit)) if unit else None
+    return found[0] if found is not None else None
+
+
 def word_set(text: str) -> frozenset[str]:
     """Return the words of `text`."""
     return frozenset(text.split())

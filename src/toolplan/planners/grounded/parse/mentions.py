@@ -159,3 +159,8 @@ class Mention:
     def is_value(self) -> bool:
         """Whether it may be a value of an attribute."""
         return bool(self.values) or isinstance(self.what, Code | Quoted | Name)
+
+
+def present(*mentions: Mention | None) -> tuple[Mention, ...]:
+    """Return those of `mentions` that are not None."""
+    return tuple(mention for mention in mentions if mention is not None)

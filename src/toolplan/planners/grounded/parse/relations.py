@@ -1,137 +1,304 @@
-"""Things that are told by what was done with them: "towns that got oak", "boxes opened by Ann".
+"""How a new thing relates to those before it, also where no noun names it.
 
-Here no noun names the other thing, which a verb, a value that only it has, or a word before that
-value stands for.
+In "towns that got oak" and "boxes opened by Ann" a verb, a value that only such a thing has, or the
+word before that value stands for the other thing.
 """
 
 from __future__ import annotations
+
+from collections.abc import Collection
 
 from toolplan.planners.grounded.catalogue.connections import connect, shown
 from toolplan.planners.grounded.catalogue.kinds import ValueOf
 from toolplan.planners.grounded.language import words
 from toolplan.planners.grounded.language.phrases import WordClass
 from toolplan.planners.grounded.parse.linker import Linker
-from toolplan.planners.grounded.parse.mentions import Code, Mention, Time
-from toolplan.planners.grounded.parse.parser_state import ParserState
+from toolplan.planners.grounded.parse.mentions import Code, Mention, Time, present
+from toolplan.planners.grounded.parse.noun_phrase import asks_for_details
 from toolplan.planners.grounded.parse.requests import Link, Modifier, ThingRequest
+from toolplan.planners.grounded.parse.state import VERBS, ParseState
 
 _HABITS = frozenset({"process", "handle", "take", "make", "do", "offer", "provide", "produce"})
 _PLACES = frozenset({"in", "at", "on"})
 
 
-class Relations(ParserState):
-    """Makes requests of things that no noun names."""
+def same_as_before(state: ParseState, entity: str) -> ThingRequest | None:
+    """Return the request that "those a" or "each a" speaks of again."""
+    if (state.their is None and state.each is None) or state.before:
+        return None
+    same = [request for request in state.parsed.requests if request.entity == entity]
+    return same[-1] if same else None
 
-    def _take_verb(self, mention: Mention) -> None:
-        """Take a verb made from a noun: what was "reviewed" is what has a review."""
-        entity = mention.verbs[0]
-        current = self._current
-        self._asked_by_verb = True
-        if current is None:
-            self._verb_alone(mention, entity)
-        elif current.entity != entity:
-            self._nest(ThingRequest(entity, mention), (mention,))
-        elif current.noun is None:
-            current.noun = mention
 
-    def _verb_alone(self, mention: Mention, entity: str) -> None:
-        request = ThingRequest(entity, mention)
-        request.modifiers.extend(self._leading)
-        self._leading = []
-        self._current = self._add(request)
-        self._forget_place()
+def return_to(state: ParseState, earlier: ThingRequest) -> None:
+    """Return to a thing named before, or tie the present one to it."""
+    current = state.current
+    pointer = state.their or state.each
+    evidence = present(state.cue, pointer)
+    again = current is not None and any(link.to is earlier for link in current.links)
+    if again and state.negation is None:
+        pass  # "then the copies of these books": that was known
+    elif current is not None and current is not earlier and state.cue is not None:
+        if current.links or state.negation is not None:
+            state.parsed.unexplained.extend(evidence)
+        current.links.append(Link(earlier, state.cue.cue, False, True, evidence))
+    else:
+        state.current = state.scope = earlier
+    state.forget_place()
 
-    def _tells_other(self, mention: Mention) -> str | None:
-        """Return the kind of thing, other than the present one, that a value here must be of."""
-        current = self._current
-        if current is None or self._column is not None or not mention.values:
-            return None
-        if any(value.entity == current.entity for value in mention.values):
-            return None
-        found = {value.entity for value in mention.values if self._is_told(value)}
-        near = [entity for entity in found if self._leads(entity, current.entity)]
-        return near[0] if len(near) == 1 else None
 
-    def _is_told(self, value: ValueOf) -> bool:
-        """Whether a verb, or the very word before the value, says which thing has it."""
-        shape = self._catalogue.attribute(value).shape
-        if self._catalogue.attribute(value).equal is None or shape.kind == "place":
-            return False
-        cue = self._cue.cue if self._cue is not None else None
-        if cue is not None and " " in cue:
-            return cue in (" ".join(words.keys(each)) for each in shape.cues)
-        if shape.is_boolean or shape.enum:
-            return False
-        return cue in (None, "of") and (self._relative or self._verb_is_near())
-
-    def _verb_is_near(self) -> bool:
-        """Whether a verb ties the value here to the present thing: "that got a", "was a found"."""
-        if self._verb is not None and self._verb.does(WordClass.LINK):
-            # what a place "handles" may be what it could: only what it "handled" was there
-            return words.fold(self._verb.text) not in _HABITS
-        for mention in self._all[self._at + 1 : self._at + 4]:
-            if mention.does(WordClass.LINK) or mention.verbs:
-                return True
-            if not mention.does(WordClass.BE, WordClass.FILLER, WordClass.HAVE):
-                return False
-        return False
-
-    def _leads(self, entity: str, to: str) -> bool:
-        kinds = self._catalogue.kinds
-        if kinds[entity].listing is None:
-            return False
-        way = connect(self._catalogue, kinds[to], entity, shown(kinds[entity]))
-        return way is not None and way.direct
-
-    def _nest(self, request: ThingRequest, said: tuple[Mention, ...]) -> None:
-        """Make `request` tell which of the present things are meant."""
-        current = self._current
-        negation = self._take_negation(adjacent_only=False)
-        more = (m for m in (self._cue, self._verb, negation) if m is not None)
+def relate(state: ParseState, request: ThingRequest) -> None:
+    """Link `request` and the things before it by what stands between them."""
+    current = state.current
+    own = {mention for modifier in request.modifiers for mention in modifier.mentions}
+    negation = take_negation(state, adjacent_only=False, besides=own)
+    evidence = present(state.cue, state.verb, negation, state.each)
+    cue = state.cue.cue if state.cue is not None else None
+    last = state.last_main()
+    if state.their is not None and last is None and state.scope is None:
+        state.mark_unexplained(state.their)
+    if state.their is not None and last is not None:
+        request.links.append(Link(_owner(state, last), None, False, True, (state.their,)))
+    elif current is not None and state.search and cue == "for" and not current.nested:
+        request.links.append(Link(current, cue, False, False, evidence))
+        current.nested = True
+    elif _is_scope(state, current):
+        request.links.extend(Link(f, None, False, False, ()) for f in (state.scope,) if f)
+        state.apply_leading(request)
+    elif current is not None and _possesses(state, current):
+        request.links.append(Link(current, None, False, False, evidence))
+        current.nested = True
+    elif current is not None and _ties(state, negation):
         request.nested = True
-        if current is not None:
-            self._parents[id(request)] = current
-            mentions = tuple(dict.fromkeys((*more, *said)))
-            current.links.append(Link(request, None, negation is not None, False, mentions))
-        self._current = self._add(request)
-        self._forget_place()
+        _reject_count(state, request)
+        state.parents[id(request)] = current
+        current.links.append(Link(request, cue, negation is not None, False, evidence))
+        negation = None
+    elif current is None and (state.cue is not None or state.each is not None):
+        request.nested = True
+        state.scope = request
+    else:
+        _relate_main(state, request, last, current)
+    if negation is not None:
+        state.mark_unexplained(negation)
 
-    def _modify_other(self, mention: Mention, entity: str) -> None:
-        """Take a value of another thing, which it alone stands for."""
-        cue = self._cue
-        text = cue.cue if cue is not None and " " in (cue.cue or "") else None
-        said = (cue,) if cue is not None else ()
-        request = ThingRequest(entity, None, [Modifier(mention, cue=text, evidence=said)])
-        self._nest(request, said)
 
-    def _closes_relation(self, cue: Mention) -> bool:
-        """Whether a cue without a value ends a relation: "the town that box B1 went to"."""
-        current = self._current
-        parent = self._parents.get(id(current))
-        text = (cue.cue or "").rpartition(" ")[2]
-        if current is None or parent is None or cue.first != self._last_said():
-            return False
-        if text in _PLACES:
+def _owner(state: ParseState, last: ThingRequest) -> ThingRequest:
+    """Return what "their" speaks of: in "a, their b and their c", the a both times."""
+    owners = [link.to for link in last.links if link.loose]
+    goes_on = state.then is not None or state.verb_at_boundary
+    return owners[0] if owners and not goes_on else last
+
+
+def _reject_count(state: ParseState, request: ThingRequest) -> None:
+    """Reject "two" of "boxes with two letters": it counts the letters of each box."""
+    if request.cut is not None and not (request.cut.newest or request.cut.oldest):
+        state.parsed.unexplained.extend(request.cut.mentions)
+        request.cut = None
+
+
+def _ties(state: ParseState, negation: Mention | None) -> bool:
+    """Whether a word here ties the noun to the thing before it."""
+    asked = state.asked_by_verb and not state.boundary
+    verb = state.verb is not None or state.relative
+    tied = state.cue is not None or verb or negation is not None or asked
+    return tied and not (state.boundary and state.cue is None)
+
+
+def _is_scope(state: ParseState, current: ThingRequest | None) -> bool:
+    return state.scope is not None and (
+        current is state.scope or state.boundary or id(current) in state.parents
+    )
+
+
+def _possesses(state: ParseState, current: ThingRequest) -> bool:
+    """Whether the noun follows an identity directly: "loan L1's copies"."""
+    return (
+        not state.boundary
+        and state.cue is None
+        and state.verb is None
+        and any(isinstance(m.mention.what, Code) for m in current.modifiers)
+    )
+
+
+def _relate_main(
+    state: ParseState,
+    request: ThingRequest,
+    last: ThingRequest | None,
+    current: ThingRequest | None,
+) -> None:
+    if last is None or current is None:
+        state.apply_leading(request)
+        return
+    if not state.boundary and request.noun is not None:
+        state.mark_unexplained(request.noun)
+        return
+    if current.nested and not state.verb_at_boundary and state.then is None:
+        # "a of b and c": c may stand beside a or b
+        state.parsed.problem = f"'{_name(request)}'"
+    details = request.noun is not None and asks_for_details(request.noun, state.following())
+    if state.then is not None or details:
+        request.links.append(Link(last, None, False, True, present(state.then)))
+    else:
+        request.coordinated = not state.verb_at_boundary
+        if request.coordinated and any(link.loose for link in last.links):
+            state.shared.append((request, last))
+        if state.verb_at_boundary and state.mentions[state.at - 1].text.casefold() == "the":
+            state.definite.append(request)
+
+
+def settle_definite(state: ParseState) -> None:
+    """Tie "and list the b" to the a before it, where a chain of such things has begun."""
+    for request, before in state.shared:
+        if request.modifiers or request.links or request.cut:
+            state.parsed.problem = f"'{_name(request)}'"
+        else:  # "their a and b" are both theirs
+            request.links.extend(link for link in before.links if link.loose)
+    for request in state.definite:
+        before = state.last_main(before=request)
+        if request.modifiers or request.links or request.cut or before is None:
+            continue
+        if any(link.loose for link in before.links):
+            request.links.append(Link(before, None, False, True, ()))
+        else:
+            state.parsed.problem = f"'the {_name(request)}': all of them?"
+
+
+def _name(request: ThingRequest) -> str:
+    return request.noun.text if request.noun else request.entity
+
+
+def take_negation(
+    state: ParseState, adjacent_only: bool, besides: Collection[Mention] = ()
+) -> Mention | None:
+    """Return the negation that belongs to what stands here, and use it up."""
+    negation = state.negation
+    if negation is None or (negation.words[0] == 0 and negation.text.casefold() != "non"):
+        return None  # "weren't there any" expects them rather than denies them
+    here = state.mentions[state.at].first
+    between = [m for m in state.mentions if negation.end <= m.first < here and m not in besides]
+    if adjacent_only and (between or not negation.does(WordClass.NOT)):
+        return None  # "no red things" are things that are not there, not things not red
+    benign = (WordClass.FILLER, *VERBS, WordClass.CUE)
+    if not all(m.does(*benign) or m is state.cue or m is state.column for m in between):
+        return None
+    state.negation = None
+    return negation
+
+
+def take_verb(state: ParseState, mention: Mention) -> None:
+    """Take a verb made from a noun: what was "reviewed" is what has a review."""
+    entity = mention.verbs[0]
+    current = state.current
+    state.asked_by_verb = True
+    if current is None:
+        request = ThingRequest(entity, mention)
+        state.apply_leading(request)
+        state.add(request)
+        state.forget_place()
+    elif current.entity != entity:
+        _nest(state, ThingRequest(entity, mention), (mention,))
+    elif current.noun is None:
+        current.noun = mention
+
+
+def implied_by_value(state: ParseState, mention: Mention) -> str | None:
+    """Return the kind of thing, other than the present one, that a value here must be of."""
+    current = state.current
+    if current is None or state.column is not None or not mention.values:
+        return None
+    if any(value.entity == current.entity for value in mention.values):
+        return None
+    found = {value.entity for value in mention.values if _names_thing(state, value)}
+    near = [entity for entity in found if _leads_to(state, entity, current.entity)]
+    return near[0] if len(near) == 1 else None
+
+
+def _names_thing(state: ParseState, value: ValueOf) -> bool:
+    """Whether a verb, or the very word before the value, says which thing has it."""
+    shape = state.catalogue.attribute(value).shape
+    if state.catalogue.attribute(value).equal is None or shape.kind == "place":
+        return False
+    cue = state.cue.cue if state.cue is not None else None
+    if cue is not None and " " in cue:
+        return cue in (" ".join(words.keys(each)) for each in shape.cues)
+    if shape.is_boolean or shape.enum:
+        return False
+    return cue in (None, "of") and (state.relative or _verb_is_near(state))
+
+
+def _verb_is_near(state: ParseState) -> bool:
+    """Whether a verb ties the value here to the present thing: "that got a", "was a found"."""
+    if state.verb is not None and state.verb.does(WordClass.LINK):
+        # what a place "handles" may be what it could: only what it "handled" was there
+        return words.fold(state.verb.text) not in _HABITS
+    for mention in state.mentions[state.at + 1 : state.at + 4]:
+        if mention.does(WordClass.LINK) or mention.verbs:
             return True
-        wanted = f"{parent.entity}.id"
-        cards = self._catalogue.kinds[current.entity].cards
-        taking = [a for card in cards for a in card.arguments.values() if a.ref == wanted]
-        return any(text == " ".join(words.keys(each)) for a in taking for each in a.cues)
+        if not mention.does(WordClass.BE, WordClass.FILLER, WordClass.HAVE):
+            return False
+    return False
 
-    def _last_said(self) -> int:
-        """Return the index of the first token of the last mention before this place."""
-        at = min(self._at, len(self._all)) - 1
-        while at > 0 and isinstance(self._all[at].what, Time):
-            at -= 1
-        return self._all[at].first
 
-    def _stands_for_itself(self, mention: Mention) -> str | None:
-        """Return the kind of thing that an identity alone speaks of: "show L1 with its copies"."""
-        if not isinstance(mention.what, Code) or self._current is not None:
-            return None
-        if self._cue is not None or self._column is not None or self._negation is not None:
-            return None
-        following = self._all[self._at + 1 : self._at + 2]
-        if following and following[0].does(WordClass.COMMA, WordClass.AND, WordClass.OR):
-            return None
-        return Linker(self._catalogue).owner(mention.what.text)
+def _leads_to(state: ParseState, entity: str, to: str) -> bool:
+    kinds = state.catalogue.kinds
+    if kinds[entity].listing is None:
+        return False
+    way = connect(state.catalogue, kinds[to], entity, shown(kinds[entity]))
+    return way is not None and way.direct
+
+
+def _nest(state: ParseState, request: ThingRequest, said: tuple[Mention, ...]) -> None:
+    """Let `request` select which of the present things are meant."""
+    current = state.current
+    negation = take_negation(state, adjacent_only=False)
+    request.nested = True
+    if current is not None:
+        state.parents[id(request)] = current
+        evidence = dict.fromkeys((*present(state.cue, state.verb, negation), *said))
+        current.links.append(Link(request, None, negation is not None, False, tuple(evidence)))
+    state.add(request)
+    state.forget_place()
+
+
+def modify_other(state: ParseState, mention: Mention, entity: str) -> None:
+    """Take a value of another thing, which it alone stands for."""
+    cue = state.cue.cue if state.cue is not None else None
+    text = cue if cue is not None and " " in cue else None
+    evidence = present(state.cue)
+    _nest(state, ThingRequest(entity, None, [Modifier(mention, text, evidence=evidence)]), evidence)
+
+
+def closes_relation(state: ParseState, cue: Mention) -> bool:
+    """Whether a cue without a value ends a relation: "the town that box B1 went to"."""
+    current = state.current
+    parent = state.parents.get(id(current))
+    text = (cue.cue or "").rpartition(" ")[2]
+    if current is None or parent is None or cue.first != _last_said(state):
+        return False
+    if text in _PLACES:
+        return True
+    wanted = f"{parent.entity}.id"
+    cards = state.catalogue.kinds[current.entity].cards
+    taking = [a for card in cards for a in card.arguments.values() if a.ref == wanted]
+    return any(text == " ".join(words.keys(each)) for a in taking for each in a.cues)
+
+
+def _last_said(state: ParseState) -> int:
+    """Return the index of the first token of the last mention before this place."""
+    at = min(state.at, len(state.mentions)) - 1
+    while at > 0 and isinstance(state.mentions[at].what, Time):
+        at -= 1
+    return state.mentions[at].first
+
+
+def stands_for_itself(state: ParseState, mention: Mention) -> str | None:
+    """Return the kind of thing that an identity alone speaks of: "show L1 with its copies"."""
+    if not isinstance(mention.what, Code) or state.current is not None:
+        return None
+    if state.cue is not None or state.column is not None or state.negation is not None:
+        return None
+    following = state.following()
+    if following is not None and following.does(WordClass.COMMA, WordClass.AND, WordClass.OR):
+        return None
+    return Linker(state.catalogue).owner(mention.what.text)
