@@ -220,7 +220,6 @@ def test_the_plans_of_the_seeds_are_planned_and_run(golden: Golden, today: date)
 
 def test_a_planner_asks_any_model_over_http() -> None:
     """F003-30, F003-4: the integration test of the blueprint, with a server of our own."""
-    pytest.importorskip("pydantic_ai", reason="the extra 'llm' is not installed")
     reply = plan_text({"tool": "shipments", "params": {"has_contaminants": True}})
     with ScriptedModelServer(["not a plan", f"Here it is:\n```json\n{reply}\n```"]) as server:
         model = open_model(server.spec, keys={})

@@ -135,7 +135,6 @@ def test_an_endpoint_that_fails_is_told_as_such() -> None:
 
 def test_any_endpoint_that_is_compatible_will_do() -> None:
     """F002-1, F002-22: over real HTTP, with the key and the model's name where they belong."""
-    pytest.importorskip("pydantic_ai", reason="the extra 'llm' is not installed")
     with ScriptedModelServer(REPLY) as server:
         planner = Planner(server.url, "canary-key", today=lambda: TODAY)
         plan = asyncio.run(planner.generate_plan("Paris?", tools=[WEATHER]))

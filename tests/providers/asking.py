@@ -32,7 +32,7 @@ from toolplan.providers._failures import CallFailed, Failure
 from toolplan.providers._retry import RetryPolicy, Runtime
 from toolplan.providers._usage import UsageTracker
 
-PATIENCE: Final = RetryPolicy()
+RETRY_POLICY: Final = RetryPolicy()
 KEY: Final = "sk-canary-5f3b9d2a71c84e60"
 ASKED: Final = (Message("system", "Answer in one word."), Message("user", "What is there?"))
 
@@ -189,14 +189,14 @@ class Chained:
     """A chain of scripted endpoints, with a clock that is set and pauses that are noted."""
 
     endpoints: Sequence[ScriptedEndpoint]
-    retry_policy: RetryPolicy = PATIENCE
+    retry_policy: RetryPolicy = RETRY_POLICY
     tracker: UsageTracker | None = None
     now: float = 0.0
     pauses: list[float] = field(default_factory=list[float])
 
     def __post_init__(self) -> None:
         runtime = Runtime(lambda: self.now, self._sleep, lambda: 0.5)
-        links = [Link(each, Breaker(runtime.clock)) for each in self.endpoints]
+        links = [Link(each.name, each, Breaker(runtime.clock)) for each in self.endpoints]
         self.model = Chain(
             links, retry_policy=self.retry_policy, runtime=runtime, tracker=self.tracker
         )

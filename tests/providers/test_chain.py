@@ -249,7 +249,7 @@ def test_a_lone_model_that_is_left_alone_is_told_without_a_call() -> None:
     error = chain.ask().error
     assert error is not None
     assert (error.code, error.usage.calls, chain.calls) == ("llm-unavailable", 0, [5])
-    assert "a failed 5 times in a row and is left alone for 60 s." in str(error)
+    assert "a failed 5 times in a row and is not asked for 60 s." in str(error)
 
 
 @pytest.mark.parametrize("code", ["llm-empty", "llm-context", "llm-refused", "llm-request"])

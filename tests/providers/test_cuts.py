@@ -13,10 +13,10 @@ from tests.doubles.model_replies import Framing, Received, Reply, Says, Sent, wr
 from tests.providers.asking import ASKED, KEY, Body, ask, ask_servers
 from toolplan.providers import ModelRequest, Text
 from toolplan.providers._endpoint import Answered, Manner
-from toolplan.providers._endpoints import LibraryEndpoint
 from toolplan.providers._failures import CallFailed
+from toolplan.providers._http import HttpEndpoint
+from toolplan.providers._reply import ReplyReader
 from toolplan.providers._specs import read_spec
-from toolplan.providers._wire import Wire
 
 PLAN = '{"toolplan": 1, "steps": [{"id": "a", "tool": "list", "args": {"at": "Köln"}}]}'
 CHAT = "/v1/chat/completions"
@@ -30,7 +30,7 @@ def recorded(reply: Reply, path: str, *, streamed: bool = True) -> bytes:
 
 
 def outcomes(body: bytes, spec: str, kind: str, cuts: Iterable[int]) -> dict[int, str]:
-    """Ask the library's endpoint for `body`, cut in every way: the code, or the accepted text."""
+    """Ask an endpoint for `body`, cut in every way: the code, or the accepted text."""
 
     at = 0
 
@@ -38,7 +38,7 @@ def outcomes(body: bytes, spec: str, kind: str, cuts: Iterable[int]) -> dict[int
         return httpx2.Response(200, headers={"content-type": kind}, stream=Body(body[:at]))
 
     manner = Manner(KEY, streamed=kind != "application/json")
-    endpoint = LibraryEndpoint(read_spec(spec, {}), manner, httpx2.MockTransport(answer))
+    endpoint = HttpEndpoint(read_spec(spec, {}), manner, httpx2.MockTransport(answer))
 
     async def ask_at(cut: int) -> str:
         nonlocal at
@@ -74,7 +74,7 @@ def outcomes(body: bytes, spec: str, kind: str, cuts: Iterable[int]) -> dict[int
 def test_a_stream_that_is_cut_is_refused_by_the_whole_endpoint(
     spec: str, path: str, every: int
 ) -> None:
-    """L06: through the model library, with a body whose end is not marked; a sample of bytes."""
+    """L06: with a body whose end is not marked; a sample of bytes."""
     body = recorded(Says("[1, 2]", pieces=("[1, ", "2]")), path)
     found = outcomes(body, spec, "text/event-stream", [*range(0, len(body), every), len(body)])
     assert found.pop(len(body)) == "accepted: [1, 2]"
@@ -100,15 +100,15 @@ def test_200_streams_cut_at_any_byte_are_none_of_them_whole(path: str) -> None:
         letters = chance.choices('abc{}[]":,\n\\ é東𝄞', k=chance.randrange(1, 40))
         reply = Says("".join(letters), thinks=chance.choice(("", "hm")))
         body = recorded(reply, path)
-        wire = Wire(streamed=True, most_bytes=100_000)
-        wire.begin("text/event-stream", framed=False, encoded=False)
+        reader = ReplyReader(streamed=True, most_bytes=100_000)
+        reader.begin("text/event-stream", framed=False, encoded=False)
         for at in range(len(body)):
-            fault = wire.fault("m")
+            fault = reader.fault("m")
             assert fault is not None, (body[:at], body)
             assert fault.code == "llm-stream-cut", (fault, body[:at])
-            wire.feed(body[at : at + 1])
-        wire.end()
-        assert wire.fault("m") is None
+            reader.feed(body[at : at + 1])
+        reader.end()
+        assert reader.fault("m") is None
         cuts += len(body)
     assert cuts > 50_000
 
@@ -117,11 +117,11 @@ def test_200_streams_cut_at_any_byte_are_none_of_them_whole(path: str) -> None:
 def test_a_reply_in_one_that_is_cut_at_any_byte_is_not_whole(path: str) -> None:
     body = recorded(Says(PLAN), path, streamed=False)
     for cut in range(len(body)):
-        wire = Wire(streamed=False, most_bytes=100_000)
-        wire.begin("application/json", framed=False, encoded=False)
-        wire.feed(body[:cut])
-        wire.end()
-        fault = wire.fault("m")
+        reader = ReplyReader(streamed=False, most_bytes=100_000)
+        reader.begin("application/json", framed=False, encoded=False)
+        reader.feed(body[:cut])
+        reader.end()
+        fault = reader.fault("m")
         assert fault is not None
         assert fault.code == "llm-stream-cut"
 

@@ -17,8 +17,8 @@ from toolplan.path import Json
 from toolplan.providers import ModelError, ModelRequest, Text, Usage
 from toolplan.providers._breaker import Breaker
 from toolplan.providers._endpoint import Answered, Manner, Part
-from toolplan.providers._endpoints import LibraryEndpoint
 from toolplan.providers._failures import CallFailed, Failure
+from toolplan.providers._http import HttpEndpoint
 from toolplan.providers._reply_schema import is_closed
 from toolplan.providers._retry import RetryPolicy, in_time
 from toolplan.providers._specs import read_spec
@@ -53,7 +53,7 @@ def test_an_open_breaker_lets_one_call_try_in_each_while() -> None:
     assert all(breaker.admits() for _ in range(3))
 
 
-def test_a_ledger_sums_up_by_model() -> None:
+def test_a_tracker_sums_up_by_model() -> None:
     tracker = UsageTracker()
     for model, spent in [("a", Usage(0, 1, 2, 0.5)), ("b", Usage(0, 3, 4)), ("a", Usage(0, 5, 6))]:
         tracker.begin(model)
@@ -62,7 +62,7 @@ def test_a_ledger_sums_up_by_model() -> None:
     assert tracker.by_model == {"a": (2, 6, 8, 0.5), "b": (1, 3, 4, None)}
 
 
-def test_a_ledger_counts_calls_that_are_still_under_way() -> None:
+def test_a_tracker_counts_calls_that_are_still_under_way() -> None:
     tracker = UsageTracker(max_calls=2)
     tracker.begin("a")
     tracker.begin("a")
@@ -149,7 +149,7 @@ def test_the_price_of_a_known_model_is_known_without_a_network() -> None:
             kind = {"content-type": "text/event-stream"}
             return httpx2.Response(200, headers=kind, stream=Body(body))
 
-        endpoint = LibraryEndpoint(read_spec(spec, {}), Manner("k"), httpx2.MockTransport(answer))
+        endpoint = HttpEndpoint(read_spec(spec, {}), Manner("k"), httpx2.MockTransport(answer))
         parts = [part async for part in endpoint.ask(ModelRequest(ASKED), constrained=False)]
         assert isinstance(parts[-1], Answered)
         return parts[-1].spent

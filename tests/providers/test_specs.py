@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-import importlib
+import asyncio
+import subprocess
 import sys
-from types import ModuleType
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.providers.asking import KEY
-from toolplan.providers import ModelError, open_model
+from toolplan.extensions import Extensions
+from toolplan.providers import Message, ModelError, ModelRequest, _open, complete, open_model
+from toolplan.providers._endpoint import OpensEndpoint
 from toolplan.providers._specs import ADDRESSES, base_url, read_spec
 
 
@@ -96,31 +99,42 @@ def test_the_base_url_of_a_base_url_is_itself(path: str, provider: str) -> None:
     assert base_url(once, provider) == once
 
 
-def test_without_the_extra_the_error_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    """`pip install toolplan` without extras still imports the package."""
-    home = "toolplan.providers._endpoints"
-    for name in [each for each in sys.modules if each.partition(".")[0] == "anthropic"]:
-        monkeypatch.delitem(sys.modules, name)
-    monkeypatch.delitem(sys.modules, home, raising=False)
-
-    def absent(name: str, package: str | None = None) -> ModuleType:
-        if name == home:
-            raise ModuleNotFoundError("No module named 'anthropic'", name="anthropic")
-        return importlib.import_module(name, package)
-
-    monkeypatch.setattr("toolplan.providers._open.importlib.import_module", absent)
-    with pytest.raises(ModelError) as caught:
-        open_model("ollama:mistral", keys={})
-    assert caught.value.code == "llm-missing"
-    assert "'anthropic'" in str(caught.value)
-    assert "pip install 'toolplan[llm]'" in caught.value.help
-    assert caught.value.__context__ is None
+def test_naming_a_model_loads_no_http_library() -> None:
+    """A named model that is not asked costs nothing."""
+    program = (
+        "import sys; from toolplan.providers import open_model;"
+        "open_model(['openai:gpt-5', 'ollama:mistral', 'http://host/v1#m'], keys={'openai': 'k'});"
+        "sys.exit(bool({'httpx2', 'genai_prices'} & set(sys.modules)))"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
 
 
-def test_a_fault_of_our_own_is_not_told_as_a_missing_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(name: str, package: str | None = None) -> ModuleType:
-        raise ModuleNotFoundError("No module named 'toolplan.lost'", name="toolplan.lost")
+PACKAGE = """
+from collections.abc import AsyncGenerator
+from toolplan.providers import Answered, Text, Usage
 
-    monkeypatch.setattr("toolplan.providers._open.importlib.import_module", broken)
-    with pytest.raises(ModuleNotFoundError):
-        open_model("ollama:mistral", keys={})
+class Echo:
+    def __init__(self, spec, manner):
+        self.spec, self.manner = spec, manner
+
+    async def ask(self, request, *, constrained):
+        yield Text(f"{self.spec.model} {self.spec.url} {self.manner.key}")
+        yield Answered(Usage(0, 1, 1))
+"""
+
+
+def test_a_package_adds_a_provider_by_an_entry_point(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "echoing.py").write_text(PACKAGE)
+    folder = tmp_path / "echoing-1.dist-info"
+    folder.mkdir()
+    (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: echoing\nVersion: 1\n")
+    (folder / "entry_points.txt").write_text("[toolplan.models]\necho = echoing:Echo\n")
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    monkeypatch.setattr(_open, "MODELS", Extensions[OpensEndpoint]("toolplan.models"))
+    model = open_model("echo:large", keys={"echo": "k"}, addresses={"echo": "http://there"})
+    reply = asyncio.run(complete(model, ModelRequest((Message("user", "Hi"),))))
+    assert (reply.text, reply.model) == ("large http://there k", "echo:large")
+    with pytest.raises(ModelError, match="'echoes'"):
+        open_model("echoes:large", keys={})

@@ -1,7 +1,4 @@
-"""Model endpoints: what is asked of a model, and what comes back.
-
-Nothing here knows of plans. A reply that was cut off is never given as a whole one.
-"""
+"""Models: requests to them and their replies. A reply that was cut off is never taken as whole."""
 
 from toolplan.providers._base import (
     Ended,
@@ -16,18 +13,29 @@ from toolplan.providers._base import (
     Usage,
     complete,
 )
+from toolplan.providers._endpoint import Answered, Endpoint, Manner, OpensEndpoint, Part
+from toolplan.providers._failures import CallFailed, Failure
 from toolplan.providers._open import open_model
+from toolplan.providers._specs import Spec
 from toolplan.providers._usage import UsageTracker
 
 __all__ = [
+    "Answered",
+    "CallFailed",
     "Ended",
+    "Endpoint",
+    "Failure",
+    "Manner",
     "Message",
     "Model",
     "ModelError",
     "ModelRequest",
+    "OpensEndpoint",
+    "Part",
     "Piece",
     "Reply",
     "Restarted",
+    "Spec",
     "Text",
     "Usage",
     "UsageTracker",

@@ -1,4 +1,4 @@
-"""What is asked of a model, what comes back, and what can go wrong."""
+"""Requests to models, their replies, and their errors."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, Protocol, TypeAlias
 
+from toolplan.errors import ToolplanError
 from toolplan.path import Json
 
 
@@ -19,12 +20,12 @@ class Message(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ModelRequest:
-    """What a model is asked.
+    """A request to a model.
 
     Attributes:
         messages: the conversation, in order.
-        schema: the JSON Schema that the reply shall follow, where the endpoint can hold a model to
-            one; the reply is text in any case, and is checked by whoever asked.
+        schema: the JSON Schema that the reply should follow, where the endpoint supports that; the
+            reply is text in any case, and the caller checks it.
         temperature: from 0 (the likeliest words) upwards.
         max_tokens: the most tokens of the reply.
     """
@@ -54,7 +55,7 @@ class Text(NamedTuple):
 
 
 class Restarted(NamedTuple):
-    """What came so far does not count: the reply begins anew, for this reason."""
+    """The text so far does not count: the reply starts again, for this reason."""
 
     reason: str
 
@@ -70,30 +71,27 @@ Piece: TypeAlias = Text | Restarted | Ended
 
 
 class Reply(NamedTuple):
-    """A whole reply. `model` is the one that gave it, as in `openai:gpt-5`."""
+    """A whole reply. `model` is the name of its model, as in `openai:gpt-5`."""
 
     text: str
     model: str
     usage: Usage
 
 
-class ModelError(Exception):
-    """No reply could be had, or none that is whole.
+class ModelError(ToolplanError):
+    """There is no reply, or none that is whole.
 
     `code` is one of `llm-empty`, `llm-refused`, `llm-truncated`, `llm-stream-cut`, `llm-timeout`,
     `llm-rate-limit`, `llm-unavailable`, `llm-auth`, `llm-context`, `llm-bad-response`,
-    `llm-unexpected-tool-call`, `llm-too-long`, `llm-degenerate`, `llm-budget`, `llm-request`, and,
-    of what is told before any call, `llm-missing` (the extra is not installed) and `llm-spec` (a
-    model is named in no way that is known). The text names the model and never holds a key; `help`
-    is the way out; `usage` is what was used all the same.
+    `llm-unexpected-tool-call`, `llm-too-long`, `llm-degenerate`, `llm-budget`, `llm-request`, and
+    `llm-spec` where a name is not that of a model. The message names the model and never holds a
+    key; `usage` is what was used until then.
     """
 
     def __init__(
-        self, code: str, message: str, help_: str = "", usage: Usage | None = None
+        self, code: str, message: str, help: str | None = None, usage: Usage | None = None
     ) -> None:
-        super().__init__(message)
-        self.code = code
-        self.help = help_
+        super().__init__(code, message, help)
         self.usage = Usage() if usage is None else usage
 
 
@@ -102,7 +100,7 @@ class Model(Protocol):
 
     @property
     def name(self) -> str:
-        """How it is told apart, as in `openai:gpt-5`."""
+        """Display name, as in `openai:gpt-5`."""
         ...
 
     def stream(self, request: ModelRequest) -> AsyncGenerator[Piece]:

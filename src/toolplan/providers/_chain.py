@@ -26,25 +26,26 @@ from toolplan.providers._usage import UsageTracker, total
 
 @dataclass(slots=True)
 class Link:
-    """One model of a chain, and what was learned of it.
+    """One model of a chain.
 
-    `blocked` says why it cannot be asked at all; `plain` that it takes no schema.
+    Attributes:
+        name: display name.
+        endpoint: makes the calls.
+        breaker: stops calls to an endpoint that keeps failing.
+        blocked: why it cannot be asked at all.
+        plain: whether it has refused a schema.
     """
 
+    name: str
     endpoint: Endpoint
     breaker: Breaker
     blocked: Failure | None = None
     plain: bool = False
 
-    @property
-    def name(self) -> str:
-        """How the model is told apart."""
-        return self.endpoint.name
-
 
 @dataclass(slots=True)
 class _Asked:
-    """One request on its way through the chain."""
+    """The state of one request."""
 
     request: ModelRequest
     spent: list[Usage] = field(default_factory=list[Usage])
@@ -58,11 +59,11 @@ class _Asked:
 
 
 class Chain:
-    """Asks its models in order, by rules of its own.
+    """Asks its models in order.
 
-    A model is asked again after a rate limit, a failure of its server or a broken connection; after
-    a timeout, a reply that makes no sense or a key that is refused the next one is asked; a refusal
-    and a request that is wrong in itself end the matter.
+    A model is asked again after a rate limit, a failure of its server or a broken connection. After
+    a timeout, a malformed reply or a rejected key the next model is asked. A refusal, or a request
+    that is wrong in itself, ends the call.
     """
 
     def __init__(
@@ -75,12 +76,12 @@ class Chain:
     ) -> None:
         """Prepare the chain; nothing is called."""
         self._links = tuple(links)
-        self._patience = retry_policy
+        self._retry_policy = retry_policy
         self._runtime = runtime
-        self._ledger = UsageTracker() if tracker is None else tracker
+        self._tracker = UsageTracker() if tracker is None else tracker
 
     def __repr__(self) -> str:
-        """Tell the models."""
+        """Name the models."""
         return f"Chain({self.name!r})"
 
     @property
@@ -104,7 +105,7 @@ class Chain:
         raise none_replied(asked.failures, asked.usage)
 
     async def _ask(self, link: Link, asked: _Asked) -> AsyncGenerator[Piece]:
-        """Ask one model, as often as that may help; nothing came of it where `Ended` is missing."""
+        """Ask one model as often as that may help; without `Ended` it has failed."""
         if link.blocked is not None:
             asked.failures.append(link.blocked)
             return
@@ -143,7 +144,7 @@ class Chain:
 
         Raises:
             CallFailed: there is no whole reply.
-            ModelError: there may be no more calls.
+            ModelError: no more calls are allowed.
         """
         self._charge(link, asked)
         if asked.has_text and asked.latest is not None:
@@ -154,7 +155,7 @@ class Chain:
         spoken = False
         async with (
             aclosing(link.endpoint.ask(request, constrained=constrained)) as parts,
-            aclosing(in_time(parts, link.name, self._patience)) as timed,
+            aclosing(in_time(parts, link.name, self._retry_policy)) as timed,
         ):
             async for part in timed:
                 match part:
@@ -165,7 +166,7 @@ class Chain:
                         asked.has_text = True
                         yield part
                     case Answered(spent) if spoken:
-                        # All is noted first: whoever listens does not come back after the end.
+                        # Recorded first: the caller may close this generator after the end.
                         self._settle(link, asked, spent)
                         link.breaker.succeeded()
                         link.plain |= asked.latest is not None and asked.latest.schema
@@ -179,10 +180,10 @@ class Chain:
         """Count the call that is made now.
 
         Raises:
-            ModelError: there may be no more.
+            ModelError: no more calls are allowed.
         """
         calls = asked.usage.calls
-        if calls >= self._patience.max_calls:
+        if calls >= self._retry_policy.max_calls:
             last = f" The last failure: {asked.latest.reason}" if asked.latest else ""
             raise ModelError(
                 "llm-budget",
@@ -190,11 +191,11 @@ class Chain:
                 "Allow more calls, or name fewer models.",
                 asked.usage,
             )
-        self._ledger.begin(link.name)
+        self._tracker.begin(link.name)
         asked.spent.append(Usage(calls=1))
 
     def _settle(self, link: Link, asked: _Asked, spent: Usage) -> None:
-        self._ledger.end(link.name, spent)
+        self._tracker.end(link.name, spent)
         asked.spent.append(spent._replace(calls=0))
 
     def _note(self, link: Link, asked: _Asked, failure: Failure, spent: Usage) -> None:
@@ -206,19 +207,19 @@ class Chain:
             link.breaker.succeeded()
 
     def _pause_s(self, link: Link, failure: Failure, tried: int) -> float | None:
-        """Return the pause before the same model is asked again; None: it is not."""
+        """Return the pause before the same model is asked again, or None if it is not."""
         if failure.course is not Course.AGAIN:
             return None
         if failure.code == "llm-stream-cut" and link is not self._links[-1]:
-            return None  # whoever waits for the reply has waited once already
-        return self._patience.pause_s(failure, tried, self._runtime.chance())
+            return None  # the caller has waited once already
+        return self._retry_policy.pause_s(failure, tried, self._runtime.chance())
 
     def _give_up(self, asked: _Asked, failure: Failure) -> None:
-        """Leave it to the next model.
+        """Continue with the next model.
 
         Raises:
             ModelError: no other model could help.
         """
         asked.failures.append(failure)
         if failure.course is Course.NOWHERE:
-            raise ModelError(failure.code, failure.reason, failure.help_, asked.usage)
+            raise ModelError(failure.code, failure.reason, failure.help, asked.usage)

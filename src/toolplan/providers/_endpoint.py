@@ -17,7 +17,7 @@ class Answered(NamedTuple):
 
 
 Part: TypeAlias = Text | Answered | None
-"""Of an answer: text, its end, or a sign of life without text, such as a piece of a thought."""
+"""A part of an answer: text, its end, or None for a sign of life, such as a piece of a thought."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,13 +36,8 @@ class Manner:
 class Endpoint(Protocol):
     """Makes one call to one model."""
 
-    @property
-    def name(self) -> str:
-        """How the model is told apart."""
-        ...
-
     def ask(self, request: ModelRequest, *, constrained: bool) -> AsyncGenerator[Part]:
-        """Make one HTTP call; `constrained` asks for a reply that follows `request.schema`.
+        """Make one call; `constrained` asks for a reply that follows `request.schema`.
 
         Raises:
             CallFailed: there is no whole reply.
@@ -51,7 +46,7 @@ class Endpoint(Protocol):
 
 
 class OpensEndpoint(Protocol):
-    """Gives the endpoint for a spec, as the home of the model library does."""
+    """Returns the endpoint for a spec: one entry point of the group `toolplan.models`."""
 
     def __call__(self, spec: Spec, manner: Manner) -> Endpoint:
         """Return the endpoint. Nothing is called yet."""

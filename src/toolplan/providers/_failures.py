@@ -17,7 +17,7 @@ class Course(Enum):
 
     AGAIN = "the same model again, after a pause"
     ONWARD = "another model"
-    NOWHERE = "nothing: the fault is in what was asked, or the model decided so"
+    NOWHERE = "nothing: the request is wrong, or the model refused"
 
 
 _COURSES: Final = {
@@ -28,7 +28,7 @@ _COURSES: Final = {
     "llm-request": Course.NOWHERE,
     "llm-truncated": Course.NOWHERE,
 }
-"""Those of the codes that are not here: another model."""
+"""For all other codes: another model."""
 
 _OF_THE_ENDPOINT: Final = frozenset(
     (
@@ -47,17 +47,17 @@ class Failure:
     """Why a call gave no whole reply.
 
     Attributes:
-        code: as `ModelError` has it.
+        code: a code of `ModelError`.
         reason: one sentence; it names the model and holds no key.
-        help_: what the user can do.
-        lasts: asking the same model again cannot help, as with a spent quota.
+        help: what the user can do.
+        lasts: whether asking the same model again cannot help, as with a spent quota.
         retry_after_s: seconds that the endpoint asks to wait.
-        schema: it may be the schema of the reply that the endpoint did not take.
+        schema: whether the endpoint may have refused the schema of the reply.
     """
 
     code: str
     reason: str
-    help_: str = ""
+    help: str = ""
     lasts: bool = False
     retry_after_s: float | None = None
     schema: bool = False
@@ -70,12 +70,12 @@ class Failure:
 
     @property
     def of_the_endpoint(self) -> bool:
-        """Whether it speaks against the endpoint, and not against this request only."""
+        """Whether it counts against the endpoint, and not only against this request."""
         return self.code in _OF_THE_ENDPOINT
 
 
 class CallFailed(Exception):
-    """A call to a model gave no whole reply. `spent` is what it has used all the same."""
+    """A call to a model gave no whole reply. `spent` is what it has used."""
 
     def __init__(self, failure: Failure, spent: Usage = _NOTHING) -> None:
         super().__init__(failure.reason)
@@ -87,9 +87,9 @@ def none_replied(failures: Sequence[Failure], usage: Usage) -> ModelError:
     """Return the error for a chain in which each model failed, in the order in which they did."""
     first, *others = failures
     if not others:
-        return ModelError(first.code, first.reason, first.help_, usage)
+        return ModelError(first.code, first.reason, first.help, usage)
     codes = {failure.code for failure in failures}
     code = first.code if len(codes) == 1 else "llm-unavailable"
-    told = " ".join(f"{failure.reason} ({failure.code})" for failure in failures)
-    ways = dict.fromkeys(failure.help_ for failure in failures if failure.help_)
-    return ModelError(code, f"No model of the chain gave a reply. {told}", " ".join(ways), usage)
+    reasons = " ".join(f"{failure.reason} ({failure.code})" for failure in failures)
+    help = " ".join(dict.fromkeys(failure.help for failure in failures if failure.help))
+    return ModelError(code, f"No model of the chain gave a reply. {reasons}", help, usage)

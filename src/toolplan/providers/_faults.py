@@ -1,4 +1,4 @@
-"""The faults of a call, told: one sentence of fact that names the model, and the way out."""
+"""What can go wrong with a call: the code, one sentence that names the model, and the help."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from toolplan.providers._specs import Spec
 _QUOTE_CHARS: Final = 300
 _LATER: Final = "Ask again later, or name another model."
 _CHANGE: Final = "Name another model, or ask in another way."
+_AGAIN: Final = "Ask again, or name another model."
+_ADDRESS: Final = "Check that the address is that of a model's API, with /v1 at its end."
 
 
 def quoted(text: str) -> str:
@@ -19,14 +21,14 @@ def quoted(text: str) -> str:
     ': No such model'
     """
     line = " ".join("".join(c if c.isprintable() else " " for c in text).split())
-    told = line if len(line) <= _QUOTE_CHARS else line[: _QUOTE_CHARS - 1] + "…"
-    return f": {told.rstrip('.')}" if told else ""
+    short = line if len(line) <= _QUOTE_CHARS else line[: _QUOTE_CHARS - 1] + "…"
+    return f": {short.rstrip('.')}" if short else ""
 
 
 def asked_too_much(spec: Spec, said: str) -> Failure:
     """L11: the request is longer than the model takes."""
-    help_ = "Ask for less, offer fewer tools, or name a model that takes more."
-    return Failure("llm-context", f"What was asked is too long for {spec.name}{said}.", help_)
+    help = "Ask for less, offer fewer tools, or name a model with a larger context."
+    return Failure("llm-context", f"The request is too long for {spec.name}{said}.", help)
 
 
 def not_allowed(spec: Spec) -> Failure:
@@ -37,12 +39,12 @@ def not_allowed(spec: Spec) -> Failure:
     return Failure(
         "llm-auth",
         f"{spec.name} refused the key it was given, or needs one.",
-        f"Set the key ({_variable(spec)}), and look whether it may use this model.",
+        f"Set the key ({_variable(spec)}), and check that it may use this model.",
     )
 
 
 def no_key(spec: Spec) -> Failure:
-    """L10: there is no key to send, so that nothing is asked."""
+    """L10: there is no key to send, so no call is made."""
     return Failure(
         "llm-auth",
         f"There is no key for {spec.name}.",
@@ -50,25 +52,25 @@ def no_key(spec: Spec) -> Failure:
     )
 
 
+def bad_key(spec: Spec) -> Failure:
+    """L10: the key cannot be sent."""
+    return Failure(
+        "llm-auth",
+        f"The key for {spec.name} holds characters that no key has.",
+        "Copy it again, without quotes and spaces.",
+    )
+
+
 def quota_spent(spec: Spec, said: str) -> Failure:
-    """L08: the account has nothing left, which waiting does not change."""
+    """L08: the account has nothing left; waiting does not help."""
     reason = f"The quota of {spec.name} is used up{said}."
     return Failure("llm-rate-limit", reason, _CHANGE, lasts=True)
 
 
 def asked_too_often(spec: Spec, said: str, wait_s: float | None) -> Failure:
     """L08: status 429."""
-    reason = f"{spec.name} is asked too often{said}."
+    reason = f"{spec.name} limits the rate of requests{said}."
     return Failure("llm-rate-limit", reason, _LATER, retry_after_s=wait_s)
-
-
-def bad_key(spec: Spec) -> Failure:
-    """L10: the key cannot be sent."""
-    return Failure(
-        "llm-auth",
-        f"The key for {spec.name} holds characters that no key has.",
-        "Copy it once more, without quotes and blanks.",
-    )
 
 
 def too_slow(name: str, what: str) -> Failure:
@@ -77,23 +79,28 @@ def too_slow(name: str, what: str) -> Failure:
 
 
 def resting(name: str, failures: int, wait_s: float) -> Failure:
-    """Not asked: the circuit breaker is open."""
+    """No call is made: the circuit breaker is open."""
     return Failure(
         "llm-unavailable",
-        f"{name} failed {failures} times in a row and is left alone for {wait_s:.0f} s.",
+        f"{name} failed {failures} times in a row and is not asked for {wait_s:.0f} s.",
         _LATER,
     )
 
 
 def said_nothing(name: str) -> Failure:
     """L01: the reply is whole, and empty."""
-    return Failure("llm-empty", f"{name} answered with nothing.", _CHANGE)
+    return Failure("llm-empty", f"The reply of {name} is empty.", _CHANGE)
 
 
 def said_too_much(name: str, code: str) -> Failure:
-    """L18, L19: the reply does not end, or goes in circles."""
-    what = "says the same over and over" if code == "llm-degenerate" else "does not end"
+    """L18, L19: the reply does not end, or repeats itself."""
+    what = "repeats the same text" if code == "llm-degenerate" else "does not end"
     return Failure(code, f"The reply of {name} {what}.", _CHANGE)
+
+
+def endless(name: str) -> Failure:
+    """L18: the reply has more bytes than its tokens allow."""
+    return Failure("llm-too-long", f"The reply of {name} did not end.", _AGAIN)
 
 
 def not_available(spec: Spec, said: str, status: int | None, wait_s: float | None) -> Failure:
@@ -106,41 +113,65 @@ def not_available(spec: Spec, said: str, status: int | None, wait_s: float | Non
 def not_reached(spec: Spec, *, refused: bool) -> Failure:
     """L09: there was no connection, or it broke before anything was answered."""
     reason = f"{spec.name} cannot be reached at {spec.url}."
-    help_ = "Look whether it runs, and whether the address is right."
-    return Failure("llm-unavailable", reason, help_, lasts=refused)
+    help = "Check that it runs, and that the address is right."
+    return Failure("llm-unavailable", reason, help, lasts=refused)
 
 
-def broken_off(spec: Spec) -> Failure:
-    """L06: the connection broke while the reply came."""
-    return Failure("llm-stream-cut", f"The reply of {spec.name} broke off.", _LATER)
+def broken_off(name: str) -> Failure:
+    """L06: the reply ended before it was whole."""
+    return Failure("llm-stream-cut", f"The reply of {name} broke off.", _AGAIN)
 
 
 def no_such_model(spec: Spec, said: str) -> Failure:
-    """Status 404. It is of this endpoint only: the next of a chain may have its model."""
+    """Status 404. The next endpoint of a chain may have its model."""
     return Failure(
         "llm-request",
         f"There is no model {spec.name}{said}.",
-        "Look whether its name and the address are right, and whether it is loaded.",
+        "Check its name and the address, and that it is loaded.",
         lasts=True,
     )
 
 
 def not_taken(spec: Spec, said: str, *, constrained: bool) -> Failure:
     """Status 400 or 422; where the call asked for a schema, that may be why."""
-    reason = f"{spec.name} did not take what was asked{said}."
+    reason = f"{spec.name} rejected the request{said}."
     return Failure("llm-request", reason, _CHANGE, schema=constrained)
 
 
 def sent_elsewhere(spec: Spec, status: int) -> Failure:
-    """L12: a redirect. It is not followed, because a key goes where it was meant to go."""
+    """L12: a redirect. It is not followed, because it would take the key to another place."""
     reason = f"{spec.name} answered with a redirect (HTTP {status}), which is not followed."
-    return Failure("llm-bad-response", reason, "Name the address where the model is.")
+    return Failure("llm-bad-response", reason, "Name the address that it leads to.")
 
 
 def no_reply(spec: Spec, said: str) -> Failure:
     """L12, L13: what came is no reply of a model."""
     reason = f"{spec.name} answered with something that is no reply of a model{said}."
     return Failure("llm-bad-response", reason, _CHANGE)
+
+
+def odd_reply(name: str, what: str) -> Failure:
+    """L12, L13: `what` is wrong with the reply as a whole."""
+    return Failure("llm-bad-response", f"{name} {what}.", _ADDRESS)
+
+
+def refused(name: str) -> Failure:
+    """L02: the model refuses, or a filter does."""
+    return Failure("llm-refused", f"{name} refused to answer.", "Ask in another way.")
+
+
+def called_a_tool(name: str) -> Failure:
+    """L14: the model calls a tool in place of an answer."""
+    reason = f"{name} called a tool, though none was offered."
+    return Failure("llm-unexpected-tool-call", reason, _AGAIN)
+
+
+def truncated(name: str) -> Failure:
+    """L05: the limit of tokens was reached."""
+    reason = f"The reply of {name} was cut off at its limit of tokens."
+    return Failure(
+        "llm-truncated", reason, "Allow more tokens (PLANNER_MAX_TOKENS), or ask for less."
+    )
 
 
 def _variable(spec: Spec) -> str:

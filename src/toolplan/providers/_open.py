@@ -3,28 +3,29 @@
 from __future__ import annotations
 
 import asyncio
-import importlib
 import re
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from functools import cached_property
 from random import SystemRandom
 from types import MappingProxyType
-from typing import Final, cast
+from typing import Final
 
+from toolplan.extensions import Extensions
 from toolplan.providers import _faults
-from toolplan.providers._base import Model, ModelError
+from toolplan.providers._base import Model, ModelError, ModelRequest
 from toolplan.providers._breaker import Breaker
 from toolplan.providers._chain import Chain, Link
-from toolplan.providers._endpoint import Manner, OpensEndpoint
+from toolplan.providers._endpoint import Endpoint, Manner, OpensEndpoint, Part
 from toolplan.providers._failures import Failure
 from toolplan.providers._retry import RetryPolicy, Runtime
 from toolplan.providers._specs import Spec, origin, read_spec
 from toolplan.providers._usage import UsageTracker
 
-_HOME: Final = "toolplan.providers._endpoints"
-"""The one module that needs the extra `llm`; it is imported when a model is opened."""
+MODELS: Final = Extensions[OpensEndpoint]("toolplan.models")
+"""What opens the endpoints of a provider, by its name. It is loaded when a model is first asked."""
 
-_LIBRARIES: Final = frozenset(("anthropic", "httpx2", "openai", "pydantic_ai"))
+_AT_URL: Final = "http"
 _CHANCE: Final = SystemRandom()
 _KEY: Final = re.compile(r"[!-~]+")
 _NOWHERE_ELSE: Final[Mapping[str, str]] = MappingProxyType({})
@@ -66,23 +67,23 @@ def open_model(
         tries: the most calls to one model for one reply.
         max_calls: the most calls to all models for one reply.
         streamed: whether replies are asked for as they are written, or each as one.
-        tracker: where what is used is summed up, over more than one reply, and its budget.
-        clock: seconds that never go back.
-        sleep: how a pause is made.
-        chance: a number from 0.0 to 1.0, for pauses that differ.
+        tracker: sums up usage over many replies, and keeps their budget.
+        clock: a monotonic clock, in seconds.
+        sleep: makes a pause.
+        chance: returns a random number from 0.0 to 1.0, for the length of pauses.
 
     Raises:
-        ModelError: `llm-spec`, there is no such model; `llm-missing`, the extra is not installed.
+        ModelError: `llm-spec`, there is no such model.
     """
-    specs = [read_spec(each, addresses) for each in ([spec] if isinstance(spec, str) else spec)]
+    named = [spec] if isinstance(spec, str) else spec
+    specs = [read_spec(each, addresses, MODELS) for each in named]
     if not specs:
         raise ModelError("llm-spec", "No model is named.", "Name one, as in ollama:mistral.")
-    open_endpoint = _library()
     links: list[Link] = []
     for each in specs:
         key = _key(each, keys)
-        endpoint = open_endpoint(each, Manner(key, streamed))
-        links.append(Link(endpoint, Breaker(clock), _blocked(each, key)))
+        endpoint = _Unopened(each, Manner(key, streamed))
+        links.append(Link(each.name, endpoint, Breaker(clock), _blocked(each, key)))
     retry_policy = RetryPolicy(
         total_s=timeout_s,
         first_piece_s=timeout_s if first_piece_s is None else first_piece_s,
@@ -92,6 +93,22 @@ def open_model(
     )
     runtime = Runtime(clock, sleep, chance)
     return Chain(links, retry_policy=retry_policy, runtime=runtime, tracker=tracker)
+
+
+class _Unopened:
+    """An endpoint that is loaded when it is first asked."""
+
+    def __init__(self, spec: Spec, manner: Manner) -> None:
+        self._spec = spec
+        self._manner = manner
+
+    def ask(self, request: ModelRequest, *, constrained: bool) -> AsyncGenerator[Part]:
+        return self._endpoint.ask(request, constrained=constrained)
+
+    @cached_property
+    def _endpoint(self) -> Endpoint:
+        provider = self._spec.provider
+        return MODELS[_AT_URL if "://" in provider else provider](self._spec, self._manner)
 
 
 def _key(spec: Spec, keys: Mapping[str, str]) -> str:
@@ -106,19 +123,3 @@ def _blocked(spec: Spec, key: str) -> Failure | None:
     if not key:
         return _faults.no_key(spec) if spec.needs_key else None
     return None if _KEY.fullmatch(key) else _faults.bad_key(spec)
-
-
-def _library() -> OpensEndpoint:
-    try:
-        home = importlib.import_module(_HOME)
-    except ModuleNotFoundError as error:
-        missing = (error.name or "").partition(".")[0]
-        if missing not in _LIBRARIES:
-            raise
-    else:
-        return cast("OpensEndpoint", home.open_endpoint)
-    raise ModelError(
-        "llm-missing",
-        f"Models need {missing!r}, which is not installed.",
-        "Install the extra: pip install 'toolplan[llm]'.",
-    )

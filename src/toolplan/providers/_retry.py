@@ -1,4 +1,4 @@
-"""How long a model is waited for, and how often it is asked."""
+"""Deadlines and retries of calls to models."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _FIRST_PAUSE_S: Final = 0.5
 
 
 class Runtime(NamedTuple):
-    """What comes from outside: a monotonic clock in seconds, sleep, and chance from 0.0 to 1.0."""
+    """The outside world: a monotonic clock in seconds, sleep, and chance from 0.0 to 1.0."""
 
     clock: Callable[[], float]
     sleep: Callable[[float], Awaitable[None]]
@@ -24,7 +24,7 @@ class Runtime(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """How long a model is waited for, in seconds, and how often it is asked.
+    """Deadlines in seconds, and how often a model is asked.
 
     Attributes:
         total_s: of one call, from its start to the end of the reply.
@@ -44,10 +44,10 @@ class RetryPolicy:
     longest_pause_s: float = 20.0
 
     def pause_s(self, failure: Failure, tried: int, chance: float) -> float | None:
-        """Return the pause before the next try, after `tried` of them; None: there is none.
+        """Return the pause before the next try, after `tried` of them, or None for no more tries.
 
-        What the endpoint asks for is what is waited; else half a second, doubled by each try,
-        times 0.5 to 1.5 by chance, so that many who failed at once do not come back at once.
+        It is what the endpoint asks for; else half a second, doubled by each try, times 0.5 to 1.5
+        by chance, so that many clients that failed together do not return together.
         """
         if tried >= self.tries:
             return None
@@ -63,10 +63,10 @@ async def in_time(
 ) -> AsyncGenerator[Part]:
     """Yield `parts` as long as they come in time.
 
-    Each wait is bounded by itself, and no deadline is kept over what the caller does between two.
+    Each wait has its own limit; the time that the caller takes between two parts does not count.
 
     Raises:
-        CallFailed: `llm-timeout`, they do not.
+        CallFailed: `llm-timeout`.
     """
     clock = asyncio.get_running_loop().time
     end = clock() + retry_policy.total_s

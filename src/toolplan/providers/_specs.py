@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from typing import Final, Literal, NamedTuple, TypeAlias
 from urllib.parse import SplitResult, urlsplit
 
 from toolplan.providers._base import ModelError
 
-Form: TypeAlias = Literal["openai", "anthropic", "compatible"]
-"""How an endpoint is spoken to: as OpenAI, as Anthropic, or as one that is like OpenAI."""
+Form: TypeAlias = Literal["openai", "anthropic", "compatible", "other"]
+"""The protocol: OpenAI's, Anthropic's, one compatible with OpenAI's, or that of an extension."""
 
 ADDRESSES: Final[Mapping[str, str]] = {
     "openai": "https://api.openai.com/v1",
@@ -24,7 +24,7 @@ _MODEL: Final = re.compile(r"[\w./:@+-]{1,200}", re.ASCII)
 _FORMS: Final[Mapping[str, Form]] = {"openai": "openai", "anthropic": "anthropic"}
 _KEYLESS: Final = frozenset(("ollama",))
 _TAILS: Final = ("/chat/completions", "/completions", "/models", "/messages")
-_WAYS: Final = (
+_HELP: Final = (
     "Write PROVIDER:MODEL with one of "
     f"{', '.join(ADDRESSES)}, or URL#MODEL as in http://localhost:8080/v1#mistral."
 )
@@ -34,12 +34,12 @@ class Spec(NamedTuple):
     """A model at an endpoint.
 
     Attributes:
-        name: how it is told apart, as it was written, tidied up.
-        form: how the endpoint is spoken to.
+        name: display name.
+        form: the protocol.
         provider: the provider's name; for a bare URL its scheme and host.
         url: the base URL, without a slash at its end.
         model: the model's name, as the endpoint knows it.
-        needs_key: whether it cannot be asked without a key.
+        needs_key: whether a key is required.
     """
 
     name: str
@@ -50,35 +50,44 @@ class Spec(NamedTuple):
     needs_key: bool
 
 
-def read_spec(spec: str, addresses: Mapping[str, str]) -> Spec:
-    """Read one model. `addresses` are base URLs of providers that are elsewhere than usual.
+def read_spec(
+    spec: str, addresses: Mapping[str, str], others: Container[str] = frozenset()
+) -> Spec:
+    """Read the name of one model.
+
+    Args:
+        spec: the name.
+        addresses: base URLs of providers that are elsewhere than usual.
+        others: providers besides our own.
 
     Raises:
-        ModelError: `llm-spec`, it names no model; keys and passwords in it are not repeated.
+        ModelError: `llm-spec`, it names no model; the message repeats no key or password.
     """
     text = spec.strip()
     if "://" in text:
         return _at_url(text)
     provider, _, model = text.partition(":")
     provider = provider.lower()
-    if provider not in ADDRESSES or not _MODEL.fullmatch(model):
+    if (provider not in ADDRESSES and provider not in others) or not _MODEL.fullmatch(model):
         raise _unknown(text)
+    if provider not in ADDRESSES:
+        url = addresses.get(provider, "")
+        return Spec(f"{provider}:{model}", "other", provider, url, model, needs_key=False)
     url = base_url(addresses.get(provider) or ADDRESSES[provider], provider)
     form: Form = _FORMS.get(provider, "compatible")
     return Spec(f"{provider}:{model}", form, provider, url, model, provider not in _KEYLESS)
 
 
 def base_url(text: str, provider: str = "") -> str:
-    """Return the base URL that `text` means; the base URL of a base URL is itself.
+    """Return `text` as a base URL.
 
-    What is added to a base URL for a call is taken off; an address without a path gets `/v1`,
-    which all that are compatible with OpenAI have. Anthropic's has none.
+    The path of a call is removed; an address without a path gets `/v1`, except for Anthropic.
 
     >>> base_url("http://localhost:11434/"), base_url("http://localhost:8080/v1/chat/completions")
     ('http://localhost:11434/v1', 'http://localhost:8080/v1')
 
     Raises:
-        ModelError: `llm-spec`, it is no URL that could be asked.
+        ModelError: `llm-spec`, it is not an http or https URL.
     """
     address = _address(text)
     path = address.path.rstrip("/")
@@ -122,7 +131,7 @@ def _address(text: str) -> SplitResult:
     except ValueError:
         usable, address = False, SplitResult("", "", "", "", "")
     if not usable:
-        raise ModelError("llm-spec", "The address of a model is no http or https URL.", _WAYS)
+        raise ModelError("llm-spec", "The address of a model is not an http or https URL.", _HELP)
     if "@" in address.netloc or address.query:
         raise ModelError(
             "llm-spec",
@@ -136,4 +145,4 @@ def _unknown(text: str) -> ModelError:
     # What stands there may be a key that was pasted into the wrong place, so it is not repeated.
     provider, mark, _ = text.partition(":")
     named = f" {provider!r}" if mark and re.fullmatch(r"[a-z]{1,20}", provider) else ""
-    return ModelError("llm-spec", f"The provider{named} or its model is not known.", _WAYS)
+    return ModelError("llm-spec", f"The provider{named} or its model is not known.", _HELP)

@@ -1,4 +1,4 @@
-"""What a run has used of its models."""
+"""Usage of models, and budgets."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ def total(usages: Iterable[Usage]) -> Usage:
 
 
 class UsageTracker:
-    """Sums what calls have used, over a run or longer, each model by itself.
+    """Sums up the usage of calls, by model.
 
-    Give the same tracker to every model of the run. With `max_calls` or `max_cost_usd` it also is
-    its budget: a call that would go beyond is not made (`llm-budget`). The last call may go over
-    `max_cost_usd`, because what a call costs is known when it has ended.
+    Pass the same tracker to every model of a run. With `max_calls` or `max_cost_usd` it is also a
+    budget: a call beyond it is not made (`llm-budget`). The last call may exceed `max_cost_usd`,
+    because its cost is known only when it has ended.
     """
 
     def __init__(self, *, max_calls: int | None = None, max_cost_usd: float | None = None) -> None:

@@ -1,0 +1,312 @@
+"""The reader of a model's reply: the only place where what a model sends is taken apart.
+
+A reply counts as whole only where the endpoint said why it ended and its stream was closed as its
+protocol requires. A stream that just stops is not a short reply.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Final, NamedTuple, cast
+
+from toolplan.path import Json
+from toolplan.providers import _faults
+from toolplan.providers._base import Text, Usage
+from toolplan.providers._endpoint import Part
+from toolplan.providers._events import Events
+from toolplan.providers._failures import Failure
+
+_ENDED: Final = frozenset(
+    ("stop", "eos", "eos_token", "end_turn", "stop_sequence", "complete", "completed")
+)
+_TRUNCATED: Final = frozenset(("length", "max_tokens", "model_context_window_exceeded"))
+_REFUSED: Final = frozenset(("content_filter", "refusal", "safety"))
+_CALLED: Final = frozenset(("tool_calls", "function_call", "tool_use"))
+_NONE: Final = Usage()
+_EVENTS: Final = "text/event-stream"
+_JSON: Final = "application/json"
+_KINDS: Final = {
+    _EVENTS: "events",
+    _JSON: "JSON",
+    "text/html": "an HTML page",
+    "text/plain": "text",
+}
+
+
+class TooLong(Exception):
+    """The reply has more bytes than it may have."""
+
+
+class ErrorObject(NamedTuple):
+    """An error as the APIs write it; a missing part is an empty text."""
+
+    message: str
+    code: str
+    kind: str
+
+
+def error_in(answer: Json) -> ErrorObject | None:
+    """Return the error that `answer` holds, None where it holds none."""
+    match answer:
+        case {"error": dict(error)}:
+            pass
+        case {"error": str(message)} | {"message": str(message)}:
+            return ErrorObject(message, "", "")
+        case _:
+            return None
+    message, code, kind = error.get("message"), error.get("code"), error.get("type")
+    return ErrorObject(
+        message if isinstance(message, str) else "",
+        str(code) if isinstance(code, str | int) else "",
+        kind if isinstance(kind, str) else "",
+    )
+
+
+class ReplyReader:
+    """Reads one reply as it comes: `begin`, `feed` for each part, `end` where the body ended."""
+
+    def __init__(self, *, streamed: bool, most_bytes: int) -> None:
+        """Start empty. `streamed` says that events were asked for."""
+        self._streamed = streamed
+        self._most_bytes = most_bytes
+        self._bytes = 0
+        self._content_type = ""
+        self._framed = False
+        self._encoded = False
+        self._ended = False
+        self._garbled = False
+        self._body = bytearray()
+        self._events = Events()
+        self._seen = Seen()
+        self.too_long = False
+        """Whether the reply has more bytes than it may have."""
+
+    @property
+    def seen(self) -> Seen:
+        """What the reply has said so far."""
+        return self._seen
+
+    def begin(self, content_type: str, *, framed: bool, encoded: bool) -> None:
+        """Take the headers: `framed` says that HTTP marks the body's end, and so notices a cut."""
+        self._content_type = content_type.partition(";")[0].strip().lower()
+        self._framed = framed
+        self._encoded = encoded
+
+    def feed(self, part: bytes) -> list[Part]:
+        """Take more of the body; return the text in it, and None for an event without text.
+
+        Raises:
+            TooLong: the body is larger than allowed.
+        """
+        self._bytes += len(part)
+        if self._bytes > self._most_bytes:
+            self.too_long = True
+            raise TooLong
+        if self._encoded:
+            return []
+        if not self._streamed or self._content_type == _JSON:
+            self._body += part
+        return self._read(part) if self._streamed else []
+
+    def end(self) -> list[Part]:
+        """Note that the body ended by itself; return the text that was still missing."""
+        self._ended = True
+        if self._encoded:
+            return []
+        # The last event may lack its blank line, where HTTP says that the body is complete.
+        parts = self._read(b"\n\n") if self._streamed and self._framed else []
+        if not self._is_stream and self.fault("") is None:
+            return [Text(self._seen.text)]
+        return parts
+
+    def fault(self, name: str) -> Failure | None:
+        """Return what is wrong with the reply of the model `name` so far, or None."""
+        if self.too_long:
+            return _faults.endless(name)
+        whole = self._is_whole() if self._is_stream else self._read_body()
+        if not whole:
+            return _faults.broken_off(name)
+        if odd := self._odd():
+            return _faults.odd_reply(name, odd)
+        return _unwanted(self._seen, name)
+
+    @property
+    def _is_stream(self) -> bool:
+        # Some that are asked for events answer with one JSON object; others call their events so.
+        return self._streamed and (self._content_type != _JSON or self._seen.events > 0)
+
+    def _read(self, part: bytes) -> list[Part]:
+        parts: list[Part] = []
+        for text in self._events.feed(part):
+            if self._seen.done or self._seen.error is not None:
+                break
+            if text.startswith(b"[DONE]"):
+                self._seen.done = True
+                break
+            try:
+                parts.append(self._seen.take(cast("Json", json.loads(text)), streamed=True))
+            except (ValueError, RecursionError):
+                self._garbled = True
+        return parts
+
+    def _is_whole(self) -> bool:
+        """Return whether all that belongs to the stream has come, be it a reply or not."""
+        seen = self._seen
+        if self._encoded or self._garbled:
+            return True
+        if not seen.events:
+            partial = self._content_type == _EVENTS and self._events.is_partial
+            return bool(self._bytes) and not partial
+        return seen.finish is not None and (seen.done or (self._framed and self._ended))
+
+    def _read_body(self) -> bool:
+        """Read a reply that is one JSON object; return whether all of it has come."""
+        if self._encoded:
+            return True
+        try:
+            answer = cast("Json", json.loads(bytes(self._body)))
+        except (ValueError, RecursionError):
+            return bool(self._bytes) and not self._body.lstrip().startswith(b"{")
+        self._seen = Seen()
+        self._seen.take(answer, streamed=False)
+        return True
+
+    def _odd(self) -> str:
+        """Return why this is no reply of a model, or an empty text."""
+        if self._encoded:
+            return "answered in a compressed form that was not asked for"
+        if self._garbled:
+            return "sent an event that is not JSON"
+        if not self._seen.known:
+            kind = _KINDS.get(self._content_type, "something")
+            return f"answered with {kind} that holds no reply of a model"
+        return "sent text after the end of its reply" if self._seen.late else ""
+
+
+@dataclass(slots=True)
+class Seen:
+    """What a reply has said, in the form of chat completions (OpenAI) or messages (Anthropic).
+
+    Attributes:
+        known: how many events, or whole replies, had a form that is known.
+        events: how many of these were events of a stream.
+        finish: the reason given for the end.
+        done: whether the stream was closed as its protocol requires.
+        late: whether text, or another reason, came after the end.
+        refused: whether there was a refusal.
+        called: whether a tool was called.
+        text: the text of a reply that is no stream.
+        model: the name that the endpoint gives its model.
+        usage: the tokens that the endpoint counted.
+        error: the error that was sent in place of a reply.
+    """
+
+    known: int = 0
+    events: int = 0
+    finish: str | None = None
+    done: bool = False
+    late: bool = False
+    refused: bool = False
+    called: bool = False
+    text: str = ""
+    model: str = ""
+    usage: Usage = _NONE
+    error: ErrorObject | None = None
+
+    def take(self, event: Json, *, streamed: bool) -> Part:
+        """Take one event, or a whole reply; return its text, None where it has none."""
+        known = self.known
+        text = ""
+        match event:
+            case {"choices": list(choices)}:
+                self.known += 1
+                self._count(event)
+                text = "".join(map(self._choice, choices))
+            case {"type": "error"} | {"error": _}:
+                self.error = error_in(event)
+            case {"type": str(kind)}:
+                text = self._message_event(kind, event)
+            case _:
+                pass  # nothing that is known
+        if not streamed:
+            self.text = text
+        elif self.known > known:
+            self.events += 1
+        return Text(text) if text else None
+
+    def _choice(self, choice: Json) -> str:
+        if not isinstance(choice, dict) or choice.get("index") not in (0, None):
+            return ""
+        delta = choice.get("delta") or choice.get("message")
+        text: Json = None
+        if isinstance(delta, dict):
+            text = delta.get("content")
+            self.refused |= bool(delta.get("refusal"))
+            self.called |= bool(delta.get("tool_calls") or delta.get("function_call"))
+            self.late |= self.finish is not None and bool(text)
+        self._end(choice.get("finish_reason"))
+        return text if isinstance(text, str) else ""
+
+    def _message_event(self, kind: str, event: dict[str, Json]) -> str:
+        text = ""
+        match kind, event:
+            case "message_start", {"message": dict(message)}:
+                self._count(message)
+            case "message_delta", {"delta": {"stop_reason": reason}}:
+                self._count(event)
+                self._end(reason)
+            case "message", {"stop_reason": reason, "content": list(blocks)}:
+                self._count(event)
+                text = "".join(map(_text_of, blocks))
+                self._end(reason)
+            case "message_stop", _:
+                self.done = True
+            case "content_block_delta", {"delta": delta}:
+                self.late |= self.finish is not None
+                text = _text_of(delta)
+            case "content_block_start", {"content_block": block}:
+                text = _text_of(block)
+            case (("content_block_stop" | "content_block_start" | "message_start"), _):
+                pass
+            case _:
+                return ""  # pings, and what may be added to the protocol
+        self.known += 1
+        return text
+
+    def _count(self, event: dict[str, Json]) -> None:
+        if isinstance(model := event.get("model"), str):
+            self.model = model
+        if isinstance(usage := event.get("usage"), dict):
+            self.usage = Usage(
+                0,
+                _tokens(usage, "prompt_tokens", "input_tokens", self.usage.input_tokens),
+                _tokens(usage, "completion_tokens", "output_tokens", self.usage.output_tokens),
+            )
+
+    def _end(self, reason: Json) -> None:
+        if isinstance(reason, str) and reason:
+            self.late |= self.finish not in (None, reason)
+            self.finish = reason
+
+
+def _text_of(part: Json) -> str:
+    text = part.get("text") if isinstance(part, dict) else None
+    return text if isinstance(text, str) else ""
+
+
+def _tokens(usage: dict[str, Json], of_chat: str, of_messages: str, before: int) -> int:
+    found = usage.get(of_chat, usage.get(of_messages))
+    return found if isinstance(found, int) else before
+
+
+def _unwanted(seen: Seen, name: str) -> Failure | None:
+    """Return what is wrong with a reply that is whole, or None."""
+    finish = (seen.finish or "").lower()
+    if seen.refused or finish in _REFUSED:
+        return _faults.refused(name)
+    if seen.called or finish in _CALLED:
+        return _faults.called_a_tool(name)
+    if finish in _TRUNCATED:
+        return _faults.truncated(name)
+    return None if finish in _ENDED else _faults.odd_reply(name, "ended for an unknown reason")
