@@ -26,7 +26,7 @@ def test_limits_of_tools_and_sources_count() -> None:
     assert forecast(fan, past, tool_concurrency={"t0": 1}).critical_path == ("fan",)
 
 
-def test_the_longest_way_goes_first_when_the_limit_of_a_tool_binds() -> None:
+def test_the_critical_path_starts_first_when_the_limit_of_a_tool_binds() -> None:
     """In the engine too: the short ones are written first, and have to wait."""
     long = [Step("a", "t"), Step("b", "t", after=("a",)), Step("c", "t", after=("b",))]
     plan = plan_of(*(Step(f"x{at}", "t") for at in range(3)), *long)
@@ -35,10 +35,9 @@ def test_the_longest_way_goes_first_when_the_limit_of_a_tool_binds() -> None:
 
 
 @given(shapes(most=12), LIMITS, st.integers(0, 10_000), st.data())
-def test_the_engine_takes_just_as_long_with_limits_on_tools_and_sources(
+def test_the_engine_takes_no_less_with_limits_on_tools_and_sources(
     plan: ExecutionPlan, concurrency: int, seed: int, data: st.DataObject
 ) -> None:
-    """Each step has a tool of its own: what ends at one moment may make way in any order."""
     chance = random.Random(seed)
     past = {step.tool: [chance.uniform(0.01, 20.0)] for step in plan.plan.steps}
     sources = {name: data.draw(st.sampled_from(["one", "two"])) for name in past}
@@ -61,4 +60,5 @@ def test_the_engine_takes_just_as_long_with_limits_on_tools_and_sources(
         tool_concurrency=by_tool,
         source_concurrency=by_source,
     )
-    assert took == pytest.approx(found.expected_s)
+    one_by_one = forecast(plan, past, concurrency=1).expected_s
+    assert found.expected_s * (1 - 1e-9) <= took <= one_by_one * (1 + 1e-9)

@@ -11,7 +11,7 @@ KNOWN = Forecast(1.2, 2.0, ("a", "b", "c"), 14, 14, 3, past_calls=50)
 
 def test_times_calls_and_the_longest_way_stand_in_one_line() -> None:
     assert forecast_text(KNOWN) == (
-        "about 1.2 s, 90 % within 2.0 s; 14 calls, 3 with effects; longest way a > b > c"
+        "about 1.2 s, p90 2.0 s; 14 calls, 3 with effects; critical path a > b > c"
     )
 
 
@@ -45,9 +45,7 @@ def test_few_past_calls_speak_for_no_share_of_runs() -> None:
 
 def test_items_that_nobody_has_counted_are_a_condition() -> None:
     found = replace(KNOWN, unknown_counts=("rows",))
-    assert forecast_text(found).startswith(
-        "about 1.2 s, 90 % within 2.0 s (if rows has one item); "
-    )
+    assert forecast_text(found).startswith("about 1.2 s, p90 2.0 s (if rows has one item); ")
     both = replace(KNOWN, unknown_counts=("rows", "sums"), unknown_tools=("send",))
     assert "(no past calls of send; if rows and sums have one item each)" in forecast_text(both)
 
@@ -60,7 +58,7 @@ def test_nothing_is_said_of_time_where_nothing_is_known_of_any_tool() -> None:
 
 def test_a_long_way_is_shown_by_its_ends() -> None:
     found = replace(KNOWN, critical_path=tuple("abcdefgh"))
-    assert forecast_text(found).endswith("longest way a > b > c > … > g > h")
+    assert forecast_text(found).endswith("critical path a > b > c > … > g > h")
     assert fit_encoding(forecast_text(found), "ascii").endswith("c > ... > g > h")
 
 

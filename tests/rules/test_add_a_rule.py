@@ -125,7 +125,12 @@ def offer(monkeypatch: pytest.MonkeyPatch) -> Iterator[Offer]:
         theirs = [EntryPoint(name, value, "toolplan.rules") for name, value in values]
 
         def installed(**selected: Any) -> EntryPoints:
-            return EntryPoints([*EntryPoints(theirs).select(**selected), *entry_points(**selected)])
+            return EntryPoints(
+                [
+                    *(each for each in theirs if each.group == selected["group"]),
+                    *entry_points(**selected),
+                ]
+            )
 
         monkeypatch.setattr(extensions, "entry_points", installed)
         all_rules.cache_clear()

@@ -15,11 +15,11 @@ from toolplan.engines import _in_flight as _open_calls
 from toolplan.engines import _runs, _streamed
 from toolplan.engines._effects import EffectCalls
 from toolplan.engines._in_flight import InFlightCalls
+from toolplan.engines._ready_queue import ReadyQueue
 from toolplan.engines._recorder import EventRecorder
 from toolplan.engines._steps import Scheduler
 from toolplan.events import Event, Failure, RunState
 from toolplan.plan import Step
-from toolplan.ready_queue import ReadyQueue
 from toolplan.storage.journal import Journal, Lease, Recovered, RunRecord, Slot, recover
 
 

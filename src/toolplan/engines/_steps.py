@@ -19,6 +19,7 @@ from toolplan.engines._effects import EffectCalls
 from toolplan.engines._graph import Graph
 from toolplan.engines._in_flight import EventLog, InFlightCalls
 from toolplan.engines._inputs import filled, holds, items_of
+from toolplan.engines._ready_queue import ReadyQueue
 from toolplan.engines._values import filled_output
 from toolplan.events import (
     Event,
@@ -35,7 +36,6 @@ from toolplan.events import (
 )
 from toolplan.path import Json
 from toolplan.plan import Limits, Step, Value
-from toolplan.ready_queue import ReadyQueue
 from toolplan.storage.journal import Recovered
 from toolplan.tools import Arguments, Tool
 

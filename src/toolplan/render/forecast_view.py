@@ -11,21 +11,21 @@ from toolplan.render.run_progress import duration_text
 
 _ENOUGH_PAST_CALLS: Final = 10  # of fewer, the slowest is too quick to speak for nine in ten
 _MOST_NAMES: Final = 3
-_MOST_ON_THE_WAY: Final = 6
-_KEPT_AT_ITS_END: Final = 2
+_MOST_ON_PATH: Final = 6
+_LAST_ON_PATH: Final = 2
 
 
 def forecast_text(forecast: Forecast) -> str:
-    """Return `forecast` in one line: times where any are known, calls, and the longest way.
+    """Return `forecast` in one line: times where any are known, calls, and the critical path.
 
     >>> forecast_text(Forecast(1.2, 2.0, ("a", "b", "c"), 14, 14, 3, past_calls=50))
-    'about 1.2 s, 90 % within 2.0 s; 14 calls, 3 with effects; longest way a > b > c'
+    'about 1.2 s, p90 2.0 s; 14 calls, 3 with effects; critical path a > b > c'
     """
     if not _has_time(forecast):
         return _calls_text(forecast)
     parts = [_time_text(forecast), _calls_text(forecast)]
     if len(forecast.critical_path) > 1:
-        parts.append(f"longest way {_way_text(forecast.critical_path)}")
+        parts.append(f"critical path {_path_text(forecast.critical_path)}")
     return "; ".join(parts)
 
 
@@ -58,7 +58,7 @@ def _spread_text(forecast: Forecast) -> str:
     if forecast.past_calls < _ENOUGH_PAST_CALLS:
         return ", by few past calls"
     within = duration_text(forecast.p90_s)
-    return "" if within == duration_text(forecast.expected_s) else f", 90 % within {within}"
+    return "" if within == duration_text(forecast.expected_s) else f", p90 {within}"
 
 
 def _unknown(forecast: Forecast) -> Iterator[str]:
@@ -83,11 +83,11 @@ def _calls_text(forecast: Forecast) -> str:
     return f"{counted}, at most {effects} with effects" if forecast.effect_calls_most else counted
 
 
-def _way_text(way: Sequence[str]) -> str:
-    shown = [_name(step) for step in way]
-    if len(shown) > _MOST_ON_THE_WAY:
-        begun = _MOST_ON_THE_WAY - _KEPT_AT_ITS_END - 1
-        shown = [*shown[:begun], ELLIPSIS, *shown[-_KEPT_AT_ITS_END:]]
+def _path_text(path: Sequence[str]) -> str:
+    shown = [_name(step) for step in path]
+    if len(shown) > _MOST_ON_PATH:
+        begun = _MOST_ON_PATH - _LAST_ON_PATH - 1
+        shown = [*shown[:begun], ELLIPSIS, *shown[-_LAST_ON_PATH:]]
     return " > ".join(shown)
 
 

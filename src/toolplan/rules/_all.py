@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cache
-from typing import Final
+from typing import Final, cast
 
 from toolplan.diagnostics import Diagnostic
 from toolplan.errors import ToolplanError
@@ -85,8 +85,8 @@ def all_rules() -> tuple[Rule, ...]:
     """
     found: dict[str, Rule] = {}
     for name, offered in Extensions[object]("toolplan.rules").items():
-        rules: tuple[object, ...] = offered if isinstance(offered, tuple) else (offered,)
-        for each in rules:
+        several = offered if isinstance(offered, tuple) else (offered,)
+        for each in cast("tuple[object, ...]", several):
             if not isinstance(each, Rule):
                 raise ToolplanError(
                     "bad-extension",

@@ -1,7 +1,4 @@
-"""The queue of steps and items that could start, and the limits that may hold them back.
-
-Runs start their calls in its order, and so do runs that a forecast plays.
-"""
+"""The queue of steps and items that are ready to start, and the limits on concurrent calls."""
 
 from __future__ import annotations
 
@@ -14,21 +11,16 @@ _PLACE: Final = (1 << _TURN) - 1
 
 
 class Limited(Protocol):
-    """What limits are told apart by: a tool's name, and its source's."""
+    """A tool, by the names that limits are set for: its own and that of its source."""
 
     @property
-    def name(self) -> str:
-        """The tool's name."""
-        ...
-
+    def name(self) -> str: ...
     @property
-    def source(self) -> str:
-        """The name of its source."""
-        ...
+    def source(self) -> str: ...
 
 
 class _Gate:
-    """A limit on calls at once of one tool or one source, and who waits before it."""
+    """A limit on concurrent calls of one tool or one source, and the entries that wait for it."""
 
     __slots__ = ("free", "parked")
 
@@ -38,31 +30,31 @@ class _Gate:
 
 
 class ReadyQueue:
-    """What could start: steps in the order of the plan, while there is room for all of them.
+    """Steps that are ready to start, in the order of the plan while there is room for all.
 
-    As soon as there is not, the step with the longest way of steps behind it goes first; so it
-    does wherever single tools or sources have limits.
+    When a limit is reached, or tools or sources have limits, steps on the critical path start
+    first.
 
-    Each entry is a turn and a place. Steps that have not started have turn 0; a step with
-    `for_each` comes back with one turn more for each item, so that a step with thousands of items
-    does not hold up the steps beside it.
+    Each entry is a turn and a position. Steps that have not started have turn 0. A step with
+    `for_each` comes back with the next turn for each item, so that thousands of items do not
+    block other steps.
     """
 
     def __init__(
         self,
         tools: Sequence[Limited],
-        ranks: Callable[[], Sequence[int]] | None,
+        ranks: Callable[[], Sequence[int]],
         by_tool: Mapping[str, int],
         by_source: Mapping[str, int],
     ) -> None:
-        """Prepare a queue of nothing.
+        """Create an empty queue.
 
         Args:
             tools: the tool of each position; more may be added while the queue is in use.
-            ranks: gives for each position how many steps its longest way has, or nothing while that
-                is not known; asked as soon as it matters. None where positions are in that order.
-            by_tool: the most calls at once of single tools, by name.
-            by_source: the most calls at once of all tools of one source, by its name.
+            ranks: returns for each position the length of its longest chain of dependents, or
+                nothing while that is not known; called only when it matters.
+            by_tool: the most concurrent calls of single tools, by name.
+            by_source: the most concurrent calls of all tools of one source, by its name.
         """
         self._heap: list[int] = []
         self._ranks = ranks
@@ -75,28 +67,28 @@ class ReadyQueue:
         self._gates_of: dict[int, Sequence[_Gate]] = {}
 
     def more(self) -> bool:
-        """Say whether there is something that could start now."""
+        """Say whether an entry could start now."""
         if not self._heap and self._gates:
-            # who was let in last may have made no call, and left the room to the next one
+            # the last entry may have made no call, which leaves its room to the next one
             for gate in self._gates:
                 if gate.free > 0:
                     self._let_in(gate)
         return bool(self._heap)
 
     def push(self, position: int, turn: int = 0) -> None:
-        """Let the step at `position` start, or its next item, when its turn comes."""
+        """Add the step at `position`, or its next item."""
         place = self._places[position] if self._places else position
         heappush(self._heap, turn << _TURN | place)
 
     def pop(self, room: int) -> tuple[int, int] | None:
-        """Return the position and turn of what starts next, None where nothing can start now.
+        """Return the position and turn of the next entry, None where nothing can start now.
 
         `room` is how many calls could start.
         """
         heap = self._heap
         if not heap and not self.more():
             return None
-        if self._ranks and not self._places and (len(heap) > room or self._gates):
+        if not self._places and (len(heap) > room or self._gates):
             self._rank(self._ranks())
         if not self._places and not self._gates:  # nearly every run
             key = heappop(heap)
@@ -116,14 +108,14 @@ class ReadyQueue:
                 gate.free -= 1
 
     def release(self, position: int) -> None:
-        """Take the call off the limits, and let in who waits for them."""
+        """Release the limits of a call that ended, and let in what waits for them."""
         if self._gates:
             for gate in self._gates_before(position):
                 gate.free += 1
                 self._let_in(gate)
 
     def _park(self, key: int, position: int) -> bool:
-        """Set an entry aside where a limit holds it back, and say so."""
+        """Set an entry aside if a limit blocks it; say whether it did."""
         gates = self._gates_before(position)
         for gate in gates:
             if gate.free <= 0:
@@ -132,7 +124,7 @@ class ReadyQueue:
         else:
             return False
         for gate in gates:
-            if gate.free > 0:  # its room is not used by this one, so another may have it
+            if gate.free > 0:  # this entry does not use the room, so another may
                 self._let_in(gate)
         return True
 
