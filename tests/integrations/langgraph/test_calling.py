@@ -152,7 +152,7 @@ def test_a_call_with_effects_that_is_refused_is_answered_so(word: object) -> Non
     async def story() -> None:
         await talked.says("Note it")
         state = await talked.resumes(word)
-        assert answers(state)[0].startswith("Error: A person refused it; nothing was called.")
+        assert answers(state)[0].startswith("Error: The user refused it; no call was made.")
         assert notes.calls == []
 
     asyncio.run(story())

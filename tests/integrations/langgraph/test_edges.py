@@ -24,7 +24,7 @@ from toolplan.integrations.langgraph import (
     Caps,
     Configuration,
     ExpertUnavailable,
-    FixedExperts,
+    NamedExperts,
 )
 from toolplan.tools import Toolbox
 
@@ -148,7 +148,7 @@ def test_a_task_that_is_never_done_ends_at_the_cap_with_the_reason() -> None:
     assert stopped["reason"] == "attempts"
     for part in ("3 attempts", "Find the shipments.", "The weights are missing."):
         assert part in str(last(state).text)
-    assert "The last try did not do it: The weights are missing." in asked(talked.expert, 1)
+    assert "The last attempt did not complete it: The weights are missing." in asked(talked.expert, 1)
 
 
 def test_all_roles_together_are_asked_a_bounded_number_of_times() -> None:
@@ -200,7 +200,7 @@ def test_an_expert_whose_tools_cannot_be_had_does_not_end_the_conversation() -> 
     """F004-7: the planner is told, and finds another."""
     known, _, _ = experts()
 
-    class Down(FixedExperts):
+    class Down(NamedExperts):
         async def tools(self, expert: str) -> Toolbox:
             if expert == "notes":
                 raise ExpertUnavailable("it did not start")
@@ -220,7 +220,7 @@ def test_an_expert_whose_tools_cannot_be_had_does_not_end_the_conversation() -> 
             calls(("shipments", {}), ("shipments", {}), ("facilities", {})),
             "There must be from 1 to 2, not 3.",
         ),
-        (says(""), "/text: It says nothing."),
+        (says(""), "/text: It is empty."),
     ],
 )
 def test_a_step_that_says_nothing_usable_is_asked_for_again(reply: str, complaint: str) -> None:

@@ -33,7 +33,7 @@ def test_the_planner_sees_the_messages_the_experts_the_plan_and_the_time() -> No
     shown = asked(talked.planner, 0)
     for part in ("How many shipments?", "- waste: Knows waste.", "- notes: ", "2025-10-12T08:00"):
         assert part in shown
-    assert "The plan that there is: null" in shown
+    assert "The current plan: null" in shown
 
 
 def test_an_empty_plan_ends_with_an_explanation() -> None:
@@ -152,7 +152,7 @@ def test_a_plan_is_continued_or_replaced_by_the_next_message(second: str, tasks:
     [
         (plan(decision="continue"), "There is no plan to continue"),
         (plan(TWO[0], decision="continue"), "There is no plan to continue"),
-        (plan(("waste", " ")), "/plan/0/task: It says nothing."),
+        (plan(("waste", " ")), "/plan/0/task: It is empty."),
     ],
 )
 def test_a_plan_that_cannot_be_worked_on_is_not_taken(reply: str, complaint: str) -> None:
@@ -182,6 +182,6 @@ def test_what_is_done_is_not_done_again_by_continuing() -> None:
         await talked.says("How many shipments?")
         await talked.says("Try it again")
         assert "/next_task: It must be from 1 to 1, not 0" in asked(talked.planner, 2)
-        assert "/plan: It is not the plan that there is" in asked(talked.planner, 3)
+        assert "/plan: It is not the current plan" in asked(talked.planner, 3)
 
     asyncio.run(story())

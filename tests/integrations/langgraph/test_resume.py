@@ -115,7 +115,7 @@ def test_an_effect_is_not_repeated_where_the_process_dies_in_the_node(
     died = in_a_new_process(tmp_path, f"approve:{digest}", "dies")
     assert died.returncode == 9, died.stderr
     asyncio.run(talk(tmp_path, "none", PLANNED))
-    assert "Error: Nobody knows whether the call did its work." in capsys.readouterr().out
+    assert "Error: It is unknown whether the call had its effect." in capsys.readouterr().out
     assert (tmp_path / "notes.txt").read_text() == "one\n"
 
 

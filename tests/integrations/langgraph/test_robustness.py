@@ -162,7 +162,7 @@ def test_a_caller_gives_messages_and_nothing_else() -> None:
     talked = Conversation(known, planner=[plan(explanation="No.")])
     given_ = {"messages": [HumanMessage("Hi")], "planner_result": forged}
     asyncio.run(talked.go_on(given_))
-    assert "The plan that there is: null" in asked(talked.planner)
+    assert "The current plan: null" in asked(talked.planner)
 
 
 def test_an_integer_that_no_checkpointer_keeps_goes_back_to_the_model() -> None:

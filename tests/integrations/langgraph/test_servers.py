@@ -112,7 +112,7 @@ def test_a_conversation_goes_through_every_edge_over_two_servers(experts: Expert
     facilities, shipments, refusal, added, listed = answers(state)
     assert all(row["location"] == "Berlin" for row in json.loads(facilities)["data"])
     assert "data" in json.loads(shipments)
-    assert refusal.endswith("nothing was called. Ask me first.")
+    assert refusal.endswith("no call was made. Ask me first.")
     assert json.loads(added) == {"count": 1}
     assert set(json.loads(listed)) == {"notes", "process"}
     assert last(state).text == "Noted."

@@ -1,8 +1,8 @@
 """The LangGraph strategy with a planner, plans as nodes, and plans as graphs.
 
-`build_graph` gives the strategy: tasks for experts, each of which has tools of its own.
-`toolplan_node` and `toolplan_tool` put plan, check and run into somebody's own graph.
-`to_langgraph` gives one plan as a graph. All of them are called with `ainvoke` or `astream`.
+`build_graph` returns the strategy: tasks for experts, each with its own tools. `toolplan_node` and
+`toolplan_tool` plan, check and run inside another graph. `to_langgraph` returns one plan as a
+graph. All of them are called with `ainvoke` or `astream`.
 """
 
 from toolplan.integrations.langgraph.approval import approved, refused
@@ -10,8 +10,7 @@ from toolplan.integrations.langgraph.configuration import Caps, Configuration, C
 from toolplan.integrations.langgraph.experts import (
     Experts,
     ExpertUnavailable,
-    FixedExperts,
-    McpExperts,
+    NamedExperts,
     connected_experts,
 )
 from toolplan.integrations.langgraph.graph import Strategy, build_graph
@@ -28,9 +27,8 @@ __all__ = [
     "ConfigurationError",
     "ExpertUnavailable",
     "Experts",
-    "FixedExperts",
     "InputState",
-    "McpExperts",
+    "NamedExperts",
     "Outcome",
     "PlanState",
     "PlannerResult",

@@ -1,4 +1,4 @@
-"""The tool calls of one message: a plan of steps, checked, approved and run as any other."""
+"""The tool calls of one message, as a plan that is checked, approved and run like any other."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MOST_OF_AN_ERROR: Final = 2_000
 
 
 def step_id(position: int) -> str:
-    """Return the id of the step that a message's call at `position`, from 0, becomes.
+    """Return the id of the step for the call at `position`, counted from 0.
 
     >>> step_id(0)
     'c1'
@@ -29,7 +29,7 @@ def step_id(position: int) -> str:
 
 
 def compiled_calls(calls: Sequence[ToolCall], tools: Toolbox, limits: Limits) -> Compiled:
-    """Return the plan that `calls` are, checked against `tools`, and against nothing else."""
+    """Return the plan of `calls`, checked against `tools`."""
     steps: list[Json] = [
         {"id": step_id(at), "tool": call["name"], "args": call["args"]}
         for at, call in enumerate(calls)
@@ -39,33 +39,32 @@ def compiled_calls(calls: Sequence[ToolCall], tools: Toolbox, limits: Limits) ->
 
 
 def not_called(calls: Sequence[ToolCall], compiled: Compiled) -> list[ToolMessage]:
-    """Answer each of `calls` with why none was made: its own faults, or those of its neighbours."""
-    blocking = [each for each in compiled.diagnostics if each.blocks and not each.fixed]
-    own: dict[str | None, list[Diagnostic]] = {}
-    for each in blocking:
-        own.setdefault(each.step, []).append(each)
-    neighbours = "Not called: another call of the same message is wrong."
+    """Return an error for each call of a plan that failed its check."""
+    found: dict[str | None, list[Diagnostic]] = {}
+    for each in compiled.diagnostics:
+        if each.blocks and not each.fixed:
+            found.setdefault(each.step, []).append(each)
+    other = "Not called: another call of the same message is wrong."
+    own = [found.get(step_id(at), found.get(None, [])) for at in range(len(calls))]
     return [
-        failed(
-            call, " ".join(map(_sentence, own.get(step_id(at), own.get(None, [])))) or neighbours
-        )
-        for at, call in enumerate(calls)
+        failed(call, " ".join(map(_sentence, wrong)) or other)
+        for call, wrong in zip(calls, own, strict=True)
     ]
 
 
 def failed(call: ToolCall, why: str) -> ToolMessage:
-    """Answer `call` with an error."""
+    """Return an error as the result of `call`."""
     return ToolMessage(
         f"Error: {why}", tool_call_id=call["id"] or "", name=call["name"], status="error"
     )
 
 
-def answered(calls: Sequence[ToolCall], ended: Run) -> list[ToolMessage]:
-    """Answer each of `calls` with what came of it."""
-    return [_answer(call, ended.steps[step_id(at)], ended) for at, call in enumerate(calls)]
+def results(calls: Sequence[ToolCall], ended: Run) -> list[ToolMessage]:
+    """Return the result of each call."""
+    return [_result(call, ended.steps[step_id(at)], ended) for at, call in enumerate(calls)]
 
 
-def _answer(call: ToolCall, step: StepRun, ended: Run) -> ToolMessage:
+def _result(call: ToolCall, step: StepRun, ended: Run) -> ToolMessage:
     if step.state is StepState.SUCCEEDED and step.error is None:
         output = step.output
         text = output if isinstance(output, str) else json.dumps(output, ensure_ascii=False)
@@ -73,7 +72,7 @@ def _answer(call: ToolCall, step: StepRun, ended: Run) -> ToolMessage:
     if step.state is StepState.IN_DOUBT:
         return failed(
             call,
-            "Nobody knows whether the call did its work. Do not make it again: a person decides"
+            "It is unknown whether the call had its effect. Do not repeat it: a person decides"
             f" (run {ended.run}).",
         )
     if step.error is None:

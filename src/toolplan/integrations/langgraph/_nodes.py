@@ -1,9 +1,9 @@
-"""The nodes of the strategy: each takes the state and gives what changes in it."""
+"""The nodes of the strategy: each takes the state and returns its changes."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Final, NamedTuple, TypeAlias, cast
 
@@ -11,22 +11,18 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolCal
 from langgraph.types import interrupt
 
 from toolplan.engines import CannotRun
-from toolplan.integrations.langgraph._calls import (
-    answered,
-    compiled_calls,
-    failed,
-    not_called,
-)
-from toolplan.integrations.langgraph._planning import asks, plan_problems, planned
+from toolplan.integrations.langgraph._calls import compiled_calls, failed, not_called, results
+from toolplan.integrations.langgraph._planning import plan_problems, planned, question_of
 from toolplan.integrations.langgraph._replies import (
     ASSESSMENT_FORM,
     PLANNER_FORM,
     STEP_FORM,
-    asked,
+    Form,
+    structured_reply,
 )
 from toolplan.integrations.langgraph._runs import Running, run_name, run_once
-from toolplan.integrations.langgraph._transcript import text_of, transcript
-from toolplan.integrations.langgraph.approval import Refused, leave_for
+from toolplan.integrations.langgraph._transcript import transcript
+from toolplan.integrations.langgraph.approval import Refused, ask_approval
 from toolplan.integrations.langgraph.configuration import Configuration, experts_text
 from toolplan.integrations.langgraph.experts import Experts, ExpertUnavailable
 from toolplan.integrations.langgraph.models import RoleModels
@@ -42,7 +38,7 @@ from toolplan.integrations.langgraph.state import (
     progress_of,
 )
 from toolplan.path import Json
-from toolplan.providers import Message, ModelRequest, complete
+from toolplan.providers import Message, Model, ModelRequest, complete
 from toolplan.tools import Toolbox
 
 Update: TypeAlias = dict[str, object]
@@ -51,7 +47,7 @@ _NO_PLAN: Final = "None of the experts can do this."
 
 
 class Setup(NamedTuple):
-    """What the nodes work with; `new_id` names messages, `clock` gives the time in UTC."""
+    """The parts that the nodes use; `new_id` names messages, `clock` returns the time in UTC."""
 
     configuration: Configuration
     experts: Experts
@@ -62,17 +58,16 @@ class Setup(NamedTuple):
 
 
 class Nodes:
-    """The work of each node."""
+    """The nodes."""
 
     def __init__(self, setup: Setup) -> None:
-        """Hold what they work with."""
         self._setup = setup
         self._configuration = setup.configuration
         self._caps = setup.configuration.caps
 
     async def planner(self, state: State) -> Update:
-        """Ask for a plan, or for the way on with the one that there is."""
-        standing = state.get("planner_result")
+        """Ask for a plan, or for the next task of the current plan."""
+        current = state.get("planner_result")
         progress = self._turned(state)
         if (over := self._over(progress)) is not None:
             return {"stopped": over}
@@ -82,41 +77,40 @@ class Nodes:
             self._configuration.planner_system_prompt,
             f"Experts:\n{experts_text([(name, described.get(name, '')) for name in names])}",
         )
-        now = f"The plan that there is: {_json(cast('Json', standing))}"
+        now = f"The current plan: {_json(cast('Json', current))}"
         if progress["trouble"]:
             now += f"\nIt does not work: {progress['trouble']}\nReplace it, or say why nothing can."
-        reply = await asked(
+        reply = await self._reply(
             self._setup.models.planner,
             [system, *self._recent(state["messages"]), Message("user", now)],
             PLANNER_FORM,
-            lambda said: plan_problems(said, standing, names),
-            self._caps.replies,
+            lambda reply: plan_problems(reply, current, names),
         )
-        result = planned(reply, standing)
+        result = planned(reply, current)
         messages: list[AnyMessage] = []
-        if (question := asks(reply)) is not None:
-            messages.append(self._said(question))
+        if (question := question_of(reply)) is not None:
+            messages.append(self._message(question))
         elif not result["plan"]:
-            messages.append(self._said(str(reply["explanation"] or _NO_PLAN)))
+            messages.append(self._message(str(reply["explanation"] or _NO_PLAN)))
         elif result["decision"] == "replace":
-            progress = _anew(progress, len(state["messages"]))
+            progress = _next_task(progress, len(state["messages"]))
         return {
             "messages": messages,
             "planner_result": result,
             "task_completed": False,
             "stopped": None,
-            "progress": _spent(progress, trouble=""),
+            "progress": _after_request(progress, trouble=""),
         }
 
     async def orchestrate(self, state: State) -> Update:
-        """Ask the current expert for its next step, with that expert's tools and no others."""
+        """Ask the current expert for its next step, with that expert's tools only."""
         progress, task = progress_of(state), _task(state)
         if (over := self._over(progress)) is not None:
             return {"stopped": over}
         try:
             tools = await self._setup.experts.tools(task["expert"])
         except ExpertUnavailable as error:
-            return self._cannot(state, f"The expert {task['expert']!r} cannot be had: {error}")
+            return self._cannot(state, f"The expert {task['expert']!r} is not available: {error}")
         system = self._system(
             self._configuration.orchestrate_system_prompt,
             f"Your tools:\n{_tools_text(tools)}",
@@ -124,73 +118,70 @@ class Nodes:
         )
         now = f"You are the expert {task['expert']!r}. Your task: {task['task']}"
         if progress["assessment"]:
-            now += f"\nThe last try did not do it: {progress['assessment']}"
-        reply = await asked(
+            now += f"\nThe last attempt did not complete it: {progress['assessment']}"
+        reply = await self._reply(
             self._setup.models.orchestrate,
             [system, *self._recent(state["messages"]), Message("user", now)],
             STEP_FORM,
             self._step_problems,
-            self._caps.replies,
         )
         chosen, text = cast("Choice", reply["kind"]), str(reply["text"])
         if chosen == "idk":
             return self._cannot(state, text)
-        message = self._said(text)
+        message = self._message(text)
         if chosen == "tool_calls":
             message.tool_calls = _tool_calls(reply, str(message.id))
-        return {"messages": [message], "progress": _spent(progress, chosen=chosen)}
+        return {"messages": [message], "progress": _after_request(progress, chosen=chosen)}
 
     async def human_input(self, state: State) -> Update:
-        """Ask a person what was asked last, and go on with what they say."""
+        """Ask the user the last question, and add the answer as a message."""
         result = state.get("planner_result")
         clarifies = result is not None and result["clarification"] is not None
         shown: dict[str, Json] = {
             "kind": "clarification" if clarifies else "question",
-            "question": text_of(state["messages"][-1]),
+            "question": str(state["messages"][-1].text),
             "task": None if clarifies else cast("Json", current_task(state)),
         }
-        said = ""
-        while not said:
+        answer = ""
+        while not answer:
             match cast("object", interrupt(shown)):
                 case str(text) | {"answer": str(text)}:
-                    said = text.strip()
+                    answer = text.strip()
                 case _:
                     pass
-        message = HumanMessage(said, id=self._setup.new_id())
+        message = HumanMessage(answer, id=self._setup.new_id())
         progress: Progress = {**progress_of(state), "turn": str(message.id), "rounds": 0}
         return {"messages": [message], "progress": progress}
 
     async def call_tool(self, state: State) -> Update:
-        """Run all calls of the last message as one plan, and answer each of them."""
+        """Run all calls of the last message as one plan, and add a result for each."""
         message, task = state["messages"][-1], _task(state)
         calls = message.tool_calls if isinstance(message, AIMessage) else []
         try:
             tools = await self._setup.experts.tools(task["expert"])
         except ExpertUnavailable as error:
             return {"messages": [failed(call, str(error)) for call in calls]}
-        return {"messages": await self._answers(calls, tools, task, str(message.id))}
+        return {"messages": await self._results(calls, tools, task, str(message.id))}
 
     async def assess(self, state: State) -> Update:
-        """Ask whether the current task is done, showing what was said since it began."""
+        """Ask whether the current task is done, with the messages since it began."""
         progress, task = progress_of(state), _task(state)
         if (over := self._over(progress)) is not None:
             return {"stopped": over}
-        chars = self._caps.result_chars
-        reply = await asked(
+        reply = await self._reply(
             self._setup.models.task_assessment,
             [
                 self._system(self._configuration.task_assessment_system_prompt),
-                *transcript(state["messages"][progress["began"] :], chars),
+                *transcript(state["messages"][progress["began"] :], self._caps.result_chars),
                 Message("user", f"The task: {task['task']}\nIs it done?"),
             ],
             ASSESSMENT_FORM,
             lambda _: (),
-            self._caps.replies,
         )
         sure = cast("float", reply["confidence"]) >= self._configuration.confidence
         completed = reply["is_completed"] is True and sure
         missing = str(reply["explanation"])
-        progress = _spent(progress, assessment="" if completed else missing)
+        progress = _after_request(progress, assessment="" if completed else missing)
         update: Update = {"task_completed": completed, "progress": progress}
         if not completed:
             progress["attempts"] += 1
@@ -200,18 +191,18 @@ class Nodes:
         return update
 
     async def advance(self, state: State) -> Update:
-        """Go on to the next task."""
+        """Select the next task."""
         result = state.get("planner_result")
         if result is None:
             raise AssertionError("There is a plan when a task of it is done.")
         return {
             "planner_result": {**result, "next_task": result["next_task"] + 1},
             "task_completed": False,
-            "progress": _anew(progress_of(state), len(state["messages"])),
+            "progress": _next_task(progress_of(state), len(state["messages"])),
         }
 
     async def respond(self, state: State) -> Update:
-        """Write the answer from the whole conversation, and put the plan away."""
+        """Write the answer from the whole conversation, and remove the plan."""
         request = [
             self._system(self._configuration.generate_response_system_prompt),
             *transcript(state["messages"], self._caps.result_chars),
@@ -219,70 +210,65 @@ class Nodes:
         ]
         reply = await complete(self._setup.models.generate_response, ModelRequest(tuple(request)))
         return {
-            "messages": [self._said(reply.text)],
+            "messages": [self._message(reply.text)],
             "planner_result": None,
             "progress": {**FRESH, "turn": progress_of(state)["turn"]},
         }
 
     async def give_up(self, state: State) -> Update:
-        """Say which bound was reached, and what was done before; the plan stays, to go on with."""
+        """Report which limit was reached, and the tasks that are done; the plan is kept."""
         stopped, result = state.get("stopped"), state.get("planner_result")
         lines = ["I have stopped." if stopped is None else f"I have stopped. {stopped['message']}"]
         done = [] if result is None else result["plan"][: result["next_task"]]
         lines += [f"Done: {task['task']} ({task['expert']})" for task in done]
-        return {"messages": [self._said("\n".join(lines))]}
+        return {"messages": [self._message("\n".join(lines))]}
 
-    async def _answers(
+    async def _results(
         self, calls: list[ToolCall], tools: Toolbox, task: Task, message_id: str
     ) -> list[ToolMessage]:
         running = self._setup.running
         compiled = compiled_calls(calls, tools, running.limits)
         if compiled.plan is None:
             return not_called(calls, compiled)
-        # nothing has been called yet: when a person has answered, the node begins from its start
-        leave = leave_for(compiled.plan, tools, {"expert": task["expert"], "task": task["task"]})
-        if isinstance(leave, Refused):
-            why = f"A person refused it; nothing was called. {leave.reason}".strip()
+        # no call has been made yet: after the interrupt the node starts again from its beginning
+        about: dict[str, Json] = {"expert": task["expert"], "task": task["task"]}
+        approval = ask_approval(compiled.plan, tools, about)
+        if isinstance(approval, Refused):
+            why = f"The user refused it; no call was made. {approval.reason}".strip()
             return [failed(call, why) for call in calls]
         try:
-            run_id = run_name(message_id)
-            return answered(calls, await run_once(compiled.plan, tools, leave, run_id, running))
+            ended = await run_once(compiled.plan, tools, approval, run_name(message_id), running)
         except CannotRun as error:
             return [failed(call, str(error)) for call in calls]
+        return results(calls, ended)
 
     def _cannot(self, state: State, why: str) -> Update:
-        """Have the planner asked for another way, as long as it may be."""
-        progress = _spent(progress_of(state), chosen="idk", trouble=why or "It does not say why.")
+        """Return to the planner, as often as the limit allows."""
+        progress = _after_request(
+            progress_of(state), chosen="idk", trouble=why or "It does not say why."
+        )
         progress["replans"] += 1
-        update: Update = {"messages": [self._said(why)], "progress": progress}
+        update: Update = {"messages": [self._message(why)], "progress": progress}
         if progress["replans"] > self._caps.replans:
             task = _task(state)
-            told = f"The expert {task['expert']!r} cannot do the task {task['task']!r}: {why}"
-            update["stopped"] = _stopped("replans", told)
+            message = f"The expert {task['expert']!r} cannot do the task {task['task']!r}: {why}"
+            update["stopped"] = _stopped("replans", message)
         return update
 
     def _turned(self, state: State) -> Progress:
-        """Return the progress, its counters at nought where a person has said something new."""
+        """Return the progress, with its counters reset if there is a new message of the user."""
         progress = progress_of(state)
         people = (each for each in reversed(state["messages"]) if isinstance(each, HumanMessage))
         turn = next((str(each.id) for each in people), "")
         if turn == progress["turn"]:
             return progress
-        return {
-            **progress,
-            "turn": turn,
-            "attempts": 0,
-            "replans": 0,
-            "rounds": 0,
-            "assessment": "",
-            "trouble": "",
-        }
+        return {**FRESH, "turn": turn, "began": progress["began"], "chosen": progress["chosen"]}
 
     def _over(self, progress: Progress) -> Stopped | None:
         if progress["rounds"] < self._caps.rounds:
             return None
-        asked_so_often = f"Models were asked {progress['rounds']} times without coming to an end."
-        return _stopped("rounds", f"{asked_so_often} Say how to go on.")
+        message = f"Models were asked {progress['rounds']} times without coming to an end."
+        return _stopped("rounds", f"{message} Say how to continue.")
 
     def _step_problems(self, reply: dict[str, Json]) -> list[str]:
         calls = reply["tool_calls"]
@@ -291,10 +277,19 @@ class Nodes:
         if is_calling and not 1 <= count <= self._caps.calls:
             return [f"/tool_calls: There must be from 1 to {self._caps.calls}, not {count}."]
         if not is_calling and count:
-            return [f"/tool_calls: There must be none where kind is {reply['kind']!r}."]
+            return [f"/tool_calls: There must be none if kind is {reply['kind']!r}."]
         if not is_calling and not str(reply["text"]).strip():
-            return ["/text: It says nothing."]
+            return ["/text: It is empty."]
         return []
+
+    async def _reply(
+        self,
+        model: Model,
+        messages: Sequence[Message],
+        form: Form,
+        problems: Callable[[dict[str, Json]], Sequence[str]],
+    ) -> dict[str, Json]:
+        return await structured_reply(model, messages, form, problems, self._caps.replies)
 
     def _system(self, prompt: str, *more: str) -> Message:
         now = self._setup.clock().isoformat(timespec="seconds")
@@ -303,18 +298,18 @@ class Nodes:
     def _recent(self, messages: list[AnyMessage]) -> list[Message]:
         return transcript(messages[-self._caps.messages :], self._caps.result_chars)
 
-    def _said(self, text: str) -> AIMessage:
+    def _message(self, text: str) -> AIMessage:
         return AIMessage(text, id=self._setup.new_id())
 
 
 def _task(state: State) -> Task:
     task = current_task(state)
     if task is None:
-        raise AssertionError("A task is worked on only where there is one.")
+        raise AssertionError("This node runs only if there is a task.")
     return task
 
 
-def _spent(
+def _after_request(
     progress: Progress,
     *,
     chosen: Choice | None = None,
@@ -331,7 +326,7 @@ def _spent(
     }
 
 
-def _anew(progress: Progress, began: int) -> Progress:
+def _next_task(progress: Progress, began: int) -> Progress:
     """Return the progress at the beginning of a task."""
     return {**progress, "began": began, "attempts": 0, "assessment": ""}
 

@@ -1,4 +1,4 @@
-"""What the planner says, checked before it is believed."""
+"""The planner's replies: checked, and turned into the plan."""
 
 from __future__ import annotations
 
@@ -11,66 +11,64 @@ from toolplan.path import Json
 
 
 def plan_problems(
-    reply: dict[str, Json], standing: PlannerResult | None, experts: Sequence[str]
+    reply: dict[str, Json], current: PlannerResult | None, experts: Sequence[str]
 ) -> list[str]:
-    """Return what is wrong with a planner's reply that has the right form.
+    """Return the problems of a planner's reply that has the right form.
 
     Args:
-        reply: what it said.
-        standing: the plan that there is, if any.
-        experts: the names of those that there are.
+        reply: the reply.
+        current: the current plan, if there is one.
+        experts: the names of the experts.
     """
-    if asks(reply) is not None:
+    if question_of(reply) is not None:
         return []
     plan, index = _tasks(reply), cast("int", reply["next_task"])
     if reply["decision"] == "continue":
-        return _continuing(plan, index, standing)
+        return _continuing(plan, index, current)
     problems = [
-        f"/plan/{at}/expert: There is no expert {task['expert']!r}."
-        f" {did_you_mean(near(task['expert'], experts)) or 'There are ' + ', '.join(experts) + '.'}"
+        f"/plan/{at}/expert: There is no expert {task['expert']!r}. "
+        + (did_you_mean(near(task["expert"], experts)) or f"Experts: {', '.join(experts)}.")
         for at, task in enumerate(plan)
         if task["expert"] not in experts
     ]
     problems += [
-        f"/plan/{at}/task: It says nothing."
-        for at, task in enumerate(plan)
-        if not task["task"].strip()
+        f"/plan/{at}/task: It is empty." for at, task in enumerate(plan) if not task["task"].strip()
     ]
     if plan and not 0 <= index < len(plan):
         problems.append(f"/next_task: It must be from 0 to {len(plan) - 1}, not {index}.")
     return problems
 
 
-def planned(reply: dict[str, Json], standing: PlannerResult | None) -> PlannerResult:
-    """Return the plan after a reply without problems; one that asks leaves the plan as it was."""
-    decision = cast("Decision", reply["decision"])
-    question = asks(reply)
-    kept = [] if standing is None else standing["plan"]
+def planned(reply: dict[str, Json], current: PlannerResult | None) -> PlannerResult:
+    """Return the plan after a valid reply; one that asks a question keeps the plan."""
+    decision, question = cast("Decision", reply["decision"]), question_of(reply)
+    plan = [] if current is None else current["plan"]
+    index = cast("int", reply["next_task"])
     if question is not None:
-        index = 0 if standing is None else standing["next_task"]
-        return _result(decision, kept, index, question)
-    if decision == "continue":
-        return _result(decision, kept, cast("int", reply["next_task"]), None)
-    plan = _tasks(reply)
-    return _result(decision, plan, cast("int", reply["next_task"]) if plan else 0, None)
+        index = 0 if current is None else current["next_task"]
+    elif decision == "replace":
+        plan = _tasks(reply)
+        index = index if plan else 0
+    return PlannerResult(decision=decision, plan=plan, next_task=index, clarification=question)
 
 
-def asks(reply: dict[str, Json]) -> str | None:
-    """Return what the planner asks, None where it asks nothing."""
+def question_of(reply: dict[str, Json]) -> str | None:
+    """Return the planner's question to the user, if it has one."""
     question = reply["clarification"]
     return question.strip() or None if isinstance(question, str) else None
 
 
-def _continuing(plan: list[Task], index: int, standing: PlannerResult | None) -> list[str]:
-    if standing is None or not standing["plan"]:
+def _continuing(plan: list[Task], index: int, current: PlannerResult | None) -> list[str]:
+    if current is None or not current["plan"]:
         return ["/decision: There is no plan to continue; decide `replace`."]
     problems: list[str] = []
-    if plan and plan != standing["plan"]:
-        problems.append("/plan: It is not the plan that there is; decide `replace` to change it.")
-    least, most = standing["next_task"], len(standing["plan"]) - 1
+    if plan and plan != current["plan"]:
+        problems.append("/plan: It is not the current plan; decide `replace` to change it.")
+    least, most = current["next_task"], len(current["plan"]) - 1
     if not least <= index <= most:
         problems.append(
-            f"/next_task: It must be from {least} to {most}, not {index}; what is done stays done."
+            f"/next_task: It must be from {least} to {most}, not {index}; tasks that are done are "
+            "not repeated."
         )
     return problems
 
@@ -78,11 +76,3 @@ def _continuing(plan: list[Task], index: int, standing: PlannerResult | None) ->
 def _tasks(reply: dict[str, Json]) -> list[Task]:
     listed = cast("list[dict[str, str]]", reply["plan"])  # the reply fits its schema
     return [Task(expert=each["expert"], task=each["task"]) for each in listed]
-
-
-def _result(
-    decision: Decision, plan: list[Task], next_task: int, clarification: str | None
-) -> PlannerResult:
-    return PlannerResult(
-        decision=decision, plan=plan, next_task=next_task, clarification=clarification
-    )

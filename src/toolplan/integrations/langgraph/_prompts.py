@@ -1,4 +1,4 @@
-"""The words that each role is asked with; a user may put others in their place."""
+"""The default prompt of each role."""
 
 from __future__ import annotations
 

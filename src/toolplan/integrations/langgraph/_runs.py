@@ -1,4 +1,4 @@
-"""Runs inside of nodes, which LangGraph may begin again from their start."""
+"""Runs inside nodes, which LangGraph may run again from their beginning."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import asyncio
 import hashlib
 import json
 from collections.abc import Callable
+from functools import partial
 from typing import Final, NamedTuple, cast
 
 from langgraph.config import get_config, get_stream_writer
@@ -23,10 +24,10 @@ _UNKNOWN_RUN: Final = "unknown-run"
 
 
 class Running(NamedTuple):
-    """How plans are run.
+    """Options of runs.
 
-    `journal` keeps the runs, so that a call with effects is made once even where the process dies
-    in it; None keeps them in memory.
+    `journal` keeps the runs, so that no call with effects is repeated after a crash; None keeps
+    them in memory.
     """
 
     journal: Journal | None
@@ -41,58 +42,42 @@ async def run_once(
     run_id: str,
     running: Running,
 ) -> Run:
-    """Run `plan`, or go on with the run of that name, its events told to the graph's stream.
+    """Run `plan`, or resume the run with that name, and send its events to the graph's stream.
 
     Raises:
         CannotRun: the tools are not those of the plan. No call was made.
         JournalError: the journal cannot be written, or another process works on the run.
     """
     journal, limits, timeout_s = running
-    on_event = teller(run_id)
-    if journal is not None and await asyncio.to_thread(_is_known, journal, run_id):
-        # a process died in this node: what is done is not done again
-        return await resume(
-            plan,
-            tools,
-            run_id,
-            journal=journal,
-            approval=approval,
-            limits=limits,
-            on_event=on_event,
-            timeout_s=timeout_s,
-        )
-    return await run(
-        plan,
-        tools,
-        journal=journal,
-        approval=approval,
-        limits=limits,
-        on_event=on_event,
-        run_id=run_id,
-        timeout_s=timeout_s,
+    if journal is None or not await asyncio.to_thread(_is_known, journal, run_id):
+        start = partial(run, plan, tools, journal=journal, run_id=run_id)
+    else:  # a process died in this node: steps that are done are not repeated
+        start = partial(resume, plan, tools, run_id, journal=journal)
+    return await start(
+        approval=approval, limits=limits, on_event=reporter(run_id), timeout_s=timeout_s
     )
 
 
 def run_name(*parts: str) -> str:
     """Return the name of a run: the same for the same place of a conversation, in any process.
 
-    LangGraph gives a node that it begins again the same namespace, and another one later on.
+    LangGraph uses the same namespace when it runs a node again, and another one for the next node.
     """
     configurable = get_config().get("configurable", {})
     place = [str(configurable.get(name, "")) for name in ("thread_id", "checkpoint_ns")]
     return hashlib.sha256(json.dumps([*place, *parts]).encode()).hexdigest()[:32]
 
 
-def teller(run_id: str) -> Callable[[Event], None]:
-    """Return what tells events to the graph's stream, where `stream_mode="custom"` shows them."""
+def reporter(run_id: str) -> Callable[[Event], None]:
+    """Return a function that sends events to the graph's stream, for `stream_mode="custom"`."""
     write = get_stream_writer()
 
-    def tell(event: Event) -> None:
+    def report(event: Event) -> None:
         kind, *values = cast("list[Json]", json.loads(to_record(event)))
-        told = dict(zip(type(event)._fields, values, strict=True))
-        write({"toolplan": {"run": run_id, "event": {"kind": kind, **told}}})
+        fields = dict(zip(type(event)._fields, values, strict=True))
+        write({"toolplan": {"run": run_id, "event": {"kind": kind, **fields}}})
 
-    return tell
+    return report
 
 
 def _is_known(journal: Journal, run_id: str) -> bool:

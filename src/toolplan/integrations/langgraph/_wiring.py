@@ -1,7 +1,4 @@
-"""The parts of LangGraph's graph builder that are used here, typed in full.
-
-Its own types leave parameters of generic classes open, which no strict checker lets pass.
-"""
+"""The methods of LangGraph's graph builder that are used here, fully typed for a strict checker."""
 
 from __future__ import annotations
 
@@ -15,28 +12,28 @@ from langgraph.typing import InputT, StateT
 
 
 class Wiring(Protocol[StateT, InputT]):
-    """A graph that is being put together."""
+    """A graph that is being built."""
 
     def add_node(self, node: str, action: Callable[[StateT], Awaitable[Any]], /) -> object:
-        """Add a node of that name."""
+        """Add a node."""
         ...
 
     def add_edge(self, start_key: str | list[str], end_key: str) -> object:
-        """Have the second node follow the first; of several, when all of them are over."""
+        """Run the second node after the first, or after all of them."""
         ...
 
     def add_conditional_edges(self, source: str, path: Callable[[StateT], str]) -> object:
-        """Have that node follow which `path` names."""
+        """Run the node that `path` names after the first."""
         ...
 
     def compile(
         self, checkpointer: BaseCheckpointSaver[str] | None = None, *, name: str | None = None
     ) -> CompiledStateGraph[StateT, None, InputT, StateT]:
-        """Return the graph, ready to be called."""
+        """Return the graph."""
         ...
 
 
 def wiring(state: type[StateT], given: type[InputT]) -> Wiring[StateT, InputT]:
-    """Return an empty graph with that state, which is called with `given`."""
+    """Return an empty graph with this state and this input."""
     builder: Any = StateGraph
     return cast("Wiring[StateT, InputT]", builder(state, input_schema=given))

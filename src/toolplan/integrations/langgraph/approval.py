@@ -1,7 +1,7 @@
-"""Leave to run calls with effects, asked through LangGraph's `interrupt`.
+"""Approval of calls with effects through LangGraph's `interrupt`.
 
-What a person says is bound to the digest of what they were shown: `approved(shown)` says yes to
-that very plan. A word that names another digest, or none, is asked for again.
+An answer is bound to the digest of the plan that was shown: `approved(shown)` approves that plan
+only. An answer with another digest, or without one, is asked for again.
 """
 
 from __future__ import annotations
@@ -13,20 +13,21 @@ from langgraph.types import interrupt
 
 from toolplan.approval import Approval, approve, effect_steps
 from toolplan.execution_plan import ExecutionPlan
-from toolplan.integrations.langgraph._kept import keepable
+from toolplan.integrations.langgraph._storable import storable
 from toolplan.path import Json
 from toolplan.plan_json import dump
+from toolplan.render.approval_view import approval_json
 from toolplan.tools import Tool
 
 
 class Refused(NamedTuple):
-    """A person does not want the plan to run; `reason` is their own word."""
+    """The user refused the plan, for `reason`."""
 
     reason: str
 
 
 def approved(shown: object) -> dict[str, Json]:
-    """Return what to resume with to let run what an interrupt has shown.
+    """Return the resume value that approves the plan of an interrupt.
 
     Args:
         shown: the `value` of the interrupt.
@@ -34,26 +35,27 @@ def approved(shown: object) -> dict[str, Json]:
     Raises:
         ValueError: it shows no plan.
     """
-    digest = cast("Mapping[str, object]", shown).get("digest") if _is_mapping(shown) else None
-    if not isinstance(digest, str):
-        raise ValueError("This interrupt shows no plan to approve.")
-    return {"approve": digest}
+    match shown:
+        case {"digest": str(digest)}:
+            return {"approve": digest}
+        case _:
+            raise ValueError("This interrupt shows no plan to approve.")
 
 
 def refused(reason: str = "") -> dict[str, Json]:
-    """Return what to resume with to have nothing run; the model is told `reason`."""
+    """Return the resume value that refuses the plan; the model sees `reason`."""
     return {"refuse": reason}
 
 
-def leave_for(
+def ask_approval(
     plan: ExecutionPlan, tools: Mapping[str, Tool], about: Mapping[str, Json]
 ) -> Approval | Refused | None:
-    """Interrupt until a person has approved or refused `plan`; None where it needs no leave.
+    """Interrupt until the user has approved or refused `plan`; None if it has no effects.
 
     Args:
-        plan: what is to run.
+        plan: the plan.
         tools: the tools of the plan.
-        about: what else the person is shown.
+        about: more information for the user.
     """
     if not plan.effects:
         return None
@@ -67,38 +69,16 @@ def leave_for(
             case False:
                 return Refused("")
             case _:
-                note = "That was leave for something else, or none. This is what would run now."
+                note = "The answer approves no plan, or another one. This is what would run now."
                 shown = {**shown, "note": note}
 
 
 def shown_plan(plan: ExecutionPlan, tools: Mapping[str, Tool]) -> dict[str, Json]:
-    """Return what a person has to see before they approve: the plan, and all that it may change."""
-    whole = dump(plan.plan)
-    steps = whole["steps"]
-    args = {
-        str(step["id"]): step.get("args", {})
-        for step in (steps if isinstance(steps, list) else [])
-        if isinstance(step, dict)
-    }
-    effects: list[Json] = [
-        {
-            "step": each.step,
-            "tool": each.tool,
-            "effects": each.effects.value,
-            "args": args[each.step],
-            "calls": each.calls,
-            "exact": each.exact,
-        }
-        for each in effect_steps(plan, tools)
-    ]
+    """Return the plan and all its effects, as the value of an interrupt."""
     return {
         "kind": "approval",
         "digest": plan.digest,
-        "effects": keepable(effects),
-        "plan": keepable(whole),
+        "effects": storable(approval_json(effect_steps(plan, tools), plan.digest)["effects"]),
+        "plan": storable(dump(plan.plan)),
         "resume": {"approve": plan.digest},
     }
-
-
-def _is_mapping(value: object) -> bool:
-    return isinstance(value, Mapping)

@@ -1,13 +1,14 @@
-"""What the strategy is set up with: servers, and prompts, models and bounds of its roles."""
+"""The configuration of the strategy: servers, prompts, models and limits."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
-from typing import Final, NamedTuple, cast
+from typing import Any, Final, NamedTuple
 
 from toolplan.diagnostics import did_you_mean, near
+from toolplan.errors import ToolplanError
 from toolplan.integrations.langgraph import _prompts
 from toolplan.path import Json
 from toolplan.sources.mcp import Server, read_servers
@@ -15,22 +16,25 @@ from toolplan.sources.mcp import Server, read_servers
 DEFAULT_MODEL: Final = "openai/gpt-4o"
 
 
-class ConfigurationError(ValueError):
-    """A configuration cannot be used; the text names the field and the way out."""
+class ConfigurationError(ToolplanError, ValueError):
+    """A field of a configuration is unknown or not valid."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__("bad-configuration", message)
 
 
 class Caps(NamedTuple):
-    """Hard bounds; where one binds, the graph ends and says which.
+    """Limits. When one is reached, the graph ends and says which.
 
     Attributes:
-        attempts: the most tries of one task that were judged not to have done it.
-        replans: how often the planner is asked again because an expert cannot do its task.
-        rounds: how often planner, experts and assessor are asked, all together, since a person last
-            said something.
-        replies: how often one role is asked for one reply that can be read.
-        calls: the most tool calls in one message.
-        messages: how many of the latest messages planner and experts are shown.
-        result_chars: the most characters of one result that models are shown.
+        attempts: the maximum number of failed attempts of one task.
+        replans: the maximum number of new plans because an expert cannot do its task.
+        rounds: the maximum number of requests to planner, experts and assessor together, since the
+            last message of the user.
+        replies: the maximum number of requests for one valid reply.
+        calls: the maximum number of tool calls in one message.
+        messages: the number of latest messages that planner and experts see.
+        result_chars: the maximum number of characters of one result that models see.
     """
 
     attempts: int = 4
@@ -44,15 +48,15 @@ class Caps(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """How the strategy works.
+    """The configuration of the strategy.
 
     Attributes:
         mcp_server_config: the experts: a server's entry by its name, as in `mcpServers`, with an
-            optional `description` that the planner reads.
-        planner_system_prompt: the words that the planner is asked with; likewise the others.
-        planner_model: who is asked, as `provider/model` or as `toolplan.providers` names models.
+            optional `description` for the planner.
+        planner_system_prompt: the planner's prompt; likewise the others.
+        planner_model: `provider/model`, or a name as in `toolplan.providers`; likewise the others.
         confidence: the assessor's confidence, from 0 to 1, below which a task is not done.
-        caps: hard bounds.
+        caps: limits.
     """
 
     mcp_server_config: Mapping[str, Json] = field(default_factory=dict[str, Json])
@@ -68,11 +72,6 @@ class Configuration:
     caps: Caps = field(default_factory=Caps)
 
     def __post_init__(self) -> None:
-        """Refuse what nothing could be done with.
-
-        Raises:
-            ConfigurationError: a bound is out of its range.
-        """
         for name, value in self.caps._asdict().items():
             least = 0 if name == "replans" else 1
             if value < least:
@@ -82,32 +81,34 @@ class Configuration:
 
     @classmethod
     def from_json(cls, document: Mapping[str, Json]) -> Configuration:
-        """Read a configuration whose fields are named as here; `caps` is an object.
+        """Read a configuration with the fields of this class; `caps` is an object.
 
         Raises:
-            ConfigurationError: a field is not known, or does not have its type.
+            ConfigurationError: a field is unknown or not valid.
         """
         known = [each.name for each in fields(cls)]
-        given: dict[str, object] = {}
-        for name, value in document.items():
-            if name not in known:
-                raise ConfigurationError(_unknown(name, known))
-            given[name] = _field(name, value)
-        return replace(cls(), **cast("dict[str, str]", given))
+        given: dict[str, Any] = {
+            name: _field(_known(name, known), value) for name, value in document.items()
+        }
+        return replace(cls(), **given)
 
     def get_mcp_server_descriptions(self) -> list[tuple[str, str]]:
-        """Return name and description of each server, the description empty where there is none."""
-        return [(name, _description(entry)) for name, entry in self.mcp_server_config.items()]
+        """Return name and description of each server; a missing description is empty."""
+        described: list[tuple[str, str]] = []
+        for name, entry in self.mcp_server_config.items():
+            text = entry.get("description") if isinstance(entry, dict) else None
+            described.append((name, text if isinstance(text, str) else ""))
+        return described
 
     def build_experts_context(self) -> str:
         """Return the list of experts for the planner, a line for each."""
         return experts_text(self.get_mcp_server_descriptions())
 
     def servers(self, environment: Mapping[str, str]) -> dict[str, Server]:
-        """Return the servers themselves; `${NAME}` in `env` and `headers` is read in `environment`.
+        """Return the servers; `${NAME}` in `env` and `headers` is read from `environment`.
 
         Raises:
-            ToolObjectError: an entry cannot be used; the text says where.
+            ToolObjectError: an entry is not valid.
         """
         return read_servers(json.dumps({"mcpServers": {**self.mcp_server_config}}), environment)
 
@@ -117,14 +118,11 @@ def experts_text(descriptions: list[tuple[str, str]]) -> str:
     return "\n".join(f"- {name}: {' '.join(text.split())}" for name, text in descriptions)
 
 
-def _description(entry: Json) -> str:
-    text = entry.get("description") if isinstance(entry, dict) else None
-    return text if isinstance(text, str) else ""
-
-
-def _unknown(name: str, known: list[str]) -> str:
-    help_ = did_you_mean(near(name, known)) or f"There are {', '.join(known)}."
-    return f"A configuration has no field {name!r}. {help_}"
+def _known(name: str, known: list[str]) -> str:
+    if name in known:
+        return name
+    help_ = did_you_mean(near(name, known)) or f"Fields: {', '.join(known)}."
+    raise ConfigurationError(f"A configuration has no field {name!r}. {help_}")
 
 
 def _field(name: str, value: Json) -> object:
@@ -147,11 +145,10 @@ def _field(name: str, value: Json) -> object:
 
 
 def _caps(document: Mapping[str, Json]) -> Caps:
-    given: dict[str, int] = {}
+    given: dict[str, Any] = {}
     for name, value in document.items():
-        if name not in Caps._fields:
-            raise ConfigurationError(_unknown(f"caps.{name}", [f"caps.{n}" for n in Caps._fields]))
+        _known(f"caps.{name}", [f"caps.{each}" for each in Caps._fields])
         if isinstance(value, bool) or not isinstance(value, int):
             raise ConfigurationError(f"caps.{name} must be a whole number.")
         given[name] = value
-    return Caps()._replace(**given)
+    return Caps(**given)

@@ -6,77 +6,60 @@ from collections.abc import Generator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Protocol
 
+from toolplan.errors import ToolplanError
 from toolplan.integrations.langgraph.configuration import Configuration
 from toolplan.sources.mcp import McpSource, connected
 from toolplan.tools import Toolbox, ToolObjectError
 
 
-class ExpertUnavailable(Exception):
-    """An expert's tools cannot be had at the moment; the text says why."""
+class ExpertUnavailable(ToolplanError):
+    """The tools of an expert are not available now."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__("expert-unavailable", message)
 
 
 class Experts(Protocol):
-    """Where the tools of experts come from."""
+    """The experts, and a way to get their tools."""
 
     @property
     def names(self) -> Sequence[str]:
-        """The experts that there are."""
+        """The names of the experts."""
         ...
 
     async def tools(self, expert: str) -> Toolbox:
         """Return the tools of one expert.
 
         Raises:
-            ExpertUnavailable: they cannot be had.
+            ExpertUnavailable: the expert does not exist, or its server cannot be reached.
         """
         ...
 
 
-class FixedExperts:
-    """Experts whose tools are known beforehand."""
+class NamedExperts:
+    """Experts with a toolbox, or an MCP server, for each."""
 
-    def __init__(self, toolboxes: Mapping[str, Toolbox]) -> None:
-        """Hold the toolbox of each expert by its name."""
-        self._toolboxes = dict(toolboxes)
-
-    @property
-    def names(self) -> Sequence[str]:
-        """The experts that there are."""
-        return tuple(self._toolboxes)
-
-    async def tools(self, expert: str) -> Toolbox:
-        """Return the tools of one expert.
-
-        Raises:
-            ExpertUnavailable: there is no such expert.
-        """
-        if expert not in self._toolboxes:
-            raise ExpertUnavailable(f"There is no expert {expert!r}.")
-        return self._toolboxes[expert]
-
-
-class McpExperts:
-    """Experts that are MCP servers; each connection lasts as long as its source."""
-
-    def __init__(self, sources: Mapping[str, McpSource]) -> None:
-        """Hold a source for each expert, so that one that is down holds up no other."""
-        self._sources = dict(sources)
+    def __init__(self, experts: Mapping[str, Toolbox | McpSource]) -> None:
+        self._experts = dict(experts)
 
     @property
     def names(self) -> Sequence[str]:
-        """The experts that there are."""
-        return tuple(self._sources)
+        """The names of the experts."""
+        return tuple(self._experts)
 
     async def tools(self, expert: str) -> Toolbox:
-        """Return the tools that the server lists now, named `server.tool`.
+        """Return the tools of one expert; a server lists them now, as `server.tool`.
 
         Raises:
-            ExpertUnavailable: the server cannot be reached, or there is none of that name.
+            ExpertUnavailable: the expert does not exist, or its server cannot be reached.
         """
-        if expert not in self._sources:
+        known = self._experts.get(expert)
+        if known is None:
             raise ExpertUnavailable(f"There is no expert {expert!r}.")
+        if isinstance(known, Toolbox):
+            return known
         try:
-            return await self._sources[expert].tools()
+            return await known.tools()
         except ToolObjectError as error:
             raise ExpertUnavailable(str(error)) from None
 
@@ -84,19 +67,19 @@ class McpExperts:
 @contextmanager
 def connected_experts(
     configuration: Configuration, environment: Mapping[str, str]
-) -> Generator[McpExperts, None, None]:
-    """Yield the experts of `configuration`, their servers kept open until this is left.
+) -> Generator[NamedExperts, None, None]:
+    """Yield the experts of `configuration`, one MCP server each.
 
-    A server is started when its tools are first asked for, and keeps its state from one call, one
-    task and one conversation to the next.
+    A server is started when its tools are first needed. It keeps its state from one call, task and
+    conversation to the next, and ends with this context.
 
     Raises:
-        ToolObjectError: an entry of the configuration cannot be used.
+        ToolObjectError: an entry of the configuration is not valid.
     """
-    with ExitStack() as open_sources:
-        yield McpExperts(
+    with ExitStack() as stack:
+        yield NamedExperts(
             {
-                name: open_sources.enter_context(connected({name: server}))
+                name: stack.enter_context(connected({name: server}))
                 for name, server in configuration.servers(environment).items()
             }
         )

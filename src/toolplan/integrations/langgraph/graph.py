@@ -16,7 +16,7 @@ from toolplan.integrations.langgraph._replies import NoUsableReply
 from toolplan.integrations.langgraph._runs import Running
 from toolplan.integrations.langgraph._wiring import wiring
 from toolplan.integrations.langgraph.configuration import Configuration, ConfigurationError
-from toolplan.integrations.langgraph.experts import Experts, FixedExperts
+from toolplan.integrations.langgraph.experts import Experts, NamedExperts
 from toolplan.integrations.langgraph.models import RoleModels
 from toolplan.integrations.langgraph.state import InputState, State, progress_of
 from toolplan.plan import Limits
@@ -43,25 +43,24 @@ def build_graph(
 ) -> Strategy:
     """Return the graph, to be called with `ainvoke` or `astream`.
 
-    It interrupts where a person is needed: to approve calls with effects, to answer a question, to
-    clarify. With a checkpointer it goes on from there, in whatever process.
+    It interrupts when it needs the user: to approve calls with effects, or to answer a question.
+    With a checkpointer it continues from there, in any process.
 
     Args:
-        configuration: prompts and bounds; its servers describe the experts.
-        experts: where tools come from (`connected_experts`), or the toolbox of each expert.
-        models: who is asked in each role, or one for all.
+        configuration: prompts and limits; its servers describe the experts.
+        experts: the experts (`connected_experts`), or the toolbox of each.
+        models: the model of each role, or one for all.
         checkpointer: keeps the conversation; without one, the graph cannot be resumed.
-        journal: keeps the runs of calls, so that none with effects is made twice even where the
-            process dies while it is made.
-        limits: bounds on the calls of one message.
+        journal: keeps the runs of calls, so that no call with effects is repeated after a crash.
+        limits: limits for the calls of one message.
         timeout_s: seconds for each call.
-        clock: the time in UTC, which models are told.
-        new_id: gives the ids of messages.
+        clock: returns the time in UTC, which models see.
+        new_id: returns the ids of messages.
 
     Raises:
         ConfigurationError: there is no expert.
     """
-    known = FixedExperts(experts) if isinstance(experts, Mapping) else experts
+    known = NamedExperts(experts) if isinstance(experts, Mapping) else experts
     if not known.names:
         raise ConfigurationError("There is no expert; name servers in mcp_server_config.")
     roles = models if isinstance(models, RoleModels) else RoleModels.of(models)
@@ -86,7 +85,7 @@ def build_graph(
     graph.add_edge("generate_response", END)
     graph.add_edge("give_up", END)
     compiled = graph.compile(checkpointer=checkpointer)
-    # the bound of LangGraph itself must not bind before ours, which say why they do
+    # the limit of LangGraph itself comes after ours, which say why the graph ended
     most = configuration.caps.rounds * _NODES_PER_ROUND + 20
     return compiled.with_config({"recursion_limit": most})
 
@@ -94,7 +93,7 @@ def build_graph(
 def decide_planner_edge(
     state: State,
 ) -> Literal["give_up", "human_input", "orchestrate", "__end__"]:
-    """Say what comes after the planner: a question wins over a plan."""
+    """Return the node after the planner: a question comes before a plan."""
     result = state.get("planner_result")
     if state.get("stopped") is not None:
         return "give_up"
@@ -108,7 +107,7 @@ def decide_planner_edge(
 def decide_orchestrate_edge(
     state: State,
 ) -> Literal["give_up", "call_tool", "human_input", "planner", "assess_task_completion"]:
-    """Say what comes after an expert's step; one that does not know goes to the planner."""
+    """Return the node after an expert's step; if it cannot do the task, the planner."""
     if state.get("stopped") is not None:
         return "give_up"
     match progress_of(state)["chosen"]:
@@ -123,7 +122,7 @@ def decide_orchestrate_edge(
 
 
 def decide_human_input_edge(state: State) -> Literal["planner", "orchestrate"]:
-    """Say what comes after a person's word: whoever has asked goes on with it."""
+    """Return the node after an answer of the user: the one that asked."""
     result = state.get("planner_result")
     asked_by_planner = result is None or result["clarification"] is not None
     return "planner" if asked_by_planner else "orchestrate"
@@ -132,14 +131,14 @@ def decide_human_input_edge(state: State) -> Literal["planner", "orchestrate"]:
 def decide_task_assessment_edge(
     state: State,
 ) -> Literal["give_up", "advance_to_next_task", "orchestrate"]:
-    """Say what comes after the assessment."""
+    """Return the node after the assessment."""
     if state.get("stopped") is not None:
         return "give_up"
     return "advance_to_next_task" if state.get("task_completed") else "orchestrate"
 
 
 def decide_next_task_edge(state: State) -> Literal["orchestrate", "generate_response"]:
-    """Say whether there is another task."""
+    """Return the node for the next task, or for the response."""
     result = state.get("planner_result")
     is_left = result is not None and result["next_task"] < len(result["plan"])
     return "orchestrate" if is_left else "generate_response"
@@ -148,7 +147,7 @@ def decide_next_task_edge(state: State) -> Literal["orchestrate", "generate_resp
 def _guarded(
     node: Callable[[State], Awaitable[Update]],
 ) -> Callable[[State], Awaitable[Update]]:
-    """Return `node`, guarded: a model reply of no use ends the graph with that reason."""
+    """Return `node`, ending the graph with the reason if a model gives no valid reply."""
 
     async def guarded(state: State) -> Update:
         try:

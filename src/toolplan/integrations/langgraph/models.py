@@ -8,7 +8,6 @@ from typing import NamedTuple
 from langchain_core.language_models.chat_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 
-from toolplan.integrations.langgraph._transcript import text_of
 from toolplan.integrations.langgraph.configuration import Configuration
 from toolplan.providers import (
     Ended,
@@ -24,7 +23,7 @@ from toolplan.providers import (
 
 
 class RoleModels(NamedTuple):
-    """Who is asked in each role."""
+    """The model of each role."""
 
     planner: Model
     orchestrate: Model
@@ -33,19 +32,19 @@ class RoleModels(NamedTuple):
 
     @classmethod
     def of(cls, model: Model) -> RoleModels:
-        """Return one model every role."""
+        """Return the same model for every role."""
         return cls(model, model, model, model)
 
     @classmethod
     def opened(cls, configuration: Configuration, keys: Mapping[str, str]) -> RoleModels:
-        """Open the models that `configuration` names, each name once.
+        """Open the models of `configuration`, each name once.
 
         Args:
-            configuration: names the models.
-            keys: the key of each provider, as `toolplan.providers.open_model` takes them.
+            configuration: the names of the models.
+            keys: the key of each provider, as for `toolplan.providers.open_model`.
 
         Raises:
-            ModelError: a model is named in no way that is known, or the extra `llm` is missing.
+            ModelError: a name is not valid, or the extra `llm` is missing.
         """
         names = (
             configuration.planner_model,
@@ -58,7 +57,7 @@ class RoleModels(NamedTuple):
 
 
 def model_name(name: str) -> str:
-    """Return the name of a model as `toolplan.providers` writes it.
+    """Return the name of a model in the form of `toolplan.providers`.
 
     >>> model_name("openai/gpt-4o"), model_name("ollama:mistral")
     ('openai:gpt-4o', 'ollama:mistral')
@@ -69,38 +68,36 @@ def model_name(name: str) -> str:
 
 
 class ChatModel:
-    """A chat model of LangChain in the place of one of ours; it needs no tool calling of its own.
+    """A chat model of LangChain as a `Model`. It needs no tool calling of its own.
 
-    It is asked in words for JSON: a schema is told to it by whoever asks, and the reply is checked
-    in any case.
+    The prompt holds the schema of a reply, and the reply is checked.
     """
 
     def __init__(self, chat: BaseChatModel, name: str = "") -> None:
-        """Hold the chat model; `name` is how it is told apart, by default its type."""
         self._chat = chat
         self._name = name or f"langchain:{type(chat).__name__}"
 
     @property
     def name(self) -> str:
-        """How it is told apart."""
+        """The display name."""
         return self._name
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[Piece]:
         """Yield the reply, in one piece.
 
         Raises:
-            ModelError: the model gave none (`llm-unavailable`), an empty one (`llm-empty`), or one
-                that was cut off (`llm-truncated`).
+            ModelError: there is no reply (`llm-unavailable`), or it is empty (`llm-empty`) or cut
+                off (`llm-truncated`).
         """
         try:
             reply = await self._chat.ainvoke([_message(each) for each in request.messages])
-        except Exception as error:  # a chat model may raise anything; callers know one error
+        except Exception as error:  # a chat model may raise anything
             raise ModelError(
                 "llm-unavailable",
                 f"{self._name} gave no reply: {type(error).__name__}.",
-                "Look at the model's own settings, and ask again.",
+                "Check the settings of the model, and ask again.",
             ) from error
-        text = text_of(reply)
+        text = str(reply.text)
         if reply.response_metadata.get("finish_reason") == "length":
             raise ModelError("llm-truncated", f"The reply of {self._name} was cut off.")
         if not text.strip():

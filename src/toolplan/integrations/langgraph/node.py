@@ -25,11 +25,10 @@ from toolplan.diagnostics import Diagnostic
 from toolplan.engines import CannotRun
 from toolplan.events import to_json
 from toolplan.execution_plan import ExecutionPlan
-from toolplan.integrations.langgraph._kept import keepable
 from toolplan.integrations.langgraph._runs import Running, run_name, run_once
-from toolplan.integrations.langgraph._transcript import text_of
+from toolplan.integrations.langgraph._storable import storable
 from toolplan.integrations.langgraph._wiring import wiring
-from toolplan.integrations.langgraph.approval import Refused, leave_for
+from toolplan.integrations.langgraph.approval import Refused, ask_approval
 from toolplan.path import Json
 from toolplan.plan import Limits
 from toolplan.plan_json import dump
@@ -161,7 +160,7 @@ class _AskNodes:
 
     async def plan(self, state: AskState) -> dict[str, object]:
         question = _question(state)
-        asked = await self._session.plan(text_of(question), today=self._today())
+        asked = await self._session.plan(str(question.text), today=self._today())
         plan = asked.plan
         if plan is None or not isinstance(asked.proposal, Draft):
             return self._ended(*_unplanned(asked), None)
@@ -176,13 +175,13 @@ class _AskNodes:
         if plan is None:  # the tools have changed since the plan was made
             return self._ended("no-plan", _problems(compiled.diagnostics), None)
         question = _question(state)
-        leave = leave_for(plan, tools, {"question": text_of(question)})
-        if isinstance(leave, Refused):
-            text = f"The plan was refused; nothing was run. {leave.reason}".strip()
+        approval = ask_approval(plan, tools, {"question": str(question.text)})
+        if isinstance(approval, Refused):
+            text = f"The plan was refused; nothing was run. {approval.reason}".strip()
             return self._ended("refused", text, plan)
         name = run_name(str(question.id), plan.digest)
         try:
-            ended = await run_once(plan, tools, leave, name, self._running)
+            ended = await run_once(plan, tools, approval, name, self._running)
         except CannotRun as error:
             return self._ended("failed", f"Nothing was run. {error}", plan)
         schemas = output_schemas(plan.plan, tools)
@@ -194,7 +193,7 @@ class _AskNodes:
         self, kind: Kind, text: str, plan: ExecutionPlan | None, ran: Json = None
     ) -> dict[str, object]:
         shown: Json = None if plan is None else dump(plan.plan)
-        outcome = Outcome(kind=kind, text=text, plan=keepable(shown), run=keepable(ran))
+        outcome = Outcome(kind=kind, text=text, plan=storable(shown), run=storable(ran))
         return {"messages": [AIMessage(text, id=self._new_id())], "toolplan": outcome, "draft": ""}
 
 

@@ -1,14 +1,14 @@
-"""A plan as a graph of LangGraph: a node for each step, an edge for each need.
+"""A plan as a graph of LangGraph: a node for each step, an edge for each dependency.
 
-Each node has our engine run its one step, so that checks, conditions, items and retries are the
-same. What LangGraph adds is its own: a checkpoint behind each round of steps, streams, drawings.
+Our engine runs the step of each node, so checks, conditions, items and retries are the same.
+LangGraph adds a checkpoint after each round of steps, streams and drawings.
 """
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
-from typing import Annotated, NotRequired, TypedDict
+from typing import Annotated, NotRequired, TypeAlias, TypedDict
 
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.graph import END, START
@@ -28,44 +28,47 @@ from toolplan.events import (
     fold,
 )
 from toolplan.execution_plan import ExecutionPlan
-from toolplan.integrations.langgraph._kept import keeps
-from toolplan.integrations.langgraph._runs import teller
+from toolplan.integrations.langgraph._runs import reporter
+from toolplan.integrations.langgraph._storable import is_storable
 from toolplan.integrations.langgraph._wiring import wiring
 from toolplan.path import Json
 from toolplan.plan import Limits, Plan, Step, sinks, step_refs
 from toolplan.tools import Tool, Toolbox
 
 RESULT = "result"
-"""The node that gives the plan's output."""
+"""The node of the plan's output."""
 
 _ROUNDS_BESIDE_STEPS = 10
-_UNKEPT = Failure(
-    "result-type", "It has an integer of more than 64 bits, which no checkpointer can keep."
+_NOT_STORABLE = Failure(
+    "result-type", "It has an integer of more than 64 bits, which no checkpointer can store."
 )
 
 
-class StepReport(TypedDict):
-    """How a step ended: its state, its output and, where there is one, its failure."""
+class StepResult(TypedDict):
+    """The result of a step: its state, its output and its failure, if there is one."""
 
     state: str
     output: Json
     error: dict[str, str] | None
 
 
-def _joined(before: dict[str, StepReport], after: dict[str, StepReport]) -> dict[str, StepReport]:
+Results: TypeAlias = dict[str, StepResult]
+
+
+def _joined(before: Results, after: Results) -> Results:
     return {**before, **after}
 
 
 class PlanInput(TypedDict):
-    """What the graph is called with: a name for the run."""
+    """The input of the graph: a name for the run."""
 
     run: str
 
 
 class PlanState(PlanInput):
-    """What the graph gives: its steps as they ended, and the status and output of the whole."""
+    """The output of the graph: the results of its steps, and the status and output of the plan."""
 
-    steps: NotRequired[Annotated[dict[str, StepReport], _joined]]
+    steps: NotRequired[Annotated[Results, _joined]]
     status: NotRequired[str]
     output: NotRequired[Json]
 
@@ -81,13 +84,12 @@ def to_langgraph(
     """Return `plan` as a graph, to be called with `ainvoke({"run": name})`.
 
     Results are those of our own engine. Steps start in rounds, as all nodes of LangGraph do, and
-    `limits.calls` holds for each step. With a checkpointer a step whose output has an integer of
-    more than 64 bits fails, for none can keep it.
+    `limits.calls` is for each step. With a checkpointer a step fails if its output has an integer
+    of more than 64 bits, which cannot be stored.
 
     Raises:
-        ValueError: the plan changes something. LangGraph may begin a node again after a crash, and
-            a call with effects is made once: run such a plan with `toolplan_node` or
-            `toolplan.run`.
+        ValueError: the plan has effects. LangGraph may run a node again after a crash, so use
+            `toolplan_node` or `toolplan.run`, which make a call with effects once.
     """
     if plan.effects or any(tools[step.tool].has_effects for step in plan.plan.steps):
         names = ", ".join(map(repr, plan.effects))
@@ -109,7 +111,7 @@ def to_langgraph(
 
 
 def node_name(step: str) -> str:
-    """Return the name of a step's node, which never is one of LangGraph's own.
+    """Return the name of a step's node, which is never one of LangGraph's own.
 
     >>> node_name("__start__")
     'step.__start__'
@@ -118,7 +120,7 @@ def node_name(step: str) -> str:
 
 
 class _Steps:
-    """The work of each node."""
+    """The nodes."""
 
     def __init__(
         self,
@@ -126,51 +128,51 @@ class _Steps:
         tools: Toolbox,
         limits: Limits,
         timeout_s: float,
-        is_kept: bool,
+        is_stored: bool,
     ) -> None:
         self._plan = plan
         self._tools = tools
         self._limits = limits
         self._timeout_s = timeout_s
-        self._is_kept = is_kept
+        self._is_stored = is_stored
 
     def node(self, step: Step) -> Callable[[PlanState], Awaitable[dict[str, object]]]:
         async def node(state: PlanState) -> dict[str, object]:
-            told = state.get("steps", {})
-            failure = self._reason_to_skip(step, told)
+            results = state.get("steps", {})
+            failure = self._reason_to_skip(step, results)
             if failure is not None:
-                return {"steps": {step.id: _told(StepRun(StepState.SKIPPED, error=failure))}}
-            return {"steps": {step.id: _told(await self._run(step, state["run"], told))}}
+                return {"steps": {step.id: _result(StepRun(StepState.SKIPPED, error=failure))}}
+            return {"steps": {step.id: _result(await self._run(step, state["run"], results))}}
 
         return node
 
     async def result(self, state: PlanState) -> dict[str, object]:
-        told = state.get("steps", {})
-        outputs = {name: each["output"] for name, each in told.items() if _is(each, "succeeded")}
-        given: Json
+        results = state.get("steps", {})
+        outputs = {name: each["output"] for name, each in results.items() if _is(each, "succeeded")}
+        output: Json
         if self._plan.plan.output is None:
             names = [name for name in sinks(self._plan.plan) if name in outputs]
-            given, complete = {name: outputs[name] for name in names}, True
+            output, complete = {name: outputs[name] for name in names}, True
         else:
-            given, complete = filled_output(self._plan.plan.output, outputs)
-        well = complete and not any(_is(each, "failed") for each in told.values())
-        status = RunState.SUCCEEDED if well else RunState.FAILED
-        return {"status": status.value, "output": given}
+            output, complete = filled_output(self._plan.plan.output, outputs)
+        succeeded = complete and not any(_is(each, "failed") for each in results.values())
+        status = RunState.SUCCEEDED if succeeded else RunState.FAILED
+        return {"status": status.value, "output": output}
 
-    async def _run(self, step: Step, name: str, told: Mapping[str, StepReport]) -> StepRun:
-        """Have the engine run one step, with what the steps before it gave."""
-        before = [each for each in self._plan.needs[step.id] if _is(told[each], "succeeded")]
+    async def _run(self, step: Step, name: str, results: Results) -> StepRun:
+        """Run one step with our engine, after the steps that are done."""
+        before = [each for each in self._plan.needs[step.id] if _is(results[each], "succeeded")]
         done: list[Event] = []
         for each in before:
             done.append(StepStarted(each, None, 0.0))
-            done.append(StepSucceeded(each, told[each]["output"], 0, None, 0.0))
+            done.append(StepSucceeded(each, results[each]["output"], 0, None, 0.0))
         events: list[Event] = []
-        tell = teller(name)
+        report = reporter(name)
 
         def on_event(event: Event) -> None:
             events.append(event)
             if isinstance(event, StepEvent) and event.step == step.id:
-                tell(event)
+                report(event)
 
         await run(
             _alone(self._plan, step, before),
@@ -182,40 +184,41 @@ class _Steps:
             timeout_s=self._timeout_s,
         )
         ended = fold(events).steps[step.id]
-        if self._is_kept and not keeps(ended.output):
-            return ended._replace(state=StepState.FAILED, output=None, error=_UNKEPT)
+        if self._is_stored and not is_storable(ended.output):
+            return ended._replace(state=StepState.FAILED, output=None, error=_NOT_STORABLE)
         return ended
 
-    def _reason_to_skip(self, step: Step, told: Mapping[str, StepReport]) -> Failure | None:
+    def _reason_to_skip(self, step: Step, results: Results) -> Failure | None:
         needs = self._plan.needs[step.id]
         for each in needs:
-            if _is(told[each], "failed"):
+            if _is(results[each], "failed"):
                 return Failure("upstream-failed", f"Step {each!r} failed.")
         referred = {ref.step for _, ref in step_refs(step)}
         for each in needs:
-            if _is(told[each], "skipped") and (each in referred or self._is_behind(each, told)):
+            is_skipped = _is(results[each], "skipped")
+            if is_skipped and (each in referred or self._follows_failure(each, results)):
                 return Failure("upstream-skipped", f"Step {each!r} was skipped.")
         return None
 
-    def _is_behind(self, name: str, told: Mapping[str, StepReport]) -> bool:
-        """Say whether a step was skipped because, however far before it, one failed."""
+    def _follows_failure(self, name: str, results: Results) -> bool:
+        """Check whether a step was skipped because of a failure, at any distance."""
         seen: set[str] = set()
         left = [name]
         while left:
             each = left.pop()
-            if _is(told[each], "failed"):
+            if _is(results[each], "failed"):
                 return True
-            if each not in seen and _is(told[each], "skipped"):
+            if each not in seen and _is(results[each], "skipped"):
                 seen.add(each)
                 left.extend(self._plan.needs[each])
         return False
 
 
 def _alone(plan: ExecutionPlan, step: Step, before: list[str]) -> ExecutionPlan:
-    """Return the part of a checked plan that is one step, behind steps that are done.
+    """Return the part of a checked plan with one step, after steps that are done.
 
-    What the check found of the whole holds for the part; of the steps before it only the outputs
-    count, so they stand there without arguments.
+    The part needs no check of its own. Only the outputs of the steps before it are used, so these
+    have no arguments.
     """
     before_it = [Step(each, step.tool) for each in before]
     after = tuple(each for each in step.after if each in before)
@@ -227,10 +230,10 @@ def _alone(plan: ExecutionPlan, step: Step, before: list[str]) -> ExecutionPlan:
     )
 
 
-def _is(told: StepReport, state: str) -> bool:
-    return told["state"] == state
+def _is(result: StepResult, state: str) -> bool:
+    return result["state"] == state
 
 
-def _told(step: StepRun) -> StepReport:
+def _result(step: StepRun) -> StepResult:
     error = None if step.error is None else {**step.error._asdict()}
-    return StepReport(state=step.state.value, output=step.output, error=error)
+    return StepResult(state=step.state.value, output=step.output, error=error)

@@ -1,8 +1,4 @@
-"""What the graph knows between two nodes: messages and plain JSON, for any checkpointer.
-
-A checkpointer that reads classes of ours would have to be told of each of them; typed dictionaries
-are read back by all, in whatever process.
-"""
+"""The state of the graph: messages and plain JSON, which every checkpointer can store and load."""
 
 from __future__ import annotations
 
@@ -17,16 +13,16 @@ StopReason: TypeAlias = Literal["attempts", "replans", "rounds", "reply"]
 
 
 class Task(TypedDict):
-    """What one expert is to do."""
+    """A task for one expert."""
 
     expert: str
     task: str
 
 
 class PlannerResult(TypedDict):
-    """The plan as it stands: `next_task` is the index of the current task.
+    """The current plan; `next_task` is the index of the current task.
 
-    `clarification` is what the planner asks before there is a plan to work on; None otherwise.
+    `clarification` is the planner's question to the user, or None.
     """
 
     decision: Decision
@@ -36,19 +32,19 @@ class PlannerResult(TypedDict):
 
 
 class Stopped(TypedDict):
-    """Why the graph ended before the plan did: which bound was reached, and what that means."""
+    """Why the graph ended before the plan did: the limit that was reached, and a message."""
 
     reason: StopReason
     message: str
 
 
 class Progress(TypedDict):
-    """How far the work is, since a person last said something.
+    """The progress since the last message of the user.
 
-    `turn` is the id of that person's message; `began` counts the messages before the current task;
-    `attempts`, `replans` and `rounds` are what the bounds of those names count. `assessment` is
-    what the last try lacked, and `trouble` why the planner is asked again; empty where there is
-    nothing to tell. `chosen` is what the expert has chosen last.
+    `turn` is the id of that message; `began` is the number of messages before the current task;
+    `attempts`, `replans` and `rounds` count towards the limits with these names. `assessment` says
+    what the last attempt lacked, and `trouble` why the planner is asked again; they may be empty.
+    `chosen` is the last choice of the expert.
     """
 
     turn: str
@@ -62,13 +58,13 @@ class Progress(TypedDict):
 
 
 class InputState(TypedDict):
-    """What the graph is given: messages, each added to those before it."""
+    """The input of the graph: messages, which are added to the earlier ones."""
 
     messages: Annotated[list[AnyMessage], add_messages]
 
 
 class State(InputState):
-    """What the graph knows."""
+    """The state of the graph."""
 
     planner_result: NotRequired[PlannerResult | None]
     task_completed: NotRequired[bool]
@@ -89,12 +85,12 @@ FRESH: Progress = {
 
 
 def progress_of(state: State) -> Progress:
-    """Return how far the work is."""
+    """Return the progress."""
     return state.get("progress", FRESH)
 
 
 def current_task(state: State) -> Task | None:
-    """Return the task that is worked on, None where there is none."""
+    """Return the current task, if there is one."""
     result = state.get("planner_result")
     if result is None or not 0 <= result["next_task"] < len(result["plan"]):
         return None
