@@ -148,7 +148,9 @@ def test_a_task_that_is_never_done_ends_at_the_cap_with_the_reason() -> None:
     assert stopped["reason"] == "attempts"
     for part in ("3 attempts", "Find the shipments.", "The weights are missing."):
         assert part in str(last(state).text)
-    assert "The last attempt did not complete it: The weights are missing." in asked(talked.expert, 1)
+    assert "The last attempt did not complete it: The weights are missing." in asked(
+        talked.expert, 1
+    )
 
 
 def test_all_roles_together_are_asked_a_bounded_number_of_times() -> None:
