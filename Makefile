@@ -5,6 +5,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 Q ?= Get contaminated shipments from last week
 
+# Each command of the tests is a process of its own: without compiled modules on disk it would
+# compile the whole package anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: ask test check lint types layers unit crash simulate long format clean
 
 ask: $(VENV)/.ask

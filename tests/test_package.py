@@ -1,0 +1,79 @@
+"""What is published: the source archive and the wheel, built, checked, installed and used."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tarfile
+import venv
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def run(*command: str | Path, folder: Path, home: Path | None = None) -> str:
+    """Return what a command prints; fail with all of it where it fails."""
+    environment = {name: text for name, text in os.environ.items() if name != "PYTHONPATH"}
+    environment |= {"NO_COLOR": "1", **({} if home is None else {"TOOLPLAN_HOME": str(home)})}
+    done = subprocess.run(
+        [str(word) for word in command],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.mark.timeout(300)
+def test_the_wheel_answers_a_question_in_a_fresh_environment(tmp_path: Path) -> None:
+    dist = tmp_path / "dist"
+    run(sys.executable, "-m", "build", "--no-isolation", "--outdir", dist, ROOT, folder=tmp_path)
+    (wheel,), (archive,) = dist.glob("*.whl"), dist.glob("*.tar.gz")
+
+    # 1. Both are what the package index takes, and its page has no link into nowhere.
+    checked = run(
+        sys.executable, "-m", "twine", "check", "--strict", wheel, archive, folder=tmp_path
+    )
+    assert checked.count("PASSED") == 2
+    with zipfile.ZipFile(wheel) as inside:
+        names = inside.namelist()
+        (metadata,) = (name for name in names if name.endswith(".dist-info/METADATA"))
+        page = inside.read(metadata).decode()
+    assert "](docs/" not in page
+    assert "](https://" in page
+    assert "toolplan/py.typed" in names
+    assert not [name for name in names if name.startswith(("tests/", "benchmarks/"))]
+    with tarfile.open(archive) as packed:
+        assert any(name.endswith("/tests/test_package.py") for name in packed.getnames())
+
+    # 2. Installed alone, beside the libraries that it names, its command works.
+    fresh = tmp_path / "fresh"
+    venv.create(fresh, with_pip=False)
+    python = fresh / ("Scripts" if os.name == "nt" else "bin") / "python"
+    install = (sys.executable, "-m", "pip", "--python", python, "install", "--quiet")
+    run(*install, "--no-index", "--no-deps", wheel, folder=tmp_path)
+    packages = Path(
+        run(
+            python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))", folder=tmp_path
+        ).strip()
+    )
+    # the libraries are those of the tests, behind its own: no test reaches the package index
+    libraries = [path for path in sys.path if path.endswith("site-packages")]
+    (packages / "libraries.pth").write_text("\n".join(libraries) + "\n", "utf-8")
+    home = run(python, "-c", "import toolplan; print(toolplan.__file__)", folder=tmp_path)
+    assert home.startswith(str(fresh))
+    answer = run(
+        python.with_name("toolplan"),
+        "ask",
+        "Get contaminated shipments from last week",
+        folder=tmp_path,
+        home=tmp_path / "home",
+    )
+    assert "shipments were found" in answer
