@@ -26,56 +26,18 @@ from toolplan.planners.grounded.catalogue.kinds import (
 from toolplan.planners.grounded.language import words
 from toolplan.tools import Toolbox
 
-_LEGAL_FORMS: Final = frozenset(
-    ["ag", "co", "corp", "ev", "gmbh", "inc", "kg", "llc", "ltd", "plc", "sa", "se"]
-)
-
+_LEGAL_FORMS: Final = words.word_set("ag co corp ev gmbh inc kg llc ltd plc sa se")
 _SHORTEST_VERB: Final = 4
 
 # so that "with a" makes known "has a", "containing a"; and "without a" makes known "has no a"
-_WITH: Final = [
-    "with",
-    "have",
-    "has",
-    "had",
-    "having",
-    "contain",
-    "contained",
-    "containing",
-    "carrying",
-    "carried",
-    "carry",
-    "that have",
-    "showing",
-]
-_WITHOUT: Final = [
-    "without",
-    "no",
-    "with no",
-    "have no",
-    "has no",
-    "had no",
-    "having no",
-    "free of",
-    "free from",
-    "lacking",
-    "not have",
-    "not contain",
-    "not having",
-    "not containing",
-    "contain no",
-    "containing no",
-    "not with",
-    "n't have",
-    "n't contain",
-    "contained no",
-    "not carry",
-    "n't carry",
-    "not had",
-    "n't had",
-    "not has",
-    "not carrying",
-]
+_WITH: Final = words.phrase_list("""
+    with|have|has|had|having|contain|contained|containing|carrying|carried|carry|that have|showing
+    """)
+_WITHOUT: Final = words.phrase_list("""
+    without|no|with no|have no|has no|had no|having no|free of|free from|lacking|not have
+    |not contain|not having|not containing|contain no|containing no|not with|n't have|n't contain
+    |contained no|not carry|n't carry|not had|n't had|not has|not carrying
+    """)
 
 
 def compile_catalogue(tools: Toolbox) -> Catalogue:

@@ -39,11 +39,10 @@ from toolplan.planners.grounded.dates.words import (
     one_of,
     ordinal_number,
 )
+from toolplan.planners.grounded.language.words import word_set
 
 # a bare year is one behind these words; behind the weak ones a round number is a quantity
-_YEAR_CUES: Final = frozenset(
-    {"in", "during", "since", "until", "till", "before", "after", "throughout", "between", "part"}
-)
+_YEAR_CUES: Final = word_set("in during since until till before after throughout between part")
 _WEAK_YEAR_CUES: Final = frozenset({"from", "for", "of"})
 
 # told of a period that lies in part ahead of today, or might
@@ -52,32 +51,11 @@ ALL_OF_IT: Final = ", all of it"
 # months that are verbs, too
 _VERBS: Final = frozenset({"may", "march"})
 
-_DAY_CUES: Final = frozenset(
-    {
-        "on",
-        "since",
-        "until",
-        "till",
-        "before",
-        "after",
-        "by",
-        "up to",
-        "from",
-        "between",
-        "to",
-        "starting",
-    }
-)
-_MONTH_CUES: Final = _DAY_CUES | {
-    "in",
-    "during",
-    "for",
-    "of",
-    "throughout",
-    "part",
-    "pair",
-    "within",
+DAY_CUES: Final = word_set("on since until till before after by from between to starting") | {
+    "up to"
 }
+"""Behind these words an abbreviation or a bare number is a day."""
+_MONTH_CUES: Final = DAY_CUES | word_set("in during for of throughout part pair within")
 
 
 def _one_day(
@@ -112,7 +90,7 @@ def _iso_day(found: Found, clock: Clock) -> Reading:
 def _numeric_day(found: Found, clock: Clock) -> Reading:
     """Read `10.12.2025` day first, as it is written with dots, and `10/12/2025` month first."""
     first, second, dotted = int(found.get("a")), int(found.get("b")), found.get("sep") == "."
-    if len(found.get("y")) == 2 and found.get("sep") != "/" and found.cue not in _DAY_CUES:
+    if len(found.get("y")) == 2 and found.get("sep") != "/" and found.cue not in DAY_CUES:
         return None
     year = int(found.get("y")) + (2000 if len(found.get("y")) == 2 else 0)
     if dotted:
@@ -127,7 +105,7 @@ def _numeric_day(found: Found, clock: Clock) -> Reading:
 
 
 def _numeric_day_without_year(found: Found, clock: Clock) -> Reading:
-    if found.cue not in _DAY_CUES or found.counts_something:
+    if found.cue not in DAY_CUES or found.counts_something:
         return None
     first, second, dotted = int(found.get("a")), int(found.get("b")), found.get("sep") == "."
     month, day = (second, first) if dotted or first > 12 >= second else (first, second)
@@ -174,7 +152,7 @@ def _is_verb(found: Found) -> bool:
     """Tell *which 20 may be late* from *on 20 may* and *20 May*."""
     at = found.match.start("month")
     written_small = not found.text.original[at].isupper()
-    return found.get("month") in _VERBS and written_small and found.cue not in _DAY_CUES
+    return found.get("month") in _VERBS and written_small and found.cue not in DAY_CUES
 
 
 def _days_of_month(found: Found, clock: Clock) -> Reading:
@@ -233,7 +211,7 @@ def _is_month_alone(found: Found) -> bool:
 
 def _day_alone(found: Found, clock: Clock) -> Reading:
     """Read *the 5th*, only where no noun follows that it could count."""
-    if not found.get("the") and found.cue not in _DAY_CUES:
+    if not found.get("the") and found.cue not in DAY_CUES:
         return None
     day = int(found.get("day"))
     known = day_of_month(clock, day) if 1 <= day <= 31 else None

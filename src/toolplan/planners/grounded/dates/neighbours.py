@@ -6,16 +6,15 @@ import re
 from typing import Final
 
 from toolplan.planners.grounded.dates.words import NUMBERS, UNITS, WEEKDAYS, Text, one_of
+from toolplan.planners.grounded.language.words import word_set
 
 # words that take a time away, or make it vague, when they stand right before it
-_DENYING: Final = frozenset({
-    "not", "never", "nor", "neither", "minus", "ignore", "ignoring", "skip", "skipping",
-    "omit", "omitting", "apart", "aside", "instead", "excl", "except", "excluding", "exclude",
-    "besides", "without", "outside", "unless", "every", "each", "any", "per", "early",
-    "earlier", "late", "later", "mid", "middle", "around", "about", "circa", "approximately",
-    "roughly", "nearly", "almost", "fiscal", "financial", "academic", "same", "rest",
-    "remainder", "most", "part", "half", "as", "non", "post", "pre", "few", "several", "many",
-})  # fmt: skip
+_DENYING: Final = word_set("""
+    not never nor neither minus ignore ignoring skip skipping omit omitting apart aside instead excl
+    except excluding exclude besides without outside unless every each any per early earlier late
+    later mid middle around about circa approximately roughly nearly almost fiscal financial
+    academic same rest remainder most part half as non post pre few several many
+    """)
 # words before "of", "in", "before", "after" that make the time only a part, or a neighbour, of it
 _MEASURED: Final = (
     frozenset(f"{unit}{plural}" for unit in UNITS for plural in ("", "s"))

@@ -36,6 +36,7 @@ from toolplan.planners.grounded.dates.words import (
     ordinal_number,
     weekday_number,
 )
+from toolplan.planners.grounded.language.words import word_set
 
 # "the end of the first week of March": deeper than this nobody speaks
 _DEPTH: Final = 3
@@ -46,9 +47,7 @@ _ARTICLE: Final = opening(
 _PHRASES: Final = (*RELATIVE, *DATES)
 
 # behind these words an edge is a day; without them "the end of May" is a vague time
-_EDGE_CUES: Final = frozenset(
-    {"since", "until", "till", "before", "after", "by", "from", "between", "to", "starting"}
-)
+_EDGE_CUES: Final = word_set("since until till before after by from between to starting")
 
 
 class Part(NamedTuple):

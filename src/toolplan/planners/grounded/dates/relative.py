@@ -20,6 +20,7 @@ from toolplan.planners.grounded.dates.calendar import (
     weekday_of,
     why_chosen,
 )
+from toolplan.planners.grounded.dates.dates import DAY_CUES
 from toolplan.planners.grounded.dates.phrase import Phrase
 from toolplan.planners.grounded.dates.words import (
     MONTH,
@@ -52,23 +53,7 @@ _AS_UNIT: Final[dict[str, tuple[Unit, int]]] = {
 _NOW_CUES: Final = frozenset({"to", "until", "up to", "from", "between", "since"})
 
 # what "on", "since", "last" before an abbreviation leave no doubt of
-_WEEKDAY_CUES: Final = frozenset(
-    {
-        "on",
-        "since",
-        "until",
-        "till",
-        "before",
-        "after",
-        "by",
-        "up to",
-        "from",
-        "between",
-        "to",
-        "starting",
-        "pair",
-    }
-)
+_WEEKDAY_CUES: Final = DAY_CUES | {"pair"}
 # "sat" and "sun" are words of their own
 _SURE_CUES: Final = frozenset({"on", "since", "until", "till", "between", "to", "starting", "pair"})
 

@@ -11,7 +11,7 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Final
 
-from toolplan.planners.grounded.language.words import key, spellings
+from toolplan.planners.grounded.language.words import key, phrase_list, spellings, word_set
 
 
 class WordClass(StrEnum):
@@ -247,36 +247,10 @@ _PHRASES: Final[dict[WordClass, str]] = {
     WordClass.EXACTLY: "exactly|precisely",
 }
 
-LEADING_IMPERATIVES: Final = frozenset(
-    [
-        "detect",
-        "contain",
-        "include",
-        "involve",
-        "receive",
-        "handle",
-        "process",
-        "carry",
-        "transport",
-        "make",
-        "do",
-        "belong",
-        "come",
-        "go",
-        "ship",
-        "deliver",
-        "run",
-        "produce",
-        "take",
-        "record",
-        "report",
-        "move",
-        "issue",
-        "provide",
-        "offer",
-        "undergo",
-    ]
-)
+LEADING_IMPERATIVES: Final = word_set("""
+    detect contain include involve receive handle process carry transport make do belong come go
+    ship deliver run produce take record report move issue provide offer undergo
+    """)
 """Verbs that only tie things together within a sentence, but order something at its beginning."""
 
 HOLDING: Final = frozenset(["have", "has", "had", "having", "contain", "contained", "containing"])
@@ -314,9 +288,8 @@ DIMENSIONS: Final[Mapping[str, str]] = MappingProxyType(
 def _general_phrases() -> dict[tuple[str, ...], frozenset[WordClass]]:
     found: dict[tuple[str, ...], set[WordClass]] = {}
     for sort, text in _PHRASES.items():
-        for phrase in text.split("|"):
-            spelled = tuple(key(word) for word in phrase.split())
-            for each in spellings(spelled) if spelled else ():
+        for phrase in phrase_list(text):
+            for each in spellings(tuple(key(word) for word in phrase.split())):
                 found.setdefault(each, set()).add(sort)
     return {words: frozenset(classes) for words, classes in found.items()}
 

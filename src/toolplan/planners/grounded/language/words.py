@@ -12,67 +12,30 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-_INVARIANT: Final = frozenset(
-    [
-        "has",
-        "is",
-        "was",
-        "this",
-        "its",
-        "his",
-        "as",
-        "us",
-        "plus",
-        "less",
-        "does",
-        "yes",
-        "thus",
-        "always",
-        "across",
-        "gas",
-        "bus",
-        "status",
-        "analysis",
-        "basis",
-        "lens",
-        "news",
-        "series",
-        "minus",
-        "versus",
-        "besides",
-        "previous",
-        "address",
-        "various",
-        "heaviest",
-    ]
-)
+
+def word_set(text: str) -> frozenset[str]:
+    """Return the words of `text`."""
+    return frozenset(text.split())
+
+
+def phrase_list(text: str) -> tuple[str, ...]:
+    """Return the phrases of `text`, which bars separate."""
+    return tuple(" ".join(phrase.split()) for phrase in text.split("|"))
+
+
+_INVARIANT: Final = word_set("""
+    has is was this its his as us plus less does yes thus always across gas bus status analysis
+    basis lens news series minus versus besides previous address various heaviest
+    """)
 
 
 SKIPPED_INSIDE: Final = frozenset(["any", "a", "an", "the", "some", "do", "does", "did", "all"])
 """Words that may stand inside of a phrase without changing it."""
 
 
+_SMALL_NUMBERS: Final = "zero one two three four five six seven eight nine ten eleven twelve"
 NUMBER_WORDS: Final[Mapping[str, int]] = MappingProxyType(
-    {
-        word: at
-        for at, word in enumerate(
-            [
-                "zero",
-                "one",
-                "two",
-                "three",
-                "four",
-                "five",
-                "six",
-                "seven",
-                "eight",
-                "nine",
-                "ten",
-                "eleven",
-                "twelve",
-            ]
-        )
-    }
+    {word: number for number, word in enumerate(_SMALL_NUMBERS.split())}
     | {"fifteen": 15, "twenty": 20, "thirty": 30, "forty": 40, "fifty": 50, "hundred": 100}
 )
 
@@ -106,11 +69,6 @@ def dimension(unit: str | None) -> str | None:
     """Return what `unit` measures, such as mass; None for no unit and for an unknown one."""
     found = UNITS.get(key(unit)) if unit else None
     return found[0] if found is not None else None
-
-
-def word_set(text: str) -> frozenset[str]:
-    """Return the words of `text`."""
-    return frozenset(text.split())
 
 
 def fold(text: str) -> str:
@@ -160,19 +118,8 @@ def stem(word: str) -> str:
 
 
 _ENDINGS: Final = (
-    "ations",
-    "ation",
-    "ions",
-    "ion",
-    "ance",
-    "ence",
-    "ment",
-    "ures",
-    "ure",
-    "ated",
-    "ed",
-    "ing",
-)
+    "ations", "ation", "ions", "ion", "ance", "ence", "ment", "ures", "ure", "ated", "ed", "ing",
+)  # fmt: skip
 
 
 def plural(noun: str) -> str:
@@ -198,23 +145,15 @@ def _singular(word: str) -> str:
     return word.removesuffix("s")
 
 
+_BRITISH: Final = {
+    "isation": "ization", "ising": "izing", "ised": "ized", "ise": "ize", "ysed": "yzed",
+    "ysing": "yzing", "yse": "yze", "our": "or", "ours": "ors", "tre": "ter", "lled": "led",
+    "lling": "ling", "gue": "g", "ence": "ense",
+}  # fmt: skip
+
+
 def _american(word: str) -> str:
-    for british, american in (
-        ("isation", "ization"),
-        ("ising", "izing"),
-        ("ised", "ized"),
-        ("ise", "ize"),
-        ("ysed", "yzed"),
-        ("ysing", "yzing"),
-        ("yse", "yze"),
-        ("our", "or"),
-        ("ours", "ors"),
-        ("tre", "ter"),
-        ("lled", "led"),
-        ("lling", "ling"),
-        ("gue", "g"),
-        ("ence", "ense"),
-    ):
+    for british, american in _BRITISH.items():
         if word.endswith(british) and len(word) > len(british) + 2:
             return word.removesuffix(british) + american
     return word

@@ -6,16 +6,15 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from toolplan.planners.grounded.language.phrases import WordClass
+from toolplan.planners.grounded.language.words import phrase_list
 from toolplan.planners.grounded.parse.mentions import Mention, Number
 from toolplan.planners.grounded.parse.requests import Cut, Operator
 
-_STRICT: Final = frozenset(
-    """
+_STRICT: Final = phrase_list("""
     over|more than|above|greater than|exceeding|exceed|larger than|bigger than|heavier than|>
     |higher than|in excess of|longer than|beyond|under|less than|below|fewer than|smaller than
     |lighter than|<|lower than|shorter than
-    """.replace("\n    ", "").split("|")
-)
+    """)
 CUTS = (WordClass.LATEST, WordClass.OLDEST, WordClass.FIRST, WordClass.TOP, WordClass.LIMIT)
 
 
