@@ -1,4 +1,4 @@
-"""A negation or a verb is never turned round: better no plan than the opposite one."""
+"""A negation or a verb is never reversed: better no plan than the opposite one."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ DELETIONS = [
     "I want all rejected shipments removed",
     "show rejected shipments and cancel them",
 ]
-ORDERS = [
+IMPERATIVES = [
     "reject shipment S20251012-003",
     "accept inspection I20251012-001-1",
     "approve the pending inspections",
@@ -165,8 +165,8 @@ def test_nothing_deletes(question: str) -> None:
     assert "deletes" in proposal.reason
 
 
-@pytest.mark.parametrize("question", ORDERS)
-def test_an_order_never_becomes_a_question(question: str) -> None:
+@pytest.mark.parametrize("question", IMPERATIVES)
+def test_an_imperative_never_becomes_a_question(question: str) -> None:
     assert kind(propose(question)) != "draft"
 
 
@@ -180,7 +180,7 @@ def test_an_order_never_becomes_a_question(question: str) -> None:
         "how many inspections were created last week",
     ],
 )
-def test_a_question_never_becomes_an_order(question: str) -> None:
+def test_a_question_never_becomes_an_imperative(question: str) -> None:
     proposal = propose(question)
     if isinstance(proposal, Draft):
         tools = {step["tool"] for step in json.loads(proposal.text)["steps"]}

@@ -80,16 +80,16 @@ def test_rows_of_which_nothing_but_that_they_are_objects_is_known_can_be_counted
 def test_what_is_no_name_or_stands_behind_another_word_is_asked_about(text: str) -> None:
     found = asked_back(text)
     assert found.unexplained
-    assert "Please also give 'author'." in found.question
+    assert 'Please also give "author".' in found.question
 
 
 def test_an_argument_that_a_tool_requires_is_asked_for_by_name() -> None:
     found = asked_back("List books")
-    assert found.question == "Please also give 'author'."
+    assert found.question == 'Please also give "author".'
     assert found.partial_plan is not None
 
 
 def test_a_tool_that_says_nothing_of_a_list_is_named() -> None:
     found = asked_back("List loans")
-    assert "Loans does not say that it gives a list." in found.question
+    assert "Tool loans declares no list in its output schema." in found.question
     assert "drawers" not in str(proposed("Show desk d1"))

@@ -1,6 +1,6 @@
 """The grounded planner: offline, deterministic, from the tools' schemas and hints alone.
 
-It plans only where every word of the question has found its place, and asks otherwise.
+It plans only where it understands every word of the question, and asks otherwise.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ from toolplan.tools import Toolbox
 
 NAME = "grounded"
 MAX_CHARACTERS = 2_000
-"""The longest question that is read; a longer one is no question."""
+"""The longest question that is read."""
 
 
 class GroundedPlanner:
-    """Plans without a model. `weeks` says what *last week* is.
+    """Plan without a model; `weeks` says what *last week* means.
 
     See `toolplan.planners.grounded.dates`.
     """
 
     def __init__(self, *, weeks: Weeks = "rolling") -> None:
-        """Make a planner that remembers nothing but the catalogue it compiled last."""
+        """Create a planner; it remembers only the catalogue of the last toolbox."""
         self._weeks: Weeks = weeks
         self._compiled: tuple[Toolbox, Catalogue] | None = None
 
@@ -53,21 +53,17 @@ class GroundedPlanner:
         *,
         on_text: OnText | None = None,
     ) -> Proposal:
-        """Return a draft for `question`, or say what is missing, or why there can be none.
-
-        The same question gives the same draft; one that was tried is not proposed again.
-        """
+        """Return a draft, a question back, or a refusal; a draft in `attempts` is not repeated."""
         proposal = self.plan(question, tools)
         if isinstance(proposal, Draft) and any(a.draft.text == proposal.text for a in attempts):
             return Clarification(
-                question="The only plan that I can read from these words has been tried."
-                " How would you say it differently?",
+                question="The only plan for these words has been tried. Please ask in other words.",
                 partial_plan=json.loads(proposal.text),
             )
         return proposal
 
     def plan(self, question: Question, tools: Toolbox) -> Proposal:
-        """Do what `propose` does, for someone who does not wait."""
+        """Return what `propose` returns where nothing was tried, without awaiting."""
         catalogue = self.catalogue(tools)
         text = question.text
         if not text.strip():

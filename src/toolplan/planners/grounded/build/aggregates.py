@@ -95,10 +95,12 @@ class Aggregates:
         self._set_side_by_side(computation, request)
         built = self._builder.built(request, conditions_for_alternatives=True)
         if not self._catalogue.computes:
-            self._leave(computation.mentions, "computing needs the tool `sql` (the extra `sql`)")
+            self._leave(
+                computation.mentions, "computing needs the tool `sql` (install the extra `sql`)"
+            )
             return
         if len(built.sources) != 1 or not built.sources[0].many or built.cut is not None:
-            self._leave(computation.mentions, "it would have to be computed over several lists")
+            self._leave(computation.mentions, "this would need a computation over several lists")
             return
         kind = self._catalogue.kinds[request.entity]
         if isinstance(computation.measure, Statistic) and computation.measure.function == "avg":
@@ -116,7 +118,7 @@ class Aggregates:
             self._group(statement, kind, group)
         text = self._text(statement, kind, computation, having)
         if text is None:
-            self._leave(computation.mentions, "what is to be measured is not a column")
+            self._leave(computation.mentions, "what is measured is not a column of the rows")
             return
         said = [*computation.mentions, *(m for _, each in built.conditions for m in each)]
         draft = self._builder.draft
@@ -139,7 +141,9 @@ class Aggregates:
             case Rate(()):
                 chosen = _said_last(request.modifiers)
                 if chosen is None:
-                    self._leave(computation.mentions, "a share of what is not said")
+                    self._leave(
+                        computation.mentions, "the question does not say what the share is of"
+                    )
                     return None
                 request.modifiers.remove(chosen)
                 computation.mentions.extend(chosen.mentions)
@@ -156,7 +160,7 @@ class Aggregates:
                 own = [v for v in values if v.entity == request.entity]
                 attributes = {v.attribute for v in own}
                 if len(attributes) != 1:
-                    self._leave(computation.mentions, "the rate of what is not clear")
+                    self._leave(computation.mentions, "it is not clear what the rate is of")
                     return None
                 return _is(self._catalogue.attribute(own[0]), tuple(v.value for v in own))
             case _:

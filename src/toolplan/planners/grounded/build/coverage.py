@@ -1,4 +1,4 @@
-"""What to say where there is no plan: which words found no place, and what could be meant."""
+"""The reply where there is no plan: the words that were not understood, and what they may mean."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MOST_OPTIONS: Final = 6
 
 
 def refused_deletion(mentions: Sequence[Mention], catalogue: Catalogue) -> Refusal | None:
-    """Refuse to delete where no tool deletes; None where nothing shall be deleted."""
+    """Refuse to delete where no tool deletes; None where the question deletes nothing."""
     if any(card.verb is Verb.DELETE for card in catalogue.cards.values()):
         return None
     for at, mention in enumerate(mentions):
@@ -28,7 +28,7 @@ def refused_deletion(mentions: Sequence[Mention], catalogue: Catalogue) -> Refus
         before = [m for m in mentions[max(at - 2, 0) : at] if not m.does(WordClass.FILLER)]
         if before and before[-1].does(WordClass.NOT, WordClass.WITHOUT):
             continue
-        return Refusal(f"Nothing here deletes: no tool can do what '{mention.text}' asks for.")
+        return Refusal(f'No tool deletes, as "{mention.text}" demands.')
     return None
 
 
@@ -43,17 +43,17 @@ def _destroys(mention: Mention) -> bool:
 
 
 def clarification(found: Outcome, catalogue: Catalogue, partial: Json) -> Clarification:
-    """Ask about what stands in the way of the plan `found`; `partial` is what was understood."""
+    """Ask about what keeps `found` from being a plan; `partial` is what was understood."""
     left = sorted(set(found.unexplained), key=lambda mention: mention.first)
-    # what only hangs on an unknown word is not itself unknown
+    # a word that only depends on an unknown one is not itself unknown
     unknown = [m for m in left if isinstance(m.what, Unknown | Name | Code | Imperative)] or left
     unexplained = tuple(dict.fromkeys(mention.text for mention in unknown))
     parts: list[str] = []
-    ordered = dict.fromkeys(m.text for m in unknown if isinstance(m.what, Imperative))
-    if ordered:
-        parts.append(f"No tool that I can plan with does what {_listed(ordered)} asks for.")
-    if asked := [text for text in unexplained if text not in ordered]:
-        parts.append(f"What does {_listed(asked)} mean here?")
+    impossible = dict.fromkeys(m.text for m in unknown if isinstance(m.what, Imperative))
+    if impossible:
+        parts.append(f"No tool can do this: {_listed(impossible)}.")
+    if asked := [text for text in unexplained if text not in impossible]:
+        parts.append(f"I did not understand: {_listed(asked)}.")
     if found.missing:
         parts.append(f"Please also give {_listed(found.missing)}.")
     parts.extend(f"{reason[:1].upper()}{reason[1:]}." for reason in found.reasons)
@@ -69,12 +69,11 @@ def clarification(found: Outcome, catalogue: Catalogue, partial: Json) -> Clarif
 
 
 def _listed(names: Iterable[str]) -> str:
-    quoted = [f"'{name}'" for name in names]
-    return quoted[0] if len(quoted) == 1 else f"{', '.join(quoted[:-1])} and {quoted[-1]}"
+    return ", ".join(f'"{name}"' for name in names)
 
 
 def _options(unexplained: Sequence[str], found: Outcome, catalogue: Catalogue) -> list[str]:
-    """Return words that the catalogue knows and that look like those that nothing knows."""
+    """Return words of the catalogue that look like the unexplained ones."""
     known = [" ".join(phrase) for phrase in catalogue.lexicon]
     options: dict[str, None] = {}
     for text in unexplained:

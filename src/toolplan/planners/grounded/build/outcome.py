@@ -1,4 +1,4 @@
-"""What came of one reading of a question: steps, and the words that found no place in them."""
+"""The outcome of one reading of a question: steps, and the words that were not understood."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def outcome(text: str, mentions: Sequence[Mention], catalogue: Catalogue, today:
     found.unexplained.extend(m for m in parsed.asked if not builder.shows(m))
     found.unexplained.extend(ahead)
     found.missing = builder.missing
-    found.reasons = [*builder.reasons, *(f"{m.text} has not come yet" for m in ahead)]
+    found.reasons = [*builder.reasons, *(f"{m.text} lies in the future" for m in ahead)]
     return found
 
 

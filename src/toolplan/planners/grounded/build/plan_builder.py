@@ -1,7 +1,8 @@
-"""Requests turned into steps: each after the things that it needs, found over ports that fit.
+"""Requests turned into steps, each after the steps whose results it needs.
 
-A port is an argument or a column that carries an identity (`x-ref`). Where a request cannot say
-something of itself, a place for instance, a thing that can and that leads to it is put before it.
+Steps are connected by arguments and columns that carry identities (`x-ref`). Where a tool has no
+argument for what is said, a place for instance, the listing of another thing that has one and that
+leads to it is put before it.
 """
 
 from __future__ import annotations
@@ -108,9 +109,9 @@ class PlanBuilder:
             return Built(single)
         card = kind.listing
         if card is None or card.rows is None or not card.rows.many:
-            reason = f"nothing lists {kind.plural}"
+            reason = f"no tool lists {kind.plural}"
             if card is not None:
-                reason = f"{card.name} does not say that it gives a list"
+                reason = f"tool {card.name} declares no list in its output schema"
             self._leave(request.mentions, reason)
             return Built([])
         chosen = bool(conditions) or any(link.negated for link in bound.links)
@@ -136,7 +137,7 @@ class PlanBuilder:
             source = sources[0] if len(sources) == 1 and sources[0].many else None
             columns = source and shared_columns(kind, source.entity, source.columns)
             if source is None or columns is None:
-                self._leave(mentions, f"nothing says which {kind.plural} these are")
+                self._leave(mentions, f"no column says which {kind.plural} these are")
                 continue
             other = self._catalogue.kinds[source.entity].plural
             built.others[other] = source
@@ -400,7 +401,7 @@ class PlanBuilder:
             self._leave(cut.mentions, f"{kind.plural} have no date to be ordered by")
             return _Cut(None, None, None)
         if forked or len(request.links) > 1:
-            self._leave(cut.mentions, "a number of rows for several calls")
+            self._leave(cut.mentions, "a number of rows cannot be divided among several calls")
             return _Cut(None, None, None)
         fits = (not cut.newest or newest_first) and not cut.oldest
         if cut.newest and cut.count is None and newest_first:
@@ -418,7 +419,7 @@ class PlanBuilder:
         if built.cut is not None:
             said.extend(built.cut.mentions)
         if not self._catalogue.computes:
-            self._leave(said, "choosing rows needs the tool `sql` (the extra `sql`)")
+            self._leave(said, "selecting rows needs the tool `sql` (install the extra `sql`)")
             return built.sources
         kind = self._catalogue.kinds[request.entity]
         conditions = [condition for condition, _ in built.conditions]

@@ -76,7 +76,7 @@ def write(mentions: Sequence[Mention], catalogue: Catalogue, draft: DraftPlan) -
     written.unexplained.extend(reading.unexplained)
     written.missing = [name for name in card.required if name not in reading.arguments]
     if verb is Verb.UPDATE and not written.missing and len(reading.arguments) == 1:
-        written.missing.append("what shall change")
+        written.missing.append("the new value")
     if reading.arguments:
         ordered = {n: reading.arguments[n] for n in card.arguments if n in reading.arguments}
         draft.add(f"{verb.value}_{kind.entity}", card.name, ordered)
@@ -102,7 +102,7 @@ def _explain_no_target(
     nouns = [entity for mention in rest for entity in mention.nouns]
     if nouns:
         plural = catalogue.kinds[nouns[0]].plural
-        written.refusal = f"Nothing here can {verb.value} {plural}: no tool does that."
+        written.refusal = f"No tool can {verb.value} {plural}."
     written.unexplained.append(said)
     written.unexplained.extend(m for m in rest if not m.does(*_BENIGN) and not m.readings)
 

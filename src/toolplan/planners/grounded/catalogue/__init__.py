@@ -1,1 +1,4 @@
-"""What the tools of a toolbox are about."""
+"""What the tools are about: `schemas` reads one schema, `kinds` all tools, `lexicon` their words.
+
+`connections` finds how one kind of thing leads to another.
+"""

@@ -1,1 +1,1 @@
-"""English that belongs to no domain."""
+"""General English: `words` compares words, `phrases` classifies phrases, `verbs` lists actions."""
