@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 
 from toolplan.storage.plan_cache import CacheStats, Entry, PlanCache
+from toolplan.storage.plan_cache._database import APPLICATION_ID
 
-ENTRY = Entry("k", "tools", "form", "rejected shipments", "2025-10-12", "{}", "toolplan")
+ENTRY = Entry("k", "rejected shipments", "2025-10-12", "{}", "toolplan")
 
 
 class Clock:
@@ -59,7 +60,6 @@ def test_an_entry_that_is_too_old_is_not_given() -> None:
     assert cache.get("k") is not None
     clock.now += 1
     assert cache.get("k") is None
-    assert cache.alike("tools", "form") == ()
     assert cache.stats().size == 0
 
 
@@ -87,7 +87,6 @@ def test_three_questions_in_a_cache_for_two_leave_two() -> None:
         utilization_percent=100.0,
         hits=1,
         misses=1,
-        template_hits=0,
         evictions=1,
     )
     assert cache.stats().to_json()["utilization_percent"] == 100.0
@@ -134,30 +133,9 @@ def test_one_entry_can_be_forgotten() -> None:
     assert keys_of(cache, "a", "b") == ["b"]
 
 
-def test_entries_of_one_shape_come_latest_used_first() -> None:
-    cache = PlanCache()
-    for key in ("a", "b"):
-        cache.put(entry(key))
-    cache.put(entry("other scope", scope="other tools"))
-    cache.put(entry("other shape", shape="another"))
-    cache.put(entry("shapeless", shape=""))
-    cache.get("a")
-    assert [each.key for each in cache.alike("tools", "form")] == ["a", "b"]
-    assert cache.alike("tools", "") == ()
-
-
-def test_a_template_turns_the_miss_into_a_hit() -> None:
-    cache = PlanCache()
-    cache.put(ENTRY)
-    assert cache.get("another") is None
-    cache.count_template(ENTRY)
-    stats = cache.stats()
-    assert (stats.hits, stats.misses, stats.template_hits) == (1, 0, 1)
-
-
 @pytest.mark.parametrize(("size", "ttl"), [(0, 1.0), (1, -1.0), (1, float("nan"))])
 def test_a_cache_without_room_or_with_a_nonsensical_age_is_refused(size: int, ttl: float) -> None:
-    with pytest.raises(ValueError, match="room"):
+    with pytest.raises(ValueError, match="at least"):
         PlanCache(max_size=size, ttl_s=ttl)
 
 
@@ -198,7 +176,7 @@ from toolplan.storage.plan_cache import Entry, PlanCache
 cache = PlanCache(sys.argv[1], max_size=20)
 for at in range(30):
     key = f"{sys.argv[2]}-{at}"
-    cache.put(Entry(key, "s", "f", "q", "2025-10-12", "{}", "toolplan"))
+    cache.put(Entry(key, "q", "2025-10-12", "{}", "toolplan"))
     cache.get(key)
 """
 
@@ -245,7 +223,6 @@ def _unusable(cache: PlanCache) -> str:
     """Use every method of a cache whose file is no good; give its note."""
     cache.put(ENTRY)
     assert cache.get("k") is None
-    assert cache.alike("tools", "form") == ()
     cache.delete("k")
     cache.clear()
     assert cache.stats().size == 0
@@ -285,7 +262,7 @@ def test_another_programs_database_is_left_alone(tmp_path: Path) -> None:
         connection.execute("CREATE TABLE entries (theirs TEXT)")
         connection.execute("INSERT INTO entries VALUES ('precious')")
     connection.close()
-    assert "something else" in _unusable(PlanCache(path))
+    assert "another program" in _unusable(PlanCache(path))
     with sqlite3.connect(path) as connection:
         assert connection.execute("SELECT theirs FROM entries").fetchall() == [("precious",)]
     connection.close()
@@ -300,14 +277,31 @@ def test_a_newer_programs_file_is_left_alone(tmp_path: Path) -> None:
     assert "version 99" in _unusable(PlanCache(path))
 
 
-def test_an_older_programs_file_goes_on(tmp_path: Path) -> None:
+_OLD = """
+CREATE TABLE entries (
+    key TEXT PRIMARY KEY, scope TEXT NOT NULL, shape TEXT NOT NULL, question TEXT NOT NULL,
+    today TEXT NOT NULL, text TEXT NOT NULL, dialect TEXT NOT NULL, created_at REAL NOT NULL,
+    used INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX entries_by_shape ON entries (scope, shape, used);
+CREATE INDEX entries_by_use ON entries (used);
+INSERT INTO entries
+VALUES ('k', 'tools', 'form', 'rejected shipments', '2025-10-12', '{}', 'toolplan', 900, 1);
+"""
+_WITH_PLANNERS = "ALTER TABLE entries ADD COLUMN planner TEXT NOT NULL DEFAULT ''"
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_an_older_file_is_migrated_with_its_entries(tmp_path: Path, version: int) -> None:
     path = tmp_path / "plans.db"
-    PlanCache(path).put(ENTRY)
     with sqlite3.connect(path) as connection:
-        connection.execute("ALTER TABLE entries DROP COLUMN planner")
-        connection.execute("PRAGMA user_version = 1")
+        connection.executescript(_OLD)
+        if version == 2:
+            connection.execute(_WITH_PLANNERS)
+        connection.execute(f"PRAGMA user_version = {version}")
+        connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
     connection.close()
-    cache = PlanCache(path)
+    cache = PlanCache(path, clock=Clock())
     assert cache.get("k") == ENTRY
     cache.put(entry("more", planner="llm"))
     assert cache.get("more") == entry("more", planner="llm")
@@ -363,7 +357,7 @@ def test_a_file_that_may_only_be_read_is_a_note_at_most(tmp_path: Path) -> None:
     cache = ReadOnlyCache(path)
     assert cache.get("k") == ENTRY
     cache.put(entry("more"))
-    assert cache.note == "The plan cache plans.db was not used: it may only be read."
+    assert cache.note == "The plan cache plans.db was not used: it is read-only."
     assert cache.get("more") is None
 
 

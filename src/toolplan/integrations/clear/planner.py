@@ -105,7 +105,6 @@ class PlannerAgent:
                 self._cache,
                 name=self._model.name,
                 version=f"{self._llm().version}/{self.config.temperature}",
-                templates=False,
             )
         self._dialogue = DialoguePlanner(_OfflineFirst(self._planner))
 

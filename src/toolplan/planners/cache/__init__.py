@@ -1,4 +1,4 @@
-"""The cached planner: plans that worked are proposed again, for the same or a like question."""
+"""The cached planner: it reuses plans that worked for the same question."""
 
 from toolplan.planners.cache._planner import CachedPlanner
 

@@ -1,4 +1,4 @@
-"""What a cached plan is found by: the question as it is compared, and all that it was made with."""
+"""The keys of stored plans: the normalised question, and everything that its plan depends on."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from toolplan.path import Json
 from toolplan.tools import Toolbox
 
 VERSION: Final = 1
-"""Of keys and forms; a new one finds nothing of what the old one kept."""
+"""The version of the keys; a new one finds nothing that was stored under the old one."""
 
 _RAISED: Final = re.compile(r"[²³¹⁰-₟¼-¾⅐-⅟]+")
 _MARKS: Final = str.maketrans({"’": "'", "‘": "'", "“": '"', "”": '"', "–": "-", "—": "-"})
@@ -23,11 +23,11 @@ _LONGEST_ABBREVIATION: Final = 3
 
 
 def normalised(question: str) -> str:
-    """Return `question` as questions are compared: without case, spare blanks and closing marks.
+    """Return `question` without case, spare blanks and closing marks, in Unicode form NFKC.
 
-    Unicode is in form NFKC, but for raised digits and fractions, which mean something else than
-    plain ones. Text in quotation marks, words with digits and short words in capitals keep their
-    case, for it may tell one identity from another, or a country from a pronoun.
+    Raised digits and fractions stay as they are: they mean something else than plain ones. Quoted
+    text, words with digits and short words in capitals keep their case: `S1` and `s1`, `US` and
+    `us` may differ.
 
     >>> normalised("  Show Me the  order S1?")
     'show me the order S1'
@@ -62,42 +62,34 @@ def _cased(word: str, shouting: bool) -> str:
 
 
 def tools_digest(tools: Toolbox) -> str:
-    """Return the digest of all tool objects of `tools`, whatever their order.
+    """Return the digest of all tool objects of `tools`, in any order.
 
-    The order of arguments inside of a tool counts: dialects with positional arguments read it.
+    The order of a tool's arguments counts: dialects with positional arguments depend on it.
     """
     each = sorted(_digest(tool.to_json()) for tool in tools.values())
     return _digest([*each])
 
 
-def scope(parts: Iterable[Json]) -> str:
-    """Return the digest of all that a plan was made with, apart from the question and its day."""
-    return _digest([VERSION, *parts])
+def question_key(made_with: Iterable[Json], today: str, question: str) -> str:
+    """Return the key of the plan for `question`, asked on `today`.
+
+    `made_with` is everything else that the plan depends on: tools, planner, policy, context.
+    """
+    return _digest([_digest([VERSION, *made_with]), today, normalised(question)])
 
 
-def key(scope_: str, today: str, question: str) -> str:
-    """Return what finds the plan for `question`, asked on `today`, in `scope_`."""
-    return _digest([scope_, today, normalised(question)])
+def context_digest(context: Json) -> str:
+    """Return the digest of a question's context, without timestamps and scores.
 
-
-def shape(skeleton: Iterable[str]) -> str:
-    """Return the digest of a form's skeleton."""
-    return _digest([VERSION, *skeleton])
-
-
-def context_digest(said: Json) -> str:
-    """Return the digest of what was said before, without what differs each time it is looked up.
-
-    Nothing said, in whatever form, is one thing. The moment of an episode and the score of a
-    memory say nothing about what the question means, and the draft that a lower planner of a
-    ladder left (`draft`) is nothing that was said: it follows from question and tools.
+    All forms of an empty context have one digest. The draft that another planner left (`draft`)
+    does not count: it follows from the question and the tools.
 
     >>> context_digest(None) == context_digest({"episodic": [], "entities": []})
     True
     """
-    if isinstance(said, dict):
-        said = {name: part for name, part in said.items() if name != "draft"}
-    return _digest(_lasting(said))
+    if isinstance(context, dict):
+        context = {name: part for name, part in context.items() if name != "draft"}
+    return _digest(_lasting(context))
 
 
 def _lasting(value: Json) -> Json:

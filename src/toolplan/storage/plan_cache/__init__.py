@@ -1,4 +1,4 @@
-"""The plan cache: drafts that worked, kept in SQLite and found again by key or by shape."""
+"""The plan cache: drafts that worked, stored in SQLite by key."""
 
 from toolplan.storage.plan_cache._cache import CacheStats, Entry, PlanCache
 

@@ -1,4 +1,4 @@
-"""The cache's file: one SQLite database, its version, and what is wrong with it in words."""
+"""The file of the plan cache: its schema, its version, and its faults in words."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Final
 
 from toolplan.storage.database_file import DatabaseFile, FaultKind, ForeignFile, NewerFile, fault_of
 
-APPLICATION_ID: Final = 0x7470_7063  # "tppc": whose file it is, as SQLite's header keeps it
+APPLICATION_ID: Final = 0x7470_7063  # "tppc", in the header of the SQLite file
 BUSY_S: Final = 0.25
-"""How long a lock is waited for: a plan that is made anew is cheaper than a question that hangs."""
+"""The longest wait for a lock: planning again is cheaper than a question that hangs."""
 
 MIGRATIONS: Final = (
     # 1: drafts, by key and by shape
@@ -29,30 +29,48 @@ CREATE TABLE entries (
 CREATE INDEX entries_by_shape ON entries (scope, shape, used);
 CREATE INDEX entries_by_use ON entries (used);
     """,
-    # 2: who wrote them
+    # 2: their planners
     "ALTER TABLE entries ADD COLUMN planner TEXT NOT NULL DEFAULT ''",
+    # 3: by key only
+    """
+ALTER TABLE entries RENAME TO entries_2;
+CREATE TABLE entries (
+    key TEXT PRIMARY KEY,
+    question TEXT NOT NULL,
+    today TEXT NOT NULL,
+    text TEXT NOT NULL,
+    dialect TEXT NOT NULL,
+    planner TEXT NOT NULL,
+    created_at REAL NOT NULL,
+    used INTEGER NOT NULL
+) WITHOUT ROWID;
+INSERT INTO entries SELECT key, question, today, text, dialect, planner, created_at, used
+FROM entries_2;
+DROP TABLE entries_2;
+CREATE INDEX entries_by_use ON entries (used);
+    """,
 )
-"""Each takes a file from the version before to its own number; a version is never changed."""
+"""Each migrates a file from the version before to its own number; none is ever changed."""
 
 _FAULTS: Final[dict[FaultKind, str]] = {
     "locked": "another program holds its lock",
     "full": "the disk is full",
-    "read-only": "it may only be read",
-    "damaged": "it is damaged, or no database of the plan cache; delete it, or name another file",
+    "read-only": "it is read-only",
+    "damaged": "it is damaged, or not a plan cache; delete it, or name another file",
 }
 
 _FILE: Final = DatabaseFile(APPLICATION_ID, MIGRATIONS, BUSY_S)
 
 
 class Unusable(Exception):
-    """The file cannot serve as a cache, and trying again will not change that."""
+    """The file cannot be used as a cache, now or later."""
 
 
 def connect(path: Path | None) -> sqlite3.Connection:
-    """Open the cache at `path`, made if it is not there; None gives one in memory.
+    """Open the cache at `path`, created where there is none; None opens one in memory.
 
     Raises:
-        Unusable: the file is something else's, or a newer program has written it.
+        Unusable: another program's file, or written by a newer version.
         sqlite3.Error, OSError: it cannot be opened.
     """
     try:
@@ -60,11 +78,11 @@ def connect(path: Path | None) -> sqlite3.Connection:
     except NewerFile as newer:
         raise Unusable(f"{newer}; delete it") from None
     except ForeignFile:
-        raise Unusable("it is a database of something else; name another file") from None
+        raise Unusable("it belongs to another program; name another file") from None
 
 
 def fault(error: sqlite3.Error | OSError | Unusable) -> str:
-    """Say what `error` means for the file, in words that end no sentence."""
+    """Return what `error` means for the file, as the end of a sentence."""
     if isinstance(error, Unusable):
         return str(error)
     kind, reason = fault_of(error)

@@ -10,15 +10,15 @@ from toolplan.planners._base import DraftText, OnText, Proposal
 
 
 @dataclass(slots=True, eq=False)
-class _Flight:
-    """A call in flight, the text that it has streamed so far, and who waits for it."""
+class _InFlight:
+    """A call in flight, the text that it has streamed so far, and the callers that wait for it."""
 
     task: asyncio.Task[Proposal] | None = None
     pieces: list[DraftText] = field(default_factory=list[DraftText])
     waiting: list[OnText | None] = field(default_factory=list["OnText | None"])
 
     def add(self, piece: DraftText) -> None:
-        """Pass a piece of the draft to all who wait."""
+        """Pass a piece of the draft to every caller."""
         if piece.starts:
             self.pieces.clear()
         self.pieces.append(piece)
@@ -27,16 +27,16 @@ class _Flight:
                 on_text(piece)
 
 
-class Flights:
+class InFlightCalls:
     """Calls in flight, by key, in one event loop.
 
-    A caller that is cancelled leaves the call to the others; it is cancelled when nobody waits for
-    it. All callers get its result or its exception. A late caller gets the text from its beginning.
+    All callers get the result or the exception of the call. A late caller gets the text from its
+    beginning. The call is cancelled when every caller is cancelled.
     """
 
     def __init__(self) -> None:
         """Begin with no call in flight."""
-        self._flights: dict[tuple[str, int], _Flight] = {}
+        self._calls: dict[tuple[str, int], _InFlight] = {}
 
     async def join(
         self, key: str, call: Callable[[OnText], Awaitable[Proposal]], on_text: OnText | None
@@ -44,24 +44,24 @@ class Flights:
         """Return the result of the call in flight for `key`; start it if there is none."""
         loop = asyncio.get_running_loop()
         place = (key, id(loop))
-        flight = self._flights.get(place)
-        task = None if flight is None else flight.task
-        # the id of a closed loop may be that of this one
-        if flight is None or task is None or task.done() or task.get_loop() is not loop:
-            flight = self._flights[place] = _Flight()
-            task = flight.task = loop.create_task(_awaited(call, flight.add))
+        current = self._calls.get(place)
+        task = None if current is None else current.task
+        # a new loop may have the id of one that is gone
+        if current is None or task is None or task.done() or task.get_loop() is not loop:
+            current = self._calls[place] = _InFlight()
+            task = current.task = loop.create_task(_awaited(call, current.add))
         if on_text is not None:
-            for piece in flight.pieces:
+            for piece in current.pieces:
                 on_text(piece)
-        flight.waiting.append(on_text)
+        current.waiting.append(on_text)
         try:
             return await asyncio.shield(task)
         finally:
-            flight.waiting.remove(on_text)
-            if not flight.waiting:
+            current.waiting.remove(on_text)
+            if not current.waiting:
                 task.cancel()
-                if self._flights.get(place) is flight:
-                    del self._flights[place]
+                if self._calls.get(place) is current:
+                    del self._calls[place]
 
 
 async def _awaited(call: Callable[[OnText], Awaitable[Proposal]], on_text: OnText) -> Proposal:
