@@ -62,8 +62,11 @@ class Dialect(Protocol):
         """
         ...
 
-    def locate(self, text: str, pointer: str) -> Span | None:
-        """Return the place in `text` of what `pointer` names in the canonical plan."""
+    def locate(self, text: str, pointer: str, *, key: bool = False) -> Span | None:
+        """Return the place in `text` of what `pointer` names in the canonical plan.
+
+        With `key` it is the place of its key, where it has one.
+        """
         ...
 
     def recognises(self, text: str) -> bool:

@@ -7,14 +7,16 @@ of the plan. Nothing is read of the arguments here but where they end.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
+from toolplan.diagnostics import Diagnostic
 from toolplan.dialects._characters import syntax
+from toolplan.dialects._form import cannot
 from toolplan.dialects._numbered import Steps
-from toolplan.plan import Limits
-from toolplan.plan_json import Report
+from toolplan.plan import Limits, Plan, split_pointer
+from toolplan.plan_json import Report, TextProblem, shown
 from toolplan.source import Span
 
 TOOL_NAME: Final = re.compile(r"[^\W\d][\w.:/-]*+")
@@ -59,6 +61,11 @@ class Call(NamedTuple):
     args: Span | None
     thought: str | None
     fault: int | None = None
+
+    @property
+    def end(self) -> int:
+        """Where the call ends, as far as it does."""
+        return self.tool.end if self.args is None else self.args.end + 1
 
 
 class Fault(NamedTuple):
@@ -140,6 +147,37 @@ def report_call(text: str, call: Call, at: int, report: Report) -> None:
     elif call.fault is not None:
         what = f"Call {call.number} has ended, and its line goes on"
         report.add(syntax(text, call.fault, what, f"/steps/{at}", f"s{at}"))
+
+
+def find_call(
+    text: str, written: Syntax, pointer: str, place: Callable[[Call, list[str]], Span]
+) -> Span | None:
+    """Return the place of what the canonical `pointer` names, None where there is no plan.
+
+    `place` finds the rest of the pointer inside of a call.
+    """
+    calls = outline(text, written).calls
+    match split_pointer(pointer):
+        case ["steps", position, *rest] if position.isdigit() and int(position) < len(calls):
+            return place(calls[int(position)], rest)
+        case _:
+            return Span(calls[0].start, calls[-1].end) if calls else None
+
+
+def found_in(problem: TextProblem, step: str, pointer: str) -> Diagnostic:
+    """Return the diagnostic of a problem of the text at `pointer`."""
+    return Diagnostic(problem.code, problem.severity, problem.message, step, pointer, problem.help)
+
+
+def unsaid_lines(plan: Plan, title: str, is_thought: Callable[[str], bool]) -> Iterator[Diagnostic]:
+    """Yield one diagnostic for each tool name and each thought that no line can hold."""
+    for at, step in enumerate(plan.steps):
+        if not TOOL_NAME.fullmatch(step.tool):
+            what = f"{title} cannot write {shown(step.tool)} as the name of a tool."
+            yield cannot(what, f"/steps/{at}/tool", step.id)
+        if step.thought is not None and not is_thought(step.thought):
+            what = f"{title} has no thought that is empty or looks like a line of the plan."
+            yield cannot(what, f"/steps/{at}/thought", step.id)
 
 
 def report_noise(noise: dict[str, None], report: Report) -> None:

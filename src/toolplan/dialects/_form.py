@@ -1,15 +1,16 @@
-"""What dialects have in common that are JSON, but name and place things in their own way."""
+"""Dialects made of functions, and what those whose text is JSON have in common."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Final, NamedTuple, TypeAlias
 
 from toolplan.diagnostics import CannotExpress, Diagnostic, Severity
 from toolplan.dialects import _json
+from toolplan.dialects._base import StepStream
 from toolplan.dialects._values import Syntax
 from toolplan.path import Json, json_type
 from toolplan.plan import (
@@ -24,6 +25,7 @@ from toolplan.plan import (
     Value,
     escape_pointer,
     located_refs,
+    positional,
     split_pointer,
     step_refs,
 )
@@ -37,22 +39,101 @@ NO_LIMITS: Final = Limits(text_bytes=2**40, steps=2**31, depth=DEEPEST)
 """For text that was written here, when it is read back."""
 
 
+def _as_given(plan: Plan, signatures: Signatures | None) -> Signatures | None:
+    return signatures
+
+
+def by_position(plan: Plan) -> Plan:
+    """Return `plan` with steps named by position, and without the `after` that references show."""
+    plan = positional(plan)
+    return replace(plan, steps=tuple(map(without_implied, plan.steps)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FunctionDialect:
+    """A dialect made of functions.
+
+    `unsaid` returns what the dialect cannot say of a plan. `write` writes a plan of which nothing
+    is unsaid. `expected` is the plan that is read back from its text, with the signatures that
+    `expected_signatures` returns. With `is_lenient` a plan is also written if reading its text back
+    reports errors. `find(text, pointer, key)` is `locate`.
+    """
+
+    name: str
+    json: bool
+    read: Callable[[str, Signatures | None, Limits], Parsed]
+    find: Callable[[str, str, bool], Span | None]
+    unsaid: Callable[[Plan, Signatures | None], list[Diagnostic]]
+    write: Callable[[Plan, Signatures | None], str]
+    looks_like: Callable[[str], bool]
+    expected: Callable[[Plan], Plan] = by_position
+    expected_signatures: Callable[[Plan, Signatures | None], Signatures | None] = _as_given
+    steps: Callable[[Signatures | None, Limits], StepStream] | None = None
+    is_lenient: bool = False
+
+    def parse(
+        self, text: str, signatures: Signatures | None = None, limits: Limits | None = None
+    ) -> Parsed:
+        """Return as much of the plan as can be read, and all that is wrong. Never raises.
+
+        Pointers are those of the canonical plan: `/steps/0/args/location`.
+        """
+        return self.read(text, signatures, limits or Limits())
+
+    def print(self, plan: Plan, signatures: Signatures | None = None) -> str:
+        """Return the text of `plan`.
+
+        Raises:
+            CannotExpress: the dialect cannot say the plan; its diagnostics name each such thing.
+        """
+        found = self.unsaid(plan, signatures)
+        if not found:
+            text = self.write(plan, signatures)
+            back = self.read(text, self.expected_signatures(plan, signatures), NO_LIMITS)
+            errors = [each for each in back.diagnostics if each.severity is Severity.ERROR]
+            if back.plan == self.expected(plan) and (self.is_lenient or not errors):
+                return text
+            found = [cannot(each.message, each.pointer, each.step) for each in errors]
+        raise CannotExpress(
+            f"{self.name} cannot say this plan",
+            found or [cannot("What was written would be read otherwise.", "")],
+        )
+
+    def locate(self, text: str, pointer: str, *, key: bool = False) -> Span | None:
+        """Return the place of the value that the canonical `pointer` names, or of its key."""
+        return self.find(text, pointer, key)
+
+    def recognises(self, text: str) -> bool:
+        """Return whether `text`, as a model wrote it, looks like a plan in this dialect."""
+        return self.looks_like(text)
+
+    def stream(
+        self, signatures: Signatures | None = None, limits: Limits | None = None
+    ) -> StepStream | None:
+        """Return a reader of one plan's steps; None where no step is known before the end."""
+        return None if self.steps is None else self.steps(signatures, limits or Limits())
+
+
 class Places(NamedTuple):
     """Where a dialect keeps what the canonical plan has at `/steps/0/args/…`.
 
     `steps` are the pointers that the list of steps may have, the usual one first. `fields` gives
     the names of a field of a step, the usual one first, by its canonical name; the name "" is the
-    step itself. `argument` gives the rest of the pointer of one argument, where arguments are no
-    object; `output` gives the pointer of the plan's output.
+    step itself. `argument` returns the rest of the pointer of one argument, where arguments are no
+    object; `output` returns the pointer of the plan's output. `metadata` gives other names.
     """
 
     steps: tuple[str, ...]
     fields: Mapping[str, tuple[str, ...]]
     argument: Callable[[Json, str], str] | None = None
     output: Callable[[Json], str] | None = None
+    metadata: Mapping[str, str] = {}
 
     def canonical(self, diagnostic: Diagnostic) -> Diagnostic:
         """Return `diagnostic`, whose pointer is the dialect's own, with a canonical pointer."""
+        if diagnostic.pointer in self.metadata.values():
+            names = {native: name for name, native in self.metadata.items()}
+            return replace(diagnostic, pointer=names[diagnostic.pointer])
         for prefix in self.steps:
             found = re.match(
                 rf"{re.escape(prefix)}/([0-9]{{1,9}})(?:/([^/]*))?", diagnostic.pointer
@@ -65,6 +146,8 @@ class Places(NamedTuple):
 
     def native(self, document: Json, pointer: str) -> str:
         """Return the place in `document` of what the canonical `pointer` names."""
+        if pointer in self.metadata and _at(document, pointer) is None:
+            return self.metadata[pointer]
         match split_pointer(pointer):
             case ("steps", *way):
                 prefix = next((p for p in self.steps if _at(document, p) is not None), "")
@@ -90,32 +173,37 @@ class Places(NamedTuple):
         return next((field for field, names in self.fields.items() if name in names), name)
 
 
+CANONICAL_PLACES: Final = Places(("/steps",), {})
+
+
 class Form(NamedTuple):
     """How a dialect is read: which JSON is its plan, what that says, and where things stand."""
 
     is_plan: Callable[[Json], bool]
     load: Callable[[Json, Signatures | None, Limits], Parsed]
-    places: Places
+    places: Places = CANONICAL_PLACES
 
+    def read(self, text: str, signatures: Signatures | None, limits: Limits) -> Parsed:
+        """Return as much of the plan as can be read, and all that is wrong."""
+        read = _json.read(text, self.is_plan, limits)
+        found = [self.places.canonical(each) for each in read.diagnostics]
+        if read.block is None:
+            return Parsed(None, tuple(found))
+        loaded = self.load(read.block.document, signatures, limits)
+        # a number that was reported as bad is not reported again where it stands in a field
+        numbers = {each.pointer for each in found if each.code == "bad-number"}
+        rest = (each for each in loaded.diagnostics if each.pointer not in numbers)
+        return Parsed(loaded.plan, (*found, *rest))
 
-def parse(form: Form, text: str, signatures: Signatures | None, limits: Limits | None) -> Parsed:
-    """Return as much of the plan as can be read, and all that is wrong. Never raises."""
-    read = _json.read(text, form.is_plan, limits)
-    told = [form.places.canonical(each) for each in read.diagnostics]
-    if read.block is None:
-        return Parsed(None, tuple(told))
-    loaded = form.load(read.block.document, signatures, limits or Limits())
-    return Parsed(loaded.plan, (*told, *_json.without(loaded.diagnostics, told)))
-
-
-def locate(form: Form, text: str, pointer: str) -> Span | None:
-    """Return the place of what the canonical `pointer` names, None where there is no plan."""
-    block = _json.read(text, form.is_plan, NO_LIMITS).block
-    if block is None:
-        return None
-    start = block.span.start
-    found = locate_json(text[start : block.span.end], form.places.native(block.document, pointer))
-    return found and Span(found.start + start, found.end + start)
+    def find(self, text: str, pointer: str, key: bool) -> Span | None:
+        """Return the place of what the canonical `pointer` names, None where there is no plan."""
+        block = _json.read(text, self.is_plan, NO_LIMITS).block
+        if block is None:
+            return None
+        start = block.span.start
+        native = self.places.native(block.document, pointer)
+        found = locate_json(text[start : block.span.end], native, key=key)
+        return found and Span(found.start + start, found.end + start)
 
 
 def write_list(items: Iterable[Json]) -> str:
@@ -134,21 +222,6 @@ def objects(items: Json, names: Iterable[str]) -> bool:
     )
 
 
-def read_back(parsed: Parsed, wanted: Plan) -> None:
-    """Make sure that what was written reads as `wanted`, and without an error.
-
-    Raises:
-        CannotExpress: it does not; the diagnostics say why.
-    """
-    errors = [each for each in parsed.diagnostics if each.severity is Severity.ERROR]
-    if parsed.plan != wanted or errors:
-        told = [cannot(each.message, each.pointer, each.step) for each in errors]
-        raise CannotExpress(
-            "the dialect cannot say this plan",
-            told or [cannot("What was written would be read otherwise.", "")],
-        )
-
-
 def cannot(message: str, pointer: str, step: str | None = None) -> Diagnostic:
     """Return the diagnostic of one thing that a dialect has no way to say."""
     return Diagnostic("cannot-express", Severity.ERROR, message, step, pointer)
@@ -156,10 +229,36 @@ def cannot(message: str, pointer: str, step: str | None = None) -> Diagnostic:
 
 def without_implied(step: Step) -> Step:
     """Return `step` without the `after` that its references show already."""
-    implied = {ref.step for _, ref in step_refs(step)}
-    if not implied or not step.after:
+    if not step.after:
         return step
+    implied = {ref.step for _, ref in step_refs(step)}
     return replace(step, after=tuple(each for each in step.after if each not in implied))
+
+
+def without_after(plan: Plan) -> Plan:
+    """Return `plan` with the order that references show, and no other."""
+    return replace(plan, steps=tuple(replace(step, after=()) for step in plan.steps))
+
+
+def number_of(step: str) -> int:
+    """Return the number of the step that is called `s0`, `s1`, … by position."""
+    return int(step.removeprefix("s"))
+
+
+def sorted_by_position(plan: Plan) -> Plan:
+    """Return `plan` named by position, with `after` in order and never redundant."""
+    plan = by_position(plan)
+    return replace(
+        plan,
+        steps=tuple(
+            replace(step, after=tuple(sorted(set(step.after), key=number_of)))
+            for step in plan.steps
+        ),
+    )
+
+
+def _no_refusal(ref: Ref) -> str | None:
+    return None
 
 
 class Says(NamedTuple):
@@ -171,13 +270,16 @@ class Says(NamedTuple):
 
     title: str
     fields: frozenset[str]
-    refusal: Callable[[Ref], str | None]
+    refusal: Callable[[Ref], str | None] = _no_refusal
 
 
-def unsaid(plan: Plan, says: Says, syntax: Syntax, known: Collection[str]) -> list[Diagnostic]:
+def unsaid(
+    plan: Plan, says: Says, syntax: Syntax | None, known: Collection[str]
+) -> list[Diagnostic]:
     """Return one diagnostic for each thing in `plan` that the dialect has no word for.
 
-    `known` holds the ids of the steps that can be referred to, and `syntax` knows them.
+    `known` holds the ids of the steps that can be referred to. Values are written and read back by
+    `syntax`, where it is given.
     """
     known = frozenset(known)
     found: list[Diagnostic] = []
@@ -199,12 +301,21 @@ def unsaid(plan: Plan, says: Says, syntax: Syntax, known: Collection[str]) -> li
     return found
 
 
+def unsaid_after(plan: Plan) -> Iterator[Diagnostic]:
+    """Yield one diagnostic for each `after` that names no step."""
+    known = {step.id for step in plan.steps}
+    for at, step in enumerate(plan.steps):
+        for each in step.after:
+            if each not in known:
+                yield cannot(f"No step has the id {each!r}.", f"/steps/{at}/after", step.id)
+
+
 def _unsaid_value(
     value: Value,
     pointer: str,
     step: str | None,
     says: Says,
-    syntax: Syntax,
+    syntax: Syntax | None,
     known: Collection[str],
 ) -> Iterator[Diagnostic]:
     bad = False
@@ -215,7 +326,7 @@ def _unsaid_value(
         elif (refusal := says.refusal(ref)) is not None:
             bad = True
             yield cannot(f"{says.title} {refusal}.", place, step)
-    if bad:  # what cannot be written cannot be read back either
+    if bad or syntax is None:  # what cannot be written cannot be read back either
         return
     for place, part in syntax.unsaid(value, pointer):
         yield cannot(f"{says.title} has no way to write {_said(part)}.", place, step)
@@ -259,13 +370,3 @@ def _at(document: Json, pointer: str) -> Json:
             case _:
                 return None
     return document
-
-
-def refuse(title: str, diagnostics: Sequence[Diagnostic]) -> None:
-    """Refuse to write a plan of which there are `diagnostics`.
-
-    Raises:
-        CannotExpress: there are any.
-    """
-    if diagnostics:
-        raise CannotExpress(f"{title} cannot say this plan", diagnostics)

@@ -11,18 +11,17 @@ import heapq
 import json
 import math
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from typing import Final, NamedTuple, NoReturn, TypeAlias
 
 import json_repair
 
 from toolplan.diagnostics import Diagnostic
 from toolplan.dialects._blocks import Segment, Segments, blocks, prose, segments
-from toolplan.dialects._lenient import strict_json
 from toolplan.path import Json
 from toolplan.plan import Limits, escape_pointer
 from toolplan.plan_json import Report, check_depth
-from toolplan.source import Span, duplicate_keys, find_words, line_and_column
+from toolplan.source import Span, duplicate_keys, find_words, line_and_column, strict_json
 
 IsPlan: TypeAlias = Callable[[Json], bool]
 
@@ -114,12 +113,6 @@ def write(document: dict[str, Json]) -> str:
     """Return `document` as text: its members on lines of their own, and so is every step."""
     members = [f"  {_compact(key)}: {_member(value)}" for key, value in document.items()]
     return "{\n" + ",\n".join(members) + "\n}\n"
-
-
-def without(diagnostics: Iterable[Diagnostic], told: Sequence[Diagnostic]) -> list[Diagnostic]:
-    """Return the `diagnostics` that speak of no number that was `told` to be bad already."""
-    numbers = {each.pointer for each in told if each.code == "bad-number"}
-    return [each for each in diagnostics if each.pointer not in numbers]
 
 
 def _read(

@@ -14,6 +14,7 @@ from dataclasses import replace
 from typing import Final, NamedTuple, TypeAlias
 
 from toolplan.diagnostics import Diagnostic, Edit, Fix, Severity
+from toolplan.dialects._form import number_of
 from toolplan.path import Json, json_type
 from toolplan.plan import Plan, Ref, Step, Value, map_refs, step_refs, value_at
 from toolplan.plan_json import Report, dump_value, shown
@@ -101,11 +102,6 @@ def with_links(plan: Plan, links: Links, report: Report, *, by_number: bool) -> 
             for at, step in enumerate(plan.steps)
         ),
     )
-
-
-def number_of(step: str) -> int:
-    """Return the number of the step that is called `s0`, `s1`, … by position."""
-    return int(step.removeprefix("s"))
 
 
 def _ends(

@@ -9,36 +9,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 from typing import Final, NamedTuple
 
-from toolplan.diagnostics import CannotExpress, Diagnostic, Severity
+from toolplan.diagnostics import Diagnostic, Severity
+from toolplan.dialects import _form
+from toolplan.dialects._form import cannot
 from toolplan.path import Path, PathSyntaxError
-from toolplan.plan import (
-    DEFAULT_MAX_ITEMS,
-    Limits,
-    Literal,
-    Plan,
-    Ref,
-    Step,
-    Template,
-    Value,
-    escape_pointer,
-    located_refs,
-    positional,
-    step_refs,
-    template,
-)
-from toolplan.plan_json import DEEPEST, ReferenceSyntaxError
-
-NO_LIMITS: Final = Limits(text_bytes=2**40, steps=2**31, depth=DEEPEST)
-"""For text that was written here, when it is read back."""
+from toolplan.plan import Literal, Plan, Ref, Template, template
+from toolplan.plan_json import MOST_PROBLEMS, ParsedText, ReferenceSyntaxError, TextProblem
 
 NUMBER: Final = re.compile(r"[0-9]++")
 """The number of a step. `number_of` says which of them are none."""
-
-MOST_PROBLEMS: Final = 20
-"""So many problems are told of one text; whoever has more has seen enough."""
 
 _LONGEST_NUMBER: Final = 9
 
@@ -82,22 +63,6 @@ class Steps(NamedTuple):
     closers: frozenset[int] = frozenset()
 
 
-class Problem(NamedTuple):
-    """What is wrong with one reference."""
-
-    code: str
-    severity: Severity
-    message: str
-    help: str
-
-
-class MarkedText(NamedTuple):
-    """What a text says, and what is wrong with it."""
-
-    value: Value
-    problems: tuple[Problem, ...] = ()
-
-
 def number_of(digits: str) -> int | None:
     """Return the number that `digits` spell, None where no plan would number a step so."""
     if len(digits) > _LONGEST_NUMBER or (digits[0] == "0" and digits != "0"):
@@ -105,16 +70,16 @@ def number_of(digits: str) -> int | None:
     return int(digits)
 
 
-def parse_text(text: str, marks: Marks, steps: Steps) -> MarkedText:
+def parse_text(text: str, marks: Marks, steps: Steps) -> ParsedText:
     """Return what `text` says: a Literal, a bare Ref, or a Template.
 
     Never raises. A bad reference is a problem and is kept as text.
     """
     if marks.mark not in text:
-        return MarkedText(Literal(text))
+        return ParsedText(Literal(text))
     parts: list[str | Ref] = []
     literal: list[str] = []  # joined once: a text may be one long row of escapes
-    problems: list[Problem] = []
+    problems: list[TextProblem] = []
     at = 0
     while opening := marks.opening.search(text, at):
         run = len(opening[0])
@@ -131,7 +96,7 @@ def parse_text(text: str, marks: Marks, steps: Steps) -> MarkedText:
         at = read.end
         if read.problem is not None and len(problems) < MOST_PROBLEMS:
             problems.append(read.problem)
-    return MarkedText(template((*parts, "".join(literal) + text[at:])), tuple(problems))
+    return ParsedText(template((*parts, "".join(literal) + text[at:])), tuple(problems))
 
 
 class ReadMention(NamedTuple):
@@ -139,7 +104,7 @@ class ReadMention(NamedTuple):
 
     value: Ref | None
     end: int
-    problem: Problem | None = None
+    problem: TextProblem | None = None
 
 
 def read_mention(
@@ -150,12 +115,8 @@ def read_mention(
         mention = marks.read(text, at)
     except (ReferenceSyntaxError, PathSyntaxError) as error:
         shown = text[at - 1 : at + 40].partition("\n")[0]
-        problem = Problem(
-            "reference-syntax",
-            Severity.ERROR,
-            f"The reference {shown!r} cannot be read: {error}.",
-            marks.help,
-        )
+        said = f"The reference {shown!r} cannot be read: {error}."
+        problem = TextProblem("reference-syntax", said, marks.help)
         return ReadMention(None, at, problem)
     if mention is None:
         return ReadMention(None, at)
@@ -188,90 +149,34 @@ def unsaid(plan: Plan, title: str) -> Iterator[Diagnostic]:
 
     They have tools, arguments and thoughts, and the order that references show; no more.
     """
-    if plan.output is not None:
-        yield cannot(f"{title} has no 'output'.", "/output")
-    if plan.metadata:
-        yield cannot(f"{title} has no 'metadata'.", "/metadata")
+    says = _form.Says(title, frozenset({"thought"}))
+    yield from _form.unsaid(plan, says, None, [step.id for step in plan.steps])
     if not plan.steps:
         yield cannot(f"{title} has no plan without steps.", "/steps")
     known: set[str] = set()
-    every = {step.id for step in plan.steps}
     for at, step in enumerate(plan.steps):
         if step.id in known:
             yield cannot(f"Two steps have the id {step.id!r}.", f"/steps/{at}/id", step.id)
         known.add(step.id)
-        for field, is_used in _more_than_calls(step).items():
-            if is_used:
-                yield cannot(f"{title} has no {field!r}.", f"/steps/{at}/{field}", step.id)
-        for name, value in step.args.items():
-            for place, ref in located_refs(value, f"/steps/{at}/args/{escape_pointer(name)}"):
-                if ref.step not in every:
-                    said = f"{title} has no reference to {ref.step!r}, which is no step."
-                    yield cannot(said, place, step.id)
 
 
-def cannot(message: str, pointer: str, step: str | None = None) -> Diagnostic:
-    """Return the diagnostic that a dialect has no way to say something."""
-    return Diagnostic("cannot-express", Severity.ERROR, message, step, pointer)
-
-
-def refuse_unlike(plan: Plan, back: Plan | None, diagnostics: tuple[Diagnostic, ...]) -> None:
-    """Make sure that what was written of `plan` reads `back` as it.
-
-    Raises:
-        CannotExpress: it does not; the errors of reading say what the dialect has no way to say.
-    """
-    if back == normalised(plan):
-        return
-    found = [
-        cannot(each.message, each.pointer, each.step)
-        for each in diagnostics
-        if each.severity is Severity.ERROR
-    ]
-    raise CannotExpress(
-        "the dialect cannot say this plan",
-        found or [cannot("What was written would be read otherwise.", "")],
-    )
-
-
-def normalised(plan: Plan) -> Plan:
-    """Return `plan` as numbered calls read it back: by position, and without redundant `after`."""
-    plan = positional(plan)
-    return replace(plan, steps=tuple(replace(step, after=()) for step in plan.steps))
-
-
-def _more_than_calls(step: Step) -> dict[str, bool]:
-    implied = {ref.step for _, ref in step_refs(step)}
-    return {
-        "after": any(each not in implied for each in step.after),
-        "for_each": step.for_each is not None,
-        "max_items": step.max_items != DEFAULT_MAX_ITEMS,
-        "when": step.when is not None,
-        "on_error": step.on_error != "fail",
-        "timeout_s": step.timeout_s is not None,
-        "retries": step.retries != 0,
-    }
-
-
-def _no_step(number: int, said: str, is_sure: bool, marks: Marks, steps: Steps) -> Problem:
+def _no_step(number: int, said: str, is_sure: bool, marks: Marks, steps: Steps) -> TextProblem:
     if number in steps.closers:
-        return Problem(
+        return TextProblem(
             "unknown-step",
-            Severity.ERROR,
             f"{said!r} refers to the call that ends the plan, which gives nothing.",
             marks.help,
         )
     if not is_sure:
-        return Problem(
+        return TextProblem(
             "unknown-step",
-            Severity.WARNING,
             f"There is no step {number}, so {said!r} is text.",
             f"Where text is meant, `{marks.mark}{said}` says so for certain.",
+            Severity.WARNING,
         )
     last = max(steps.ids, default=number)
-    return Problem(
+    return TextProblem(
         "unknown-step",
-        Severity.ERROR,
         f"There is no step {number} for {said!r} to refer to.",
         f"The steps are {min(steps.ids, default=number)} to {last}. {marks.help}",
     )

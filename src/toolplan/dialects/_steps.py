@@ -101,23 +101,23 @@ class StepFields:
         return None
 
 
-def check_ids(ids: Sequence[str], report: Report) -> None:
-    """Report every id that is bad, or taken by an earlier step."""
-    first: dict[str, int] = {}
-    for at, name in enumerate(ids):
-        pointer = f"/steps/{at}/id"
-        if name in first:
-            report.error(
-                "duplicate-id",
-                f"The id {shown(name)} is taken by step {first[name]}.",
-                pointer,
-                name,
-                "Every step needs an id of its own.",
-            )
-            continue
-        first[name] = at
-        if not is_id(name):
-            report.error(
+class IdCheck:
+    """Reports every id that is bad, or taken by an earlier step."""
+
+    def __init__(self, report: Report) -> None:
+        self._report = report
+        self._first: dict[str, int] = {}
+        self._count = 0
+
+    def take(self, name: str) -> None:
+        """Check the id of the next step."""
+        pointer = f"/steps/{self._count}/id"
+        if name in self._first:
+            said = f"The id {shown(name)} is taken by step {self._first[name]}."
+            help_ = "Every step needs an id of its own."
+            self._report.error("duplicate-id", said, pointer, name, help_)
+        elif not is_id(name):
+            self._report.error(
                 "bad-id",
                 f"{shown(name)} is no id of a step.",
                 pointer,
@@ -125,6 +125,8 @@ def check_ids(ids: Sequence[str], report: Report) -> None:
                 "An id has 1 to 64 of A-Z, a-z, 0-9, '_' and '-', does not begin with '-', and is "
                 "neither 'item' nor 'index'.",
             )
+        self._first.setdefault(name, self._count)
+        self._count += 1
 
 
 def is_id(name: str) -> bool:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Final, NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from toolplan.path import Json
 from toolplan.plan import (
@@ -25,26 +25,7 @@ from toolplan.plan import (
     object_,
     template,
 )
-from toolplan.plan_json import Report
-
-MOST_PROBLEMS: Final = 20
-"""So many problems are told of one text; whoever has more has seen enough."""
-
-
-class TextProblem(NamedTuple):
-    """What is wrong with one reference: a code, a sentence, and the way out."""
-
-    code: str
-    message: str
-    help: str | None = None
-
-
-class ReadText(NamedTuple):
-    """What a text, or an object, says. Where there are problems, `value` is what is written."""
-
-    value: Value
-    problems: tuple[TextProblem, ...] = ()
-
+from toolplan.plan_json import MOST_PROBLEMS, ParsedText, Report, TextProblem
 
 Written: TypeAlias = Literal | Ref | Template
 """What is written as one text: a Literal that is a string, a reference, or both in turn."""
@@ -53,7 +34,7 @@ Resolved: TypeAlias = tuple[str | Ref, ...] | TextProblem | None
 """What a match in a text is: parts of the text, a mistake, or None where it is text after all."""
 
 
-def _no_reference(_: Mapping[str, Json]) -> ReadText | None:
+def _no_reference(_: Mapping[str, Json]) -> ParsedText | None:
     return None
 
 
@@ -65,19 +46,19 @@ class Syntax:
     reference. `write` is the inverse of both; it need not say all that there is.
     """
 
-    read_text: Callable[[str], ReadText]
+    read_text: Callable[[str], ParsedText]
     write: Callable[[Written], Json]
-    read_object: Callable[[Mapping[str, Json]], ReadText | None] = _no_reference
+    read_object: Callable[[Mapping[str, Json]], ParsedText | None] = _no_reference
 
     def read(self, value: Json, pointer: str, step: str | None, report: Report) -> Value:
-        """Return `value`, which stands at `pointer`. A bad reference is told and kept as it is."""
+        """Return `value`, which stands at `pointer`. A bad reference is reported and kept."""
         match value:
             case str():
-                return _told(self.read_text(value), pointer, step, report)
+                return _reported(self.read_text(value), pointer, step, report)
             case dict():
                 found = self.read_object(value)
                 if found is not None:
-                    return _told(found, pointer, step, report)
+                    return _reported(found, pointer, step, report)
                 return object_(
                     tuple(
                         (key, self.read(each, f"{pointer}/{escape_pointer(key)}", step, report))
@@ -134,7 +115,7 @@ class Syntax:
 
 def read_parts(
     text: str, pattern: re.Pattern[str], resolve: Callable[[re.Match[str]], Resolved]
-) -> ReadText:
+) -> ParsedText:
     """Return what `text` says, where each match of `pattern` is what `resolve` makes of it.
 
     `resolve` looks at what the match holds, and not at where it stands.
@@ -159,8 +140,8 @@ def read_parts(
         parts += resolved
         at = start
     if problems or not parts:
-        return ReadText(Literal(text), tuple(problems))
-    return ReadText(template((*parts, text[at:])))
+        return ParsedText(Literal(text), tuple(problems))
+    return ParsedText(template((*parts, text[at:])))
 
 
 def write_parts(value: Written, write_ref: Callable[[Ref], str]) -> str:
@@ -180,8 +161,22 @@ def write_parts(value: Written, write_ref: Callable[[Ref], str]) -> str:
             return "".join(part if isinstance(part, str) else write_ref(part) for part in parts)
 
 
-def _told(found: ReadText, pointer: str, step: str | None, report: Report) -> Value:
-    for code, message, help_ in found.problems:
+def read_plain(text: str) -> ParsedText:
+    """Return the text itself: this syntax has no references."""
+    return ParsedText(Literal(text))
+
+
+def write_none(value: Written) -> Json:
+    """Refuse to write: this syntax only reads.
+
+    Raises:
+        TypeError: always.
+    """
+    raise TypeError("this syntax only reads")
+
+
+def _reported(found: ParsedText, pointer: str, step: str | None, report: Report) -> Value:
+    for code, message, help_, *_ in found.problems:
         report.error(code, message, pointer, step, help_)
     return found.value
 

@@ -12,29 +12,30 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Final, NamedTuple
 
 from toolplan.diagnostics import Diagnostic, Severity
-from toolplan.dialects import _form
-from toolplan.dialects._base import StepStream, has_key
-from toolplan.dialects._form import Form, Places, Says, Signatures, without_implied
+from toolplan.dialects._base import has_key
+from toolplan.dialects._form import (
+    Form,
+    FunctionDialect,
+    Places,
+    Says,
+    Signatures,
+    cannot,
+    objects,
+    unsaid,
+    write_list,
+)
 from toolplan.dialects._paths import SEGMENTS, read_path, write_bare
 from toolplan.dialects._steps import StepFields, read_list
-from toolplan.dialects._stream import JsonReader, RereadSteps
-from toolplan.dialects._values import (
-    ReadText,
-    Resolved,
-    Syntax,
-    TextProblem,
-    Written,
-    read_parts,
-)
+from toolplan.dialects._stream import JsonSteps, all_steps
+from toolplan.dialects._values import Resolved, Syntax, Written, read_parts
 from toolplan.path import EVERY, Json, PathSyntaxError
-from toolplan.plan import Limits, Literal, Plan, Ref, Step, Template, positional
-from toolplan.plan_json import Parsed, Report, shown
-from toolplan.source import TOKEN, Span
+from toolplan.plan import Limits, Literal, Plan, Ref, Step, Template
+from toolplan.plan_json import Parsed, ParsedText, Report, TextProblem, shown
+from toolplan.source import TOKEN
 
 _TOOL: Final = ("toolName", "tool")
 _ARGS: Final = ("arguments", "args", "params", "parameters")
@@ -59,80 +60,36 @@ _LONGEST_NUMBER: Final = 9
 _HELP: Final = "A reference is `{0.path}`, with steps counted from 0; `{{0}}` is the text `{0}`."
 
 
-@dataclass(frozen=True, slots=True)
-class KirhaDialect:
-    """Says tools, arguments, thoughts, and the notes of the plan; no order but by references."""
+def _read(text: str, signatures: Signatures | None, limits: Limits) -> Parsed:
+    """Read the first `<plan>` block, or a list without the tag; both are reported."""
+    if len(text) > limits.text_bytes or len(text.encode("utf-8", "replace")) > limits.text_bytes:
+        return _FORM.read(text, signatures, limits)
+    parts = _parts(text)
+    parsed = _FORM.read(parts.plan, signatures, limits)
+    if parsed.plan is None:
+        return parsed
+    plan = parsed.plan
+    if parts.think:
+        plan = Plan(plan.steps, plan.output, {_NOTES: parts.think})
+    return Parsed(plan, (*_noise(parts.noise), *parsed.diagnostics))
 
-    name: str = "kirha"
-    json: bool = False
 
-    def parse(
-        self,
-        text: str,
-        signatures: Signatures | None = None,
-        limits: Limits | None = None,
-    ) -> Parsed:
-        """Return as much of the plan as can be read, and all that is wrong. Never raises.
+def _unsaid(plan: Plan, _: Signatures | None) -> list[Diagnostic]:
+    ids = [step.id for step in plan.steps]
+    return unsaid(plan, _SAYS, _syntax(ids), ids) + [
+        cannot(f"Kirha has no {key!r} in the metadata.", f"/metadata/{key}")
+        for key in plan.metadata
+        if key != _NOTES
+    ]
 
-        The first `<plan>` block is the plan; a list without the tag is read too. Both are told.
-        """
-        limits = limits or Limits()
-        if (
-            len(text) > limits.text_bytes
-            or len(text.encode("utf-8", "replace")) > limits.text_bytes
-        ):
-            return _form.parse(_FORM, text, signatures, limits)
-        parts = _parts(text)
-        parsed = _form.parse(_FORM, parts.plan, signatures, limits)
-        if parsed.plan is None:
-            return parsed
-        plan = parsed.plan
-        if parts.think:
-            plan = Plan(plan.steps, plan.output, {_NOTES: parts.think})
-        return Parsed(plan, (*_noise(parts.noise), *parsed.diagnostics))
 
-    def print(self, plan: Plan, signatures: Signatures | None = None) -> str:
-        """Return the text of `plan`, a step a line; ids become positions.
-
-        A reference that is a whole value is written as an object, which keeps its type.
-
-        Raises:
-            CannotExpress: the plan holds more than tools, arguments, thoughts and notes.
-        """
-        ids = [step.id for step in plan.steps]
-        syntax = _syntax(ids)
-        found = _form.unsaid(plan, _SAYS, syntax, ids)
-        found += [
-            _form.cannot(f"Kirha has no {key!r} in the metadata.", f"/metadata/{key}")
-            for key in plan.metadata
-            if key != _NOTES
-        ]
-        _form.refuse("kirha", found)
-        notes = plan.metadata.get(_NOTES)
-        think = f"<think>\n{notes}\n</think>\n" if isinstance(notes, str) else ""
-        steps = _form.write_list(_dump(step, syntax) for step in plan.steps)
-        steps = _TAG_IN_TEXT.sub(r"\\u003c", steps)
-        text = f"{think}<plan>\n{steps}</plan>\n"
-        _form.read_back(self.parse(text, None, _form.NO_LIMITS), _normalised(plan))
-        return text
-
-    def locate(self, text: str, pointer: str) -> Span | None:
-        """Return the place of what the canonical `pointer` names, None where there is no plan."""
-        return _form.locate(_FORM, _parts(text).plan, pointer)
-
-    def recognises(self, text: str) -> bool:
-        """Return whether `text`, as a model wrote it, looks like a plan in this dialect."""
-        return "<plan>" in text or has_key(text, "toolName")
-
-    def stream(
-        self, signatures: Signatures | None = None, limits: Limits | None = None
-    ) -> StepStream | None:
-        """Return a reader of one plan's steps."""
-        return RereadSteps(
-            JsonReader(None),
-            lambda count: "]\n</plan>",
-            lambda text: self.parse(text, signatures, limits),
-        )
+def _write(plan: Plan, _: Signatures | None) -> str:
+    """Write a reference that is a whole value as an object, which keeps its type."""
+    syntax = _syntax([step.id for step in plan.steps])
+    notes = plan.metadata.get(_NOTES)
+    think = f"<think>\n{notes}\n</think>\n" if isinstance(notes, str) else ""
+    steps = _TAG_IN_TEXT.sub(r"\\u003c", write_list(_dump(step, syntax) for step in plan.steps))
+    return f"{think}<plan>\n{steps}</plan>\n"
 
 
 class _Parts(NamedTuple):
@@ -149,7 +106,7 @@ class _Parts(NamedTuple):
 
 def is_plan(document: Json) -> bool:
     """Whether `document` is a list of objects that name a tool."""
-    return _form.objects(document, _TOOL)
+    return objects(document, _TOOL)
 
 
 def load(document: Json, _: Signatures | None, limits: Limits) -> Parsed:
@@ -158,21 +115,31 @@ def load(document: Json, _: Signatures | None, limits: Limits) -> Parsed:
     items = read_list(document, "Kirha", limits, report)
     if items is None:
         return Parsed(None, report.diagnostics)
-    syntax = _syntax([f"s{at}" for at in range(len(items))])
-    steps = tuple(_step(item, at, syntax, report) for at, item in enumerate(items))
-    return Parsed(Plan(steps), report.diagnostics)
+    return Parsed(Plan(all_steps(items, _Steps(report))), report.diagnostics)
 
 
-def _step(item: Json, at: int, syntax: Syntax, report: Report) -> Step:
-    name = f"s{at}"
-    fields = StepFields(item, f"/steps/{at}", name, report)
-    fields.only(_FIELDS, _OTHER_NAMES)
-    return Step(
-        name,
-        fields.tool(_TOOL),
-        fields.args(_ARGS, syntax),
-        thought=fields.text("thought", "thought"),
-    )
+class _Steps:
+    """Reads the steps of a plan."""
+
+    def __init__(self, report: Report) -> None:
+        self._report = report
+        self._ids: list[str] = []
+        self._syntax = _syntax(self._ids)
+
+    def declare(self, item: Json) -> None:
+        """Give the step an id by position."""
+        self._ids.append(f"s{len(self._ids)}")
+
+    def step(self, item: Json, at: int) -> Step:
+        """Return the step at position `at`."""
+        fields = StepFields(item, f"/steps/{at}", self._ids[at], self._report)
+        fields.only(_FIELDS, _OTHER_NAMES)
+        return Step(
+            fields.step,
+            fields.tool(_TOOL),
+            fields.args(_ARGS, self._syntax),
+            thought=fields.text("thought", "thought"),
+        )
 
 
 def _dump(step: Step, syntax: Syntax) -> Json:
@@ -180,11 +147,6 @@ def _dump(step: Step, syntax: Syntax) -> Json:
     item["toolName"] = step.tool
     item["arguments"] = {name: syntax.dump(value) for name, value in step.args.items()}
     return item
-
-
-def _normalised(plan: Plan) -> Plan:
-    plan = positional(plan)
-    return Plan(tuple(map(without_implied, plan.steps)), plan.output, plan.metadata)
 
 
 def _parts(text: str) -> _Parts:
@@ -249,14 +211,16 @@ def _noise(noise: Sequence[str]) -> list[Diagnostic]:
 
 
 def _syntax(ids: Sequence[str]) -> Syntax:
-    """Return the syntax of a plan with these steps, in order."""
+    """Return the syntax of a plan with these steps, in order; `ids` may grow."""
     numbers = {name: at for at, name in enumerate(ids)}
-    return Syntax(partial(_read_text, ids), partial(_write, numbers), partial(_read_object, ids))
+    return Syntax(
+        partial(_read_text, ids), partial(_write_value, numbers), partial(_read_object, ids)
+    )
 
 
-def _read_text(ids: Sequence[str], text: str) -> ReadText:
+def _read_text(ids: Sequence[str], text: str) -> ParsedText:
     if "{" not in text:
-        return ReadText(Literal(text))
+        return ParsedText(Literal(text))
     return read_parts(text, _BRACES, partial(_resolve, ids))
 
 
@@ -285,7 +249,7 @@ def _ref(ids: Sequence[str], at: int, path: str, written: str) -> Ref | TextProb
 _KEY_PATH = re.compile(SEGMENTS)
 
 
-def _read_object(ids: Sequence[str], item: Mapping[str, Json]) -> ReadText | None:
+def _read_object(ids: Sequence[str], item: Mapping[str, Json]) -> ParsedText | None:
     if "fromStep" not in item or not item.keys() <= {"fromStep", "outputKey"}:
         return None
     kept = Literal(dict(item))
@@ -294,16 +258,16 @@ def _read_object(ids: Sequence[str], item: Mapping[str, Json]) -> ReadText | Non
     is_digits = isinstance(number, str) and re.fullmatch("[0-9]{1,9}", number) is not None
     if not isinstance(number, int | str) or not (is_number or is_digits):
         what = "'fromStep' is not the number of a step."
-        return ReadText(kept, (TextProblem("reference-syntax", what, _HELP),))
+        return ParsedText(kept, (TextProblem("reference-syntax", what, _HELP),))
     dotted = key if not isinstance(key, str) or key[:1] in ("", ".", "[") else f".{key}"
     if not isinstance(dotted, str) or _KEY_PATH.fullmatch(dotted) is None:
         what = f"'outputKey' is no path: {shown(str(key))}."
-        return ReadText(kept, (TextProblem("reference-syntax", what, _HELP),))
+        return ParsedText(kept, (TextProblem("reference-syntax", what, _HELP),))
     ref = _ref(ids, int(number), dotted, json.dumps({"fromStep": number}))
-    return ReadText(kept, (ref,)) if isinstance(ref, TextProblem) else ReadText(ref)
+    return ParsedText(kept, (ref,)) if isinstance(ref, TextProblem) else ParsedText(ref)
 
 
-def _write(numbers: Mapping[str, int], value: Written) -> Json:
+def _write_value(numbers: Mapping[str, int], value: Written) -> Json:
     match value:
         case Literal(str(text)):
             return _escaped(text)
@@ -342,4 +306,15 @@ def _refusal(ref: Ref) -> str | None:
 
 _FORM: Final = Form(is_plan, load, _PLACES)
 _SAYS: Final = Says("Kirha", frozenset({"thought", "metadata"}), _refusal)
-DIALECT: Final = KirhaDialect()
+
+DIALECT: Final = FunctionDialect(
+    name="kirha",
+    json=False,
+    read=_read,
+    find=lambda text, pointer, key: _FORM.find(_parts(text).plan, pointer, key),
+    unsaid=_unsaid,
+    write=_write,
+    looks_like=lambda text: "<plan>" in text or has_key(text, "toolName"),
+    steps=lambda _, limits: JsonSteps(None, _Steps, limits),
+)
+"""Says tools, arguments, thoughts, and the notes of the plan; no order but by references."""

@@ -15,23 +15,26 @@ A thought belongs to the step behind it. `join` is no step, and what it is given
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Final, NamedTuple
 
 from toolplan.diagnostics import CannotExpress, Diagnostic
-from toolplan.dialects._base import StepStream
 from toolplan.dialects._call_lines import (
     TOOL_NAME,
     Call,
     Syntax,
+    find_call,
+    found_in,
     outline,
     read_outline,
     report_call,
     report_noise,
     steps_of,
+    unsaid_lines,
 )
 from toolplan.dialects._characters import checked, syntax
+from toolplan.dialects._form import NO_LIMITS, FunctionDialect, Signatures, cannot
 from toolplan.dialects._literals import (
     Argument,
     ArgumentReader,
@@ -43,21 +46,16 @@ from toolplan.dialects._literals import (
     print_quoted,
 )
 from toolplan.dialects._numbered import (
-    NO_LIMITS,
     NUMBER,
     Marks,
     Mention,
-    Problem,
     Steps,
-    cannot,
     number_of,
     parse_text,
     print_text,
     read_mention,
-    refuse_unlike,
     unsaid,
 )
-from toolplan.dialects._stream import LineReader, RereadSteps
 from toolplan.path import Json, Path, parse_segments, print_path
 from toolplan.plan import (
     Array,
@@ -66,14 +64,12 @@ from toolplan.plan import (
     Object,
     Plan,
     Ref,
-    Signature,
     Step,
     Template,
     Value,
     escape_pointer,
-    split_pointer,
 )
-from toolplan.plan_json import DEEPEST, Parsed, ReferenceSyntaxError, Report, shown
+from toolplan.plan_json import DEEPEST, Parsed, ReferenceSyntaxError, Report, TextProblem, shown
 from toolplan.source import Span
 
 _AROUND_VALUES: Final = 4
@@ -107,103 +103,30 @@ _NO_STEPS: Final = Steps({})
 _CALL = re.compile(r"^\d+\.\s*\w[\w.-]*\(", re.MULTILINE)
 
 
-@dataclass(frozen=True, slots=True)
-class LlmCompilerDialect:
-    """Says tools, arguments with references, and thoughts; no more."""
-
-    name: str = "llmcompiler"
-    json: bool = False
-
-    def parse(
-        self,
-        text: str,
-        signatures: Mapping[str, Signature] | None = None,
-        limits: Limits | None = None,
-    ) -> Parsed:
-        """Return as much of the plan as can be read, and all that is wrong. Never raises.
-
-        Arguments by position get their names from `signatures`; without those `needs-tools`.
-        """
-        limits = limits or Limits()
-        report = Report()
-        clean = checked(text, limits, report)
-        if clean is None:
-            return Parsed(None, report.diagnostics)
-        try:
-            plan = _plan(clean, signatures, limits, report)
-        except RecursionError:
-            plan = None
-            said = f"Lists and objects are nested deeper than {limits.depth}."
-            report.error("too-deep", said)
-        return Parsed(plan, report.diagnostics)
-
-    def print(self, plan: Plan, signatures: Mapping[str, Signature] | None = None) -> str:
-        """Return the text of `plan`, a step a line, every argument with its name.
-
-        Ids become numbers. `after` is left out where a reference shows the same order.
-
-        Raises:
-            CannotExpress: the plan holds more than tools, arguments, references and thoughts.
-        """
-        told = [*unsaid(plan, "LLMCompiler"), *_unsaid_calls(plan)]
-        if told:
-            raise CannotExpress("llmcompiler cannot say this plan", told)
-        try:
-            text = _written(plan)
-        except RecursionError:
-            deep = cannot("A value is nested too deep.", "")
-            raise CannotExpress("llmcompiler cannot say this plan", [deep]) from None
-        back = self.parse(text, None, NO_LIMITS)
-        refuse_unlike(plan, back.plan, back.diagnostics)
-        return text
-
-    def locate(self, text: str, pointer: str) -> Span | None:
-        """Return the place of what `pointer` names, None where no plan is found in `text`.
-
-        An argument by position is found by the brackets that it stands in.
-        """
-        clean = checked(text, NO_LIMITS, Report())
-        calls = () if clean is None else outline(clean, _LINES).calls
-        if clean is None or not calls:
-            return None
-        match split_pointer(pointer):
-            case ["steps", position, *rest] if position.isdigit() and int(position) < len(calls):
-                return _place(clean, calls[int(position)], rest)
-            case _:
-                return Span(calls[0].start, _call_end(calls[-1]))
-
-    def recognises(self, text: str) -> bool:
-        """Return whether `text`, as a model wrote it, looks like a plan in this dialect."""
-        return _CALL.search(text) is not None
-
-    def stream(
-        self, signatures: Mapping[str, Signature] | None = None, limits: Limits | None = None
-    ) -> StepStream | None:
-        """Return a reader of one plan's steps."""
-        return RereadSteps(
-            LineReader(),
-            lambda count: f"{count + 1}. join()<END_OF_PLAN>\n",
-            lambda text: self.parse(text, signatures, limits),
-        )
+def _read(text: str, signatures: Signatures | None, limits: Limits) -> Parsed:
+    """Read arguments by position under the names that `signatures` give them."""
+    report = Report()
+    clean = checked(text, limits, report)
+    lines = None if clean is None else read_outline(clean, _LINES, limits, report)
+    if clean is None or lines is None:
+        return Parsed(None, report.diagnostics)
+    steps = steps_of(lines, report)
+    noise = dict.fromkeys(lines.noise)
+    depth = min(limits.depth, DEEPEST) - _AROUND_VALUES
+    reading = _Reading(clean, report, steps, signatures, depth, noise)
+    try:
+        plan = Plan(tuple(reading.step(call, at) for at, call in enumerate(lines.calls)))
+    except RecursionError:
+        plan = None
+        report.error("too-deep", f"Lists and objects are nested deeper than {limits.depth}.")
+    report_noise(noise, report)
+    return Parsed(plan, report.diagnostics)
 
 
-def _plan(
-    text: str, signatures: Mapping[str, Signature] | None, limits: Limits, report: Report
-) -> Plan | None:
-    lines = read_outline(text, _LINES, limits, report)
-    if lines is None:
-        return None
-    reading = _Reading(
-        text,
-        report,
-        steps_of(lines, report),
-        signatures,
-        min(limits.depth, DEEPEST) - _AROUND_VALUES,
-        dict.fromkeys(lines.noise),
-    )
-    plan = Plan(tuple(reading.step(call, at) for at, call in enumerate(lines.calls)))
-    report_noise(reading.noise, report)
-    return plan
+def _find(text: str, pointer: str, key: bool) -> Span | None:
+    """Find an argument by position by the brackets that it stands in."""
+    clean = checked(text, NO_LIMITS, Report())
+    return None if clean is None else find_call(clean, _LINES, pointer, partial(_place, clean))
 
 
 class _Reading(NamedTuple):
@@ -212,7 +135,7 @@ class _Reading(NamedTuple):
     text: str
     report: Report
     steps: Steps
-    signatures: Mapping[str, Signature] | None
+    signatures: Signatures | None
     depth: int
     noise: dict[str, None]
 
@@ -290,7 +213,7 @@ def _reader(
         if "$" not in text:
             return Literal(text)
         marked = parse_text(text, _MARKS, reading.steps)
-        tell(marked.problems)
+        complain(marked.problems)
         return marked.value
 
     def read_bare(offset: int) -> Bare | None:
@@ -298,19 +221,16 @@ def _reader(
             return None
         read = read_mention(reading.text, offset + 1, _MARKS, reading.steps, is_bare=True)
         if read.problem is not None:
-            tell((read.problem,))
+            complain((read.problem,))
         if read.end == offset + 1 or read.end > span.end:
             return None
         said = Literal(reading.text[offset : read.end])
         return Bare(said if read.value is None else read.value, read.end)
 
-    def tell(problems: tuple[Problem, ...]) -> None:
+    def complain(problems: tuple[TextProblem, ...]) -> None:
         for each in problems:
             if not reading.report.is_full(each.severity):
-                code, severity, message, help = each
-                reading.report.add(
-                    Diagnostic(code, severity, message, step, reader.pointer(), help)
-                )
+                reading.report.add(found_in(each, step, reader.pointer()))
 
     reader = ArgumentReader(
         text=reading.text,
@@ -330,7 +250,7 @@ def _reader(
 
 def _place(text: str, call: Call, rest: list[str]) -> Span:
     """Return the place in `call` of what `rest`, a pointer inside of the step, names."""
-    whole = Span(call.start, _call_end(call))
+    whole = Span(call.start, call.end)
     match rest:
         case ["id"]:
             return Span(call.start, call.start + len(str(call.number)))
@@ -352,29 +272,32 @@ def _labels(way: list[str]) -> list[str | int]:
     return [way[0], *(int(each) if each.isdigit() else each for each in way[1:])]
 
 
-def _call_end(call: Call) -> int:
-    return call.tool.end if call.args is None else call.args.end + 1
-
-
-def _unsaid_calls(plan: Plan) -> list[Diagnostic]:
-    """Return one diagnostic for each name and each thought that no line of a plan can hold."""
-    found: list[Diagnostic] = []
+def _unsaid(plan: Plan, _: Signatures | None) -> list[Diagnostic]:
+    """Return also one diagnostic for each name and each thought that no line can hold."""
+    found = [*unsaid(plan, "LLMCompiler"), *unsaid_lines(plan, "LLMCompiler", _is_thought)]
     for at, step in enumerate(plan.steps):
         if step.tool == CLOSER:
             what = f"In LLMCompiler {CLOSER!r} ends the plan, and is no tool."
             found.append(cannot(what, f"/steps/{at}/tool", step.id))
-        elif not TOOL_NAME.fullmatch(step.tool):
-            what = f"LLMCompiler cannot write {shown(step.tool)} as the name of a tool."
-            found.append(cannot(what, f"/steps/{at}/tool", step.id))
-        if step.thought is not None and not _is_thought(step.thought):
-            what = "LLMCompiler has no thought that is empty or looks like a line of the plan."
-            found.append(cannot(what, f"/steps/{at}/thought", step.id))
     return found
 
 
 def _is_thought(thought: str) -> bool:
     lines = outline(f"Thought: {thought}\n1. tool()\n2. {CLOSER}()", _LINES)
     return [call.thought for call in lines.calls] == [thought] and not lines.noise
+
+
+def _write(plan: Plan, _: Signatures | None) -> str:
+    """Write a step a line, every argument with its name.
+
+    Raises:
+        CannotExpress: a value is nested too deep.
+    """
+    try:
+        return _written(plan)
+    except RecursionError:
+        deep = cannot("A value is nested too deep.", "")
+        raise CannotExpress("llmcompiler cannot say this plan", [deep]) from None
 
 
 def _written(plan: Plan) -> str:
@@ -442,4 +365,64 @@ _MARKS: Final = Marks(
     write=_write_mention,
     help="A reference is `$1`, or `${1.path}`; `$$1` is the text `$1`.",
 )
-DIALECT: Final = LlmCompilerDialect()
+
+
+class _LineSteps:
+    """Reads the calls of a plan, each on a line of its own, while they are written."""
+
+    def __init__(self, signatures: Signatures | None, limits: Limits) -> None:
+        self._signatures = signatures
+        self._limits = limits
+        self._parts: list[str] = []  # of the line that is being written
+        self._ids: dict[int, str] = {}
+        self._is_over = False
+
+    def feed(self, text: str) -> Sequence[Step]:
+        """Return the steps that `text`, the next piece, completes; none behind an error."""
+        steps: list[Step] = []
+        *lines, rest = text.split("\n")
+        for line in lines:
+            self._parts.append(line)
+            step = None if self._is_over else self._step("".join(self._parts))
+            self._parts.clear()
+            if step is None:
+                self._is_over = True  # the rest is known when the plan is whole
+                break
+            steps.append(step)
+        if not self._is_over:
+            self._parts.append(rest)
+        return steps
+
+    def _step(self, line: str) -> Step | None:
+        report = Report()
+        clean = checked(line, self._limits, report)
+        lines = None if clean is None else read_outline(clean, _LINES, self._limits, report)
+        if clean is None or lines is None or len(lines.calls) != 1 or lines.noise:
+            return None
+        (call,), at = lines.calls, len(self._ids)
+        if call.number in self._ids:
+            return None
+        self._ids[call.number] = f"s{at}"
+        # what the next call gives is not known yet, so that text such as `$2` may be a reference
+        steps = Steps(self._ids, frozenset({at + 2}) - self._ids.keys())
+        depth = min(self._limits.depth, DEEPEST) - _AROUND_VALUES
+        reading = _Reading(clean, report, steps, self._signatures, depth, {})
+        try:
+            step = reading.step(call, at)
+        except RecursionError:
+            return None
+        return None if any(each.blocks for each in report.diagnostics) else step
+
+
+DIALECT: Final = FunctionDialect(
+    name="llmcompiler",
+    json=False,
+    read=_read,
+    find=_find,
+    unsaid=_unsaid,
+    write=_write,
+    looks_like=lambda text: _CALL.search(text) is not None,
+    is_lenient=True,
+    steps=_LineSteps,
+)
+"""Says tools, arguments with references, and thoughts; no more."""

@@ -9,39 +9,38 @@ are the plan's output.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Final
 
-from toolplan.dialects import _form
-from toolplan.dialects._base import StepStream, has_key
-from toolplan.dialects._form import Form, Places, Says, Signatures
+from toolplan.diagnostics import Diagnostic
+from toolplan.dialects._base import has_key
+from toolplan.dialects._form import (
+    Form,
+    FunctionDialect,
+    Places,
+    Says,
+    Signatures,
+    cannot,
+    objects,
+    unsaid,
+    without_after,
+    write_list,
+)
 from toolplan.dialects._paths import SEGMENTS, is_plain, read_path, write_plain
-from toolplan.dialects._steps import StepFields, check_ids, free_id, is_id, read_list
-from toolplan.dialects._stream import JsonReader, RereadSteps
+from toolplan.dialects._steps import IdCheck, StepFields, free_id, is_id, read_list
+from toolplan.dialects._stream import JsonSteps, all_steps
 from toolplan.dialects._values import (
-    ReadText,
     Resolved,
     Syntax,
-    TextProblem,
     Written,
     read_parts,
+    write_none,
     write_parts,
 )
 from toolplan.path import EVERY, Json, PathSyntaxError
-from toolplan.plan import (
-    Limits,
-    Literal,
-    Object,
-    Plan,
-    Ref,
-    Step,
-    Value,
-    rename_steps,
-)
-from toolplan.plan_json import Parsed, Report, shown
-from toolplan.source import Span
+from toolplan.plan import Limits, Literal, Object, Plan, Ref, Step, Value, rename_steps
+from toolplan.plan_json import Parsed, ParsedText, Report, TextProblem, shown
 
 RESULT: Final = "var_result"
 """The name of the call that is no step, but the plan's output."""
@@ -63,71 +62,17 @@ _LABEL = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 _HELP: Final = "A reference is `$label.field$`, or `$label$` for the whole output."
 
 
-@dataclass(frozen=True, slots=True)
-class NestfulDialect:
-    """Says tools, arguments, labels and an output that is an object; no more.
-
-    It has no escape: text that reads as a reference cannot be said.
-    """
-
-    name: str = "nestful"
-    json: bool = True
-
-    def parse(
-        self,
-        text: str,
-        signatures: Signatures | None = None,
-        limits: Limits | None = None,
-    ) -> Parsed:
-        """Return as much of the plan as can be read, and all that is wrong. Never raises.
-
-        Labels are kept as ids where they are ones; other steps are called `s0`, `s1`, … by
-        position.
-        """
-        return _form.parse(_FORM, text, signatures, limits)
-
-    def print(self, plan: Plan, signatures: Signatures | None = None) -> str:
-        """Return the text of `plan`, a step a line.
-
-        Ids become labels; where one of them cannot, the labels are `var1`, `var2`, …
-
-        Raises:
-            CannotExpress: the plan holds more than tools, arguments and such an output.
-        """
-        labels = _labels(plan)
-        syntax = _syntax(labels)
-        found = _form.unsaid(plan, _SAYS, syntax, labels)
-        if plan.output is not None and not _is_object(plan.output):
-            found.append(_form.cannot("NESTFUL has no 'output' that is no object.", "/output"))
-        _form.refuse("nestful", found)
-        text = _form.write_list(_dump(plan, labels, syntax))
-        wanted = rename_steps(plan, labels)
-        wanted = replace(wanted, steps=tuple(replace(step, after=()) for step in wanted.steps))
-        _form.read_back(self.parse(text, None, _form.NO_LIMITS), wanted)
-        return text
-
-    def locate(self, text: str, pointer: str) -> Span | None:
-        """Return the place of what the canonical `pointer` names, None where there is no plan."""
-        return _form.locate(_FORM, text, pointer)
-
-    def recognises(self, text: str) -> bool:
-        """Return whether `text`, as a model wrote it, looks like a plan in this dialect."""
-        return has_key(text, "label") and has_key(text, "arguments")
-
-    def stream(
-        self, signatures: Signatures | None = None, limits: Limits | None = None
-    ) -> StepStream | None:
-        """Return a reader of one plan's steps."""
-        return RereadSteps(
-            JsonReader(None),
-            lambda count: "]",
-            lambda text: self.parse(text, signatures, limits),
-        )
+def _unsaid(plan: Plan, _: Signatures | None) -> list[Diagnostic]:
+    labels = _labels(plan)
+    found = unsaid(plan, _SAYS, _syntax(labels), labels)
+    if plan.output is not None and not _is_object(plan.output):
+        found.append(cannot("NESTFUL has no 'output' that is no object.", "/output"))
+    return found
 
 
 def is_plan(document: Json) -> bool:
     """Whether `document` is a list of objects that have a `name`."""
-    return _form.objects(document, ("name",))
+    return objects(document, ("name",))
 
 
 def load(document: Json, _: Signatures | None, limits: Limits) -> Parsed:
@@ -137,25 +82,42 @@ def load(document: Json, _: Signatures | None, limits: Limits) -> Parsed:
     if items is None:
         return Parsed(None, report.diagnostics)
     calls = items[:-1] if items and _name(items[-1]) == RESULT else items
-    labels = [_label(item) for item in calls]
-    ids = _ids(labels)
-    check_ids(ids, report)
-    # a label that is taken means the first step that has it
-    known = {name: label for name, label in zip(ids, labels, strict=True) if label is not None}
-    syntax = _syntax(known)
-    steps = tuple(
-        _step(item, at, name, syntax, report)
-        for at, (item, name) in enumerate(zip(calls, ids, strict=True))
-    )
-    output = None if len(calls) == len(items) else _output(items[-1], syntax, report)
+    reader = _Steps(report, [label for item in calls if (label := _label(item)) is not None])
+    steps = all_steps(calls, reader)
+    output = None if len(calls) == len(items) else _output(items[-1], reader.syntax, report)
     return Parsed(Plan(steps, output), report.diagnostics)
 
 
-def _step(item: Json, at: int, name: str, syntax: Syntax, report: Report) -> Step:
-    fields = StepFields(item, f"/steps/{at}", name, report)
-    fields.only(_FIELDS, _OTHER_NAMES)
-    fields.text("label", "id")
-    return Step(name, fields.tool(("name",)), fields.args(("arguments",), syntax))
+class _Steps:
+    """Reads the steps of a plan. `taken` are labels that are known beforehand."""
+
+    def __init__(self, report: Report, taken: Iterable[str] = ()) -> None:
+        self._ids: dict[str, str] = {}  # by label
+        self.syntax = Syntax(partial(_read_text, self._ids), write_none)
+        self._report = report
+        self._check = IdCheck(report)
+        self._taken = frozenset(taken)
+        self._names: list[str] = []
+
+    def declare(self, item: Json) -> None:
+        """Take the step's label as its id, or name it by position where no label is an id."""
+        label = _label(item)
+        if label is not None and is_id(label):
+            name = label
+        else:
+            name = free_id(len(self._names), self._taken)
+        self._names.append(name)
+        self._check.take(name)
+        if label is not None:
+            self._ids[label] = name
+
+    def step(self, item: Json, at: int) -> Step:
+        """Return the step at position `at`."""
+        fields = StepFields(item, f"/steps/{at}", self._names[at], self._report)
+        fields.only(_FIELDS, _OTHER_NAMES)
+        fields.text("label", "id")
+        tool = fields.tool(("name",))
+        return Step(fields.step, tool, fields.args(("arguments",), self.syntax))
 
 
 def _output(item: Json, syntax: Syntax, report: Report) -> Value:
@@ -178,23 +140,17 @@ def _label(item: Json) -> str | None:
     return label.removeprefix("$").removesuffix("$") or None
 
 
-def _ids(labels: Sequence[str | None]) -> list[str]:
-    """Return every step its label as id, and a name by position to those whose label is none."""
-    taken = {label for label in labels if label is not None}
-    return [
-        label if label is not None and is_id(label) else free_id(at, taken)
-        for at, label in enumerate(labels)
-    ]
-
-
 def _labels(plan: Plan) -> dict[str, str]:
+    """Return the label of every step: its id, or `var1`, `var2`, … where an id cannot be one."""
     ids = [step.id for step in plan.steps]
     if all(_LABEL.fullmatch(name) for name in ids):
         return {name: name for name in ids}
     return {name: f"var{at + 1}" for at, name in enumerate(ids)}
 
 
-def _dump(plan: Plan, labels: Mapping[str, str], syntax: Syntax) -> list[Json]:
+def _write(plan: Plan, _: Signatures | None) -> str:
+    labels = _labels(plan)
+    syntax = _syntax(labels)
     calls: list[Json] = [
         {
             "name": step.tool,
@@ -205,7 +161,7 @@ def _dump(plan: Plan, labels: Mapping[str, str], syntax: Syntax) -> list[Json]:
     ]
     if plan.output is not None:
         calls.append({"name": RESULT, "arguments": syntax.dump(plan.output)})
-    return calls
+    return write_list(calls)
 
 
 def _is_object(value: Value) -> bool:
@@ -224,13 +180,13 @@ def _syntax(labels: Mapping[str, str]) -> Syntax:
     return Syntax(partial(_read_text, ids), write)
 
 
-def _read_text(ids: Mapping[str, str], text: str) -> ReadText:
+def _read_text(ids: Mapping[str, str], text: str) -> ParsedText:
     if "$" not in text:
-        return ReadText(Literal(text))
+        return ParsedText(Literal(text))
     unended = _UNENDED.fullmatch(text)
     if unended is not None and unended["label"] in ids:
         told = f"The reference {shown(text)} has no '$' at its end."
-        return ReadText(Literal(text), (TextProblem("reference-syntax", told, _HELP),))
+        return ParsedText(Literal(text), (TextProblem("reference-syntax", told, _HELP),))
     return read_parts(text, _REFERENCE, partial(_resolve, ids))
 
 
@@ -262,4 +218,19 @@ _PLACES: Final = Places(
 )
 _FORM: Final = Form(is_plan, load, _PLACES)
 _SAYS: Final = Says("NESTFUL", frozenset({"output"}), _refusal)
-DIALECT: Final = NestfulDialect()
+
+DIALECT: Final = FunctionDialect(
+    name="nestful",
+    json=True,
+    read=_FORM.read,
+    find=_FORM.find,
+    unsaid=_unsaid,
+    write=_write,
+    expected=lambda plan: rename_steps(without_after(plan), _labels(plan)),
+    looks_like=lambda text: has_key(text, "label") and has_key(text, "arguments"),
+    steps=lambda _, limits: JsonSteps(None, _Steps, limits),
+)
+"""Says tools, arguments, labels and an output that is an object; no more.
+
+It has no escape: text that reads as a reference cannot be said.
+"""

@@ -15,33 +15,32 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
 
-from toolplan.diagnostics import CannotExpress, Diagnostic
-from toolplan.dialects._base import StepStream
+from toolplan.diagnostics import Diagnostic
 from toolplan.dialects._call_lines import (
     TOOL_NAME,
     Call,
     Syntax,
+    find_call,
+    found_in,
     outline,
     read_outline,
     report_call,
     report_noise,
     steps_of,
+    unsaid_lines,
 )
 from toolplan.dialects._characters import checked
+from toolplan.dialects._form import NO_LIMITS, FunctionDialect, Signatures, cannot
 from toolplan.dialects._numbered import (
-    NO_LIMITS,
     NUMBER,
     Marks,
     Mention,
     Steps,
-    cannot,
     number_of,
     parse_text,
     print_text,
-    refuse_unlike,
     unsaid,
 )
 from toolplan.path import Path
@@ -58,7 +57,6 @@ from toolplan.plan import (
     Value,
     escape_pointer,
     refs,
-    split_pointer,
 )
 from toolplan.plan_json import Parsed, Report, shown
 from toolplan.source import Span
@@ -68,77 +66,28 @@ _BRACKET = re.compile(r"[\[\]]")
 _CALL_START = re.compile(r"^#E\d+\s*=", re.MULTILINE)
 
 
-@dataclass(frozen=True, slots=True)
-class RewooDialect:
-    """Says calls of one text each, with whole outputs as references, and thoughts; no more."""
+def _read(text: str, signatures: Signatures | None, limits: Limits) -> Parsed:
+    """Read the argument under the name that `signatures` give it; report it without those."""
+    report = Report()
+    clean = checked(text, limits, report)
+    lines = None if clean is None else read_outline(clean, _LINES, limits, report)
+    if clean is None or lines is None:
+        return Parsed(None, report.diagnostics)
+    numbered = steps_of(lines, report)
+    steps: list[Step] = []
+    for at, call in enumerate(lines.calls):
+        report_call(clean, call, at, report)
+        tool = clean[call.tool.start : call.tool.end]
+        said = "" if call.args is None else clean[call.args.start : call.args.end]
+        args = _arguments(said, tool, at, numbered, signatures, report)
+        steps.append(Step(f"s{at}", tool, args, thought=call.thought))
+    report_noise(dict.fromkeys(lines.noise), report)
+    return Parsed(Plan(tuple(steps)), report.diagnostics)
 
-    name: str = "rewoo"
-    json: bool = False
 
-    def parse(
-        self,
-        text: str,
-        signatures: Mapping[str, Signature] | None = None,
-        limits: Limits | None = None,
-    ) -> Parsed:
-        """Return as much of the plan as can be read, and all that is wrong. Never raises.
-
-        The argument gets its name from `signatures`; without those it gives `needs-tools`.
-        """
-        limits = limits or Limits()
-        report = Report()
-        clean = checked(text, limits, report)
-        lines = None if clean is None else read_outline(clean, _LINES, limits, report)
-        if clean is None or lines is None:
-            return Parsed(None, report.diagnostics)
-        numbered = steps_of(lines, report)
-        steps: list[Step] = []
-        for at, call in enumerate(lines.calls):
-            report_call(clean, call, at, report)
-            tool = clean[call.tool.start : call.tool.end]
-            said = "" if call.args is None else clean[call.args.start : call.args.end]
-            args = _arguments(said, tool, at, numbered, signatures, report)
-            steps.append(Step(f"s{at}", tool, args, thought=call.thought))
-        report_noise(dict.fromkeys(lines.noise), report)
-        return Parsed(Plan(tuple(steps)), report.diagnostics)
-
-    def print(self, plan: Plan, signatures: Mapping[str, Signature] | None = None) -> str:
-        """Return the text of `plan`, a step a line. Ids become numbers.
-
-        The name of the argument is not written: what is read back is the tool's first one.
-
-        Raises:
-            CannotExpress: the plan holds more than calls of one text, references and thoughts.
-        """
-        told = [*unsaid(plan, "ReWOO"), *_unsaid_calls(plan)]
-        if told:
-            raise CannotExpress("rewoo cannot say this plan", told)
-        text = _written(plan)
-        back = self.parse(text, _one_argument(plan), NO_LIMITS)
-        refuse_unlike(plan, back.plan, back.diagnostics)
-        return text
-
-    def locate(self, text: str, pointer: str) -> Span | None:
-        """Return the place of what `pointer` names, None where no plan is found in `text`."""
-        clean = checked(text, NO_LIMITS, Report())
-        calls = () if clean is None else outline(clean, _LINES).calls
-        if not calls:
-            return None
-        match split_pointer(pointer):
-            case ["steps", position, *rest] if position.isdigit() and int(position) < len(calls):
-                return _place(calls[int(position)], rest)
-            case _:
-                return Span(calls[0].start, _call_end(calls[-1]))
-
-    def recognises(self, text: str) -> bool:
-        """Return whether `text`, as a model wrote it, looks like a plan in this dialect."""
-        return _CALL_START.search(text) is not None
-
-    def stream(
-        self, signatures: Mapping[str, Signature] | None = None, limits: Limits | None = None
-    ) -> StepStream | None:
-        """Return None: no step is known before the end."""
-        return None
+def _find(text: str, pointer: str, key: bool) -> Span | None:
+    clean = checked(text, NO_LIMITS, Report())
+    return None if clean is None else find_call(clean, _LINES, pointer, _place)
 
 
 def _arguments(
@@ -146,7 +95,7 @@ def _arguments(
     tool: str,
     at: int,
     steps: Steps,
-    signatures: Mapping[str, Signature] | None,
+    signatures: Signatures | None,
     report: Report,
 ) -> dict[str, Value]:
     """Return the argument that `said`, the text in the brackets of step `at`, is."""
@@ -156,9 +105,9 @@ def _arguments(
     signature = None if signatures is None else signatures.get(tool)
     first = "" if signature is None or not signature.inputs else signature.inputs[0]
     marked = parse_text(said, _MARKS, steps)
-    for code, severity, message, help in marked.problems:
-        place = f"{pointer}/{escape_pointer(first)}" if first else pointer
-        report.add(Diagnostic(code, severity, message, name, place, help))
+    place = f"{pointer}/{escape_pointer(first)}" if first else pointer
+    for each in marked.problems:
+        report.add(found_in(each, name, place))
     if first:
         return {first: marked.value}
     if signature is not None:
@@ -178,25 +127,15 @@ def _place(call: Call, rest: list[str]) -> Span:
         case ["args", *_] if call.args is not None:
             return call.args
         case _:
-            return Span(call.start, _call_end(call))
+            return Span(call.start, call.end)
 
 
-def _call_end(call: Call) -> int:
-    return call.tool.end if call.args is None else call.args.end + 1
-
-
-def _unsaid_calls(plan: Plan) -> list[Diagnostic]:
-    """Return one diagnostic for each thing that no call of one text, and no thought, can hold."""
-    found: list[Diagnostic] = []
+def _unsaid(plan: Plan, _: Signatures | None) -> list[Diagnostic]:
+    """Return also one diagnostic for each thing that no call of one text can hold."""
+    found = [*unsaid(plan, "ReWOO"), *unsaid_lines(plan, "ReWOO", _is_thought)]
     first: dict[str, str] = {}
     for at, step in enumerate(plan.steps):
         pointer = f"/steps/{at}"
-        if not TOOL_NAME.fullmatch(step.tool):
-            what = f"ReWOO cannot write {shown(step.tool)} as the name of a tool."
-            found.append(cannot(what, f"{pointer}/tool", step.id))
-        if step.thought is not None and not _is_thought(step.thought):
-            what = "ReWOO has no thought that is empty or looks like a line of the plan."
-            found.append(cannot(what, f"{pointer}/thought", step.id))
         if len(step.args) > 1:
             what = f"ReWOO has one argument a step; this one has {len(step.args)}."
             found.append(cannot(what, f"{pointer}/args", step.id))
@@ -223,14 +162,14 @@ def _unsaid_value(name: str, value: Value) -> list[str]:
             texts = []
         case Template(parts):
             texts = [part for part in parts if isinstance(part, str)]
-    told: list[str] = []
+    said_of: list[str] = []
     if any(ref.path for ref in refs(value)):
-        told.append("A reference of ReWOO is to all that a step gives, and has no path.")
+        said_of.append("A reference of ReWOO is to all that a step gives, and has no path.")
     if isinstance(value, Template) and _has_digit_behind(value):
-        told.append("In ReWOO no digit can stand right behind a reference.")
+        said_of.append("In ReWOO no digit can stand right behind a reference.")
     if not _is_input("".join(texts)):
-        told.append("In ReWOO brackets pair, and no line of a text looks like one of the plan.")
-    return told
+        said_of.append("In ReWOO brackets pair, and no line of a text looks like one of the plan.")
+    return said_of
 
 
 def _has_digit_behind(value: Template) -> bool:
@@ -250,7 +189,7 @@ def _is_input(text: str) -> bool:
     return [call.args for call in lines.calls] == [wanted] and lines.calls[0].fault is None
 
 
-def _written(plan: Plan) -> str:
+def _write(plan: Plan, _: Signatures | None) -> str:
     numbers = {step.id: at for at, step in enumerate(plan.steps, start=1)}
     lines: list[str] = []
     for step in plan.steps:
@@ -269,7 +208,7 @@ def _input(value: Value, numbers: Mapping[str, int]) -> str:
             raise TypeError("only text is written in brackets")
 
 
-def _one_argument(plan: Plan) -> dict[str, Signature]:
+def _one_argument(plan: Plan, _: Signatures | None) -> Signatures:
     """Return signatures by which `plan`, as it is written, reads back as it was."""
     named = {step.tool: Signature((), ()) for step in plan.steps}
     for step in plan.steps:
@@ -327,4 +266,19 @@ _LINES: Final = Syntax(
     closer=None,
     form="#E1 = Tool[text]",
 )
-DIALECT: Final = RewooDialect()
+
+DIALECT: Final = FunctionDialect(
+    name="rewoo",
+    json=False,
+    read=_read,
+    find=_find,
+    unsaid=_unsaid,
+    write=_write,
+    expected_signatures=_one_argument,
+    looks_like=lambda text: _CALL_START.search(text) is not None,
+    is_lenient=True,
+)
+"""Says calls of one text each, with whole outputs as references, and thoughts; no more.
+
+The name of the argument is not written: what is read back is the tool's first one.
+"""

@@ -11,28 +11,36 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final, NamedTuple, TypeAlias
 
-from toolplan.dialects import _form
-from toolplan.dialects._base import StepStream, has_key
-from toolplan.dialects._form import Form, Places, Says, Signatures
+from toolplan.diagnostics import Diagnostic
+from toolplan.dialects._base import has_key
+from toolplan.dialects._form import (
+    Form,
+    FunctionDialect,
+    Places,
+    Says,
+    Signatures,
+    objects,
+    unsaid,
+    without_after,
+    write_list,
+)
 from toolplan.dialects._steps import StepFields, read_list
-from toolplan.dialects._stream import JsonReader, RereadSteps
+from toolplan.dialects._stream import JsonSteps, all_steps
 from toolplan.dialects._values import (
-    ReadText,
     Resolved,
     Syntax,
-    TextProblem,
     Written,
     read_parts,
+    read_plain,
+    write_none,
     write_parts,
 )
 from toolplan.path import Json, Path
 from toolplan.plan import Limits, Literal, Plan, Ref, Signature, Step, positional
-from toolplan.plan_json import Parsed, Report
-from toolplan.source import Span
+from toolplan.plan_json import Parsed, ParsedText, Report, TextProblem
 
 _FIELDS: Final = ("api", "parameters", "responses")
 _OTHER_NAMES: Final = {
@@ -62,81 +70,38 @@ class _Output(NamedTuple):
     doubt: TextProblem | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class SealtoolsDialect:
-    """Says tools, arguments, and references to one field of an output; no more.
+def _numbers(plan: Plan, signatures: Signatures | None) -> dict[tuple[str, Path], int]:
+    """Return the number of every output, in the order of the steps and of their fields."""
+    keys = ((step.id, path) for step in plan.steps for path in _fields(step.tool, signatures))
+    return {key: number for number, key in enumerate(keys)}
 
-    It has no escape: text that reads as a reference cannot be said.
-    """
 
-    name: str = "sealtools"
-    json: bool = True
+def _unsaid(plan: Plan, signatures: Signatures | None) -> list[Diagnostic]:
+    numbers = _numbers(plan, signatures)
+    outputs = {f"{_PREFIX}{n}": _Output(Ref(*key)) for key, n in numbers.items()}
+    syntax = Syntax(partial(_read_text, outputs, False), partial(_write_value, numbers))
+    says = Says("Seal-Tools", frozenset(), partial(_refusal, numbers, signatures))
+    return unsaid(plan, says, syntax, [step.id for step in plan.steps])
 
-    def parse(
-        self,
-        text: str,
-        signatures: Signatures | None = None,
-        limits: Limits | None = None,
-    ) -> Parsed:
-        """Return as much of the plan as can be read, and all that is wrong. Never raises.
 
-        Where `signatures` do not tell the field that an output is, the reference is reported, and
-        is one to a field with the output's own name: the order of the steps is known all the same.
-        """
-        return _form.parse(_FORM, text, signatures, limits)
-
-    def print(self, plan: Plan, signatures: Signatures | None = None) -> str:
-        """Return the text of `plan`, a step a line; ids become positions.
-
-        Outputs are numbered by `signatures`; without them no reference can be said.
-
-        Raises:
-            CannotExpress: the plan holds more than tools, arguments and references to fields.
-        """
-        fields = [_fields(step.tool, signatures) for step in plan.steps]
-        numbers: dict[tuple[str, Path], int] = {}
-        for step, paths in zip(plan.steps, fields, strict=True):
-            for path in paths:
-                numbers[step.id, path] = len(numbers)
-        outputs = {f"{_PREFIX}{n}": _Output(Ref(*key)) for key, n in numbers.items()}
-        syntax = Syntax(partial(_read_text, outputs, False), partial(_write, numbers))
-        says = Says("Seal-Tools", frozenset(), partial(_refusal, numbers, signatures))
-        _form.refuse("sealtools", _form.unsaid(plan, says, syntax, [s.id for s in plan.steps]))
-        text = _form.write_list(
-            {
-                "api": step.tool,
-                "parameters": {name: syntax.dump(value) for name, value in step.args.items()},
-                "responses": [f"{_PREFIX}{numbers[step.id, path]}" for path in paths],
-            }
-            for step, paths in zip(plan.steps, fields, strict=True)
-        )
-        wanted = positional(plan)
-        wanted = replace(wanted, steps=tuple(replace(step, after=()) for step in wanted.steps))
-        _form.read_back(self.parse(text, signatures, _form.NO_LIMITS), wanted)
-        return text
-
-    def locate(self, text: str, pointer: str) -> Span | None:
-        """Return the place of what the canonical `pointer` names, None where there is no plan."""
-        return _form.locate(_FORM, text, pointer)
-
-    def recognises(self, text: str) -> bool:
-        """Return whether `text`, as a model wrote it, looks like a plan in this dialect."""
-        return has_key(text, "api") and has_key(text, "responses", "parameters")
-
-    def stream(
-        self, signatures: Mapping[str, Signature] | None = None, limits: Limits | None = None
-    ) -> StepStream | None:
-        """Return a reader of one plan's steps."""
-        return RereadSteps(
-            JsonReader(None),
-            lambda count: "]",
-            lambda text: self.parse(text, signatures, limits),
-        )
+def _write(plan: Plan, signatures: Signatures | None) -> str:
+    numbers = _numbers(plan, signatures)
+    syntax = Syntax(read_plain, partial(_write_value, numbers))
+    return write_list(
+        {
+            "api": step.tool,
+            "parameters": {name: syntax.dump(value) for name, value in step.args.items()},
+            "responses": [
+                f"{_PREFIX}{numbers[step.id, path]}" for path in _fields(step.tool, signatures)
+            ],
+        }
+        for step in plan.steps
+    )
 
 
 def is_plan(document: Json) -> bool:
     """Whether `document` is a list of objects that have an `api`."""
-    return _form.objects(document, ("api",))
+    return objects(document, ("api",))
 
 
 def load(document: Json, signatures: Signatures | None, limits: Limits) -> Parsed:
@@ -145,18 +110,33 @@ def load(document: Json, signatures: Signatures | None, limits: Limits) -> Parse
     items = read_list(document, "Seal-Tools", limits, report)
     if items is None:
         return Parsed(None, report.diagnostics)
-    fields = [StepFields(item, f"/steps/{at}", f"s{at}", report) for at, item in enumerate(items)]
-    tools = [each.tool(("api",)) for each in fields]
-    outputs = _Outputs(signatures)
-    for each, tool in zip(fields, tools, strict=True):
-        each.only(_FIELDS, _OTHER_NAMES)
-        outputs.declare(each, tool)
-    syntax = Syntax(partial(_read_text, outputs.known, outputs.is_partial), partial(_write, {}))
-    steps = tuple(
-        Step(each.step, tool, each.args(("parameters",), syntax))
-        for each, tool in zip(fields, tools, strict=True)
-    )
-    return Parsed(Plan(steps), report.diagnostics)
+    reader = _Steps(signatures, report)
+    return Parsed(Plan(all_steps(items, reader)), report.diagnostics)
+
+
+class _Steps:
+    """Reads the steps of a plan, whose outputs are declared one step after another."""
+
+    def __init__(self, signatures: Signatures | None, report: Report) -> None:
+        self._report = report
+        self._outputs = _Outputs(signatures)
+        self._fields: list[StepFields] = []
+        self._tools: list[str] = []
+
+    def declare(self, item: Json) -> None:
+        """Take in the outputs of the next step."""
+        at = len(self._fields)
+        fields = StepFields(item, f"/steps/{at}", f"s{at}", self._report)
+        self._fields.append(fields)
+        self._tools.append(fields.tool(("api",)))
+        fields.only(_FIELDS, _OTHER_NAMES)
+        self._outputs.declare(fields, self._tools[at])
+
+    def step(self, item: Json, at: int) -> Step:
+        """Return the step at position `at`."""
+        read = partial(_read_text, self._outputs.known, self._outputs.is_partial)
+        args = self._fields[at].args(("parameters",), Syntax(read, write_none))
+        return Step(f"s{at}", self._tools[at], args)
 
 
 class _Outputs:
@@ -239,15 +219,15 @@ def _fields(tool: str, signatures: Signatures | None) -> list[Path]:
     return [(name,) for name in signature.outputs] or [()]
 
 
-def _read_text(outputs: Mapping[str, _Output], is_partial: bool, text: str) -> ReadText:
+def _read_text(outputs: Mapping[str, _Output], is_partial: bool, text: str) -> ParsedText:
     if _PREFIX not in text:
-        return ReadText(Literal(text))
+        return ParsedText(Literal(text))
     read = read_parts(text, _REFERENCE, partial(_resolve, outputs, is_partial))
     if read.problems:
         return read
     names = dict.fromkeys(found[0] for found in _REFERENCE.finditer(text))
     doubts = (outputs[name].doubt for name in names)
-    return ReadText(read.value, tuple(doubt for doubt in doubts if doubt is not None))
+    return ParsedText(read.value, tuple(doubt for doubt in doubts if doubt is not None))
 
 
 def _resolve(outputs: Mapping[str, _Output], is_partial: bool, found: re.Match[str]) -> Resolved:
@@ -259,7 +239,7 @@ def _resolve(outputs: Mapping[str, _Output], is_partial: bool, found: re.Match[s
     return TextProblem("unknown-step", f"No step has the output {name}.", _HELP)
 
 
-def _write(numbers: _Number, value: Written) -> str:
+def _write_value(numbers: _Number, value: Written) -> str:
     return write_parts(value, lambda ref: f"{_PREFIX}{numbers[ref.step, ref.path]}")
 
 
@@ -272,4 +252,21 @@ def _refusal(numbers: _Number, signatures: Signatures | None, ref: Ref) -> str |
 
 
 _FORM: Final = Form(is_plan, load, _PLACES)
-DIALECT: Final = SealtoolsDialect()
+
+DIALECT: Final = FunctionDialect(
+    name="sealtools",
+    json=True,
+    read=_FORM.read,
+    find=_FORM.find,
+    unsaid=_unsaid,
+    write=_write,
+    expected=lambda plan: positional(without_after(plan)),
+    looks_like=lambda text: has_key(text, "api") and has_key(text, "responses", "parameters"),
+    steps=lambda signatures, limits: JsonSteps(None, partial(_Steps, signatures), limits),
+)
+"""Says tools, arguments, and references to one field of an output; no more.
+
+It has no escape: text that reads as a reference cannot be said. Outputs are numbered by what tools
+declare. Where that is not known, a reference is reported, and read as one to a field with the
+output's own name, so that the order of the steps is known.
+"""

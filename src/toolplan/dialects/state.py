@@ -9,18 +9,27 @@ A task that is planned is pending and has no outputs: what a run has done is no 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
-from toolplan.dialects import _form, _json
-from toolplan.dialects._base import StepStream, has_key
-from toolplan.dialects._form import Form, Places, Says, Signatures
-from toolplan.dialects._steps import StepFields, bounded, check_ids, free_id
-from toolplan.dialects._values import ReadText, Syntax, Written
+from toolplan.diagnostics import Diagnostic
+from toolplan.dialects import _json
+from toolplan.dialects._base import has_key
+from toolplan.dialects._form import (
+    Form,
+    FunctionDialect,
+    Places,
+    Says,
+    Signatures,
+    cannot,
+    objects,
+    unsaid,
+)
+from toolplan.dialects._steps import IdCheck, StepFields, bounded, free_id
+from toolplan.dialects._values import Syntax, write_parts
 from toolplan.path import Json, copied, json_type
-from toolplan.plan import Limits, Literal, Plan, Ref, Step
-from toolplan.plan_json import Parsed, Report, shown
-from toolplan.source import Span
+from toolplan.plan import Limits, Literal, Plan, Ref, Step, escape_pointer
+from toolplan.plan_json import Parsed, ParsedText, Report, shown
 
 ARGS: Final = ("required_data", "scope")
 """The fields of a task that are arguments of its step."""
@@ -48,59 +57,19 @@ _STATE_FIELDS: Final = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class StateDialect:
-    """Says tools, thoughts, order, and the arguments `required_data` and `scope`."""
-
-    name: str = "state"
-    json: bool = True
-
-    def parse(
-        self,
-        text: str,
-        signatures: Signatures | None = None,
-        limits: Limits | None = None,
-    ) -> Parsed:
-        """Return as much of the plan as can be read, and all that is wrong. Never raises."""
-        return _form.parse(_FORM, text, signatures, limits)
-
-    def print(self, plan: Plan, signatures: Signatures | None = None) -> str:
-        """Return the text of `plan`, every task pending.
-
-        Raises:
-            CannotExpress: the plan holds references, or other arguments than those of a task.
-        """
-        found = _form.unsaid(plan, _SAYS, _SYNTAX, [step.id for step in plan.steps])
-        found += [
-            _form.cannot(f"A task has no {name!r}.", f"/steps/{at}/args/{name}", step.id)
-            for at, step in enumerate(plan.steps)
-            for name in step.args
-            if name not in ARGS
-        ]
-        _form.refuse("state", found)
-        text = _json.write(dump(plan))
-        _form.read_back(self.parse(text, None, _form.NO_LIMITS), plan)
-        return text
-
-    def locate(self, text: str, pointer: str) -> Span | None:
-        """Return the place of what the canonical `pointer` names, None where there is no plan."""
-        return _form.locate(_FORM, text, pointer)
-
-    def recognises(self, text: str) -> bool:
-        """Return whether `text`, as a model wrote it, looks like a plan in this dialect."""
-        return has_key(text, "tasks") and has_key(text, "owner")
-
-    def stream(
-        self, signatures: Signatures | None = None, limits: Limits | None = None
-    ) -> StepStream | None:
-        """Return None: no step is known before the end."""
-        return None
+def _unsaid(plan: Plan, _: Signatures | None) -> list[Diagnostic]:
+    return unsaid(plan, _SAYS, _SYNTAX, [step.id for step in plan.steps]) + [
+        cannot(f"A task has no {name!r}.", f"/steps/{at}/args/{escape_pointer(name)}", step.id)
+        for at, step in enumerate(plan.steps)
+        for name in step.args
+        if name not in ARGS
+    ]
 
 
 def is_plan(document: Json) -> bool:
     """Whether `document` is a list of tasks, at most two objects deep."""
     inner = document.get("plan", document) if isinstance(document, dict) else None
-    return isinstance(inner, dict) and _form.objects(inner.get("tasks"), ("owner", *_ID))
+    return isinstance(inner, dict) and objects(inner.get("tasks"), ("owner", *_ID))
 
 
 def dump(plan: Plan) -> dict[str, Json]:
@@ -168,7 +137,9 @@ def _ids(items: Sequence[Json], report: Report) -> list[str]:
             report.error("missing-field", "The task has no 'id'.", f"/steps/{at}/id", ids[at])
         elif name is not None and not isinstance(name, str):
             report.wrong_type("id", name, "text", f"/steps/{at}/id", ids[at])
-    check_ids(ids, report)
+    check = IdCheck(report)
+    for name in ids:
+        check.take(name)
     return ids
 
 
@@ -242,31 +213,25 @@ def _skill(step: Step) -> Json:
     """Return the skill that all data of the step is required for, None where there is no such."""
     required = step.args.get("required_data")
     items = required.value if isinstance(required, Literal) else None
-    skills = [each.get("skill") for each in _objects(items)]
+    skills = [each.get("skill") for each in _dicts(items)]
     return skills[0] if skills and all(each == skills[0] for each in skills) else None
 
 
-def _objects(value: Json) -> list[dict[str, Json]]:
+def _dicts(value: Json) -> list[dict[str, Json]]:
     return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
 
 
-def _read_text(text: str) -> ReadText:
-    return ReadText(Literal(text))
-
-
-def _write(value: Written) -> Json:
-    match value:
-        case Literal(text):
-            return text
-        case _:
-            raise TypeError("a task has no references")
+def _no_reference(_: Ref) -> str:
+    raise TypeError("a task has no references")
 
 
 def _refusal(_: Ref) -> str | None:
     return "has order by task, and no reference to an output"
 
 
-_SYNTAX: Final = Syntax(_read_text, _write)
+_SYNTAX: Final = Syntax(
+    lambda text: ParsedText(Literal(text)), partial(write_parts, write_ref=_no_reference)
+)
 _PLACES: Final = Places(
     ("/plan/tasks", "/tasks"),
     {
@@ -280,4 +245,14 @@ _PLACES: Final = Places(
 )
 _FORM: Final = Form(is_plan, load, _PLACES)
 _SAYS: Final = Says("STATE", frozenset({"after", "thought"}), _refusal)
-DIALECT: Final = StateDialect()
+DIALECT: Final = FunctionDialect(
+    name="state",
+    json=True,
+    read=_FORM.read,
+    find=_FORM.find,
+    unsaid=_unsaid,
+    write=lambda plan, _: _json.write(dump(plan)),
+    expected=lambda plan: plan,
+    looks_like=lambda text: has_key(text, "tasks") and has_key(text, "owner"),
+)
+"""Says tools, thoughts, order, and the arguments `required_data` and `scope`."""

@@ -12,39 +12,29 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from toolplan.diagnostics import Diagnostic, suggest
-from toolplan.dialects import _form, _json
-from toolplan.dialects._base import StepStream, has_key
-from toolplan.dialects._form import Form, Places, Says, Signatures, cannot, without_implied
-from toolplan.dialects._links import number_of, read_links, with_links, write_links
+from toolplan.dialects import _json
+from toolplan.dialects._base import has_key
+from toolplan.dialects._form import (
+    Form,
+    FunctionDialect,
+    Places,
+    Says,
+    Signatures,
+    cannot,
+    objects,
+    sorted_by_position,
+    unsaid,
+)
+from toolplan.dialects._links import read_links, with_links, write_links
 from toolplan.dialects._steps import StepFields, bounded
-from toolplan.dialects._values import (
-    ReadText,
-    Resolved,
-    Syntax,
-    TextProblem,
-    Written,
-    read_parts,
-    write_parts,
-)
+from toolplan.dialects._values import Resolved, Syntax, Written, read_parts, write_parts
 from toolplan.path import Json, Path, copied, json_type
-from toolplan.plan import (
-    Limits,
-    Literal,
-    Plan,
-    Ref,
-    Signature,
-    Step,
-    Value,
-    escape_pointer,
-    needs,
-    positional,
-)
-from toolplan.plan_json import Parsed, Report, shown
-from toolplan.source import Span
+from toolplan.plan import Limits, Literal, Plan, Ref, Signature, Step, Value, escape_pointer, needs
+from toolplan.plan_json import Parsed, ParsedText, Report, TextProblem, shown
 
 _NODES: Final = ("task_nodes", "tool_nodes")
 _LINKS: Final = ("task_links", "tool_links")
@@ -76,66 +66,15 @@ _REFERENCE = re.compile(
 _SEGMENT = re.compile(r"\.([A-Za-z_][A-Za-z0-9_]*)|\[([0-9]+)\]")
 
 
-@dataclass(frozen=True, slots=True)
-class TaskbenchDialect:
-    """Says tools, arguments, order, thoughts, and references to whole outputs.
-
-    It has no escape: text that reads as a reference cannot be said.
-    """
-
-    name: str = "taskbench"
-    json: bool = True
-
-    def parse(
-        self,
-        text: str,
-        signatures: Signatures | None = None,
-        limits: Limits | None = None,
-    ) -> Parsed:
-        """Return as much of the plan as can be read, and all that is wrong. Never raises.
-
-        Arguments by position are named by `signatures`; without them they are called `0`, `1`, …,
-        and reported.
-        """
-        return _form.parse(_FORM, text, signatures, limits)
-
-    def print(self, plan: Plan, signatures: Signatures | None = None) -> str:
-        """Return the text of `plan`, a node a line, all arguments by name; ids become positions.
-
-        Raises:
-            CannotExpress: the plan holds more than TaskBench has words for.
-        """
-        ids = [step.id for step in plan.steps]
-        syntax = _References(ids, [step.tool for step in plan.steps]).syntax
-        found = _form.unsaid(plan, _SAYS, syntax, ids)
-        found += _unsaid(plan)
-        _form.refuse("taskbench", found)
-        text = _json.write(_dump(plan, syntax))
-        wanted = positional(plan)
-        wanted = replace(wanted, steps=tuple(map(_normalised, wanted.steps)))
-        _form.read_back(self.parse(text, None, _form.NO_LIMITS), wanted)
-        return text
-
-    def locate(self, text: str, pointer: str) -> Span | None:
-        """Return the place of what the canonical `pointer` names, None where there is no plan."""
-        return _form.locate(_FORM, text, pointer)
-
-    def recognises(self, text: str) -> bool:
-        """Return whether `text`, as a model wrote it, looks like a plan in this dialect."""
-        return has_key(text, "task_nodes")
-
-    def stream(
-        self, signatures: Mapping[str, Signature] | None = None, limits: Limits | None = None
-    ) -> StepStream | None:
-        """Return None: no step is known before the end."""
-        return None
+def _plan_syntax(plan: Plan) -> Syntax:
+    return _References([s.id for s in plan.steps], [s.tool for s in plan.steps]).syntax
 
 
 def is_plan(document: Json) -> bool:
     """Whether `document` is an object with a list of nodes."""
     if not isinstance(document, dict):
         return False
-    return any(_form.objects(document.get(name), ("task",)) for name in _NODES)
+    return any(objects(document.get(name), ("task",)) for name in _NODES)
 
 
 def load(document: Json, signatures: Signatures | None, limits: Limits) -> Parsed:
@@ -179,9 +118,9 @@ class _References:
         for name, tool in zip(ids, tools, strict=True):
             self._users.setdefault(_folded(tool), []).append(name)
 
-    def _read_text(self, text: str) -> ReadText:
+    def _read_text(self, text: str) -> ParsedText:
         if "<" not in text:
-            return ReadText(Literal(text))
+            return ParsedText(Literal(text))
         return read_parts(text, _REFERENCE, self._resolve)
 
     def _resolve(self, found: re.Match[str]) -> Resolved:
@@ -329,7 +268,8 @@ def _with_lines(plan: Plan, document: Mapping[str, Json], report: Report) -> Pla
     )
 
 
-def _dump(plan: Plan, syntax: Syntax) -> dict[str, Json]:
+def _dump(plan: Plan) -> dict[str, Json]:
+    syntax = _plan_syntax(plan)
     lines = plan.metadata.get(_TASK_STEPS)
     thoughts: list[Json] = [step.thought for step in plan.steps]
     document: dict[str, Json] = {}
@@ -357,7 +297,12 @@ def _dump(plan: Plan, syntax: Syntax) -> dict[str, Json]:
     return document
 
 
-def _unsaid(plan: Plan) -> Iterator[Diagnostic]:
+def _unsaid(plan: Plan, _: Signatures | None) -> list[Diagnostic]:
+    found = unsaid(plan, _SAYS, _plan_syntax(plan), [step.id for step in plan.steps])
+    return [*found, *_unsaid_order(plan)]
+
+
+def _unsaid_order(plan: Plan) -> Iterator[Diagnostic]:
     """Yield what TaskBench cannot say of thoughts, of metadata, and of order."""
     ids = {step.id for step in plan.steps}
     is_mixed = any(step.thought is None for step in plan.steps)
@@ -374,11 +319,6 @@ def _unsaid(plan: Plan) -> Iterator[Diagnostic]:
             elif each == step.id:
                 told = "TaskBench has no link from a node to itself."
                 yield cannot(told, f"/steps/{at}/after", step.id)
-
-
-def _normalised(step: Step) -> Step:
-    after = sorted(set(map(number_of, without_implied(step).after)))
-    return replace(step, after=tuple(f"s{each}" for each in after))
 
 
 def _path(text: str) -> Path:
@@ -414,4 +354,18 @@ _PLACES: Final = Places(
 )
 _FORM: Final = Form(is_plan, load, _PLACES)
 _SAYS: Final = Says("TaskBench", frozenset({"after", "thought", "metadata"}), _refusal)
-DIALECT: Final = TaskbenchDialect()
+DIALECT: Final = FunctionDialect(
+    name="taskbench",
+    json=True,
+    read=_FORM.read,
+    find=_FORM.find,
+    unsaid=_unsaid,
+    write=lambda plan, _: _json.write(_dump(plan)),
+    expected=sorted_by_position,
+    looks_like=lambda text: has_key(text, "task_nodes"),
+)
+"""Says tools, arguments, order, thoughts, and references to whole outputs.
+
+It has no escape: text that reads as a reference cannot be said. Arguments by position are named by
+the tools' signatures; without them they are called `0`, `1`, …, and reported.
+"""

@@ -2,81 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
 
-from toolplan.diagnostics import CannotExpress, Diagnostic, Severity
 from toolplan.dialects import _json
-from toolplan.dialects._base import StepStream, has_key
-from toolplan.dialects._stream import JsonReader, RereadSteps
+from toolplan.dialects._base import has_key
+from toolplan.dialects._form import Form, FunctionDialect, Signatures
+from toolplan.dialects._stream import JsonSteps
 from toolplan.path import Json
-from toolplan.plan import Limits, Plan, Signature
-from toolplan.plan_json import DEEPEST, Parsed, dump, load
-from toolplan.source import Span, locate
-
-_NO_LIMITS = Limits(text_bytes=2**40, steps=2**31, depth=DEEPEST)
+from toolplan.plan import Limits, Step
+from toolplan.plan_json import Parsed, Report, dump, load
 
 
-@dataclass(frozen=True, slots=True)
-class ToolplanDialect:
-    """Says every plan that is made of JSON, with well-formed ids and paths."""
+class _Steps:
+    """Reads steps that do not depend on each other."""
 
-    name: str = "toolplan"
-    json: bool = True
+    def __init__(self, report: Report) -> None:
+        self._report = report
 
-    def parse(
-        self,
-        text: str,
-        signatures: Mapping[str, Signature] | None = None,
-        limits: Limits | None = None,
-    ) -> Parsed:
-        """Return as much of the plan as can be read, and all that is wrong. Never raises."""
-        read = _json.read(text, is_plan, limits)
-        if read.block is None:
-            return Parsed(None, read.diagnostics)
-        loaded = load(read.block.document, limits)
-        rest = _json.without(loaded.diagnostics, read.diagnostics)
-        return Parsed(loaded.plan, (*read.diagnostics, *rest))
+    def declare(self, item: Json) -> None:
+        """Take no note: any step may refer to any id."""
 
-    def print(self, plan: Plan, signatures: Mapping[str, Signature] | None = None) -> str:
-        """Return the text of `plan`, a step a line.
-
-        Raises:
-            CannotExpress: the plan holds what JSON cannot say (`NaN`, half a character), or an id
-                or a path that no reference can spell.
-        """
-        text = _json.write(dump(plan))
-        back = self.parse(text, None, _NO_LIMITS)
-        if back.plan != plan:
-            raise CannotExpress(
-                "the canonical form cannot say this plan", _not_said(back.diagnostics)
-            )
-        return text
-
-    def locate(self, text: str, pointer: str) -> Span | None:
-        """Return the place of what `pointer` names, None where no plan is found in `text`."""
-        block = _json.read(text, is_plan, _NO_LIMITS).block
-        if block is None:
-            return None
-        found = locate(text[block.span.start : block.span.end], pointer)
-        return found and Span(found.start + block.span.start, found.end + block.span.start)
-
-    def recognises(self, text: str) -> bool:
-        """Return whether `text`, as a model wrote it, looks like a plan in this dialect."""
-        is_clear = has_key(text, "params", "depends_on", "dependsOn") and not has_key(text, "args")
-        return has_key(text, "steps") and not is_clear
-
-    def stream(
-        self, signatures: Mapping[str, Signature] | None = None, limits: Limits | None = None
-    ) -> StepStream | None:
-        """Return a reader of one plan's steps."""
-        return RereadSteps(
-            JsonReader("steps"),
-            lambda count: "]}",
-            lambda text: self.parse(text, signatures, limits),
-            alone=True,
-        )
+    def step(self, item: Json, at: int) -> Step:
+        """Return the step that `item` is."""
+        parsed = load({"steps": [item]})
+        for each in parsed.diagnostics:
+            self._report.add(each)
+        return Step("", "") if parsed.plan is None else parsed.plan.steps[0]
 
 
 def is_plan(document: Json) -> bool:
@@ -87,15 +38,27 @@ def is_plan(document: Json) -> bool:
     return isinstance(steps, list) and bool(steps) and all(isinstance(s, dict) for s in steps)
 
 
-def _not_said(diagnostics: tuple[Diagnostic, ...]) -> list[Diagnostic]:
-    found = [
-        Diagnostic("cannot-express", Severity.ERROR, each.message, each.step, each.pointer)
-        for each in diagnostics
-        if each.severity is Severity.ERROR
-    ]
-    return found or [
-        Diagnostic("cannot-express", Severity.ERROR, "What was written would be read otherwise.")
-    ]
+def is_clear(text: str) -> bool:
+    """Whether the steps in `text` have the fields of the dialect `clear`."""
+    return has_key(text, "params", "depends_on", "dependsOn") and not has_key(text, "args")
 
 
-DIALECT: Final = ToolplanDialect()
+def _load(document: Json, _: Signatures | None, limits: Limits) -> Parsed:
+    return load(document, limits)
+
+
+_FORM: Final = Form(is_plan, _load)
+
+DIALECT: Final = FunctionDialect(
+    name="toolplan",
+    json=True,
+    read=_FORM.read,
+    find=_FORM.find,
+    unsaid=lambda plan, _: [],
+    write=lambda plan, _: _json.write(dump(plan)),
+    expected=lambda plan: plan,
+    is_lenient=True,
+    looks_like=lambda text: has_key(text, "steps") and not is_clear(text),
+    steps=lambda _, limits: JsonSteps("steps", _Steps, limits),
+)
+"""Says every plan that is made of JSON, with well-formed ids and paths."""

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Final, NamedTuple
 
+from toolplan.diagnostics import Severity
 from toolplan.path import Path, PathSyntaxError, parse_path, parse_segments, print_path
 from toolplan.plan import Literal, Ref, Template, Value, template
 
@@ -53,19 +54,21 @@ class ReferenceSyntaxError(ValueError):
         self.offset = offset
 
 
-class ReferenceProblem(NamedTuple):
-    """What is wrong with one reference, a sentence; `offset` counts from the text's start."""
+class TextProblem(NamedTuple):
+    """What is wrong with one reference of a text; `offset` counts from the text's start."""
 
+    code: str
     message: str
-    help: str
-    offset: int
+    help: str | None = None
+    severity: Severity = Severity.ERROR
+    offset: int = 0
 
 
 class ParsedText(NamedTuple):
     """What a text says. Where there are problems, `value` is the text itself."""
 
     value: Value
-    problems: tuple[ReferenceProblem, ...] = ()
+    problems: tuple[TextProblem, ...] = ()
 
 
 class Head(NamedTuple):
@@ -95,7 +98,7 @@ def parse_text(text: str, head: Head | None = None) -> ParsedText:
         return ParsedText(ref)
     parts: list[str | Ref] = []
     literal: list[str] = []  # joined once: a text may be one long row of escapes
-    problems: list[ReferenceProblem] = []
+    problems: list[TextProblem] = []
     at = 0
     while opening := _BEFORE_BRACE.search(text, at):
         dollars = len(opening[0]) - 1
@@ -214,10 +217,13 @@ def _reference(text: str, at: int, head: Head) -> tuple[Ref, int]:
 
 def _problem(
     text: str, at: int, error: ReferenceSyntaxError | PathSyntaxError, head: Head
-) -> ReferenceProblem:
+) -> TextProblem:
     shown = text[at - 2 : at + 60].partition("}")
-    return ReferenceProblem(
-        f"The reference {shown[0] + shown[1]!r} cannot be read: {error}.", head.help, error.offset
+    return TextProblem(
+        "reference-syntax",
+        f"The reference {shown[0] + shown[1]!r} cannot be read: {error}.",
+        head.help,
+        offset=error.offset,
     )
 
 

@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from toolplan.source import TOKEN, double_quoted
+from toolplan.source._tokens import TOKEN, double_quoted
 
 _WORDS: Final = {"True": "true", "False": "false", "None": "null"}
 _CLOSERS: Final = {"{": "}", "[": "]"}

@@ -1,0 +1,33 @@
+"""JSON as text: one tolerant reader that knows places and reads text piece by piece.
+
+It reads JSON and what people and models write instead of it: comments, single quotes, bare keys,
+trailing commas, Python's constants. It never fails, is linear in the length of the text, and keeps
+its own stack, so that no nesting makes it fail. Plans keep JSON pointers only: the place of one is
+looked up when a diagnostic is shown.
+"""
+
+from toolplan.source._elements import Elements
+from toolplan.source._places import (
+    Place,
+    Span,
+    duplicate_keys,
+    find_words,
+    line_and_column,
+    locate,
+)
+from toolplan.source._strict import Strict, strict_json
+from toolplan.source._tokens import LINE_TOKEN, TOKEN
+
+__all__ = [
+    "LINE_TOKEN",
+    "TOKEN",
+    "Elements",
+    "Place",
+    "Span",
+    "Strict",
+    "duplicate_keys",
+    "find_words",
+    "line_and_column",
+    "locate",
+    "strict_json",
+]
