@@ -35,7 +35,7 @@ def test_a_question_beyond_the_tools_words_goes_one_rung_up(call: Call) -> None:
         said = call("ask", QUESTION, "--model", server.spec, "--today", "2025-10-12")
     assert said.code == 0, said.err
     assert "facilities_list" in said.out
-    assert "No plan from grounded: nothing accounts for 'frobnicated'" in said.err
+    assert "No plan from grounded: it did not understand 'frobnicated'" in said.err
     assert "1 call of models: 10 tokens in, 5 out" in said.err
     assert server.calls == 1
     assert server.requests[0].streamed

@@ -12,7 +12,7 @@ from toolplan.cli._planning import Choice, Planning, report_escalation
 from toolplan.cli._terminal import CommandError, note
 from toolplan.planners import GroundedPlanner, LLMPlanner, Planner
 from toolplan.planners.cache import CachedPlanner
-from toolplan.planners.fallback import FallbackChain, Rung
+from toolplan.planners.fallback import FallbackChain
 from toolplan.planners.grounded.dates import Weeks
 from toolplan.planners.llm import Style
 from toolplan.providers import ModelError, UsageTracker, open_model
@@ -65,8 +65,8 @@ def with_models(choice: Choice, specs: Sequence[str], weeks: Weeks) -> Planning:
 def _ladder(choice: Choice, llm: LLMPlanner, weeks: Weeks) -> Planner:
     if choice == "llm":
         return llm
-    rungs = [Rung("grounded", GroundedPlanner(weeks=weeks)), Rung("llm", llm)]
-    return FallbackChain(rungs, on_step_up=report_escalation)
+    planners = {"grounded": GroundedPlanner(weeks=weeks), "llm": llm}
+    return FallbackChain(planners, on_escalation=report_escalation)
 
 
 def _cached(

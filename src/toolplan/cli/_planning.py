@@ -14,7 +14,7 @@ from toolplan.cli._home import SETTINGS, home
 from toolplan.cli._terminal import CommandError, Exit, note
 from toolplan.engines import CannotRun
 from toolplan.planners import GroundedPlanner, Planner
-from toolplan.planners.fallback import Escalation, FallbackChain, Rung
+from toolplan.planners.fallback import Escalation, FallbackChain
 from toolplan.planners.grounded.dates import Weeks
 from toolplan.planners.grounded.dialogue import DialoguePlanner
 from toolplan.providers import Model, ModelError, UsageTracker
@@ -73,13 +73,13 @@ def planning(
     if choice == "contract":
         return Planning(rung)
     higher = _without_contracts(choice, specs, weeks)
-    rungs = [Rung("contract", rung), Rung("grounded", higher.planner)]
-    return replace(higher, planner=FallbackChain(rungs, on_step_up=report_escalation))
+    planners = {"contract": rung, "grounded": higher.planner}
+    return replace(higher, planner=FallbackChain(planners, on_escalation=report_escalation))
 
 
 def report_escalation(step: Escalation) -> None:
     """Tell why the next rung is asked."""
-    note(printable(f"No plan from {step.rung}: {step.reason}"))
+    note(printable(f"No plan from {step.planner}: {step.reason}"))
 
 
 def _without_contracts(choice: Choice, specs: Sequence[str], weeks: Weeks) -> Planning:

@@ -1,4 +1,4 @@
-"""Planners: they propose drafts of plans, and never parse, check or run."""
+"""Planners: they propose drafts of plans, and never parse, check or run them."""
 
 from toolplan.planners._base import (
     Attempt,

@@ -1,4 +1,4 @@
-"""What a planner is: it proposes, and never parses, checks or runs."""
+"""What a planner is: it proposes plans, and never parses, checks or runs them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from toolplan.tools import Toolbox
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A plan as text, in a dialect; `planner` says who wrote it, where that is known."""
+    """A plan as text, in a dialect; `planner` is the name of its planner, empty if not known."""
 
     text: str
     dialect: str = "toolplan"
@@ -23,10 +23,13 @@ class Draft:
 
 @dataclass(frozen=True, slots=True)
 class Clarification:
-    """What a planner must know before it can propose a plan.
+    """A question back: what a planner must know before it can propose a plan.
 
-    `unexplained` are the words of the question that nothing accounts for; `partial_plan` is the
-    canonical JSON of what was understood, None where nothing was.
+    Attributes:
+        question: what to ask the user.
+        options: answers to choose from; may be empty.
+        unexplained: the words of the question that were not understood.
+        partial_plan: the canonical JSON of what was understood, or None.
     """
 
     question: str
@@ -37,7 +40,7 @@ class Clarification:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why no plan can ever do what was asked: no tool has that effect, for instance."""
+    """The reason why no plan can do what was asked: no tool has that effect, for instance."""
 
     reason: str
 
@@ -46,7 +49,7 @@ Proposal: TypeAlias = Draft | Clarification | Refusal
 
 
 class Attempt(NamedTuple):
-    """A draft and what came of it: diagnostics of the check, events of the run."""
+    """A draft, the diagnostics of its check, and the events of its run."""
 
     draft: Draft
     diagnostics: tuple[Diagnostic, ...] = ()
@@ -55,11 +58,14 @@ class Attempt(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What was asked, and when. `today` is an ISO 8601 date; nobody asks the system's clock.
+    """A question, its day and its context.
 
-    `context` is what was said before, as F000-39 has it: `{"semantic": [{"text", "score"}],
-    "episodic": [{"query", "timestamp", "plan"}], "entities": ["location:Oslo", ...]}`, the latest
-    episode first, its `plan` in canonical JSON where there was one; any part may be missing.
+    Attributes:
+        text: the question.
+        today: its day, an ISO 8601 date. No planner reads the system's clock.
+        context: the conversation before it (F000-39): `{"semantic": [{"text", "score"}],
+            "episodic": [{"query", "timestamp", "plan"}], "entities": ["location:Oslo", ...]}`. The
+            latest episode comes first, `plan` is canonical JSON; any part may be missing.
     """
 
     text: str
@@ -94,7 +100,7 @@ class Planner(Protocol):
         *,
         on_text: OnText | None = None,
     ) -> Proposal:
-        """Return a draft for `question`, a question back, or a refusal.
+        """Return a draft for `question`, a clarification, or a refusal.
 
         Args:
             question: what was asked.
@@ -111,12 +117,12 @@ class Planner(Protocol):
 
 @runtime_checkable
 class Remembering(Protocol):
-    """A planner that learns what became of its drafts; sessions tell the ones that can be told."""
+    """A planner that learns from the results of its drafts; sessions report them to it."""
 
     def keep(self, question: Question, tools: Toolbox, draft: Draft) -> None:
-        """Note that `draft` passed its check, and, where it was run, that the run ended well."""
+        """Note that `draft` passed its check, and, where it was run, that the run succeeded."""
         ...
 
     def drop(self, question: Question, tools: Toolbox, draft: Draft) -> None:
-        """Note that the run of `draft` did not end well."""
+        """Note that the run of `draft` failed."""
         ...

@@ -1,8 +1,8 @@
-"""Planners one above the other: the cheapest that can plan a question does."""
+"""A chain of planners: the cheapest that can plan a question does."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple, TypeAlias
 
@@ -22,42 +22,39 @@ from toolplan.providers import ModelError
 from toolplan.tools import Toolbox
 
 
-class Rung(NamedTuple):
-    """A planner, and the name by which it is told: `grounded`, `llm`."""
-
-    name: str
-    planner: Planner
-
-
 class Escalation(NamedTuple):
-    """A rung could not plan, and the next one was asked; `reason` is a sentence."""
+    """A planner had no plan, and the next one was asked; `reason` is a sentence."""
 
-    rung: str
+    planner: str
     reason: str
 
 
-OnStepUp: TypeAlias = Callable[[Escalation], None]
+OnEscalation: TypeAlias = Callable[[Escalation], None]
 
 
 class FallbackChain:
-    """Asks one planner after the other, until one gives a draft.
+    """Asks one planner after the other, until one returns a draft.
 
-    A refusal ends it: what no tool may do, no better planner shall find a way to. A rung that asks
-    back is stepped over; if no higher one can plan either, its question is the answer, for it costs
-    nothing to be asked by a planner that knows what it misses. What it has understood goes up with
-    the question, as a draft to begin with (`context["draft"]`).
+    A refusal ends the chain: what no tool may do, no other planner shall plan. After a
+    clarification the next planner is asked, with what was understood as a draft to start from
+    (`context["draft"]`). If the last planner has a clarification too, that is the result; if it
+    fails, the first clarification is.
     """
 
-    def __init__(self, rungs: Sequence[Rung], *, on_step_up: OnStepUp | None = None) -> None:
-        """Take the rungs, the cheapest first, and who is told of each step up.
+    def __init__(
+        self, planners: Mapping[str, Planner], *, on_escalation: OnEscalation | None = None
+    ) -> None:
+        """Chain `planners`, the cheapest first, by their names: `grounded`, `llm`.
+
+        `on_escalation` is called each time the next planner is asked.
 
         Raises:
-            ValueError: there is none.
+            ValueError: there is no planner.
         """
-        if not rungs:
-            raise ValueError("A ladder needs at least one rung.")
-        self._rungs = tuple(rungs)
-        self._on_step_up = on_step_up
+        if not planners:
+            raise ValueError("A fallback chain needs at least one planner.")
+        self._planners = dict(planners)
+        self._on_escalation = on_escalation
 
     async def propose(
         self,
@@ -67,56 +64,56 @@ class FallbackChain:
         *,
         on_text: OnText | None = None,
     ) -> Proposal:
-        """Return the first draft, or the first question back that no higher rung made needless.
+        """Return the first draft or refusal; else a clarification.
 
         Raises:
-            ModelError: the last rung's model failed, and no rung before it had asked back.
+            ModelError: the model of the last planner failed, and there was no clarification.
         """
-        asked_back: Clarification | None = None
-        for rung in self._rungs:
-            is_last = rung is self._rungs[-1]
+        clarification: Clarification | None = None
+        last = next(reversed(self._planners))
+        for name, planner in self._planners.items():
             try:
-                proposal = await rung.planner.propose(question, tools, attempts, on_text=on_text)
+                proposal = await planner.propose(question, tools, attempts, on_text=on_text)
             except ModelError as error:
-                if is_last and asked_back is None:
+                if name == last and clarification is None:
                     raise
-                self._report(Escalation(rung.name, f"{error} {error.help}".strip()))
+                self._report(name, f"{error} {error.help or ''}".strip())
                 continue
             match proposal:
                 case Draft():
-                    return replace(proposal, planner=proposal.planner or rung.name)
+                    return replace(proposal, planner=proposal.planner or name)
                 case Refusal():
                     return proposal
+                case Clarification() if name == last:
+                    return proposal
                 case Clarification():
-                    asked_back = proposal if is_last else asked_back or proposal
-                    if not is_last:
-                        self._report(Escalation(rung.name, _reason(proposal)))
-                        question = _with_draft(question, proposal)
-        if asked_back is None:
-            raise RuntimeError("No rung has said anything.")
-        return asked_back
+                    clarification = clarification or proposal
+                    self._report(name, _reason(proposal))
+                    question = _with_draft(question, proposal)
+        if clarification is None:
+            raise RuntimeError("No planner proposed anything.")
+        return clarification
 
     def keep(self, question: Question, tools: Toolbox, draft: Draft) -> None:
-        """Pass on what became of `draft`."""
-        for rung in self._rungs:
-            if isinstance(rung.planner, Remembering):
-                rung.planner.keep(question, tools, draft)
+        """Pass on that `draft` worked."""
+        for planner in self._planners.values():
+            if isinstance(planner, Remembering):
+                planner.keep(question, tools, draft)
 
     def drop(self, question: Question, tools: Toolbox, draft: Draft) -> None:
-        """Pass on what became of `draft`."""
-        for rung in self._rungs:
-            if isinstance(rung.planner, Remembering):
-                rung.planner.drop(question, tools, draft)
+        """Pass on that the run of `draft` failed."""
+        for planner in self._planners.values():
+            if isinstance(planner, Remembering):
+                planner.drop(question, tools, draft)
 
-    def _report(self, step: Escalation) -> None:
-        if self._on_step_up is not None:
-            self._on_step_up(step)
+    def _report(self, planner: str, reason: str) -> None:
+        if self._on_escalation is not None:
+            self._on_escalation(Escalation(planner, reason))
 
 
 def _reason(proposal: Clarification) -> str:
     if proposal.unexplained:
-        words = ", ".join(map(repr, proposal.unexplained))
-        return f"nothing accounts for {words}"
+        return f"it did not understand {', '.join(map(repr, proposal.unexplained))}"
     return proposal.question
 
 

@@ -26,7 +26,7 @@ from toolplan.planners.contract import (
     read_text,
     state_of,
 )
-from toolplan.planners.fallback import FallbackChain, Rung
+from toolplan.planners.fallback import FallbackChain
 from toolplan.testing import ScriptedPlanner
 from toolplan.tools import Effects, Tool
 
@@ -279,7 +279,7 @@ def test_a_plan_that_passes_no_outputs_on_is_refused_before_any_call() -> None:
 
 
 def test_what_fits_no_contract_is_left_to_others() -> None:
-    """F001-20, C-27: a question back, never a guess, so that the planner can stand on a ladder."""
+    """F001-20, C-27: a question back, never a guess, so that another planner can be asked."""
     contract = planner()
     unknown = Question("Shipments in Berlin last week", TODAY)
     proposal = asyncio.run(contract.propose(unknown, NETWORK_TOOLS, ()))
@@ -291,8 +291,8 @@ def test_what_fits_no_contract_is_left_to_others() -> None:
     assert "'routing_audit'" in asked.question
     broken = contract.proposal(Question("?", TODAY, {"state": {"intent": []}}), NETWORK_TOOLS)
     assert isinstance(broken, Clarification)
-    ladder = FallbackChain([Rung("contract", contract), Rung("grounded", GroundedPlanner())])
-    assert isinstance(asyncio.run(ladder.propose(unknown, TOOLS, ())), Draft)
+    chain = FallbackChain({"contract": contract, "grounded": GroundedPlanner()})
+    assert isinstance(asyncio.run(chain.propose(unknown, TOOLS, ())), Draft)
 
 
 @pytest.mark.parametrize(
@@ -319,11 +319,11 @@ def test_a_follow_up_is_read_with_what_was_asked_before(episodes: Json, is_plann
         assert steps[1]["args"]["scope"]["sites"] == ["DataCenter-1"]
 
 
-def test_on_a_ladder_it_plans_what_the_others_cannot() -> None:
+def test_in_a_chain_it_plans_what_the_others_cannot() -> None:
     higher = ScriptedPlanner(Clarification("What is HQ?"))
-    ladder = FallbackChain([Rung("grounded", higher), Rung("contract", planner())])
+    chain = FallbackChain({"grounded": higher, "contract": planner()})
     question = Question("Assess HQ against best practices", TODAY)
-    proposal = asyncio.run(ladder.propose(question, NETWORK_TOOLS, ()))
+    proposal = asyncio.run(chain.propose(question, NETWORK_TOOLS, ()))
     assert isinstance(proposal, Draft)
     assert proposal.planner == "contract"
 
