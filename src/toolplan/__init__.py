@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from toolplan.approval import Approval, ApprovalRequired, ApprovalUsed, Policy, approve
     from toolplan.compiler import Compiled, check, compile_plan, compile_stream, parse, to_text
     from toolplan.diagnostics import CannotExpress, Diagnostic, Severity
-    from toolplan.dry_run.simulation import dry_run
+    from toolplan.dry_run import DryRun, simulate
     from toolplan.engines import CannotRun, Decided, RunOptions, StreamRefused, run, run_stream
     from toolplan.events import Event, Run
     from toolplan.execution_plan import ExecutionPlan
@@ -75,7 +75,8 @@ _HOMES: Final = {
     "compile_plan": "toolplan.compiler",
     "compile_stream": "toolplan.compiler",
     "current_call": "toolplan.tools",
-    "dry_run": "toolplan.dry_run.simulation",
+    "DryRun": "toolplan.dry_run",
+    "simulate": "toolplan.dry_run",
     "parse": "toolplan.compiler",
     "report_progress": "toolplan.tools",
     "resume": "toolplan.app",
@@ -96,6 +97,7 @@ __all__ = [
     "Compiled",
     "Decided",
     "Diagnostic",
+    "DryRun",
     "Effects",
     "Event",
     "ExecutionPlan",
@@ -121,12 +123,12 @@ __all__ = [
     "compile_plan",
     "compile_stream",
     "current_call",
-    "dry_run",
     "parse",
     "report_progress",
     "resume",
     "run",
     "run_stream",
+    "simulate",
     "to_text",
     "tool",
     "toolbox_of",

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from hashlib import shake_256
 from types import MappingProxyType
@@ -177,7 +177,7 @@ def _times(
     found: list[float] = []
     for draw in range(draws):
         digits = shake_256(f"{seed} {draw}".encode()).digest(layout.size)
-        chances = iter(layout.unpack(digits))
+        chances: Iterator[int] = iter(layout.unpack(digits))
         drawn = {
             step.name: [step.pool[next(chances) * len(step.pool) >> 32] for _ in range(step.calls)]
             for step in timed

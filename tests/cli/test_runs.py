@@ -261,7 +261,7 @@ def test_a_damaged_journal_is_exit_3(folder: Path, home: Path, call: Call) -> No
 def test_a_dry_run_calls_nothing_and_says_what_would_go_wrong(folder: Path, call: Call) -> None:
     said = call(*words(folder, "--dry-run"))
     assert said.code == 0
-    assert "Not driven" in said.out  # people does not say what it gives
+    assert "Unchecked" in said.out  # people declares no output schema
     assert "send, write, at most 5 calls" in said.out
     assert ledger(folder) == []
     assert call("runs", "--json").json == []
@@ -276,7 +276,7 @@ def test_a_dry_run_calls_nothing_and_says_what_would_go_wrong(folder: Path, call
     assert risky.json["faults"] == []
     (risk,) = risky.json["may_fail"]
     assert (risk["step"], risk["pointer"], risk["tools"]) == ("s", "/for_each", ["people"])
-    assert "with what people gave before, step s" in call(*words(folder, "--dry-run")).out
+    assert "with earlier results of people, step s" in call(*words(folder, "--dry-run")).out
 
     plan["steps"][1]["for_each"] = [{"mail": "ann"}]
     plan["steps"][1]["args"] = {"to": "${item.nothing}"}

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator
 from importlib.metadata import EntryPoint, EntryPoints, entry_points
 from inspect import signature
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -124,11 +123,11 @@ def offer(monkeypatch: pytest.MonkeyPatch) -> Iterator[Offer]:
         values = ((name, f"{__name__}:{value}") for name, value in named.items())
         theirs = [EntryPoint(name, value, "toolplan.rules") for name, value in values]
 
-        def installed(**selected: Any) -> EntryPoints:
+        def installed(**selected: str) -> EntryPoints:
             return EntryPoints(
                 [
                     *(each for each in theirs if each.group == selected["group"]),
-                    *entry_points(**selected),
+                    *entry_points(group=selected["group"]),
                 ]
             )
 

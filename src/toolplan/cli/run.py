@@ -37,8 +37,7 @@ from toolplan.cli._run_guard import RunGuard
 from toolplan.cli._terminal import CommandError, Exit, err, out, print_json
 from toolplan.cli._toolbox import Toolset, open_tools
 from toolplan.compiler import compile_plan, output_schemas
-from toolplan.dry_run.report import dry_view
-from toolplan.dry_run.simulation import dry_run
+from toolplan.dry_run import dry_view, simulate
 from toolplan.engines import CannotRun, RunOptions, run
 from toolplan.events import Run
 from toolplan.execution_plan import ExecutionPlan
@@ -119,7 +118,7 @@ def _dry(plan: ExecutionPlan, opened: Toolset, *, as_json: bool) -> int:
             recordings = journal.recordings({step.tool for step in plan.plan.steps})
     schemas = output_schemas(plan.plan, opened.tools)
     try:
-        found = asyncio.run(dry_run(plan, opened.tools, recordings=recordings, schemas=schemas))
+        found = asyncio.run(simulate(plan, opened.tools, recordings=recordings, schemas=schemas))
     except CannotRun as error:
         raise CommandError("cannot-run", str(error), "Give the tools of the plan.") from None
     if as_json:

@@ -1,1 +1,26 @@
-"""Runs without calls: what a plan would do, on values made from the schemas."""
+"""Dry runs: a plan simulated without calling a tool, on sample values made from the schemas."""
+
+from toolplan.dry_run.report import dry_document, dry_view
+from toolplan.dry_run.scenarios import (
+    CallBounds,
+    DryRun,
+    EffectBounds,
+    Fault,
+    MayFail,
+    Scenario,
+    Unchecked,
+)
+from toolplan.dry_run.simulation import simulate
+
+__all__ = [
+    "CallBounds",
+    "DryRun",
+    "EffectBounds",
+    "Fault",
+    "MayFail",
+    "Scenario",
+    "Unchecked",
+    "dry_document",
+    "dry_view",
+    "simulate",
+]

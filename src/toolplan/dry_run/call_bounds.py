@@ -1,4 +1,4 @@
-"""How often the steps of a plan can be called, as far as it can be told before a run."""
+"""How often the steps of a plan can be called, as far as is known before a run."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from toolplan.tools import Tool
 
 
 def call_bounds(
-    plan: ExecutionPlan, tools: Mapping[str, Tool], made_up: SampleValues, limits: Limits
+    plan: ExecutionPlan, tools: Mapping[str, Tool], samples: SampleValues, limits: Limits
 ) -> dict[str, CallBounds]:
-    """Return the bounds of each step by its id, in the order in which the plan is written."""
+    """Return the fewest and most calls of each step, by its id, in the written order."""
     steps = {step.id: step for step in plan.plan.steps}
-    uncertain: set[str] = set()  # a condition may skip it, or one that it refers to
+    uncertain: set[str] = set()  # may be skipped
     found: dict[str, CallBounds] = {}
     for name in plan.order:
         step = steps[name]
-        least, most = _items(step, made_up, limits)
+        least, most = _items(step, samples, limits)
         if step.when is not None or any(ref.step in uncertain for _, ref in step_refs(step)):
             uncertain.add(name)
             least = 0
@@ -30,7 +30,7 @@ def call_bounds(
     return {name: found[name] for name in steps if name in found}
 
 
-def _items(step: Step, made_up: SampleValues, limits: Limits) -> tuple[int, int]:
+def _items(step: Step, samples: SampleValues, limits: Limits) -> tuple[int, int]:
     """Return the fewest and the most items of a step: 1 and 1 where it has no `for_each`."""
     most = min(step.max_items, limits.items)
     match step.for_each:
@@ -39,7 +39,7 @@ def _items(step: Step, made_up: SampleValues, limits: Limits) -> tuple[int, int]
         case Literal(list(items)) | Array(items):
             return min(len(items), most), min(len(items), most)
         case Ref() as ref:
-            least, longest = _lengths(made_up.reading(list_behind(ref), None))
+            least, longest = _lengths(samples.reading(list_behind(ref), None))
             most = most if longest is None else min(most, longest)
             return min(least, most), most
         case _:

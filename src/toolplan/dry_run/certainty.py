@@ -1,4 +1,4 @@
-"""Whether a failure with made-up or recorded values says anything of the plan."""
+"""Whether a failure with sample or recorded values proves a fault of the plan."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from toolplan.schema import Absent, Schema, Verdict, assignable, types_of
 
 
 class GivenBy(NamedTuple):
-    """The tools whose recordings a step failed with; `alone` says that nothing was made up."""
+    """The tools whose recordings a step failed with; `alone` if it read no sample values."""
 
     tools: tuple[str, ...]
     alone: bool
 
 
 class Certainty:
-    """Tells faults of a plan from those of made-up and recorded values."""
+    """Decides which failures are faults of the plan, not of sample or recorded values."""
 
-    def __init__(self, made_up: SampleValues, limits: Limits, least: int) -> None:
-        """Judge by what is known of `made_up`; `least` are the fewest calls of a whole run."""
-        self._made_up = made_up
+    def __init__(self, samples: SampleValues, limits: Limits, least: int) -> None:
+        """`least` is the fewest calls of a run."""
+        self._samples = samples
         self._limits = limits
         self._least = least
 
     def is_sure(self, step: Step, failure: Failure) -> bool:
-        """Say whether `step` fails whatever its tools and those before it give."""
+        """Say whether `step` fails whatever the tools return."""
         match failure.code:
             case "reference-missing":
                 there = _read_by(step, failure)
@@ -46,32 +46,32 @@ class Certainty:
                 return True
 
     def given_by(self, step: Step, failure: Failure, recorded: Callable[[str], bool]) -> GivenBy:
-        """Say whose recordings `step` failed with; `recorded` tells them by the ids of steps."""
+        """Return whose recordings `step` failed with; `recorded` says which steps returned one."""
         if failure.code.startswith("result-"):
             was = recorded(step.id)
             return GivenBy((step.tool,) if was else (), was)
         found: dict[str, None] = {}
         alone = True
         for place in _read_by(step, failure):
-            if isinstance(self._made_up.reading(place.ref, step), Written):
+            if isinstance(self._samples.reading(place.ref, step), Written):
                 continue
-            for name in self._made_up.sources(place.ref, step):
+            for name in self._samples.sources(place.ref, step):
                 if recorded(name):
-                    found[self._made_up.tool_of(name)] = None
+                    found[self._samples.tool_of(name)] = None
                 else:
                     alone = False
         return GivenBy(tuple(found), alone)
 
     def _leads_nowhere(self, step: Step, place: Place) -> bool:
-        return isinstance(self._made_up.reading(place.ref, step), Absent)
+        return isinstance(self._samples.reading(place.ref, step), Absent)
 
     def _all_written(self, step: Step, there: list[Place]) -> bool:
-        return all(isinstance(self._made_up.reading(p.ref, step), Written) for p in there)
+        return all(isinstance(self._samples.reading(p.ref, step), Written) for p in there)
 
     def _has_no_such_list(self, step: Step) -> bool:
         match step.for_each:
             case Ref() as ref:
-                reading = self._made_up.reading(list_behind(ref), None)
+                reading = self._samples.reading(list_behind(ref), None)
                 if not isinstance(reading, Schema):
                     return isinstance(reading, Absent)
                 most = min(step.max_items, self._limits.items)
@@ -91,13 +91,13 @@ class Certainty:
         return self._all_written(step, _read_by(step, failure))
 
     def _takes_each_alone(self, step: Step, failure: Failure) -> bool:
-        """Say whether the names of arguments, which stand in the plan, are what is wrong."""
+        """Say whether the names of the arguments are wrong, which the plan itself fixes."""
         named = failure.code in ("missing-argument", "unknown-argument")
-        return named and self._made_up.takes_each_alone(step)
+        return named and self._samples.takes_each_alone(step)
 
     def _cannot_fit(self, step: Step, place: Place) -> bool:
-        taken = self._made_up.takes(step, place)
-        reading = self._made_up.reading(place.ref, step)
+        taken = self._samples.takes(step, place)
+        reading = self._samples.reading(place.ref, step)
         if taken is None or not isinstance(reading, Schema):
             return False
         if place.whole:
@@ -109,16 +109,16 @@ def _read_by(step: Step, failure: Failure) -> list[Place]:
     """Return the references of `step` that may have led to `failure`."""
     given = _at_or_above(step, failure.pointer)
     if failure.code == "reference-missing" or not given:
-        # where there are alternatives, a complaint about what is fixed may be due to what is not
+        # with alternatives in the schema, an error at a fixed value may be due to another value
         return [*given, *_below(step, "/".join(failure.pointer.split("/")[:3]))]
     return given
 
 
 def _at_or_above(step: Step, pointer: str) -> list[Place]:
-    """Return the references of `step` that give the value at `pointer`, or what that stands in."""
+    """Return the references of `step` that give the value at `pointer` or one around it."""
     return [p for p in step_places(step) if f"{pointer}/".startswith(f"{p.pointer}/")]
 
 
 def _below(step: Step, pointer: str) -> list[Place]:
-    """Return the references of `step` that give a part of the value at `pointer`."""
+    """Return the references of `step` inside of the value at `pointer`."""
     return [p for p in step_places(step) if p.pointer.startswith(f"{pointer}/")]

@@ -1,4 +1,4 @@
-"""What a dry run found, to be read: faults first, what may fail, then what the plan may do."""
+"""The result of a dry run as a document."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _MESSAGE_WIDTH: Final = 400
 
 
 def dry_view(dry: DryRun) -> AnswerView:
-    """Return what a dry run found, for a rich console."""
+    """Return the result of a dry run for a rich console."""
     return AnswerView(dry_document(dry))
 
 
 def dry_document(dry: DryRun) -> Document:
-    """Return what a dry run found as a document; `toolplan.render.document` gives it as text."""
+    """Return the result of a dry run as a document (`toolplan.render.document`)."""
     return (*_faults(dry), *_risks(dry), *_calls(dry), *_effects(dry), *_gaps(dry))
 
 
@@ -31,13 +31,12 @@ def _faults(dry: DryRun) -> Iterator[Block]:
         yield Lead(f"The dry run found {count_text(count, 'fault')}; no tool was called.", bad=True)
         yield Bullets(_few([_fault_line(fault) for fault in dry.faults]), bad=True)
         return
-    said = ["The dry run found no fault"]
+    parts = ["The dry run found no fault"]
     if dry.may_fail:
-        said.append(f"{count_text(len(dry.may_fail), 'place')} where it may fail")
+        parts.append(f"{count_text(len(dry.may_fail), 'possible failure')}")
     if dry.unchecked:
-        count = len(dry.unchecked)
-        said.append(f"{count_text(count, 'step')} {'was' if count == 1 else 'were'} not driven")
-    yield Lead(f"{', '.join(said)}; no tool was called.")
+        parts.append(f"{count_text(len(dry.unchecked), 'step')} unchecked")
+    yield Lead(f"{', '.join(parts)}; no tool was called.")
 
 
 def _fault_line(fault: Fault) -> str:
@@ -48,12 +47,12 @@ def _risks(dry: DryRun) -> Iterator[Block]:
     if dry.may_fail:
         yield Heading("May fail")
         yield Bullets(_few([_risk_line(each) for each in dry.may_fail]))
-        yield Note("Other results may do: it is no fault of the plan.")
+        yield Note("Other results may work; these are not faults of the plan.")
 
 
 def _risk_line(risk: MayFail) -> str:
     tools = " and ".join(printable(name) for name in risk.tools)
-    return f"with what {tools} gave before, {_where(risk)} would fail: {_what(risk)}"
+    return f"with earlier results of {tools}, {_where(risk)} fails: {_what(risk)}"
 
 
 def _where(place: Fault | MayFail) -> str:
@@ -63,7 +62,7 @@ def _where(place: Fault | MayFail) -> str:
 
 def _what(found: Fault | MayFail) -> str:
     message = cut(printable(found.message), _MESSAGE_WIDTH)
-    return f"{message} [{printable(found.code)}; {printable(found.drive)}]"
+    return f"{message} [{printable(found.code)}; {printable(found.scenario)}]"
 
 
 def _calls(dry: DryRun) -> Iterator[Block]:
@@ -77,9 +76,9 @@ def _calls(dry: DryRun) -> Iterator[Block]:
         yield Note(f"{count_text(left, 'step')} more, counted in the last row.")
     if total.most > dry.limit:
         limit = number_text(dry.limit, grouped=True)
-        yield Note(f"A run makes {limit} calls at the most, and stops there.")
-    ways = _few([printable(drive.description) for drive in dry.drives])
-    yield Note(f"{count_text(len(dry.drives), 'way')} driven: {'; '.join(ways)}.")
+        yield Note(f"A run stops after {limit} calls.")
+    scenarios = _few([printable(scenario.description) for scenario in dry.scenarios])
+    yield Note(f"{count_text(len(dry.scenarios), 'scenario')} simulated: {'; '.join(scenarios)}.")
 
 
 def _effects(dry: DryRun) -> Iterator[Block]:
@@ -91,7 +90,7 @@ def _effects(dry: DryRun) -> Iterator[Block]:
 
 
 def _effect_line(effect: EffectBounds) -> str:
-    # what its source does not say is taken for the worst
+    # unknown effects are treated as the worst
     unsaid = effect.effects is Effects.UNKNOWN
     kind = "destructive (its source does not say)" if unsaid else effect.effects.value
     calls = count_text(effect.calls.most, "call")
@@ -101,7 +100,7 @@ def _effect_line(effect: EffectBounds) -> str:
 
 def _gaps(dry: DryRun) -> Iterator[Block]:
     if dry.unchecked:
-        yield Heading("Not driven")
+        yield Heading("Unchecked")
         lines = [
             f"{printable(gap.step)}: {cut(printable(gap.reason), _MESSAGE_WIDTH)}"
             for gap in dry.unchecked
@@ -110,7 +109,7 @@ def _gaps(dry: DryRun) -> Iterator[Block]:
 
 
 def _few(lines: Sequence[str]) -> tuple[str, ...]:
-    """Return the first lines, and how many more there are."""
+    """Return the first lines and the number of further ones."""
     left = len(lines) - _MOST_LINES
     return (
         (*lines[:_MOST_LINES], f"{number_text(left, grouped=True)} more") if left > 0 else (*lines,)

@@ -1,7 +1,7 @@
-"""What the steps of a dry run give: values made up from schemas, or recorded ones.
+"""What the steps of a plan return in a dry run: sample values made from schemas, or recordings.
 
-A made-up value fits what its tool declares, and, where there is such a value, what the steps that
-read it take: only then does a failure say something of the plan rather than of the value.
+A sample value fits the output schema of its tool, and, where possible, the schemas of the arguments
+that it fills: only then does a failure say something about the plan.
 """
 
 from __future__ import annotations
@@ -40,19 +40,19 @@ from toolplan.tools import Tool
 _ANYTHING: Final = Schema.load(True)
 _INTEGER: Final = Schema.load({"type": "integer", "minimum": 0})
 _LARGEST_INDEX: Final = 50
-_MOST_TRIES: Final = 12
+_MAX_TRIES: Final = 12
 
 
 class Written(NamedTuple):
-    """A value that stands in the plan itself, so that nothing is made up."""
+    """A value that is written in the plan itself."""
 
 
 Reading: TypeAlias = Schema | Absent | Written | None
-"""What is known of what a reference selects, whatever tools give; None where nothing is."""
+"""What is known of the value that a reference selects; None where nothing is."""
 
 
 class Place(NamedTuple):
-    """A reference where it stands in a step; `whole` says that it is not inside of text."""
+    """A reference and its path in a step; `whole` is False inside of text."""
 
     path: Path
     ref: Ref
@@ -65,7 +65,7 @@ class Place(NamedTuple):
 
 
 def places(value: Value, path: Path) -> Iterator[Place]:
-    """Yield every reference in `value`, which stands at `path`."""
+    """Yield every reference in `value`, the value at `path`."""
     match value:
         case Literal():
             return
@@ -92,21 +92,21 @@ def step_places(step: Step) -> Iterator[Place]:
 
 
 def list_behind(ref: Ref) -> Ref:
-    """Return the reference to the list itself, where `ref` reads just all of its elements."""
+    """Return the reference to the list itself, where `ref` reads all of its elements."""
     *before, last = ref.path or (None,)
     return Ref(ref.step, ref.path[:-1]) if last is EVERY and EVERY not in before else ref
 
 
 @dataclass(frozen=True, slots=True)
 class _Wish:
-    """What a reader would like to find: `node` speaks about the output that one call gives."""
+    """A schema that a reader of a step would like the output of one call to fit."""
 
     step: str
     node: Json
 
 
 class SampleValues:
-    """What the steps of a plan give in a dry run."""
+    """What the steps of a plan return in a dry run."""
 
     def __init__(
         self,
@@ -115,7 +115,7 @@ class SampleValues:
         schemas: Mapping[str, Json],
         recordings: Mapping[str, Sequence[Json]],
     ) -> None:
-        """Make up what can be; `schemas` are those of computed outputs, by step id."""
+        """Make the sample values; `schemas` are those of computed outputs, by step id."""
         self._steps = {step.id: step for step in plan.steps}
         self._tools = tools
         declared = {step.id: self._declared(step, schemas) for step in plan.steps}
@@ -134,11 +134,11 @@ class SampleValues:
 
     @property
     def most_recordings(self) -> int:
-        """How many recordings the step with the most of them has."""
+        """The number of recordings of the step with the most."""
         return max(map(len, self._recordings.values()), default=0)
 
     def is_recorded(self, step_id: str, turn: int | None) -> bool:
-        """Say whether what a step gives at `turn` was recorded."""
+        """Say whether a step returns a recording at `turn`."""
         if step_id not in self._recordings:
             return False
         return turn is not None or step_id in self._unsaid or step_id not in self._values
@@ -148,10 +148,10 @@ class SampleValues:
         return tool in self._recorded_tools
 
     def value(self, step_id: str, turn: int | None, item: int) -> Json:
-        """Return what one call of a step gives.
+        """Return what one call of a step returns.
 
-        `turn` chooses among recordings; without it they are taken only where nothing that will do
-        for the readers of the step can be made up.
+        `turn` selects among recordings; None uses them only where there is no sample value, or
+        something undeclared is read.
         """
         if self.is_recorded(step_id, turn):
             recorded = self._recordings[step_id]
@@ -163,13 +163,13 @@ class SampleValues:
         return self._steps[step_id].tool
 
     def sources(self, ref: Ref, step: Step | None) -> tuple[str, ...]:
-        """Return the ids of the steps whose outputs `ref` reads, where it stands in `step`."""
+        """Return the ids of the steps whose outputs `ref` reads, used in `step`."""
         if step is not None and step.for_each is not None and ref.step in RESERVED_IDS:
             return tuple(place.ref.step for place in places(step.for_each, ()))
         return (ref.step,)
 
     def reading(self, ref: Ref, step: Step | None) -> Reading:
-        """Say what is known of what `ref` selects, where it stands in `step`."""
+        """Return what is known of the value that `ref` selects, used in `step`."""
         if step is not None and step.for_each is not None and ref.step in RESERVED_IDS:
             if ref.step == INDEX:
                 return Written() if isinstance(step.for_each, Literal) else _INTEGER
@@ -183,30 +183,27 @@ class SampleValues:
         return at(schema, ref.path)
 
     def takes(self, step: Step, place: Place) -> Schema | None:
-        """Return what the tool of `step` takes at an argument's place.
-
-        None where it does not say.
-        """
+        """Return the schema of the argument at `place`, None where it is unknown."""
         if place.path[0] != "args":
             return None
         found = at(self._tools[step.tool].input, place.path[1:])
         return found if isinstance(found, Schema) else None
 
     def takes_each_alone(self, step: Step) -> bool:
-        """Say whether the tool of `step` takes each argument whatever the others are."""
+        """Say whether the tool of `step` checks each argument on its own."""
         return self._tools[step.tool].input.of_parts is not None
 
     def unreadable(self, step: Step) -> str | None:
-        """Say why `step` cannot be driven: it reads what nobody declares and nothing has given.
+        """Return why `step` cannot be simulated, None where it can.
 
-        None where it can.
+        It cannot if it reads a value that is neither declared nor recorded.
         """
         for place in step_places(step):
             read = self.sources(place.ref, step)
             recorded = bool(read) and all(name in self._recordings for name in read)
             if self.reading(place.ref, step) is None and not recorded:
-                told = "${" + place.ref.step + print_path(place.ref.path) + "}"
-                return f"No schema says what {told} is, at {place.pointer}."
+                text = "${" + place.ref.step + print_path(place.ref.path) + "}"
+                return f"No schema declares the type of {text}, at {place.pointer}."
         return None
 
     def _reading_of_item(self, ref: Ref, for_each: Value) -> Reading:
@@ -223,7 +220,7 @@ class SampleValues:
                 return at(_ANYTHING, ref.path)
 
     def _declared(self, step: Step, schemas: Mapping[str, Json]) -> Schema | None:
-        """Return the schema of what one call of `step` gives."""
+        """Return the schema of the output of one call of `step`."""
         tool = self._tools[step.tool]
         if tool.compute_output is None or step.id not in schemas:
             return tool.output
@@ -237,7 +234,7 @@ class SampleValues:
         return item if isinstance(item, Schema) else tool.output
 
     def _of_step(self, step: Step, recordings: Sequence[Json]) -> list[Json]:
-        """Return those of the recordings of its tool that `step` could give."""
+        """Return the recordings of its tool that `step` could return."""
         schema = self._schemas.get(step.id)
         if schema is None or schema is self._tools[step.tool].output:
             return [*recordings]
@@ -245,7 +242,7 @@ class SampleValues:
         return [given for given in recordings if schema.is_valid(given)]
 
     def _read_beyond_schemas(self, plan: Plan) -> set[str]:
-        """Return the steps of whose outputs something is read that no schema speaks of."""
+        """Return the steps whose outputs are read at places that no schema declares."""
         read = [(place, step) for step in plan.steps for place in step_places(step)]
         output = () if plan.output is None else places(plan.output, ("output",))
         return {
@@ -255,14 +252,12 @@ class SampleValues:
             for name in self.sources(place.ref, step)
         }
 
-    # Making up
-
     def _make(self, plan: Plan) -> None:
         wishes: dict[str, dict[str, Json]] = {}
         for wish in self._wishes(plan):
             key = json.dumps(wish.node, sort_keys=True)
             wishes.setdefault(wish.step, {})[key] = wish.node
-        made: dict[tuple[int, str], Json] = {}  # most steps of one tool give the same
+        made: dict[tuple[int, str], Json] = {}  # most steps of one tool return the same
         for step in plan.steps:
             schema = self._schemas.get(step.id)
             if schema is None:
@@ -294,7 +289,7 @@ class SampleValues:
         inside = EVERY in place.ref.path
         if place.whole and taken is not None and assignable(given, taken) is not Verdict.NO:
             wish = elements(taken) if inside else taken
-            # one that refers to its own definitions cannot be told in another schema
+            # a schema with definitions of its own cannot be part of another one
             if isinstance(wish, Schema) and wish.document is wish.node:
                 wanted = wish.node
         if place.ref.step not in RESERVED_IDS or step.for_each is None:
@@ -326,7 +321,7 @@ class SampleValues:
 
 
 def _nested(path: Path, wanted: Json) -> Json:
-    """Return a schema of what has `wanted` at `path`; None where that would be too long a list."""
+    """Return a schema of values with `wanted` at `path`; None where a list would be too long."""
     node: Json = wanted
     for segment in path[::-1]:
         if isinstance(segment, str):
@@ -341,7 +336,7 @@ def _nested(path: Path, wanted: Json) -> Json:
 
 
 def _example(schema: Schema, wishes: Sequence[Json]) -> Json:
-    """Return an example that fulfils as many of `wishes` as a few tries can.
+    """Return an example that fits as many of `wishes` as a few tries achieve.
 
     Raises:
         NoExample: there is none even without wishes.
@@ -354,7 +349,7 @@ def _example(schema: Schema, wishes: Sequence[Json]) -> Json:
     kept: list[Json] = []
     value = schema.example()
     if len(wishes) > 1:
-        for wish in wishes[:_MOST_TRIES]:
+        for wish in wishes[:_MAX_TRIES]:
             try:
                 value = _wished(schema, [*kept, wish])
             except NoExample:

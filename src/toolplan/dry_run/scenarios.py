@@ -1,4 +1,4 @@
-"""What a dry run finds, as values: what fails, ways through the plan, and bounds on calls."""
+"""The result of a dry run: faults, scenarios, and limits on calls."""
 
 from __future__ import annotations
 
@@ -12,23 +12,21 @@ from toolplan.tools import Effects
 
 
 class Fault(NamedTuple):
-    """A step that fails, whatever its tools give.
+    """A step that fails whatever its tools return; lists are assumed to have elements.
 
-    Lists are thought to have elements: what is wrong with all of them is a fault.
-
-    `step` is empty where it is the plan's output that cannot be had. `code` and `pointer` are those
-    of `toolplan.events.Failure`; `drive` describes the first drive that met it.
+    `step` is empty for the plan's output. `code` and `pointer` are those of
+    `toolplan.events.Failure`; `scenario` describes the first scenario with this fault.
     """
 
     step: str
     code: str
     message: str
     pointer: str
-    drive: str
+    scenario: str
 
 
 class MayFail(NamedTuple):
-    """A step that fails with results that `tools` gave before, and may do with others.
+    """A step that fails with earlier results of `tools`; other results may work.
 
     The other fields are those of a `Fault`.
     """
@@ -37,19 +35,19 @@ class MayFail(NamedTuple):
     code: str
     message: str
     pointer: str
-    drive: str
+    scenario: str
     tools: tuple[str, ...]
 
 
 class Scenario(NamedTuple):
-    """One way through the plan, and where each of its steps stood in the end."""
+    """One simulated run, and the final state of each step."""
 
     description: str
     states: Mapping[str, StepState]
 
 
 class CallBounds(NamedTuple):
-    """The fewest calls in a run in which nothing fails, and the most, with all retries."""
+    """The fewest calls of a run without failures, and the most, with all retries."""
 
     least: int
     most: int
@@ -65,7 +63,7 @@ class EffectBounds(NamedTuple):
 
 
 class Unchecked(NamedTuple):
-    """A step of which the dry run cannot say whether it works, and why."""
+    """A step that the dry run cannot check, and why."""
 
     step: str
     reason: str
@@ -73,22 +71,22 @@ class Unchecked(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class DryRun:
-    """What can be known of a run before it.
+    """The result of a dry run.
 
     Attributes:
-        faults: what is wrong, each once, in the order in which it was met.
-        may_fail: what fails with recorded results alone, likewise; it proves nothing of the plan.
-        drives: the ways through the plan that were tried.
+        faults: what always fails, each once.
+        may_fail: what fails with recorded results alone, each once.
+        scenarios: the simulated scenarios.
         calls: how often each step is called, by its id.
         total: how often tools are called.
-        limit: the most calls that a run may make: it stops there, whatever `total` says.
+        limit: the most calls that a run may make; it stops there, whatever `total` says.
         effects: the steps that may change something, in the order of the plan.
-        unchecked: the steps about which nothing is said here, in the order of the plan.
+        unchecked: the steps that could not be checked, in the order of the plan.
     """
 
     faults: tuple[Fault, ...]
     may_fail: tuple[MayFail, ...]
-    drives: tuple[Scenario, ...]
+    scenarios: tuple[Scenario, ...]
     calls: Mapping[str, CallBounds]
     total: CallBounds
     limit: int
@@ -97,7 +95,7 @@ class DryRun:
 
     @property
     def succeeded(self) -> bool:
-        """Whether no fault was found."""
+        """Whether there is no fault."""
         return not self.faults
 
     def to_json(self) -> dict[str, Json]:
@@ -105,12 +103,12 @@ class DryRun:
         return {
             "faults": [dict(fault._asdict()) for fault in self.faults],
             "may_fail": [{**each._asdict(), "tools": [*each.tools]} for each in self.may_fail],
-            "drives": [
+            "scenarios": [
                 {
-                    "description": drive.description,
-                    "states": {name: state.value for name, state in drive.states.items()},
+                    "description": scenario.description,
+                    "states": {name: state.value for name, state in scenario.states.items()},
                 }
-                for drive in self.drives
+                for scenario in self.scenarios
             ],
             "calls": {name: dict(bounds._asdict()) for name, bounds in self.calls.items()},
             "total": dict(self.total._asdict()),

@@ -85,8 +85,9 @@ def all_rules() -> tuple[Rule, ...]:
     """
     found: dict[str, Rule] = {}
     for name, offered in Extensions[object]("toolplan.rules").items():
-        several = offered if isinstance(offered, tuple) else (offered,)
-        for each in cast("tuple[object, ...]", several):
+        for each in cast(
+            "tuple[object, ...]", offered if isinstance(offered, tuple) else (offered,)
+        ):
             if not isinstance(each, Rule):
                 raise ToolplanError(
                     "bad-extension",

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.engines._described import ROW, ROWS, Tools
+from tests.dry_run._described import ROW, ROWS, Tools
 from tests.planners.planned import QUESTIONS, demo
 from tests.plans_strategy import execution_plan, plans
 from toolplan.compiler import compile_plan, output_schemas
-from toolplan.dry_run.simulation import dry_run
+from toolplan.dry_run import simulate
 from toolplan.engines import run
 from toolplan.events import StepState
 from toolplan.path import Json
@@ -27,7 +27,7 @@ SKIPPED, SUCCEEDED = StepState.SKIPPED, StepState.SUCCEEDED
 
 @settings(max_examples=60, deadline=None)
 @given(plans(max_steps=6))
-def test_any_plan_is_driven_to_an_end_without_a_call(plan: Plan) -> None:
+def test_any_plan_is_simulated_to_an_end_without_a_call(plan: Plan) -> None:
     tools = Tools()
     for name in {step.tool for step in plan.steps}:
         tools.add(name, ROWS if len(name) % 2 else None)
@@ -121,7 +121,7 @@ def test_plans_of_the_demo_have_no_fault(asked: dict[str, Any]) -> None:
     compiled = compile_plan(json.dumps({"toolplan": 1, "steps": asked["steps"]}), tools=demo())
     assert compiled.plan is not None
     schemas = output_schemas(compiled.plan.plan, demo())
-    dry = asyncio.run(dry_run(compiled.plan, demo(), schemas=schemas))
+    dry = asyncio.run(simulate(compiled.plan, demo(), schemas=schemas))
     assert dry.faults == ()
     assert dry.unchecked == ()
-    assert {*dry.drives[0].states.values()} == {SUCCEEDED}
+    assert {*dry.scenarios[0].states.values()} == {SUCCEEDED}

@@ -6,9 +6,9 @@ import asyncio
 from collections.abc import Mapping
 from typing import Any
 
-from tests.engines._described import ROWS, Tools, called
+from tests.dry_run._described import ROWS, Tools, called
 from tests.plans_strategy import execution_plan
-from toolplan.dry_run.simulation import CallBounds, DryRun, MayFail, dry_run
+from toolplan.dry_run import CallBounds, DryRun, MayFail, simulate
 from toolplan.events import StepState
 from toolplan.path import Json
 from toolplan.plan import Array, Literal, Object, Plan, Ref, Step, Template, Value, When
@@ -17,7 +17,7 @@ from toolplan.tools import ComputedOutput, Effects, Tool, Toolbox
 FOUR: Json = {"data": [{"id": str(at), "weight": at} for at in range(4)]}
 
 
-def told(dry: DryRun) -> list[tuple[str, str, str, tuple[str, ...]]]:
+def possible_failures(dry: DryRun) -> list[tuple[str, str, str, tuple[str, ...]]]:
     return [(each.step, each.code, each.pointer, each.tools) for each in dry.may_fail]
 
 
@@ -55,7 +55,7 @@ def test_an_index_that_was_not_there_before_is_no_fault() -> None:
         recordings={"rows": [FOUR]},
     )
     assert dry.succeeded
-    assert told(dry) == [
+    assert possible_failures(dry) == [
         ("b", "reference-missing", "/args/name", ("rows",)),
         ("c", "reference-missing", "/args/x", ("rows",)),
     ]
@@ -81,7 +81,7 @@ def test_what_must_fail_is_a_fault_though_there_are_recordings() -> None:
         ("e", "argument-type"),
         ("f", "argument-type"),
     ]
-    assert {each.drive for each in dry.faults} == {"every step runs"}
+    assert {each.scenario for each in dry.faults} == {"every step runs"}
     assert dry.may_fail == ()
 
 
@@ -96,7 +96,7 @@ def test_a_fault_behind_what_may_fail_is_found() -> None:
     assert [each.step for each in dry.may_fail] == ["b"]
 
 
-def test_a_fault_is_found_behind_steps_that_only_recordings_can_drive() -> None:
+def test_a_fault_is_found_behind_steps_that_only_recordings_can_get_through() -> None:
     tools = rows().add("search").add("write", ROWS, Effects.WRITE, x={}, y={})
     wrong: dict[str, Value] = {"name": Ref("c", ("nothing",))}
     dry = tools.dry(
@@ -108,7 +108,7 @@ def test_a_fault_is_found_behind_steps_that_only_recordings_can_drive() -> None:
         output=Ref("b", (0, "nothing")),
         recordings={"search": [[1, 2, 3]]},
     )
-    assert told(dry) == [
+    assert possible_failures(dry) == [
         ("b", "too-many-items", "/for_each", ("search",)),
         ("c", "reference-missing", "/args/y", ("search",)),
     ]
@@ -116,7 +116,7 @@ def test_a_fault_is_found_behind_steps_that_only_recordings_can_drive() -> None:
         ("", "/output"),
         ("d", "/args/name"),
     ]
-    assert dry.faults[1].drive == "every step runs, beyond step 'b' and 1 more"
+    assert dry.faults[1].scenario == "every step runs, beyond step 'b' and 1 more"
     assert [(each.step, each.reason) for each in dry.unchecked] == [("e", "It needs step 'd'.")]
 
 
@@ -129,7 +129,7 @@ def test_a_recording_shows_what_no_schema_says() -> None:
     assert (sound.faults, sound.may_fail, sound.unchecked) == ((), (), ())
     dry = tools.dry(*steps, recordings={"search": [good, {"hits": {"total": "3"}}, {"hits": {}}]})
     assert dry.succeeded
-    assert [(f.code, f.drive) for f in dry.may_fail] == [
+    assert [(f.code, f.scenario) for f in dry.may_fail] == [
         ("argument-type", "every step runs, recordings from 2"),
         ("reference-missing", "every step runs, recordings from 3"),
     ]
@@ -139,7 +139,7 @@ def test_a_recording_that_its_tool_does_not_declare_may_come_again() -> None:
     recordings: dict[str, list[Json]] = {"rows": [{"data": [{"weight": 3}]}]}
     dry = rows().dry(Step("a", "rows"), recordings=recordings)
     assert dry.succeeded
-    assert told(dry) == [("a", "result-schema", "", ("rows",))]
+    assert possible_failures(dry) == [("a", "result-schema", "", ("rows",))]
 
 
 def test_a_condition_and_an_output_may_miss_what_was_not_given_before() -> None:
@@ -151,7 +151,7 @@ def test_a_condition_and_an_output_may_miss_what_was_not_given_before() -> None:
         recordings={"rows": [{"data": []}]},
     )
     assert dry.succeeded
-    assert told(dry) == [
+    assert possible_failures(dry) == [
         ("b", "reference-missing", "/when/value", ("rows",)),
         ("", "reference-missing", "/output", ("rows",)),
     ]
@@ -166,17 +166,17 @@ def test_all_tools_are_named_whose_results_a_step_failed_with() -> None:
         recordings={"rows": [FOUR], "show": [FOUR]},
     )
     assert dry.succeeded
-    assert told(dry) == [("b", "reference-missing", "/args/x", ("show", "rows"))]
+    assert possible_failures(dry) == [("b", "reference-missing", "/args/x", ("show", "rows"))]
 
 
-def test_a_recording_is_named_where_the_step_works_with_made_up_values() -> None:
+def test_a_recording_is_named_where_the_step_works_with_sample_values() -> None:
     dry = rows().dry(
         Step("a", "rows"),
         Step("m", "show"),
         Step("b", "show", {"x": Array((Ref("m"), Ref("a", ("data", 4))))}),
         recordings={"rows": [FOUR]},
     )
-    assert told(dry) == [("b", "reference-missing", "/args/x", ("rows",))]
+    assert possible_failures(dry) == [("b", "reference-missing", "/args/x", ("rows",))]
     assert dry.unchecked == ()
 
 
@@ -210,6 +210,6 @@ def test_what_another_call_computed_is_not_taken_for_what_this_one_gives() -> No
     )
     count: Json = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
     recordings: dict[str, list[Json]] = {"sql": [{"name": "Ann"}]}
-    dry = asyncio.run(dry_run(plan, [tool], schemas={"a": count}, recordings=recordings))
+    dry = asyncio.run(simulate(plan, [tool], schemas={"a": count}, recordings=recordings))
     assert (dry.faults, dry.may_fail, dry.unchecked) == ((), (), ())
-    assert {*dry.drives[0].states.values()} == {StepState.SUCCEEDED}
+    assert {*dry.scenarios[0].states.values()} == {StepState.SUCCEEDED}

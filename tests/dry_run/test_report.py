@@ -1,12 +1,11 @@
-"""What a dry run found, as it is read."""
+"""The report of a dry run."""
 
 import io
 from dataclasses import replace
 
 from rich.console import Console
 
-from toolplan.dry_run.report import dry_document, dry_view
-from toolplan.dry_run.simulation import (
+from toolplan.dry_run import (
     CallBounds,
     DryRun,
     EffectBounds,
@@ -14,6 +13,8 @@ from toolplan.dry_run.simulation import (
     MayFail,
     Scenario,
     Unchecked,
+    dry_document,
+    dry_view,
 )
 from toolplan.events import StepState
 from toolplan.render.document import document_text
@@ -28,7 +29,7 @@ DRY = DryRun(
         MayFail("d", "not-a-list", "There is\x1b[2J text.", "/for_each", "all hold", ("ro\x1bws",)),
         MayFail("", "reference-missing", "There is none.", "", "none holds", ("rows", "people")),
     ),
-    drives=(
+    scenarios=(
         Scenario("all hold", {"a": StepState.SUCCEEDED, "b": StepState.FAILED}),
         Scenario("none holds", {"a": StepState.SUCCEEDED, "b": StepState.SKIPPED}),
     ),
@@ -59,11 +60,11 @@ def test_faults_come_first_then_calls_effects_and_what_was_left_out() -> None:
         "• the output at /output/1: There is none. [reference-missing; none holds]",
         "",
         "May fail",
-        r"• with what ro\x1bws gave before, step d at /for_each would fail: There is\x1b[2J text."
+        r"• with earlier results of ro\x1bws, step d at /for_each fails: There is\x1b[2J text."
         " [not-a-list; all hold]",
-        "• with what rows and people gave before, the output would fail: There is none."
+        "• with earlier results of rows and people, the output fails: There is none."
         " [reference-missing; none holds]",
-        "Other results may do: it is no fault of the plan.",
+        "Other results may work; these are not faults of the plan.",
         "",
         "Calls",
         "step        calls",
@@ -71,30 +72,29 @@ def test_faults_come_first_then_calls_effects_and_what_was_left_out() -> None:
         "a               1",
         "b     0 to 12,000",
         "all   1 to 12,001",
-        "A run makes 10,000 calls at the most, and stops there.",
-        "2 ways driven: all hold; none holds.",
+        "A run stops after 10,000 calls.",
+        "2 scenarios simulated: all hold; none holds.",
         "",
         "Effects",
         "• a: send, write, 1 call",
         "• b: drop, destructive (its source does not say), at most 12,000 calls",
         "",
-        "Not driven",
+        "Unchecked",
         "• c: It needs step 'b'.",
     ]
 
 
-def test_a_plan_without_fault_is_told_in_a_few_lines() -> None:
+def test_a_plan_without_fault_is_reported_in_a_few_lines() -> None:
     lines = document_text(dry_document(CLEAN)).splitlines()
     assert lines[0] == "The dry run found no fault; no tool was called."
     assert lines[-1] == "The plan changes nothing."
     gap = replace(CLEAN, unchecked=DRY.unchecked)
     first = document_text(dry_document(gap)).splitlines()[0]
-    assert first == "The dry run found no fault, 1 step was not driven; no tool was called."
+    assert first == "The dry run found no fault, 1 step unchecked; no tool was called."
     risky = replace(gap, may_fail=DRY.may_fail)
     first = document_text(dry_document(risky)).splitlines()[0]
     assert first == (
-        "The dry run found no fault, 2 places where it may fail, 1 step was not driven;"
-        " no tool was called."
+        "The dry run found no fault, 2 possible failures, 1 step unchecked; no tool was called."
     )
 
 
@@ -109,7 +109,7 @@ def test_a_console_shows_it_and_is_not_steered_by_it() -> None:
     assert "0 to 12,000" in text
 
 
-def test_a_plan_of_thousands_of_steps_is_told_in_a_page() -> None:
+def test_a_plan_of_thousands_of_steps_is_reported_in_a_page() -> None:
     names = [f"s{at}" for at in range(5_000)]
     large = replace(
         DRY,

@@ -1,4 +1,4 @@
-"""The dry run: faults found with values that were made up, and no tool called."""
+"""The dry run: faults found with sample values, without calling a tool."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from tests.engines._described import ROWS, Tools, called
+from tests.dry_run._described import ROWS, Tools, called
 from tests.plans_strategy import execution_plan
-from toolplan.dry_run.simulation import MOST_DRIVES, CallBounds, DryRun, Fault, dry_run
+from toolplan.dry_run import CallBounds, DryRun, Fault, simulate
+from toolplan.dry_run.simulation import MAX_SCENARIOS
 from toolplan.engines import CannotRun
 from toolplan.events import StepState
 from toolplan.path import EVERY, Json
@@ -41,8 +42,8 @@ def test_a_sound_plan_has_no_fault_and_no_tool_is_called() -> None:
     )
     assert dry.succeeded
     assert dry.unchecked == ()
-    assert [drive.description for drive in dry.drives] == ["every step runs"]
-    assert dry.drives[0].states == {"a": SUCCEEDED, "b": SUCCEEDED}
+    assert [scenario.description for scenario in dry.scenarios] == ["every step runs"]
+    assert dry.scenarios[0].states == {"a": SUCCEEDED, "b": SUCCEEDED}
 
 
 def test_a_wrong_path_behind_what_may_be_null_is_found() -> None:
@@ -51,7 +52,7 @@ def test_a_wrong_path_behind_what_may_be_null_is_found() -> None:
     dry = tools.dry(Step("a", "rows"), Step("b", "show", {"name": wrong}), Step("c", "rows"))
     assert faults(dry) == [("b", "reference-missing", "/args/name")]
     assert "has no key 'town'" in dry.faults[0].message
-    assert dry.drives[0].states["c"] is SUCCEEDED
+    assert dry.scenarios[0].states["c"] is SUCCEEDED
 
 
 def test_a_list_that_is_always_too_long_is_found() -> None:
@@ -85,7 +86,7 @@ def test_a_list_that_may_be_short_enough_is_no_fault() -> None:
     assert dry.unchecked == ()
 
 
-def test_both_sides_of_every_condition_are_driven() -> None:
+def test_both_sides_of_every_condition_are_simulated() -> None:
     tools = Tools().add("ask", {"type": "object", "properties": {"ok": {"type": "boolean"}}})
     tools.add("show", {}, text={"type": "integer"})
     holds: Json = {"const": True}
@@ -98,14 +99,14 @@ def test_both_sides_of_every_condition_are_driven() -> None:
         Step("then", "show", {"text": Literal(1)}, after=("yes",)),
     )
     assert faults(dry) == [("no", "argument-type", "/args/text")]
-    assert [(d.description, d.states["yes"], d.states["no"]) for d in dry.drives] == [
+    assert [(d.description, d.states["yes"], d.states["no"]) for d in dry.scenarios] == [
         ("every condition holds", SUCCEEDED, StepState.FAILED),
         ("no condition holds", SKIPPED, SKIPPED),
         ("every condition but that of 'yes' holds", SKIPPED, StepState.FAILED),
         ("every condition but that of 'no' holds", SUCCEEDED, SKIPPED),
     ]
-    assert all(drive.states["then"] is SUCCEEDED for drive in dry.drives)
-    assert dry.faults[0].drive == "every condition holds"
+    assert all(scenario.states["then"] is SUCCEEDED for scenario in dry.scenarios)
+    assert dry.faults[0].scenario == "every condition holds"
 
 
 def test_the_value_of_a_condition_is_looked_up_though_it_does_not_decide() -> None:
@@ -115,16 +116,16 @@ def test_the_value_of_a_condition_is_looked_up_though_it_does_not_decide() -> No
     assert faults(dry) == [("b", "reference-missing", "/when/value")]
 
 
-def test_many_conditions_are_driven_a_bounded_number_of_times() -> None:
+def test_many_conditions_are_simulated_a_bounded_number_of_times() -> None:
     tools = Tools().add("rows", ROWS)
     when = When(Literal(1), {"const": 1})
     dry = tools.dry(*(Step(f"s{at}", "rows", when=when) for at in range(100)))
-    assert len(dry.drives) <= MOST_DRIVES
+    assert len(dry.scenarios) <= MAX_SCENARIOS
     assert dry.succeeded
     assert dry.unchecked == ()
-    for at in range(100):  # each holds in some drive, and in some other one it does not
-        assert {drive.states[f"s{at}"] for drive in dry.drives[2:]} == {SKIPPED, SUCCEEDED}
-    assert "from 's0' to 's3'" in dry.drives[2].description
+    for at in range(100):  # each holds in some scenario, and in some other one it does not
+        assert {scenario.states[f"s{at}"] for scenario in dry.scenarios[2:]} == {SKIPPED, SUCCEEDED}
+    assert "from 's0' to 's3'" in dry.scenarios[2].description
 
 
 def test_a_text_that_is_filled_into_a_number_is_a_fault() -> None:
@@ -134,7 +135,7 @@ def test_a_text_that_is_filled_into_a_number_is_a_fault() -> None:
     assert faults(dry) == [("b", "argument-type", "/args/count")]
 
 
-def test_what_reads_an_unknown_output_is_not_driven_and_no_fault() -> None:
+def test_what_reads_an_unknown_output_is_unchecked_and_no_fault() -> None:
     tools = Tools().add("search").add("show", {}, x={"type": "integer"})
     dry = tools.dry(
         Step("a", "search"),
@@ -145,11 +146,11 @@ def test_what_reads_an_unknown_output_is_not_driven_and_no_fault() -> None:
     )
     assert dry.succeeded
     assert [(each.step, each.reason) for each in dry.unchecked] == [
-        ("b", "No schema says what ${a.total} is, at /args/x."),
+        ("b", "No schema declares the type of ${a.total}, at /args/x."),
         ("d", "It needs step 'b'."),
-        ("e", "No schema says what ${item.n} is, at /args/x."),
+        ("e", "No schema declares the type of ${item.n}, at /args/x."),
     ]
-    assert dry.drives[0].states == {"a": SUCCEEDED, "c": SUCCEEDED}
+    assert dry.scenarios[0].states == {"a": SUCCEEDED, "c": SUCCEEDED}
 
 
 def test_an_open_object_promises_nothing() -> None:
@@ -159,7 +160,7 @@ def test_an_open_object_promises_nothing() -> None:
     assert lost(dry) == ["b"]
 
 
-def test_made_up_values_fit_who_reads_them() -> None:
+def test_sample_values_fit_who_reads_them() -> None:
     record: dict[str, Json] = {
         "day": {"type": "string"},
         "kind": {"type": "string"},
@@ -201,10 +202,10 @@ def test_readers_that_want_different_things_are_not_blamed() -> None:
     dry = tools.dry(Step("g", "get"), Step("o", "one", {"x": ref}), Step("p", "other", {"x": ref}))
     assert dry.succeeded
     assert lost(dry) == ["p"]
-    assert dry.unchecked[0].reason.startswith("With made-up values: ")
+    assert dry.unchecked[0].reason.startswith("With sample values: ")
 
 
-def test_a_fault_is_told_once_and_what_comes_behind_it_is_not_driven() -> None:
+def test_a_fault_is_reported_once_and_what_comes_behind_it_is_unchecked() -> None:
     tools = Tools().add("rows", ROWS)
     when = When(Literal(1), {"const": 1})
     dry = tools.dry(
@@ -217,7 +218,7 @@ def test_a_fault_is_told_once_and_what_comes_behind_it_is_not_driven() -> None:
     assert [(each.step, each.reason) for each in dry.unchecked] == [("c", "It needs step 'b'.")]
 
 
-def test_a_step_that_may_fail_has_its_fault_told_too() -> None:
+def test_a_step_that_may_fail_has_its_fault_reported_too() -> None:
     tools = Tools().add("rows", ROWS)
     wrong: dict[str, Value] = {"x": Ref("a", ("nothing",))}
     dry = tools.dry(Step("a", "rows"), Step("b", "rows", wrong, on_error="continue"))
@@ -240,7 +241,7 @@ def test_a_wrong_literal_is_a_fault() -> None:
     ]
 
 
-def test_alternatives_that_a_made_up_value_misses_are_no_fault() -> None:
+def test_alternatives_that_a_sample_value_misses_are_no_fault() -> None:
     def choice(a: Json, b: Json) -> Json:
         return {"type": "object", "properties": {"a": a, "b": b}, "required": ["a", "b"]}
 
@@ -299,7 +300,7 @@ def test_more_calls_than_a_run_may_make_are_a_fault() -> None:
     assert tools.dry(step, limits=Limits(calls=5)).succeeded
 
 
-def test_a_tool_that_computes_its_output_is_driven_by_what_it_computes() -> None:
+def test_a_tool_that_computes_its_output_is_simulated_by_what_it_computes() -> None:
     def compute(args: Mapping[str, Json], schemas: Mapping[str, Any]) -> ComputedOutput:
         raise called()
 
@@ -316,22 +317,22 @@ def test_a_tool_that_computes_its_output_is_driven_by_what_it_computes() -> None
     plan = execution_plan(Plan(steps), Toolbox([tool]))
     count: Json = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
     schemas: dict[str, Json] = {"a": count, "many": {"type": "array", "items": count}}
-    dry = asyncio.run(dry_run(plan, [tool], schemas=schemas))
+    dry = asyncio.run(simulate(plan, [tool], schemas=schemas))
     assert dry.succeeded
     assert dry.unchecked == ()
-    assert lost(asyncio.run(dry_run(plan, [tool]))) == ["b", "c"]
+    assert lost(asyncio.run(simulate(plan, [tool]))) == ["b", "c"]
 
 
 def test_tools_that_are_only_described_will_do() -> None:
     tool = Tool("rows", "", {}, ROWS)
-    dry = asyncio.run(dry_run(execution_plan(Plan((Step("a", "rows"),))), [tool]))
+    dry = asyncio.run(simulate(execution_plan(Plan((Step("a", "rows"),))), [tool]))
     assert dry.succeeded
     assert dry.effects[0].effects is Effects.UNKNOWN
 
 
-def test_a_plan_whose_tools_are_not_there_cannot_be_driven() -> None:
+def test_a_plan_whose_tools_are_not_there_cannot_be_simulated() -> None:
     with pytest.raises(CannotRun):
-        asyncio.run(dry_run(execution_plan(Plan((Step("a", "rows"),))), []))
+        asyncio.run(simulate(execution_plan(Plan((Step("a", "rows"),))), []))
 
 
 def test_a_time_limit_has_no_say_in_a_dry_run() -> None:
@@ -347,7 +348,9 @@ def test_the_wire_form_says_all() -> None:
     assert dry.to_json() == {
         "faults": [dry.faults[0]._asdict()],
         "may_fail": [],
-        "drives": [{"description": "every step runs", "states": {"a": "succeeded", "b": "failed"}}],
+        "scenarios": [
+            {"description": "every step runs", "states": {"a": "succeeded", "b": "failed"}}
+        ],
         "calls": {"a": {"least": 1, "most": 1}, "b": {"least": 1, "most": 1}},
         "total": {"least": 2, "most": 2},
         "limit": 10_000,

@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping, Sequence
 
 from tests.plans_strategy import execution_plan
-from toolplan.dry_run.simulation import DryRun, dry_run
+from toolplan.dry_run import DryRun, simulate
 from toolplan.path import Json
 from toolplan.plan import Limits, Plan, Step, Value
 from toolplan.testing import Raises, ScriptedTools
@@ -73,7 +73,7 @@ class Tools:
     ) -> DryRun:
         toolbox = self.scripted.toolbox
         plan = execution_plan(Plan(steps, output), toolbox)
-        dry = asyncio.run(dry_run(plan, toolbox, recordings=recordings, limits=limits))
+        dry = asyncio.run(simulate(plan, toolbox, recordings=recordings, limits=limits))
         assert self.scripted.calls == []
         json.dumps(dry.to_json())
         return dry
