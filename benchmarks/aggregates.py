@@ -171,14 +171,14 @@ def _is_cell(name: str, given: Json, wanted: Cell) -> bool:
 
 def lines(checked: Sequence[Checked]) -> list[str]:
     """Return the table of what came of the questions, and their sum."""
-    told = [
+    shown = [
         f"{each.verdict.value:<10}  {1000 * each.seconds:5.0f} ms  {each.question}"
         + (f"\n{'':22}{each.reason}" if each.reason else "")
         for each in checked
     ]
     counted = {v: sum(each.verdict is v for each in checked) for v in Verdict}
     figures = ", ".join(f"{count} {verdict.value}" for verdict, count in counted.items())
-    return [*told, "", f"{len(checked)} questions: {figures}."]
+    return [*shown, "", f"{len(checked)} questions: {figures}."]
 
 
 def main() -> None:

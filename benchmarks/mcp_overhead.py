@@ -39,7 +39,7 @@ from toolplan.sources.mcp import (
 from toolplan.tools import Toolbox
 
 GOAL: Final = 1.3
-AT_ONCE: Final = 32
+CONCURRENT: Final = 32
 
 _SCHEMA: Final[dict[str, Any]] = {
     "type": "object",
@@ -119,36 +119,36 @@ def main() -> int:
 
 def _rows(way: str, server: Server, target: Target, calls: int, turns: int) -> list[Row]:
     rows: list[Row] = []
-    for at_once in (False, True):
+    for concurrent in (False, True):
         bare: list[Cost] = []
         here: list[Cost] = []
         thread: list[Cost] = []
         for turn in range(turns + 1):
             found = (
-                asyncio.run(_bare(target, calls, at_once)),
-                asyncio.run(_plan_here(server, calls, at_once)),
-                _plan_in_a_thread(server, calls, at_once),
+                asyncio.run(_bare(target, calls, concurrent)),
+                asyncio.run(_plan_here(server, calls, concurrent)),
+                _plan_in_a_thread(server, calls, concurrent),
             )
             if turn:  # the first one warms up
                 for costs, cost in zip((bare, here, thread), found, strict=True):
                     costs.append(cost)
-        order = f"{AT_ONCE} at once" if at_once else "one by one"
+        order = f"{CONCURRENT} at once" if concurrent else "one by one"
         rows.append(Row(f"{way}, {order}", calls, bare, here, GOAL))
         rows.append(Row(f"{way}, {order}, through a thread", calls, bare, thread, None))
     return rows
 
 
-async def _bare(target: Target, calls: int, at_once: bool) -> Cost:
+async def _bare(target: Target, calls: int, concurrent: bool) -> Cost:
     async with Client(target) as client:
         await client.call_tool("add", {"n": 0})
-        if not at_once:
+        if not concurrent:
 
             async def one_by_one() -> None:
                 for n in range(calls):
                     await client.call_tool("add", {"n": n})
 
             return await _cost(one_by_one)
-        room = asyncio.Semaphore(AT_ONCE)
+        room = asyncio.Semaphore(CONCURRENT)
 
         async def call(n: int) -> None:
             async with room:
@@ -160,35 +160,35 @@ async def _bare(target: Target, calls: int, at_once: bool) -> Cost:
         return await _cost(many)
 
 
-async def _plan_here(server: Server, calls: int, at_once: bool) -> Cost:
+async def _plan_here(server: Server, calls: int, concurrent: bool) -> Cost:
     async with connected_here({"s": server}) as source:
-        return await _ran(await source.tools(), calls, at_once)
+        return await _ran(await source.tools(), calls, concurrent)
 
 
-def _plan_in_a_thread(server: Server, calls: int, at_once: bool) -> Cost:
+def _plan_in_a_thread(server: Server, calls: int, concurrent: bool) -> Cost:
     source: McpSource
     with connected({"s": server}) as source:
-        return asyncio.run(_ran(source.toolbox(), calls, at_once))
+        return asyncio.run(_ran(source.toolbox(), calls, concurrent))
 
 
-async def _ran(tools: Toolbox, calls: int, at_once: bool) -> Cost:
-    plan = _plan(tools, calls, at_once)
-    await run(_plan(tools, 1, at_once), tools)
+async def _ran(tools: Toolbox, calls: int, concurrent: bool) -> Cost:
+    plan = _plan(tools, calls, concurrent)
+    await run(_plan(tools, 1, concurrent), tools)
 
     async def all_of_it() -> None:
-        found = await run(plan, tools, concurrency=AT_ONCE)
+        found = await run(plan, tools, concurrency=CONCURRENT)
         if not found.succeeded:
             raise AssertionError("The plan of the benchmark failed.")
 
     return await _cost(all_of_it)
 
 
-def _plan(tools: Toolbox, calls: int, at_once: bool) -> ExecutionPlan:
+def _plan(tools: Toolbox, calls: int, concurrent: bool) -> ExecutionPlan:
     steps: list[dict[str, Any]] = [
         {
             "id": f"s{n}",
             "tool": "s.add",
-            "args": {"n": n if at_once or n == 0 else f"${{s{n - 1}.n}}"},
+            "args": {"n": n if concurrent or n == 0 else f"${{s{n - 1}.n}}"},
         }
         for n in range(calls)
     ]
@@ -206,7 +206,7 @@ async def _cost(work: Callable[[], Awaitable[None]]) -> Cost:
 
 
 def _cpu_of_children() -> float:
-    """Return the CPU seconds that the living children of this process have taken, where told."""
+    """Return the CPU seconds that the living children of this process have taken, where known."""
     listed = Path("/proc/self/task").glob("*/children")
     return sum(_cpu_of(pid) for children in listed for pid in children.read_text().split())
 

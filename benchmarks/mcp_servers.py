@@ -205,8 +205,8 @@ def _is_as_expected(found: Run) -> bool:
         text = json.dumps(step.output, ensure_ascii=False)
         holds = EXPECTED.get(name, "") in text
         is_fine = is_fine and holds
-        told = text if step.error is None else step.error.message
-        print(f"{name:7} {step.state.value:9} {'as expected' if holds else 'NOT'}: {told[:100]}")
+        shown = text if step.error is None else step.error.message
+        print(f"{name:7} {step.state.value:9} {'as expected' if holds else 'NOT'}: {shown[:100]}")
     print(f"run: {found.status.value}")
     return is_fine
 

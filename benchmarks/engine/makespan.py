@@ -45,7 +45,7 @@ def rows(quick: bool) -> Iterator[Row]:
         f"makespan over longest path, {steps:,} steps of 10 ms",
         median(each.over_path for each in engine),
         None if quick else 1.03,
-        beside=f"{_told(engine)}; raw asyncio {_told(bare)}",
+        beside=f"{_figures(engine)}; raw asyncio {_figures(bare)}",
     )
     yield _busy(5 if quick else 40, turns=1 if quick else 5)
 
@@ -90,7 +90,7 @@ def _busy_s(steps: int, *, is_raw: bool) -> float:
     return asyncio.run(timed())
 
 
-def _told(found: Sequence[Makespan]) -> str:
+def _figures(found: Sequence[Makespan]) -> str:
     over, wall_ms, first_ms = (
         median(each.over_path for each in found),
         median(each.wall_s for each in found) * 1e3,

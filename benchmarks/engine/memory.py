@@ -1,7 +1,7 @@
 """By how much the peak of resident memory grows during a run, each run in a process of its own.
 
 Plan and tools are there before the run begins. The peak is that of the process's own memory: what
-`getrusage` tells is inherited from whoever started the process, and would hide any growth behind
+`getrusage` reports is inherited from whoever started the process, and would hide any growth behind
 the memory that the starter once had.
 """
 

@@ -13,7 +13,7 @@ class Row(NamedTuple):
     Attributes:
         name: what is measured.
         measured: the figure.
-        goal: what it is held against; None where it is only told.
+        goal: what it is held against; None where it is only shown.
         is_most: whether the figure may not be above the goal; else it may not be below it.
         beside: what was measured beside it.
     """

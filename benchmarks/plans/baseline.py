@@ -1,4 +1,4 @@
-"""The baseline of repair: broken JSON mended by json-repair, names that miss by did-you-mean.
+"""The baseline of repair: broken JSON fixed by json-repair, names that miss by did-you-mean.
 
 This is what is usually done with the plans of models: no types, no references, no graph.
 """

@@ -26,7 +26,7 @@ class Fault:
     """A plan with one mistake in it.
 
     `document` is the plan in canonical form. `steps` are the ids under which the mistake may be
-    told (None: that of the whole plan), `codes` its right names; none means that it is no mistake
+    reported (None: that of the whole plan), `codes` its right names; without any it is no mistake
     and must stay without an error.
     """
 
@@ -94,11 +94,11 @@ def _unknown_argument(case: Case) -> Fault | None:
         return None
     at, step, declared = case.chance.choice(found)
     base = case.chance.choice(list(declared))
-    name = _misspelt(base, case.chance) if case.chance.random() < 0.5 else "made_up"
+    name = _misspelt(base, case.chance) if case.chance.random() < 0.5 else "invented"
     if name in declared:
         return None
     args = {**step.args, name: Literal(1)}
-    if base in args and name != "made_up":
+    if base in args and name != "invented":
         args = {name if key == base else key: value for key, value in step.args.items()}
     return _fault(_with_step(case.plan, at, replace(step, args=args)), step, "unknown-argument")
 
@@ -180,7 +180,7 @@ def _cycle(case: Case) -> Fault | None:
             continue
         plan = _with_step(plan, at, replace(step, after=(*step.after, target)))
     waiting = _waiting(plan)
-    # further circles may have come with it: whichever goes through the two steps is right
+    # further cycles may have come with it: whichever goes through the two steps is right
     ids = frozenset(
         step.id
         for step in plan.steps

@@ -32,7 +32,7 @@ _MOST_TIMED: Final = 500
 
 @dataclass
 class FaultFigures:
-    """Of one class: how many were made, found, and told with the right code at the right step."""
+    """Of one class: how many were made, found, and reported with the right code and step."""
 
     made: int = 0
     found: int = 0
@@ -76,7 +76,7 @@ def measure(root: Path, options: Options) -> Figures:
         for reading in readings:
             counted.add(reading)
         if name in MODEL_SETS:
-            counted.notes = [note for note in counted.notes if note.startswith("not told")]
+            counted.notes = [note for note in counted.notes if note.startswith("not reported")]
             readers = DataFolder(root, read_only=True).rows(name, options.limit)
             tools = {row.id: row.toolbox for row in readers}
             gold = gold or repair.gold_plans(folder)
@@ -160,13 +160,13 @@ def total(counts: Sequence[SetFigures]) -> tuple[int, int, int, int]:
 
 
 def flaws_by_kind(figures: Figures) -> dict[str, tuple[int, int]]:
-    """Return for each kind of listed flaw how many were told, and how many there are."""
+    """Return for each kind of listed flaw how many were reported, and how many there are."""
     listed: Counter[str] = Counter()
-    told: Counter[str] = Counter()
+    reported: Counter[str] = Counter()
     for each in figures.sets.values():
         listed += each.flaws
-        told += each.told
-    return {kind: (told[kind], number) for kind, number in sorted(listed.items())}
+        reported += each.reported
+    return {kind: (reported[kind], number) for kind, number in sorted(listed.items())}
 
 
 def to_json(figures: Figures) -> dict[str, Json]:

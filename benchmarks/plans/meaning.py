@@ -1,4 +1,4 @@
-"""Whether a mended plan still says what was written.
+"""Whether a fixed plan still says what was written.
 
 A fix may change how a value is spelt, and may change what a step says to what the gold plan says.
 Any other change is one of meaning.
@@ -22,13 +22,13 @@ class Change:
     after: str
 
 
-def changes_of_meaning(written: Plan, mended: Plan, gold: Plan | None) -> list[Change]:
-    """Return every change from `written` to `mended` that neither keeps the meaning nor is gold's.
+def changes_of_meaning(written: Plan, fixed: Plan, gold: Plan | None) -> list[Change]:
+    """Return every change from `written` to `fixed` that neither keeps the meaning nor is gold's.
 
     Without a gold plan only the changes of spelling are no change of meaning.
     """
     found: list[Change] = []
-    for old, new in zip(written.steps, mended.steps, strict=True):
+    for old, new in zip(written.steps, fixed.steps, strict=True):
         if old.tool != new.tool and not _is_tool_kept(old.tool, new.tool, gold):
             found.append(Change(old.id, old.tool, new.tool))
         found += _argument_changes(old, new, gold)

@@ -77,10 +77,10 @@ def read(row: Row) -> Reading | None:
     return Reading(row, text.dialect, text.text, parsed, errors)
 
 
-def is_told(flaw: Flaw, reading: Reading) -> bool:
+def is_reported(flaw: Flaw, reading: Reading) -> bool:
     """Whether an error of `reading` stands at the step of `flaw`.
 
-    A flaw of the plan as a whole may be told anywhere; so may one that keeps the text from being
+    A flaw of the whole plan may be reported anywhere; so may one that keeps the text from being
     read, because then there are no steps.
     """
     if flaw.step == "plan":
@@ -104,7 +104,7 @@ class SetFigures:
     clean: int = 0
     alarms: int = 0
     flaws: Counter[str] = field(default_factory=Counter[str])
-    told: Counter[str] = field(default_factory=Counter[str])
+    reported: Counter[str] = field(default_factory=Counter[str])
     notes: list[str] = field(default_factory=list[str])
 
     def add(self, reading: Reading) -> None:
@@ -126,10 +126,10 @@ class SetFigures:
                 self._note("alarm", reading, reading.errors)
         for flaw in row.flaws:
             self.flaws[flaw.kind] += 1
-            told = is_told(flaw, reading)
-            self.told[flaw.kind] += told
-            if not told and flaw.kind not in LEGAL_KINDS:
-                self.notes.append(f"not told: {row.id} {flaw.kind}@{flaw.step} {flaw.detail}")
+            reported = is_reported(flaw, reading)
+            self.reported[flaw.kind] += reported
+            if not reported and flaw.kind not in LEGAL_KINDS:
+                self.notes.append(f"not reported: {row.id} {flaw.kind}@{flaw.step} {flaw.detail}")
 
     def _note(self, what: str, reading: Reading, diagnostics: tuple[Diagnostic, ...]) -> None:
         said = "; ".join(

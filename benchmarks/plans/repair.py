@@ -56,12 +56,12 @@ def measure(
         figures.with_gold += target is not None
         figures.baseline += _baseline_is_clean(reading, reading.row.toolbox)
         figures.baseline_readers += _baseline_is_clean(reading, readers[reading.row.id])
-        figures.clean += _mended(reading, reading.row.toolbox) is not None
-        mended = _mended(reading, readers[reading.row.id])
-        if mended is None or reading.parsed.plan is None:
+        figures.clean += _repaired(reading, reading.row.toolbox) is not None
+        repaired = _repaired(reading, readers[reading.row.id])
+        if repaired is None or reading.parsed.plan is None:
             continue
         figures.clean_readers += 1
-        changes = changes_of_meaning(reading.parsed.plan, mended, target)
+        changes = changes_of_meaning(reading.parsed.plan, repaired, target)
         figures.changed += bool(changes)
         figures.notes += [
             f"repair: {reading.row.id} step {each.step}: {each.before} became {each.after}"
@@ -90,13 +90,13 @@ def _number(row_id: str) -> str:
     return row_id.rpartition("-")[2]
 
 
-def _mended(reading: Reading, tools: Toolbox) -> Plan | None:
+def _repaired(reading: Reading, tools: Toolbox) -> Plan | None:
     """Return the plan after all safe fixes, None where it is not clean then."""
     plan = parse(reading.text, reading.dialect, tools).plan
     if plan is None or _was_read_badly(reading):
         return None
-    mended = mend(plan, tools).plan
-    return mended if _is_clean(mended, tools) else None
+    repaired = mend(plan, tools).plan
+    return repaired if _is_clean(repaired, tools) else None
 
 
 def _baseline_is_clean(reading: Reading, tools: Toolbox) -> bool:

@@ -27,7 +27,7 @@ LARGE: Final = (1_000, 10_000)
 class Speed(NamedTuple):
     """Times in µs: of one plan of `STEPS` steps, and of each step of large plans by their size.
 
-    `json_median_us` is what `json.loads` alone takes for the same text: it tells machines apart.
+    `json_median_us` is what `json.loads` alone takes for the same text: machines differ in it.
     """
 
     plan_median_us: float

@@ -41,9 +41,9 @@ def _sets(figures: Figures) -> Iterator[str]:
 
 def _flaws(figures: Figures) -> Iterator[str]:
     yield ""
-    yield f"{'listed flaw':30}{'told at its step':>18}"
-    for kind, (told, listed) in flaws_by_kind(figures).items():
-        yield f"{kind:30}{f'{told} of {listed}':>18}  {_percent(told, listed)}"
+    yield f"{'listed flaw':30}{'reported at its step':>18}"
+    for kind, (reported, listed) in flaws_by_kind(figures).items():
+        yield f"{kind:30}{f'{reported} of {listed}':>18}  {_percent(reported, listed)}"
 
 
 def _faults(figures: Figures) -> Iterator[str]:

@@ -127,7 +127,7 @@ def test_many_items_are_not_many_tasks() -> None:
 @pytest.mark.parametrize(
     ("row", "is_met"),
     [
-        (Row("told", 7), True),
+        (Row("reported", 7), True),
         (Row("at most", 4.0, 4.0), True),
         (Row("at most", 4.1, 4.0), False),
         (Row("at least", 1.3, 1.3, False), True),
@@ -181,7 +181,7 @@ def test_there_is_no_other_part(
     assert "no part 'nothing'" in capsys.readouterr().err
 
 
-def test_a_goal_that_is_missed_is_told(
+def test_a_goal_that_is_missed_is_reported(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setitem(command.PARTS, "fan", lambda quick: iter([Row("slow", 2.0, 1.0)]))

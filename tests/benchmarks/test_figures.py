@@ -112,8 +112,8 @@ def plan(tool: str = "add", **args: Value) -> Plan:
 
 def test_another_spelling_is_no_change_of_meaning() -> None:
     written = plan(one=Literal("5"), two=Literal("In-Progress"), three=Ref("b", ("ids",)))
-    mended = plan(one=Literal(5), two=Literal("in_progress"), three=Ref("b", ("ids",)))
-    assert changes_of_meaning(written, mended, None) == []
+    fixed = plan(one=Literal(5), two=Literal("in_progress"), three=Ref("b", ("ids",)))
+    assert changes_of_meaning(written, fixed, None) == []
     assert changes_of_meaning(plan(uno=Literal(5)), plan(one=Literal(5)), None) == []
 
 

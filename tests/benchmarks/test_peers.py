@@ -1,4 +1,4 @@
-"""The benchmark's peers: each does the same, or is left out and the reason is told.
+"""The benchmark's peers: each does the same, or is left out and the reason is reported.
 
 The libraries themselves are not needed: what stands in for one does what its adapter calls.
 """
@@ -133,12 +133,12 @@ def test_hamilton_makes_the_calls_of_the_plan(monkeypatch: pytest.MonkeyPatch) -
 class Durable:
     """Stands in for the class of DBOS."""
 
-    told: list[str]
+    reported: list[str]
     numbered: list[str]
 
     def __init__(self, *, config: Mapping[str, str]) -> None:
         assert config["system_database_url"].startswith("sqlite:///")
-        Durable.told, Durable.numbered = ["made"], []
+        Durable.reported, Durable.numbered = ["made"], []
 
     @staticmethod
     def step() -> Callable[[Callable[[str], Awaitable[Json]]], Callable[[str], Awaitable[Json]]]:
@@ -153,23 +153,23 @@ class Durable:
 
     @staticmethod
     def workflow() -> Callable[[Callable[[], Awaitable[None]]], Callable[[], Awaitable[None]]]:
-        Durable.told.append("workflow")
+        Durable.reported.append("workflow")
         return lambda calls: calls
 
     @staticmethod
     def launch() -> None:
-        Durable.told.append("launched")
+        Durable.reported.append("launched")
 
     @staticmethod
     def destroy(*, destroy_registry: bool) -> None:
         assert destroy_registry
-        Durable.told.append("destroyed")
+        Durable.reported.append("destroyed")
 
 
 def test_dbos_makes_the_calls_of_the_plan_and_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     put(monkeypatch, "dbos", DBOS=Durable)
     assert why_not(DBOS) is None
-    assert Durable.told == ["made", "workflow", "launched", "destroyed"]
+    assert Durable.reported == ["made", "workflow", "launched", "destroyed"]
 
 
 def test_dbos_numbers_its_steps_in_plan_order(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -186,7 +186,7 @@ def test_dbos_is_ended_where_it_does_not_launch(monkeypatch: pytest.MonkeyPatch)
     put(monkeypatch, "dbos", DBOS=Durable)
     monkeypatch.setattr(Durable, "launch", fails)
     assert why_not(DBOS) == "RuntimeError: the disk is full"
-    assert Durable.told[-1] == "destroyed"
+    assert Durable.reported[-1] == "destroyed"
 
 
 @dataclass
@@ -225,7 +225,7 @@ def test_llm_compiler_makes_the_calls_of_the_plan(monkeypatch: pytest.MonkeyPatc
     assert any(Unit.said)
 
 
-def test_what_a_clone_imports_and_is_absent_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_a_clone_imports_and_is_absent_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     put(monkeypatch, UNIT, Task=Task, TaskFetchingUnit=Unit)
     monkeypatch.setitem(sys.modules, "src.utils", None)
     reason = why_not(LLM_COMPILER)
@@ -249,14 +249,14 @@ def test_the_version_is_that_of_the_package_that_is_there() -> None:
     assert peer.version == pytest.__version__
 
 
-def calls_in(change: Callable[[list[str]], list[str]], at_once: bool) -> Opened:
+def calls_in(change: Callable[[list[str]], list[str]], concurrent: bool) -> Opened:
     """Return a peer that makes the calls that `change` gives, one by one or all at once."""
 
     def make(plan: ExecutionPlan, work: Work) -> Prepare:
         calls = [{"key": name} for name in change(list(plan.order))]
 
         async def run() -> None:
-            if at_once:
+            if concurrent:
                 await asyncio.gather(*(work({**each}) for each in calls))
             else:
                 for each in calls:
@@ -280,7 +280,7 @@ def one_again(order: list[str]) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("change", "at_once", "reason"),
+    ("change", "concurrent", "reason"),
     [
         (all_of, False, None),
         (one_too_few, False, "it ends without the call of 's149'"),
@@ -289,9 +289,9 @@ def one_again(order: list[str]) -> list[str]:
     ],
 )
 def test_a_peer_that_does_not_do_the_same_is_not_compared(
-    change: Callable[[list[str]], list[str]], at_once: bool, reason: str | None
+    change: Callable[[list[str]], list[str]], concurrent: bool, reason: str | None
 ) -> None:
-    assert why_not(a_peer(calls_in(change, at_once))) == reason
+    assert why_not(a_peer(calls_in(change, concurrent))) == reason
 
 
 def test_a_peer_that_hangs_is_not_compared() -> None:
@@ -320,8 +320,8 @@ def test_what_is_not_compared_is_told_with_its_reason_and_the_rest_is_measured(
     with_peers(
         monkeypatch,
         gone=Peer("there_is_no_such_package", GRAPHLIB.opened),
-        short=a_peer(calls_in(one_too_few, at_once=False)),
-        one_by_one=a_peer(calls_in(all_of, at_once=False)),
+        short=a_peer(calls_in(one_too_few, concurrent=False)),
+        one_by_one=a_peer(calls_in(all_of, concurrent=False)),
     )
     names = [row.name for row in rows(quick=True)]
     assert [name.split(" steps, ")[1] for name in names] == [
@@ -350,18 +350,18 @@ def test_a_row_says_version_and_what_the_peer_does(monkeypatch: pytest.MonkeyPat
 def test_a_peer_that_works_between_runs_is_not_open_while_another_is_measured(
     monkeypatch: pytest.MonkeyPatch, is_busy: bool
 ) -> None:
-    told: list[str] = []
+    reported: list[str] = []
 
     @contextmanager
     def opened(plan: ExecutionPlan, work: Work) -> Generator[Prepare, None, None]:
-        told.append("opened")
+        reported.append("opened")
         with GRAPHLIB.opened(plan, work) as prepare:
             yield prepare
-        told.append("ended")
+        reported.append("ended")
 
     def other(plan: ExecutionPlan, work: Work) -> Prepare:
         async def run() -> None:
-            told.append("other")
+            reported.append("other")
             for name in plan.order:
                 await work({"key": name})
 
@@ -375,9 +375,9 @@ def test_a_peer_that_works_between_runs_is_not_open_while_another_is_measured(
     assert len(list(rows(quick=True))) == 5
     proofs = ["opened", "ended", "other"]
     if is_busy:
-        assert told == [*proofs, "other", "opened", "ended", "other", "other"]
+        assert reported == [*proofs, "other", "opened", "ended", "other", "other"]
     else:
-        assert told == [*proofs, "opened", "other", "other", "other", "ended"]
+        assert reported == [*proofs, "opened", "other", "other", "other", "ended"]
 
 
 def test_a_slow_peer_is_measured_as_slow(monkeypatch: pytest.MonkeyPatch) -> None:

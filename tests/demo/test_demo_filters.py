@@ -209,7 +209,7 @@ def test_lists_come_newest_first(name: str, field: str, rows: Rows) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "arguments", "told"),
+    ("name", "arguments", "reported"),
     [
         ("shipments_list", {"shipment_id": "S2"}, "no argument 'shipment_id'"),
         ("facilities_list", {"city": "Berlin"}, "no argument 'city'"),
@@ -225,10 +225,10 @@ def test_lists_come_newest_first(name: str, field: str, rows: Rows) -> None:
     ],
 )
 def test_c36_what_is_no_filter_is_refused(
-    name: str, arguments: dict[str, Json], told: str, ask: Ask
+    name: str, arguments: dict[str, Json], reported: str, ask: Ask
 ) -> None:
     """C-36: an unknown filter, or an impossible value, is refused and never ignored."""
-    with pytest.raises(ToolError, match=told):
+    with pytest.raises(ToolError, match=reported):
         ask(name, **arguments)
 
 

@@ -49,13 +49,13 @@ def test_contamination_is_told_from_three_in_ten_on() -> None:
     assert "4 of 10 shipments are contaminated (40.0 %)." in insights("shipment", four)
 
 
-def test_c12_of_rows_that_are_all_contaminated_no_rate_is_told() -> None:
+def test_c12_of_rows_that_are_all_contaminated_no_rate_is_reported() -> None:
     """C-12: a filter on the numerator makes every rate 100 %."""
     rows = [shipment(n, has_contaminants=True, waste_type=f"w{n % 2}") for n in range(10)]
     assert not any("contaminated" in each for each in insights("shipment", rows))
 
 
-def test_rejection_and_rejection_without_a_reason_are_told() -> None:
+def test_rejection_and_rejection_without_a_reason_are_reported() -> None:
     rows = [shipment(n, status="rejected" if n < 3 else "delivered") for n in range(10)]
     rows[0]["has_contaminants"] = True
     found = insights("shipment", rows)
@@ -85,7 +85,7 @@ def test_heavy_shipments_are_told_against_the_mean_and_against_ten_tonnes() -> N
     assert "1 shipment weighs more than 10,000 kg: S9." in found
 
 
-def test_risks_and_concentrations_of_contaminants_are_told() -> None:
+def test_risks_and_concentrations_of_contaminants_are_reported() -> None:
     rows = [*(contaminant(n) for n in range(9)), contaminant(9, concentration_ppm=910)]
     rows[9]["risk_level"] = "critical"
     rows[8]["type"] = "Mercury"
@@ -109,7 +109,7 @@ def test_substances_that_are_equally_common_are_told_together() -> None:
     assert "The most common substances are Lead, PCB: 2 of 5 each." in insights("contaminant", rows)
 
 
-def test_the_most_dangerous_substance_is_told() -> None:
+def test_the_most_dangerous_substance_is_reported() -> None:
     rows = [contaminant(n, type="Lead" if n < 3 else "PCB") for n in range(6)]
     for row in rows[:2]:
         row["risk_level"] = "high"
@@ -128,7 +128,7 @@ def test_acceptance_counts_decided_inspections_only() -> None:
     assert insights("inspection", rows[:3]) == []
 
 
-def test_full_silent_and_contradicting_facilities_are_told() -> None:
+def test_full_silent_and_contradicting_facilities_are_reported() -> None:
     base: Row = {"capacity_tons": 100, "contact_email": "a@b.example", "contact_phone": None}
     rows: list[Row] = [
         {**base, "name": "A", "type": "sorting", "current_load_tons": 91},
@@ -155,7 +155,7 @@ def test_full_silent_and_contradicting_facilities_are_told() -> None:
     ("entity", "column"),
     [("shipment", "facility_id"), ("contaminant", "shipment_id"), ("inspection", "facility_id")],
 )
-def test_missing_identities_are_told(entity: str, column: str) -> None:
+def test_missing_identities_are_reported(entity: str, column: str) -> None:
     rows: list[Row] = [{"id": "X1", column: None}, {"id": "X2", column: "there"}]
     assert f"1 {entity} has no {column}: X1." in insights(entity, rows)
 

@@ -160,7 +160,7 @@ def test_f003_7_all_filters_of_the_seed_are_there_and_none_is_required(tools: To
 
 
 def test_enums_take_one_value(tools: Toolbox) -> None:
-    """F000-24: what the source told in prose only is an `enum` here."""
+    """F000-24: what the source said in prose only is an `enum` here."""
     expected = {
         ("shipments_list", "status"): ["pending", "in_transit", "delivered", "rejected"],
         ("contaminants_list", "risk_level"): ["low", "medium", "high", "critical"],
@@ -172,7 +172,7 @@ def test_enums_take_one_value(tools: Toolbox) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "identity", "told"),
+    ("name", "identity", "reported"),
     [
         ("shipments_get", "S999", "Shipment 'S999' not found"),
         ("facilities_get", "F999", "Facility 'F999' not found"),
@@ -182,8 +182,8 @@ def test_enums_take_one_value(tools: Toolbox) -> None:
         ("facilities_get_with_activity", "F999", "Facility 'F999' not found"),
     ],
 )
-def test_what_is_not_there_is_not_found(name: str, identity: str, told: str, ask: Ask) -> None:
-    with pytest.raises(ToolError, match=told):
+def test_what_is_not_there_is_not_found(name: str, identity: str, reported: str, ask: Ask) -> None:
+    with pytest.raises(ToolError, match=reported):
         ask(name, id=identity)
 
 

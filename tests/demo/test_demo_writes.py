@@ -105,7 +105,7 @@ def test_an_inspection_knows_what_was_found_in_its_shipment(ask_writable: Ask) -
 
 
 @pytest.mark.parametrize(
-    ("name", "arguments", "told"),
+    ("name", "arguments", "reported"),
     [
         ("shipments_create", {"facility_id": "F1"}, "'weight_kg' is missing"),
         ("shipments_create", {"facility_id": "F1", "weight_kg": 0}, "weight_kg"),
@@ -128,11 +128,11 @@ def test_an_inspection_knows_what_was_found_in_its_shipment(ask_writable: Ask) -
     ],
 )
 def test_a_write_that_cannot_be_is_refused_and_writes_nothing(
-    name: str, arguments: dict[str, Json], told: str, ask_writable: Ask
+    name: str, arguments: dict[str, Json], reported: str, ask_writable: Ask
 ) -> None:
     listing = name.split("_")[0] + "_list"
     before = ask_writable(listing)
-    with pytest.raises(ToolError, match=told):
+    with pytest.raises(ToolError, match=reported):
         ask_writable(name, **arguments)
     assert ask_writable(listing) == before
 

@@ -286,13 +286,13 @@ def test_any_text_in_a_path_arrives_as_it_is_or_is_not_sent(over_http: Toolbox, 
     """S28: what the service reads is what the plan says, after all that lies between."""
     with pytest.raises(ToolError) as raised:
         call(over_http, "facilities_get", {"id": text})
-    told = str(raised.value)
-    if told.startswith("The argument"):
-        assert told.startswith("The argument 'id' cannot be sent: ")
+    reported = str(raised.value)
+    if reported.startswith("The argument"):
+        assert reported.startswith("The argument 'id' cannot be sent: ")
         assert not text or text in (".", "..") or re.search(r"[/\\\x00-\x1f\x7f%]", text)
     else:
         said = " ".join(f"Facility {text!r} not found.".split())
-        assert told == f"The service answered 404: {said}"
+        assert reported == f"The service answered 404: {said}"
 
 
 @given(text=st.text(min_size=1, max_size=12))
@@ -414,7 +414,7 @@ QUESTIONS = (
 def test_a_question_has_the_same_plan_and_the_same_answer_as_in_process(
     over_http: Toolbox, same_tools: Toolbox, question: str
 ) -> None:
-    """Issue 6: the demo's REST API driven end to end."""
+    """Issue 6: the demo's REST API run end to end."""
     outside, inside = ask(over_http, question), ask(same_tools, question)
     assert outside.succeeded
     assert outside.plan is not None

@@ -61,7 +61,7 @@ def absent() -> list[str]:
 def rows(quick: bool) -> Iterator[Row]:
     """Yield the figures of the peers that can be compared, and of ours in the same turns.
 
-    Why one is not compared is told on stderr, because a reader of JSON takes all of stdout.
+    Why one is not compared is printed on stderr, because a reader of JSON takes all of stdout.
     """
     steps, turns = (200, 2) if quick else (1_000, 15)
     chosen = dict(_comparable())

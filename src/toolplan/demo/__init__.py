@@ -1,4 +1,4 @@
-"""The demo domain: two years of waste management, made up by seed, behind real tools.
+"""The demo domain: two years of generated waste management data behind real tools.
 
 Shipments go to facilities, some of them contaminated; inspections look at them. `TOOLS` ends today;
 `demo_tools` ends on any day and scales to any number of rows. Importing does no work: the database

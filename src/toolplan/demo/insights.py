@@ -1,7 +1,7 @@
 """What this domain finds worth saying about rows: sentences, each computed from those rows alone.
 
-A share is told only where the rows differ in it: of rows that a filter made all contaminated, the
-rate of contamination says nothing (C-12).
+A share is reported only where the rows differ in it: where a filter made all rows contaminated,
+the rate of contamination says nothing (C-12).
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ def facility_insights(entity: str, rows: Rows) -> Iterator[str]:
 
 
 def missing_identities(entity: str, rows: Rows) -> Iterator[str]:
-    """Say which records of this domain do not tell where they belong."""
+    """Name the records of this domain that do not say where they belong."""
     belongs = {
         "shipment": ("facility_id",),
         "contaminant": ("shipment_id",),

@@ -36,7 +36,7 @@ class Operation:
             # engines validate too; a filter that were ignored would silently widen an answer (C-36)
             wrong = tool.input.violations(arguments)
             if wrong:
-                raise ToolError(" ".join(map(_told, wrong)))
+                raise ToolError(" ".join(map(_sentence, wrong)))
             return await asyncio.to_thread(self.answer, database, arguments)
 
         tool = Tool(
@@ -73,7 +73,7 @@ def getter(entity: str, sql: str) -> Answer:
     return answer
 
 
-def _told(violation: Violation) -> str:
+def _sentence(violation: Violation) -> str:
     if violation.kind == "unknown" and not violation.pointer:
         return f"There is no argument {violation.name!r}."
     place = violation.pointer.lstrip("/")

@@ -166,7 +166,7 @@ async def _answer(
         raise _Refused(400, "There is nothing to change.")
     arguments: dict[str, Json] = {**in_path, **given}
     if wrong := tool.input.violations(arguments):
-        raise _Refused(400, " ".join(map(_told, wrong)))
+        raise _Refused(400, " ".join(map(_sentence, wrong)))
     if tool.call is None:
         raise _Refused(501, f"The tool {tool.name!r} cannot be called.")
     try:
@@ -252,7 +252,7 @@ def _decoded(text: str) -> str:
         raise _Refused(400, "The query is not UTF-8 text.") from None
 
 
-def _told(violation: Violation) -> str:
+def _sentence(violation: Violation) -> str:
     place = violation.pointer.lstrip("/")
     return f"{place}: {violation.message}" if place else violation.message
 

@@ -40,7 +40,7 @@ def openapi_document(tools: Toolbox) -> Node:
         "info": {
             "title": "Waste management",
             "version": "1",
-            "description": "Shipments, facilities, contaminants and inspections; made-up data.",
+            "description": "Shipments, facilities, contaminants and inspections; generated data.",
         },
         "servers": [{"url": PREFIX}],
         "paths": {**paths},

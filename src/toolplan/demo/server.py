@@ -56,7 +56,7 @@ def demo_server(tools: Toolbox) -> DemoServer:
     return Server(
         NAME,
         version=_version(),
-        instructions="Shipments of waste, facilities, contaminants and inspections; made-up data.",
+        instructions="Shipments of waste, facilities, contaminants and inspections; generated data.",
         on_list_tools=on_list_tools,
         on_call_tool=on_call_tool,
     )
@@ -70,7 +70,7 @@ async def serve_stdio(tools: Toolbox) -> None:
 
 
 async def serve_http(tools: Toolbox, port: int, host: str = LOOPBACK) -> None:
-    """Serve `tools` at `http://HOST:PORT/mcp` until the process is told to end.
+    """Serve `tools` at `http://HOST:PORT/mcp` until the process is asked to end.
 
     On loopback, requests for another Host or from another Origin are refused.
     """

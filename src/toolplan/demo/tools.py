@@ -22,7 +22,7 @@ OPERATIONS: Final = (
 
 
 class DemoToolbox(Toolbox):
-    """The demo's tools: over made-up data, so for any day and any number of rows."""
+    """The demo's tools: over generated data, for any day and any number of rows."""
 
     def on_day(self, today: datetime.date, rows: int | None = None) -> Toolbox:
         """Return the same tools over data that ends on `today`, about `rows` shipments.

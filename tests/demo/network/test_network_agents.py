@@ -190,9 +190,9 @@ def test_a_general_question_is_answered_from_what_is_written_down() -> None:
 def test_experts_say_why_and_what_to_do() -> None:
     """F001-22, C-23: SLIC findings, fetched by the data agent."""
     found = outputs("What do the experts recommend for the findings at HQ?")
-    told = objects(found["config_best_practice_agent"]["findings"])
-    assert [each["device"] for each in told] == ["hq-edge-1", "hq-access-2"]
-    assert all(each["insight"] and each["remediation"] for each in told)
+    reported = objects(found["config_best_practice_agent"]["findings"])
+    assert [each["device"] for each in reported] == ["hq-edge-1", "hq-access-2"]
+    assert all(each["insight"] and each["remediation"] for each in reported)
 
 
 def test_a_scope_without_expert_findings_fails_with_the_reason() -> None:

@@ -83,8 +83,8 @@ def test_an_agent_is_told_its_task() -> None:
     assert briefing.sites == ["HQ"]
     assert briefing.named("severity") == ["high"]
     assert briefing.required_data == (Need("facts.extras", 1, Priority.OPTIONAL),)
-    assert briefing.told("facts.rows") == [1]
-    assert briefing.told("facts.extras") is None
+    assert briefing.value("facts.rows") == [1]
+    assert briefing.value("facts.extras") is None
     assert given == {
         "verdict": 1,
         "data_gaps": [
@@ -121,7 +121,7 @@ def test_what_several_agents_gave_is_put_together() -> None:
         "slic": {"c": {"z": 2, "y": [2]}},
         "other": None,
     }
-    assert Briefing("s", (), {}, upstream).told("c") == {"x": 1, "y": [1], "z": 2}
+    assert Briefing("s", (), {}, upstream).value("c") == {"x": 1, "y": [1], "z": 2}
 
 
 def test_an_agent_may_be_awaited() -> None:

@@ -22,7 +22,7 @@ from toolplan.planners.contract import Briefing
 from toolplan.tools import ToolError
 
 MANY_FAILED_LOGINS: Final = 50
-"""From so many in one event on, failed logins are told as an incident."""
+"""So many failed logins in one event are an incident."""
 
 
 def config_best_practice(briefing: Briefing) -> Mapping[str, Json]:
@@ -48,7 +48,7 @@ def security_assessment(briefing: Briefing) -> Mapping[str, Json]:
 
 def _assessment(briefing: Briefing) -> dict[str, Json]:
     found = in_order(from_configs(briefing, "config"))
-    told = with_trend(with_exceptions(with_knowledge(found, briefing), briefing), briefing)
+    reported = with_trend(with_exceptions(with_knowledge(found, briefing), briefing), briefing)
     tracked = {
         (each.get("device"), each.get("rule")): each.get("first_seen")
         for each in rows(briefing, "assessment_context.tracked_issues")
@@ -57,7 +57,7 @@ def _assessment(briefing: Briefing) -> dict[str, Json]:
         {**each, "first_seen": since}
         if (since := tracked.get((each["device"], each["rule"])))
         else each
-        for each in told
+        for each in reported
     ]
     return outputs(dated, briefing)
 

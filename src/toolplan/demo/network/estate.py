@@ -1,4 +1,4 @@
-"""A small network, made up: devices with configurations, events, earlier assessments, policies.
+"""A small sample network: devices with configurations, events, earlier assessments, policies.
 
 It stands still at `as_of`, so that what is found in it is the same on every day.
 """

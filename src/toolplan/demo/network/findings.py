@@ -51,9 +51,9 @@ def with_knowledge(findings: Sequence[Finding], briefing: Briefing) -> list[Find
     passages: dict[str, Json] = {}
     for chunk in rows(briefing, "enterprise_context.retrieved_chunks"):
         metadata = chunk.get("metadata")
-        told = metadata if isinstance(metadata, dict) else {}
-        passage: Json = {"source": told.get("source"), "content": chunk.get("content")}
-        passages.setdefault(text(told, "topic").casefold(), passage)
+        found = metadata if isinstance(metadata, dict) else {}
+        passage: Json = {"source": found.get("source"), "content": chunk.get("content")}
+        passages.setdefault(text(found, "topic").casefold(), passage)
     return [
         {**finding, "policy": passage} if passage is not None else finding
         for finding in findings
@@ -77,7 +77,7 @@ def with_exceptions(findings: Sequence[Finding], briefing: Briefing) -> list[Fin
 def with_trend(findings: Sequence[Finding], briefing: Briefing) -> list[Finding]:
     """Return `findings` with `delta_status`, new or persistent, where issues were compared.
 
-    What was resolved is no finding; the summary tells of it (F001-27).
+    What was resolved is no finding; the summary names it (F001-27).
     """
     if not has_trend(briefing):
         return [*findings]
@@ -98,7 +98,7 @@ def with_trend(findings: Sequence[Finding], briefing: Briefing) -> list[Finding]
 
 def has_trend(briefing: Briefing) -> bool:
     """Whether issues were compared with those of an earlier assessment."""
-    return isinstance(briefing.told("assessment_context.detailed_findings"), dict)
+    return isinstance(briefing.value("assessment_context.detailed_findings"), dict)
 
 
 def outputs(
@@ -106,7 +106,7 @@ def outputs(
 ) -> dict[str, Json]:
     """Return the outputs of a domain agent (F001-23): findings first, then what sums them up.
 
-    Data that was missing is told in `data_gaps` and `assumptions`, and each finding is less sure.
+    Missing data is named in `data_gaps` and `assumptions`, and each finding is less sure.
     """
     gaps = [*briefing.gaps(), *_errors(briefing)]
     confidence = UNSURE if gaps else SURE
@@ -136,8 +136,8 @@ def outputs(
 
 def rows(briefing: Briefing, data_path: str) -> list[dict[str, Json]]:
     """Return the objects of the list that earlier tasks gave at `data_path`."""
-    told = briefing.told(data_path)
-    return [each for each in told if isinstance(each, dict)] if isinstance(told, list) else []
+    found = briefing.value(data_path)
+    return [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
 
 
 def text(row: Mapping[str, Json], name: str) -> str:

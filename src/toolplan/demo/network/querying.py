@@ -27,7 +27,7 @@ class QueryAgent:
     async def work(self, briefing: Briefing) -> Mapping[str, Json]:
         """Return `assessment_context` (F001-23): what other tasks need, of what the scope names.
 
-        What a source cannot give is told in `errors`, and the rest is given.
+        What a source cannot give is named in `errors`; the rest is returned.
         """
         fetching = _Fetching(briefing, self._sources)
         context: dict[str, Json] = {
@@ -123,8 +123,8 @@ async def _assets(fetching: _Fetching) -> dict[str, Json]:
                     found = assets.get(kind)
                     rows += found if isinstance(found, list) else []
         if len(gathered["configs"]) == before:
-            told = f"No device is known of {area!r}." if area else "No device is known."
-            fetching.errors.append({"tool": ANALYSIS, "arguments": {}, "message": told})
+            message = f"No device is known of {area!r}." if area else "No device is known."
+            fetching.errors.append({"tool": ANALYSIS, "arguments": {}, "message": message})
     return {**gathered}
 
 

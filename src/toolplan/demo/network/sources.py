@@ -107,9 +107,9 @@ def assessment_comparison_tool(
     now = {(each.device, each.rule): each for each in _issues(network, current)}
     then = {(each.device, each.rule): each for each in _issues(network, previous)}
     details = {
-        "new_issues": [_told(network, now[key]) for key in now if key not in then],
-        "resolved_issues": [_told(network, then[key]) for key in then if key not in now],
-        "persistent_issues": [_told(network, then[key]) for key in then if key in now],
+        "new_issues": [_issue_row(network, now[key]) for key in now if key not in then],
+        "resolved_issues": [_issue_row(network, then[key]) for key in then if key not in now],
+        "persistent_issues": [_issue_row(network, then[key]) for key in then if key in now],
     }
     if comparison_focus == "changes":
         details.pop("persistent_issues")
@@ -155,7 +155,7 @@ def issue_tracking_tool(
             for issue in _issues(network, each):
                 seen.setdefault((issue.device, issue.rule), issue)
     rows = [
-        {**_told(network, issue), "status": "open" if key in now else "resolved"}
+        {**_issue_row(network, issue), "status": "open" if key in now else "resolved"}
         for key, issue in seen.items()
     ]
     return {
@@ -198,7 +198,7 @@ def find_assessment(network: Estate, name: str) -> Assessment:
 def in_area(network: Estate, area: str, product: str = "") -> list[Device]:
     """Return the devices of a site, the device of a name or an address, or all for other areas.
 
-    An area that is a technology holds all devices; one that nobody knows holds none.
+    An area that is a technology holds all devices; an unknown one holds none.
     """
     wanted = area.casefold()
     technologies = {rule.technology.casefold() for rule in network.rules}
@@ -239,11 +239,13 @@ def _issues(network: Estate, assessment: Assessment) -> Sequence[Issue]:
 def _findings(network: Estate, assessment: Assessment, devices: Sequence[Device]) -> list[Row]:
     names = {device.name for device in devices}
     return [
-        _told(network, issue) for issue in _issues(network, assessment) if issue.device in names
+        _issue_row(network, issue)
+        for issue in _issues(network, assessment)
+        if issue.device in names
     ]
 
 
-def _told(network: Estate, issue: Issue) -> Row:
+def _issue_row(network: Estate, issue: Issue) -> Row:
     rule = network.rule(issue.rule)
     device = next(each for each in network.devices if each.name == issue.device)
     return {

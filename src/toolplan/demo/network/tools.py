@@ -116,8 +116,10 @@ def network_tools(contracts: Contracts = NETWORK_CONTRACTS) -> Toolbox:
     agents: list[Tool] = []
     for contract in contracts:
         if contract.tool in work:
-            does, told, output = work[contract.tool]
-            agents.append(agent_tool(contract, does, contracts, description=told, output=output))
+            does, description, output = work[contract.tool]
+            agents.append(
+                agent_tool(contract, does, contracts, description=description, output=output)
+            )
     return Toolbox([*agents, *SOURCES])
 
 

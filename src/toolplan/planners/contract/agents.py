@@ -93,7 +93,7 @@ class Briefing:
             and isinstance(value := each.get("value"), str)
         ]
 
-    def told(self, data_path: str) -> Json:
+    def value(self, data_path: str) -> Json:
         """Return what earlier tasks gave at `data_path`, None where nobody did.
 
         Of objects that several agents gave, the fields are put together.
@@ -123,9 +123,9 @@ class Briefing:
         return [*failed, *missing]
 
     def _has(self, needed: Need) -> bool:
-        told = self.told(needed.data_path)
-        count = len(told) if isinstance(told, list | dict) else 1
-        return told is not None and count >= needed.min_count
+        value = self.value(needed.data_path)
+        count = len(value) if isinstance(value, list | dict) else 1
+        return value is not None and count >= needed.min_count
 
 
 Work: TypeAlias = Callable[[Briefing], Mapping[str, Json] | Awaitable[Mapping[str, Json]]]
