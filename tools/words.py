@@ -1,7 +1,7 @@
 """The words gate: the project's own old words, which no engineer of the field would search for.
 
-Run as `python tools/words.py src docs tests README.md`. It prints each place and exits 1 if there is
-any. A line that needs such a word in another sense (a test of English, a quotation) is listed in
+Run as `python tools/words.py src docs tests README.md`. It prints each place and exits 1 if there
+is any. A line that needs such a word in another sense (a test of English, a quotation) is listed in
 `ALLOWED`, with what it says.
 """
 
@@ -17,7 +17,7 @@ BANNED: Final = {
     r"\b(?:re)?(?:tell|tells|telling|told)\b|_told\b|\btold_|_tell\b|\btell_": "report, say, show",
     r"\bway(?:s)? out\b|\bway_out\b": "help",
     r"\bmend(?:s|ed|ing)?\b|_mended\b": "fix",
-    r"\b(?:give|gives|given|gave|giving|asks? for|asked for|have|without) leave\b|\bleave (?:to run|for it)\b": "approval",
+    r"\b(?:g[ia]v(?:e|es|en|ing)|asks? for|asked for|without) leave\b|\bleave to run\b": "approval",
     r"\bcircles?\b|\bcircular order\b": "cycle",
     r"\bdriven\b|\bnot_driven\b|\bdrives a plan\b": "scenario, unchecked",
     r"\bmade[- _]up\b|\bMadeUp\b": "sample",
@@ -25,9 +25,11 @@ BANNED: Final = {
     r"\bat_once\b|--at-once\b": "concurrency",
     r"--early\b|--loop\b|--llm\b|--session\b|--done\b|--dry(?![-\w])": "the new names of options",
     r"\bladders?\b|\brungs?\b|\bstep[- _]up\b|\bsteps up\b": "fallback chain, planner, escalation",
-    r"\b(?:Framer|Chainer|Deed|Deeds|grafts?|grafted|Patience|Surroundings|Crossing|OpenCalls|KnownSettings|known_settings)\b": "the table of words",
+    r"\b(?:Framer|Chainer|Deeds?|grafts?|grafted)\b": "parser, plan builder, action, insert",
+    r"\b(?:Patience|Surroundings|Crossing|OpenCalls|known_settings)\b": "the table of words",
     r"\b[Nn]obody knows\b|\b[Nn]obody's\b": "it is not known",
-    r"\bwhat becomes of\b|\bin earnest\b|\blet go of\b|\bgone with\b|\bgo(?:es|ne)? on with\b": "plain words",
+    r"\bwhat becomes of\b|\bin earnest\b|\blet go of\b": "plain words",
+    r"\bgone with\b|\bgo(?:es|ne|ing)? on with\b": "resume, continue",
     r"\bfaces for\b": "adapters",
     r"\blongest way\b": "critical path",
 }

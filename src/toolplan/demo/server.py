@@ -56,7 +56,7 @@ def demo_server(tools: Toolbox) -> DemoServer:
     return Server(
         NAME,
         version=_version(),
-        instructions="Shipments of waste, facilities, contaminants and inspections; generated data.",
+        instructions="Shipments, facilities, contaminants and inspections; generated data.",
         on_list_tools=on_list_tools,
         on_call_tool=on_call_tool,
     )
