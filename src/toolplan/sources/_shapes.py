@@ -12,9 +12,9 @@ Depths whose objects could have more than `MOST_PLACES` places between them are 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, Literal, TypeAlias, get_args, overload
 
 from toolplan.path import Json
 from toolplan.schema import Schema
@@ -26,6 +26,9 @@ MOST_NESTED: Final = 4
 MOST_VALUES: Final = 300_000
 """A result with more values than this, all places counted, is not learned from."""
 
+Kind: TypeAlias = Literal["null", "boolean", "integer", "number", "string", "array", "object"]
+
+KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
 FORMATS: Final = ("date", "date-time", "uuid", "email")
 
 _FITS: Final = {name: Schema.load({"type": "string", "format": name}).is_valid for name in FORMATS}
@@ -38,58 +41,47 @@ class TooLarge(ValueError):
 
 @dataclass
 class Shape:
-    """What was seen at one place. It is owned by whoever made it, and changes while it grows.
+    """What was seen at one place.
 
     Attributes:
-        null, true_or_false, whole, fraction, text: how often that was seen; `whole` are integers.
-        lists, objects: how often; what is in them stands in `items`, `fields` and `rest`.
-        formats: those of `FORMATS` that every text had.
-        items: of the elements of all lists.
-        fields: by name; how often a field was there is the sum of what was seen in it.
-        rest: of all fields of a map; None where objects have fields of their own.
-        hidden: how often something was seen that is too deep to look into.
+        kinds: the JSON types; `integer` and `number` are told apart.
+        formats: those of `FORMATS` that every string had.
+        items: the elements of all lists.
+        fields: by name.
+        always: the fields that every object had.
+        rest: all fields of a map; None where objects have fields of their own.
+        hidden: whether something was too deep to look into.
     """
 
-    null: int = 0
-    true_or_false: int = 0
-    whole: int = 0
-    fraction: int = 0
-    text: int = 0
-    lists: int = 0
-    objects: int = 0
-    hidden: int = 0
-    formats: frozenset[str] = frozenset(FORMATS)
+    kinds: set[Kind] = field(default_factory=set[Kind])
+    formats: set[str] = field(default_factory=lambda: set(FORMATS))
     items: Shape | None = None
     fields: dict[str, Shape] = field(default_factory=dict[str, "Shape"])
+    always: set[str] = field(default_factory=set[str])
     rest: Shape | None = None
+    hidden: bool = False
 
     @property
-    def seen(self) -> int:
-        """How often the place was seen at all."""
-        scalars = self.null + self.true_or_false + self.whole + self.fraction + self.text
-        return scalars + self.lists + self.objects + self.hidden
+    def is_empty(self) -> bool:
+        """Whether nothing was seen here."""
+        return not self.kinds and not self.hidden
 
     def copy(self) -> Shape:
-        """Return one that shares nothing with this."""
+        """Return a shape that shares nothing with this."""
         fresh = Shape()
         fresh.take(self)
         return fresh
 
     def take(self, other: Shape) -> None:
         """Fold `other` into this; `other` stays as it is."""
-        self.null += other.null
-        self.true_or_false += other.true_or_false
-        self.whole += other.whole
-        self.fraction += other.fraction
-        self.text += other.text
-        self.lists += other.lists
-        self.objects += other.objects
-        self.hidden += other.hidden
+        if "object" in other.kinds:
+            known = "object" in self.kinds
+            self.always = self.always & other.always if known else set(other.always)
+        self.kinds |= other.kinds
+        self.hidden |= other.hidden
         self.formats &= other.formats
-        if other.items is not None:
-            self.items = _folded(self.items, other.items)
-        if other.rest is not None:
-            self.rest = _folded(self.rest, other.rest)
+        self.items = _folded(self.items, other.items)
+        self.rest = _folded(self.rest, other.rest)
         for name, shape in other.fields.items():
             self.fields[name] = _folded(self.fields.get(name), shape)
 
@@ -163,16 +155,8 @@ class Learned:
         self.samples += other.samples
         self.bound()
 
-    def observe(self, value: Json) -> None:
-        """Fold a result into this.
-
-        Raises:
-            TooLarge: it has too many places; nothing was changed.
-        """
-        self.take(learned_from(value))
-
     def bound(self) -> None:
-        """Let go of what is beyond the bounds: what `take` does, and one who looks at a value."""
+        """Drop what is beyond the limits."""
         self.shape = _bounded(self.shape, self.widths, self.widths.deepest(), 0)
 
 
@@ -202,17 +186,16 @@ class _Look:
             raise TooLarge(f"It has more than {MOST_VALUES} values.")
         match value:
             case str():
-                shape.text += 1
-                if shape.formats:
-                    shape.formats = frozenset(f for f in shape.formats if _has(value, f))
+                shape.kinds.add("string")
+                shape.formats = {each for each in shape.formats if _has(value, each)}
             case None:
-                shape.null += 1
+                shape.kinds.add("null")
             case bool():
-                shape.true_or_false += 1
+                shape.kinds.add("boolean")
             case int():
-                shape.whole += 1
+                shape.kinds.add("integer")
             case float():
-                shape.fraction += 1
+                shape.kinds.add("number")
             case list():
                 self._list(value, shape, depth, nested)
             case dict():
@@ -220,39 +203,38 @@ class _Look:
 
     def _list(self, value: list[Json], shape: Shape, depth: int, nested: int) -> None:
         if nested >= MOST_NESTED:
-            shape.hidden += 1
+            shape.hidden = True
             return
-        shape.lists += 1
+        shape.kinds.add("array")
         self._widths.note_list(depth, nested + 1)
-        if value and shape.items is None:
-            shape.items = Shape()
         for item in value:
-            if shape.items is not None:
-                self.at(item, shape.items, depth, nested + 1)
+            shape.items = shape.items or Shape()
+            self.at(item, shape.items, depth, nested + 1)
 
     def _object(self, value: dict[str, Json], shape: Shape, depth: int) -> None:
         if depth >= MOST_DEPTH:
-            shape.hidden += 1
+            shape.hidden = True
             return
-        shape.objects += 1
+        known = "object" in shape.kinds
+        shape.always = shape.always & value.keys() if known else set(value)
+        shape.kinds.add("object")
         self._widths.note_names(depth, value)
-        if self._widths.is_map(depth):
-            if value and shape.rest is None:
-                shape.rest = Shape()
-            for part in value.values():
-                if shape.rest is not None:
-                    self.at(part, shape.rest, depth + 1, 0)
-            return
+        is_map = self._widths.is_map(depth)
         for name, part in value.items():
-            inner = shape.fields.get(name)
-            if inner is None:
-                inner = shape.fields[name] = Shape()
+            if is_map:
+                inner = shape.rest = shape.rest or Shape()
+            else:
+                inner = shape.fields.setdefault(name, Shape())
             self.at(part, inner, depth + 1, 0)
 
 
-def _folded(mine: Shape | None, other: Shape) -> Shape:
-    if mine is None:
-        return other.copy()
+@overload
+def _folded(mine: Shape | None, other: Shape) -> Shape: ...
+@overload
+def _folded(mine: Shape | None, other: Shape | None) -> Shape | None: ...
+def _folded(mine: Shape | None, other: Shape | None) -> Shape | None:
+    if mine is None or other is None:
+        return mine if other is None else other.copy()
     mine.take(other)
     return mine
 
@@ -262,11 +244,12 @@ def _bounded(shape: Shape, widths: Widths, deepest: int, depth: int) -> Shape:
     if shape.items is not None:
         shape.items = _bounded(shape.items, widths, deepest, depth)
     if depth >= deepest:
-        shape.hidden += shape.objects
-        shape.objects = 0
-        shape.fields, shape.rest = {}, None
+        shape.hidden |= "object" in shape.kinds
+        shape.kinds.discard("object")
+        shape.fields, shape.always, shape.rest = {}, set(), None
         return shape
     if widths.is_map(depth):
+        shape.always = set()
         for inner in shape.fields.values():
             shape.rest = _folded(shape.rest, inner)
         shape.fields = {}
@@ -288,23 +271,23 @@ def schema_of(shape: Shape) -> dict[str, Json]:
     Texts never become an enumeration: that few values were seen does not mean that there are no
     others. A field is required where every object had it.
     """
-    if shape.hidden or not shape.seen:
+    if shape.hidden or not shape.kinds:
         return {}
-    types = [name for name, seen in _types(shape).items() if seen]
+    types = [each for each in KINDS if each in shape.kinds]
+    if "number" in types and "integer" in types:
+        types.remove("integer")
     schema: dict[str, Json] = {"type": types[0] if len(types) == 1 else [*types]}
-    if shape.text and shape.formats:
+    if "string" in types and shape.formats:
         # of two formats that all texts have, the first is the narrower
         schema["format"] = next(name for name in FORMATS if name in shape.formats)
     if shape.items is not None:
         schema["items"] = schema_of(shape.items)
     if shape.rest is not None:
         schema["additionalProperties"] = schema_of(shape.rest)
-    elif shape.objects:
-        names = sorted(shape.fields)
-        schema["properties"] = {name: schema_of(shape.fields[name]) for name in names}
-        needed = [name for name in names if shape.fields[name].seen == shape.objects]
-        if needed:
-            schema["required"] = [*needed]
+    elif "object" in types:
+        schema["properties"] = {name: schema_of(shape.fields[name]) for name in sorted(shape.fields)}
+        if shape.always:
+            schema["required"] = [*sorted(shape.always)]
     return schema
 
 
@@ -317,15 +300,3 @@ def places_of(shape: Shape) -> int:
 def cut_at(shape: Shape, depth: int) -> Shape:
     """Return a copy of `shape` that does not look into objects deeper than `depth`."""
     return _bounded(shape.copy(), Widths(), depth, 0)
-
-
-def _types(shape: Shape) -> Mapping[str, int]:
-    return {
-        "null": shape.null,
-        "boolean": shape.true_or_false,
-        "integer": 0 if shape.fraction else shape.whole,
-        "number": shape.fraction,
-        "string": shape.text,
-        "array": shape.lists,
-        "object": shape.objects,
-    }

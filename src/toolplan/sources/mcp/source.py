@@ -19,7 +19,7 @@ import anyio
 from anyio.from_thread import start_blocking_portal
 
 from toolplan.path import Json
-from toolplan.sources.mcp._bridge import Closed, LoopBridge
+from toolplan.sources.mcp._bridge import Closed, run_in, wait_in
 from toolplan.sources.mcp._link import Terms
 from toolplan.sources.mcp._offers import Target, tools_of
 from toolplan.sources.mcp._owner import Offer, Owner, Request, Unreachable
@@ -52,8 +52,8 @@ OnEvent: TypeAlias = Callable[[Notice], None]
 class McpSource:
     """The tools of connected servers, for as long as `connected` lasts."""
 
-    def __init__(self, crossing: LoopBridge, owners: Mapping[str, Owner]) -> None:
-        self._crossing = crossing
+    def __init__(self, loop: asyncio.AbstractEventLoop, owners: Mapping[str, Owner]) -> None:
+        self._loop = loop
         self._owners = owners
         self._faults: dict[str, str] = {}
         self._refused: tuple[ToolRefused, ...] = ()
@@ -78,7 +78,7 @@ class McpSource:
             ToolObjectError: none of the servers can be used, or the source is closed.
         """
         try:
-            return self._toolbox(self._crossing.wait_for(self._offers))
+            return self._toolbox(wait_in(self._loop, self._offers))
         except Closed:
             raise ToolObjectError(_CLOSED) from None
 
@@ -89,7 +89,7 @@ class McpSource:
             ToolObjectError: none of the servers can be used, or the source is closed.
         """
         try:
-            return self._toolbox(await self._crossing.run(self._offers))
+            return self._toolbox(await run_in(self._loop, self._offers))
         except Closed:
             raise ToolObjectError(_CLOSED) from None
 
@@ -127,7 +127,7 @@ class McpSource:
             key = "" if identity is None else identity.key
             request = Request(target.name, target.digest, target.wrapped, arguments, progress, key)
             try:
-                return await self._crossing.run(partial(owner.call, request))
+                return await run_in(self._loop, partial(owner.call, request))
             except Closed:
                 raise OutcomeUnknown(
                     f"The call on the server {target.server!r} was given up: the source of its"
@@ -166,8 +166,7 @@ def connected(
         start_blocking_portal(name="toolplan-mcp") as portal,
         portal.wrap_async_context_manager(_running(servers, terms, on_event)) as owners,
     ):
-        loop, variables = portal.call(_runtime)
-        yield McpSource(LoopBridge(loop, variables), owners)
+        yield McpSource(portal.call(_loop), owners)
 
 
 @asynccontextmanager
@@ -186,13 +185,12 @@ async def connected_here(
     and a loop that is blocked blocks the connections.
     """
     terms = Terms(timeout_s, start_timeout_s, recheck_s, clock)
-    loop = asyncio.get_running_loop()
     async with _running(servers, terms, on_event) as owners:
-        yield McpSource(LoopBridge(loop, contextvars.Context()), owners)
+        yield McpSource(asyncio.get_running_loop(), owners)
 
 
-async def _runtime() -> tuple[asyncio.AbstractEventLoop, contextvars.Context]:
-    return asyncio.get_running_loop(), contextvars.copy_context()
+async def _loop() -> asyncio.AbstractEventLoop:
+    return asyncio.get_running_loop()
 
 
 @asynccontextmanager
