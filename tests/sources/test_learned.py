@@ -366,10 +366,11 @@ def test_a_file_that_is_something_else_is_told(tmp_path: Path, content: bytes) -
     path.write_bytes(content)
     with pytest.raises(LearnedError, match=r"learned\.sqlite") as caught:
         LearnedSchemas(path)
-    assert "anew" in caught.value.help
+    assert "anew" in str(caught.value.help)
 
 
-def test_a_folder_that_is_not_there_is_told(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_made_is_reported(tmp_path: Path) -> None:
+    (tmp_path / "none").write_text("")
     with pytest.raises(LearnedError):
         LearnedSchemas(tmp_path / "none" / "learned.sqlite")
 
@@ -380,11 +381,12 @@ def test_a_folder_that_is_not_there_is_told(tmp_path: Path) -> None:
         "nonsense",
         "[]",
         "{}",
-        '{"samples": "many", "names": [], "nested": [], "shape": {}}',
-        '{"samples": 1, "names": [], "nested": [], "shape": {"text": -1}}',
-        '{"samples": 1, "names": [], "nested": [], "shape": {"text": 1}}',
-        '{"samples": 1, "names": 3, "nested": [], "shape": {}}',
-        '{"samples": 1, "names": [], "nested": [], "shape": {"fields": []}}',
+        '{"samples": "many", "widths": {}, "shape": {}}',
+        '{"samples": -1, "widths": {}, "shape": {}}',
+        '{"samples": 1, "widths": {"nested": [-1]}, "shape": {}}',
+        '{"samples": 1, "widths": {}, "shape": {"kinds": ["text"]}}',
+        '{"samples": 1, "widths": {"names": 3}, "shape": {}}',
+        '{"samples": 1, "widths": {}, "shape": {"fields": []}}',
     ],
 )
 def test_what_cannot_be_read_is_learned_again(tmp_path: Path, shape: str) -> None:

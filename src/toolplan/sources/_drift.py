@@ -1,83 +1,67 @@
-"""What is otherwise in a result than in all that was seen before, in words."""
+"""What differs in a result from all results seen before, in sentences."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 from typing import Final
 
 from toolplan.path import EVERY, Path, print_path
-from toolplan.sources._shapes import FORMATS, Learned, Shape
+from toolplan.sources._shapes import FORMATS, KINDS, Shape
 
-MOST_TOLD: Final = 8
+MOST_SENTENCES: Final = 8
 
 _WORDS: Final = {
     "null": "null",
-    "true_or_false": "a boolean",
+    "boolean": "a boolean",
+    "integer": "a number",
     "number": "a number",
-    "text": "a string",
-    "lists": "a list",
-    "objects": "an object",
+    "string": "a string",
+    "array": "a list",
+    "object": "an object",
 }
 
 
-def drift(known: Learned, seen: Learned) -> tuple[str, ...]:
-    """Return sentences on what `seen` shows that `known` did not, at most `MOST_TOLD`."""
-    if not known.samples:
-        return ()
-    found: dict[str, None] = {}
-    for sentence in _told(known.shape, seen.shape, ()):
-        found.setdefault(sentence)
-        if len(found) == MOST_TOLD:
-            break
-    return tuple(found)
+def drift(known: Shape, seen: Shape) -> tuple[str, ...]:
+    """Return sentences on what `seen` shows that `known` did not, at most `MOST_SENTENCES`."""
+    return tuple(islice(dict.fromkeys(_differences(known, seen, ())), MOST_SENTENCES))
 
 
-def _told(known: Shape, seen: Shape, path: Path) -> Iterator[str]:
-    if known.hidden or not known.seen:
-        return  # nothing was said of this place
-    place = print_path(path).removeprefix(".") or "the result"
-    before, now = _kinds(known), _kinds(seen)
-    if new := [kind for kind in now if kind not in before]:
-        yield f"{place} is {_listed(new)}; it was {_listed(before)} before."
-    if known.text and seen.text and known.formats and not known.formats & seen.formats:
+def _differences(known: Shape, seen: Shape, path: Path) -> Iterator[str]:
+    if known.hidden or known.is_empty:
+        return  # nothing is known of this place
+    before, now = _words(known), _words(seen)
+    if new := [each for each in now if each not in before]:
+        yield f"{_place(path)} is {' or '.join(new)}; it was {' or '.join(before)} before."
+    both = known.kinds & seen.kinds
+    if "string" in both and known.formats and not known.formats & seen.formats:
         wanted = next(name for name in FORMATS if name in known.formats)
-        yield f"{place} is not always a {wanted}, as it was before."
+        yield f"{_place(path)} is not always a {wanted}, as it was before."
     if known.items is not None and seen.items is not None:
-        yield from _told(known.items, seen.items, (*path, EVERY))
+        yield from _differences(known.items, seen.items, (*path, EVERY))
     if known.rest is not None:
         for inner in (*seen.fields.values(), *(() if seen.rest is None else (seen.rest,))):
-            yield from _told(known.rest, inner, (*path, EVERY))
-    elif known.objects and seen.objects:
-        yield from _told_fields(known, seen, path)
+            yield from _differences(known.rest, inner, (*path, EVERY))
+    elif "object" in both:
+        yield from _field_differences(known, seen, path)
 
 
-def _told_fields(known: Shape, seen: Shape, path: Path) -> Iterator[str]:
+def _field_differences(known: Shape, seen: Shape, path: Path) -> Iterator[str]:
     for name, inner in known.fields.items():
-        place = print_path((*path, name)).removeprefix(".")
-        there = seen.fields.get(name)
-        if there is not None:
-            yield from _told(inner, there, (*path, name))
-        missing = seen.objects - (0 if there is None else there.seen)
-        if missing > 0 and seen.rest is None and inner.seen == known.objects:
-            yield f"{place} is missing; it was always there before."
+        if name in seen.fields:
+            yield from _differences(inner, seen.fields[name], (*path, name))
+        if seen.rest is None and name in known.always - seen.always:
+            yield f"{_place((*path, name))} is missing; it was always there before."
     for name in seen.fields:
         if name not in known.fields:
-            yield f"{print_path((*path, name)).removeprefix('.')} is new."
+            yield f"{_place((*path, name))} is new."
     if seen.rest is not None:
-        yield f"{print_path(path).removeprefix('.') or 'the result'} has very many other fields."
+        yield f"{_place(path)} has very many other fields."
 
 
-def _kinds(shape: Shape) -> list[str]:
-    seen = {
-        "null": shape.null,
-        "true_or_false": shape.true_or_false,
-        "number": shape.whole + shape.fraction,
-        "text": shape.text,
-        "lists": shape.lists,
-        "objects": shape.objects,
-    }
-    return [kind for kind, times in seen.items() if times]
+def _place(path: Path) -> str:
+    return print_path(path).removeprefix(".") or "the result"
 
 
-def _listed(kinds: list[str]) -> str:
-    return " or ".join(_WORDS[kind] for kind in kinds)
+def _words(shape: Shape) -> list[str]:
+    return list(dict.fromkeys(_WORDS[kind] for kind in KINDS if kind in shape.kinds))

@@ -1,13 +1,11 @@
-"""What results have looked like, so far as it can be told from types and names alone.
+"""Shapes: which types, formats and fields results have had. A shape holds no value.
 
-A shape is folded from values, and shapes are folded with each other, in any order and any grouping:
-what comes out is the same. It says of each place which JSON types were seen there, of texts which
-formats all of them had, of objects which fields, and how often. It holds no value.
+Shapes are folded from values and with each other; the outcome does not depend on order or grouping.
 
 A shape is bounded. `Widths` counts, for each depth of objects, the names that occur there anywhere,
-and how deep lists are nested there: numbers that only grow, whatever the order. Where there are
-more than `MOST_NAMES`, objects of that depth are maps: their names are data, and are not kept.
-Depths whose objects could have more than `MOST_PLACES` places between them are not looked into.
+and how deep lists are nested there: numbers that only grow, whatever the order. Objects of a
+depth with more than `MOST_NAMES` names are maps: their names are data, and are not kept. Depths
+that could have more than `MOST_PLACES` places are not looked into.
 """
 
 from __future__ import annotations
@@ -15,6 +13,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias, get_args, overload
+
+from pydantic import NonNegativeInt
 
 from toolplan.path import Json
 from toolplan.schema import Schema
@@ -94,7 +94,7 @@ class Widths:
     """
 
     names: list[set[str] | None] = field(default_factory=list[set[str] | None])
-    nested: list[int] = field(default_factory=list[int])
+    nested: list[NonNegativeInt] = field(default_factory=list[int])
 
     def take(self, other: Widths) -> None:
         """Fold `other` into this."""
@@ -146,7 +146,7 @@ class Learned:
 
     shape: Shape = field(default_factory=Shape)
     widths: Widths = field(default_factory=Widths)
-    samples: int = 0
+    samples: NonNegativeInt = 0
 
     def take(self, other: Learned) -> None:
         """Fold `other` into this; `other` stays as it is."""
@@ -285,7 +285,9 @@ def schema_of(shape: Shape) -> dict[str, Json]:
     if shape.rest is not None:
         schema["additionalProperties"] = schema_of(shape.rest)
     elif "object" in types:
-        schema["properties"] = {name: schema_of(shape.fields[name]) for name in sorted(shape.fields)}
+        schema["properties"] = {
+            name: schema_of(shape.fields[name]) for name in sorted(shape.fields)
+        }
         if shape.always:
             schema["required"] = [*sorted(shape.always)]
     return schema

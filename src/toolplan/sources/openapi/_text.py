@@ -1,32 +1,23 @@
-"""The text of a document as JSON: it is JSON, or YAML where the YAML library is installed."""
+"""The text of a document as JSON: it is JSON or YAML."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from typing import Final
 
 from toolplan.path import Json
 from toolplan.tools import ToolObjectError
-
-_read_yaml: Callable[[str], Json] | None
-try:
-    from toolplan.sources.openapi._yaml import read_yaml
-except ImportError:  # the library comes with the extra `openapi`
-    _read_yaml = None
-else:
-    _read_yaml = read_yaml
+from toolplan.yaml_text import YamlError, read_yaml
 
 MAX_TEXT: Final = 50_000_000
+_MAX_DEPTH: Final = 200
 
 
 def read_document(text: str) -> Json:
-    """Return the JSON value that `text` writes, in JSON or in YAML.
-
-    YAML is read as version 1.2 has it: `yes` and `on` are text, and so are dates. Keys become text.
+    """Return the JSON value that `text` writes, in JSON or in YAML 1.2. Keys become text.
 
     Raises:
-        ToolObjectError: it is neither, or too large, or YAML and the library is not installed.
+        ToolObjectError: it is neither, or too large.
     """
     if len(text) > MAX_TEXT:
         raise ToolObjectError(f"The document is longer than {MAX_TEXT} characters.")
@@ -38,8 +29,7 @@ def read_document(text: str) -> Json:
     except ValueError as error:
         if text.lstrip()[:1] in ("{", "["):
             raise ToolObjectError(f"The document is not JSON: {error}.") from None
-    if _read_yaml is None:
-        raise ToolObjectError(
-            "The document is not JSON. To read YAML, install 'toolplan[openapi]', or convert it."
-        )
-    return _read_yaml(text)
+    try:
+        return read_yaml(text, max_depth=_MAX_DEPTH).value
+    except YamlError as error:
+        raise ToolObjectError(f"The document, line {error.line}: {error}") from None

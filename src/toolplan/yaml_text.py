@@ -1,0 +1,194 @@
+"""YAML read as JSON: the one home of the YAML library.
+
+It is read as version 1.2: `yes`, `on` and dates are text. No tag of the text creates an object.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Final, NamedTuple, Protocol
+
+import yaml
+
+from toolplan.errors import ToolplanError
+from toolplan.path import Json
+from toolplan.plan import escape_pointer
+
+_Loader: type[yaml.SafeLoader] | type[yaml.CSafeLoader]
+try:
+    _Loader = yaml.CSafeLoader
+except AttributeError:  # the library was built without its fast half
+    _Loader = yaml.SafeLoader
+
+MAX_VALUES: Final = 10_000_000
+"""How many values a document may have when each alias is written out."""
+
+_NUMBER: Final = re.compile(r"[-+]?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?")
+_INTEGER: Final = re.compile(r"[-+]?(?:0|[1-9][0-9]{0,17})")
+_MERGE: Final = "<<"
+_NO_TAG: Final = (None, "!")
+_STRICT_WORDS: Final[dict[str, Json]] = {
+    **dict.fromkeys(("", "~", "null"), None),
+    "true": True,
+    "false": False,
+}
+_WORDS: Final[dict[str, Json]] = {
+    **_STRICT_WORDS,
+    **dict.fromkeys(("Null", "NULL"), None),
+    **dict.fromkeys(("True", "TRUE"), True),
+    **dict.fromkeys(("False", "FALSE"), False),
+}
+
+
+class YamlError(ToolplanError):
+    """A text is not usable YAML. The code is `bad-yaml`; `line` counts from 1."""
+
+    def __init__(self, message: str, line: int) -> None:
+        super().__init__("bad-yaml", message)
+        self.line = line
+
+
+class Yaml(NamedTuple):
+    """The value of a document and, of a strict one, the line of each JSON pointer."""
+
+    value: Json
+    lines: dict[str, int]
+
+
+def read_yaml(text: str, *, max_depth: int, strict: bool = False) -> Yaml:
+    """Return what the YAML `text` says.
+
+    With `strict`, aliases, tags, repeated keys and empty documents are refused, and the only
+    numbers are integers.
+
+    Raises:
+        YamlError: it is not YAML, or too large, or nested too deep.
+    """
+    try:
+        return _Reader(_Loader(text), max_depth, strict=strict).document()
+    except yaml.YAMLError as error:
+        mark = error.problem_mark if isinstance(error, yaml.MarkedYAMLError) else None
+        problem = error.problem if isinstance(error, yaml.MarkedYAMLError) else None
+        line = " ".join(str(problem or error).split())[:200]
+        last = text.count("\n") + 1  # the end of the text may count as one line more
+        at = 1 if mark is None else min(mark.line + 1, last)
+        raise YamlError(f"It is not YAML: {line}.", at) from None
+
+
+class _Parser(Protocol):
+    """The part of the library's loader that its own types do not describe."""
+
+    def get_event(self) -> object: ...
+
+
+class _Reader:
+    """Builds JSON from the events of a parser.
+
+    What an alias names is built once and shared; its size counts as often as it is named.
+    """
+
+    def __init__(self, parser: _Parser, max_depth: int, *, strict: bool) -> None:
+        self._parser = parser
+        self._max_depth = max_depth
+        self._strict = strict
+        self._named: dict[str, tuple[Json, int]] = {}
+        self._lines: dict[str, int] = {}
+
+    def document(self) -> Yaml:
+        """Return the only document of the text."""
+        self._next()  # the stream begins
+        if isinstance(self._next(), yaml.StreamEndEvent):
+            if self._strict:
+                raise YamlError("There is nothing in it.", 1)
+            return Yaml(None, {})
+        value = self._value(self._next(), 0, "")[0]
+        self._next()  # the document ends
+        if not isinstance(event := self._next(), yaml.StreamEndEvent):
+            raise YamlError("A second document starts here; one is read.", _line(event))
+        return Yaml(value, self._lines)
+
+    def _next(self) -> yaml.Event:
+        event = self._parser.get_event()
+        if not isinstance(event, yaml.Event):
+            raise YamlError("It ends too early.", 1)
+        return event
+
+    def _value(self, event: yaml.Event, depth: int, pointer: str) -> tuple[Json, int]:
+        """Return the value that begins with `event`, and how many values it is made of."""
+        if self._strict:
+            self._lines[pointer] = _line(event)
+            self._refuse_unsafe(event)
+        match event:
+            case yaml.AliasEvent():
+                found = self._named.get(str(event.anchor))
+                if found is None:
+                    message = f"The alias {event.anchor!r} names nothing before it."
+                    raise YamlError(message, _line(event))
+                return found
+            case yaml.ScalarEvent():
+                made = self._scalar(event), 1
+            case _ if depth >= self._max_depth:
+                raise YamlError(f"It is nested deeper than {self._max_depth}.", _line(event))
+            case yaml.SequenceStartEvent():
+                made = self._list(depth, pointer)
+            case _:
+                made = self._mapping(depth, pointer)
+        if made[1] > MAX_VALUES:
+            raise YamlError(f"It has more than {MAX_VALUES} values.", _line(event))
+        if isinstance(event, yaml.NodeEvent) and event.anchor is not None:
+            self._named[str(event.anchor)] = made
+        return made
+
+    def _refuse_unsafe(self, event: yaml.Event) -> None:
+        if isinstance(event, yaml.AliasEvent):
+            raise YamlError("An alias ('*name') is not read; write it out.", _line(event))
+        tag = getattr(event, "tag", None)
+        if tag not in _NO_TAG:
+            raise YamlError(f"A tag ({tag!r}) is not read; remove it.", _line(event))
+
+    def _list(self, depth: int, pointer: str) -> tuple[Json, int]:
+        made: list[Json] = []
+        total = 1
+        while not isinstance(event := self._next(), yaml.SequenceEndEvent):
+            value, size = self._value(event, depth + 1, f"{pointer}/{len(made)}")
+            made.append(value)
+            total += size
+        return made, total
+
+    def _mapping(self, depth: int, pointer: str) -> tuple[Json, int]:
+        made: dict[str, Json] = {}
+        merged: dict[str, Json] = {}
+        total = 1
+        while not isinstance(event := self._next(), yaml.MappingEndEvent):
+            if self._strict:
+                self._refuse_unsafe(event)
+            if not isinstance(event, yaml.ScalarEvent):
+                raise YamlError("A key must be text.", _line(event))
+            key = str(event.value)
+            if self._strict and key in made:
+                raise YamlError(f"The key {key!r} is there twice.", _line(event))
+            inner = f"{pointer}/{escape_pointer(key)}" if self._strict else ""
+            value, size = self._value(self._next(), depth + 1, inner)
+            total += size
+            if key == _MERGE and event.implicit[0] and not self._strict:
+                for each in value if isinstance(value, list) else [value]:
+                    merged = {**(each if isinstance(each, dict) else {}), **merged}
+            else:
+                made[key] = value
+        return {**merged, **made} if merged else made, total
+
+    def _scalar(self, event: yaml.ScalarEvent) -> Json:
+        text = str(event.value)
+        if not event.implicit[0]:  # it is quoted, or its tag says that it is text
+            return text
+        words, number = (_STRICT_WORDS, _INTEGER) if self._strict else (_WORDS, _NUMBER)
+        if text in words:
+            return words[text]
+        if number.fullmatch(text) and len(text) < 1_000:
+            return json.loads(text.removeprefix("+"))
+        return text
+
+
+def _line(event: yaml.Event) -> int:
+    return event.start_mark.line + 1
