@@ -16,6 +16,7 @@ from toolplan.approval import Approval, ApprovalRequired, approve
 from toolplan.compiler import CompileStream, compile_plan, compile_stream, to_text
 from toolplan.diagnostics import CannotExpress
 from toolplan.engines import StreamRefused, run_stream
+from toolplan.errors import ToolplanError
 from toolplan.events import RunState
 from toolplan.plan import Limits, Plan, Ref, Step
 from toolplan.testing import Gives, ScriptedTools
@@ -250,7 +251,7 @@ def test_the_plan_is_asked_for_in_the_end_only() -> None:
     stream = compile_stream(_chunks([]), tools=tools().toolbox)
     with pytest.raises(RuntimeError, match="still being written"):
         _ = stream.compiled
-    with pytest.raises(KeyError):
+    with pytest.raises(ToolplanError, match="no dialect 'esperanto'"):
         compile_stream(_chunks([]), "esperanto", tools=tools().toolbox)
 
 

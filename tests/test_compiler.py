@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 import json
+import pydoc
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +16,9 @@ from hypothesis import strategies as st
 
 import toolplan
 from toolplan import Policy, Tool, Toolbox
-from toolplan.compiler import examine, mend, output_schemas
+from toolplan.compiler import examine, fix, output_schemas
 from toolplan.demo import TOOLS
+from toolplan.errors import ToolplanError
 from toolplan.plan_json import dump, load
 from toolplan.tools import Effects
 
@@ -134,8 +138,8 @@ def test_mending_twice_changes_nothing_more() -> None:
         json.loads(text(C, {"id": "o", "tool": "order", "args": {"customer": "${c.data[*].id}"}}))
     ).plan
     assert plan is not None
-    once = mend(plan, box())
-    twice = mend(once.plan, box())
+    once = fix(plan, box())
+    twice = fix(once.plan, box())
     assert twice.plan == once.plan
     assert not [each for each in twice.diagnostics if each.fixed]
 
@@ -261,3 +265,60 @@ def test_every_list_that_meets_one_facility_is_found() -> None:
 
 def test_every_tool_of_the_demo_says_its_effects() -> None:
     assert {tool.effects for tool in TOOLS.values()} == {Effects.READ, Effects.WRITE}
+
+
+def test_a_plan_may_be_json_that_is_already_read() -> None:
+    document = {"toolplan": 1, "steps": [C]}
+    compiled = toolplan.compile_plan(document, tools=box())
+    assert compiled == toolplan.compile_plan(json.dumps(document), tools=box())
+    assert compiled.plan is not None
+    assert toolplan.parse(document).plan == compiled.plan.plan
+    assert examine(document).plan == compiled.plan.plan
+    calls = [{"name": "customers", "arguments": {}, "label": "$a"}]
+    assert toolplan.compile_plan(calls, "nestful", tools=box()).plan is not None
+
+
+@pytest.mark.parametrize("plan", [None, 5, b"{}", {"steps"}, toolplan.Plan(())])
+def test_what_is_no_plan_gets_an_error_that_says_what_to_do(plan: Any) -> None:
+    for use in (toolplan.parse, examine, partial(toolplan.compile_plan, tools=box())):
+        with pytest.raises(ToolplanError, match="A plan is text or a dict, not") as raised:
+            use(plan)
+        assert raised.value.code == "no-plan"
+        assert raised.value.help == (
+            "Pass the text of the plan, or its JSON as a dict; to_text(plan) is that of a Plan."
+        )
+
+
+@pytest.mark.parametrize("plan", [None, "text", {"steps": []}])
+def test_check_and_to_text_take_a_plan(plan: Any) -> None:
+    for use in (toolplan.to_text, partial(toolplan.check, tools=box())):
+        with pytest.raises(ToolplanError, match="This takes a Plan, not") as raised:
+            use(plan)
+        assert (raised.value.code, "toolplan.parse" in (raised.value.help or "")) == (
+            "no-plan",
+            True,
+        )
+
+
+def test_a_dict_that_is_no_json_and_tools_that_are_none_are_refused() -> None:
+    odd: Any = {"steps": [{"id": "a", "tool": {1, 2}}]}
+    with pytest.raises(ToolplanError, match="it holds a value of type set"):
+        toolplan.compile_plan(odd, tools=box())
+    ring: Any = {}
+    ring["steps"] = [ring]
+    with pytest.raises(ToolplanError, match="The plan is no JSON"):
+        toolplan.compile_plan(ring, tools=box())
+    module: Any = json
+    with pytest.raises(ToolplanError, match="not a value of type module") as raised:
+        toolplan.compile_plan("{}", tools=module)
+    assert "toolbox_of(module)" in (raised.value.help or "")
+    with pytest.raises(ToolplanError, match="no dialect 'esperanto'") as raised:
+        toolplan.parse("{}", "esperanto")
+    assert "clear, " in (raised.value.help or "")
+
+
+@pytest.mark.parametrize("name", sorted(toolplan.__all__))
+def test_help_of_public_functions_is_short(name: str) -> None:
+    each = getattr(toolplan, name)
+    if inspect.isfunction(each):
+        assert len(pydoc.render_doc(each)) < 3_000

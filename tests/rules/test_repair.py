@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from toolplan.compiler import check, mend
+from toolplan.compiler import check, fix
 from toolplan.diagnostics import Severity, is_misspelt, suggest
 from toolplan.path import EVERY
 from toolplan.plan import Array, Literal, Object, Plan, Ref, Step, Value
@@ -39,7 +39,7 @@ def plan_of(case: str) -> Plan:
     ],
 )
 def test_a_plan_with_safe_fixes_alone_is_clean_when_mended(case: str) -> None:
-    mended = mend(plan_of(case), TOOLS)
+    mended = fix(plan_of(case), TOOLS)
     assert all(each.fixed for each in mended.diagnostics if each.severity is Severity.ERROR)
     left = check(mended.plan, TOOLS)
     assert not [each for each in left if each.severity is Severity.ERROR]
@@ -47,8 +47,8 @@ def test_a_plan_with_safe_fixes_alone_is_clean_when_mended(case: str) -> None:
 
 @pytest.mark.parametrize("case", sorted(HERE.glob("*/*.json")), ids=lambda case: case.parent.name)
 def test_mending_twice_changes_nothing_more(case: Path) -> None:
-    once = mend(plan_of(str(case.relative_to(HERE).with_suffix(""))), TOOLS).plan
-    again = mend(once, TOOLS)
+    once = fix(plan_of(str(case.relative_to(HERE).with_suffix(""))), TOOLS).plan
+    again = fix(once, TOOLS)
     assert again.plan == once
     assert not any(each.fixed for each in again.diagnostics)
 
@@ -67,7 +67,7 @@ def test_a_chain_of_lists_into_scalars_becomes_a_chain_of_for_each() -> None:
             Step("c", "words", {"of": Ref("b")}),
         )
     )
-    mended = mend(plan, Toolbox.from_json([schema])).plan
+    mended = fix(plan, Toolbox.from_json([schema])).plan
     assert [step.for_each for step in mended.steps] == [None, Ref("a"), Ref("b", (EVERY, EVERY))]
     assert [step.args["of"] for step in mended.steps[1:]] == [Ref("item"), Ref("item")]
 
@@ -170,7 +170,7 @@ def dump_of(schema: Schema) -> dict[str, Any]:
 
 def test_what_the_last_round_finds_is_told() -> None:
     plan = plan_of("unknown-output/wrapper")
-    mended = mend(plan, TOOLS)
+    mended = fix(plan, TOOLS)
     left = {(each.code, each.pointer) for each in check(mended.plan, TOOLS)}
     told = {(each.code, each.pointer) for each in mended.diagnostics if not each.fixed}
     assert left == told

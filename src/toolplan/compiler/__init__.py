@@ -1,15 +1,16 @@
-"""From text to a plan that may run: parse, check, mend what is safe to mend, check again."""
+"""From text to a plan that may run: read it, check it, apply safe fixes, check again."""
 
 from toolplan.compiler._compile import (
     MAX_ROUNDS,
     Compiled,
     Examined,
     Fixed,
+    PlanText,
     Tools,
     check,
     compile_plan,
     examine,
-    mend,
+    fix,
     output_schemas,
     parse,
     to_text,
@@ -23,12 +24,13 @@ __all__ = [
     "Compiled",
     "Examined",
     "Fixed",
+    "PlanText",
     "Tools",
     "check",
     "compile_plan",
     "compile_stream",
     "examine",
-    "mend",
+    "fix",
     "output_schemas",
     "parse",
     "to_text",

@@ -1,15 +1,17 @@
-"""From text to a plan that may run: parse, check, mend what is safe to mend, check again."""
+"""From text to a plan that may run: read it, check it, apply safe fixes, check again."""
 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Sequence
+import json
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple, NoReturn, TypeAlias
 
 from toolplan.approval import Policy, digest_of
 from toolplan.diagnostics import Diagnostic, Edit, Fix, Removed, Severity
-from toolplan.dialects import DIALECTS
+from toolplan.dialects import known_dialect
+from toolplan.errors import ToolplanError
 from toolplan.execution_plan import ExecutionPlan
 from toolplan.path import Json
 from toolplan.plan import Limits, Plan, split_pointer
@@ -18,17 +20,21 @@ from toolplan.rules import PlanContext, Rule, diagnose
 from toolplan.tools import Tool, Toolbox
 
 MAX_ROUNDS: Final = 8
-"""How often a plan is mended and checked again before what is left is reported."""
+"""So often a plan is fixed and checked again before what is left is reported."""
 
 Tools: TypeAlias = Toolbox | Iterable[Tool]
+PlanText: TypeAlias = str | Mapping[str, object] | Sequence[object]
+"""The text of a plan, or its JSON already read."""
+
+_HELP: Final = "Pass the text of the plan, or its JSON as a dict; to_text(plan) is that of a Plan."
 
 
 class Compiled(NamedTuple):
-    """What came of a text.
+    """The result of `compile_plan`.
 
     `plan` is None exactly when a diagnostic still blocks it. `diagnostics` describe the text as it
-    was written, fixed ones among them. `draft` is the plan as far as it could be read and mended,
-    for showing.
+    was written, fixed ones among them. `draft` is the plan for showing: as far as it could be read,
+    with every safe fix.
     """
 
     plan: ExecutionPlan | None
@@ -38,28 +44,28 @@ class Compiled(NamedTuple):
 
 
 def parse(
-    text: str,
+    plan: PlanText,
     dialect: str = "toolplan",
     tools: Tools | None = None,
     *,
     limits: Limits = Limits(),
 ) -> Parsed:
-    """Read `text`, without looking at what the tools accept.
+    """Read a plan, without a look at what the tools accept.
 
     Args:
-        text: a plan, written in `dialect`.
+        plan: its text, or its JSON already read: a dict, or a list.
         dialect: a name in `toolplan.dialects.DIALECTS`.
         tools: needed only by dialects that give arguments by position.
-        limits: bounds on size.
+        limits: how large a plan may be.
 
     Returns:
         As much of the plan as could be read, None where nothing could, and all diagnostics.
 
     Raises:
-        KeyError: there is no such dialect.
+        ToolplanError: `plan` is something else, or there is no such dialect.
     """
     signatures = None if tools is None else toolbox(tools).signatures
-    return DIALECTS[dialect].parse(text, signatures, limits)
+    return known_dialect(dialect).parse(_text_of(plan), signatures, limits)
 
 
 def check(
@@ -69,8 +75,12 @@ def check(
     policy: Policy = Policy(),
     rules: Sequence[Rule] | None = None,
 ) -> list[Diagnostic]:
-    """Return everything that is wrong with `plan`; `tools` None checks its structure only."""
-    return diagnose(_context(plan, tools, policy), rules)
+    """Return everything that is wrong with `plan`; with `tools` None, with its structure only.
+
+    Raises:
+        ToolplanError: `plan` is no Plan.
+    """
+    return diagnose(_context(_plan_of(plan), tools, policy), rules)
 
 
 def to_text(
@@ -82,20 +92,21 @@ def to_text(
     that does not carry their signatures itself.
 
     Raises:
-        KeyError: there is no such dialect.
         CannotExpress: the dialect has no way to say the plan; its diagnostics name what.
+        ToolplanError: `plan` is no plan, or there is no such dialect.
     """
     if isinstance(plan, ExecutionPlan):
-        return DIALECTS[dialect].print(plan.plan, plan.signatures)
-    return DIALECTS[dialect].print(plan, None if tools is None else toolbox(tools).signatures)
+        return known_dialect(dialect).print(plan.plan, plan.signatures)
+    signatures = None if tools is None else toolbox(tools).signatures
+    return known_dialect(dialect).print(_plan_of(plan), signatures)
 
 
 class Examined(NamedTuple):
-    """A text read, mended and checked, for someone who does not want to run it.
+    """A plan that was read, fixed and checked, and is not to be run.
 
     `plan` is the plan as far as it could be read, with every safe fix applied; None where nothing
     could be read. `diagnostics` describe the text as it was written. `unchecked_references` counts
-    the references that no schema could speak for.
+    the references that no schema describes.
     """
 
     plan: Plan | None
@@ -104,7 +115,7 @@ class Examined(NamedTuple):
 
 
 def examine(
-    text: str,
+    plan: PlanText,
     dialect: str = "toolplan",
     tools: Tools | None = None,
     *,
@@ -112,19 +123,19 @@ def examine(
     policy: Policy = Policy(),
     rules: Sequence[Rule] | None = None,
 ) -> Examined:
-    """Read `text`, mend what can be mended safely, and give all that was wrong with it.
+    """Read a plan, apply its safe fixes, and return all that was wrong with it.
 
     `tools` None checks structure only.
 
     Raises:
-        KeyError: there is no such dialect.
+        ToolplanError: `plan` is neither text nor JSON, or there is no such dialect.
     """
-    examined, _ = _examine(text, dialect, tools, limits, policy, rules)
+    examined, _ = _examine(plan, dialect, tools, limits, policy, rules)
     return examined
 
 
 def compile_plan(
-    text: str,
+    plan: PlanText,
     dialect: str = "toolplan",
     *,
     tools: Tools,
@@ -132,38 +143,40 @@ def compile_plan(
     policy: Policy = Policy(),
     rules: Sequence[Rule] | None = None,
 ) -> Compiled:
-    """Parse and check `text`, mend what can be mended safely, and make it ready to run.
+    """Read and check a plan, apply its safe fixes, and make it ready to run.
+
+    `plan` is its text, or its JSON already read: a dict, or a list.
 
     Raises:
-        KeyError: there is no such dialect.
+        ToolplanError: `plan` is something else, or there is no such dialect.
     """
     known = toolbox(tools)
-    examined, context = _examine(text, dialect, known, limits, policy, rules)
+    examined, context = _examine(plan, dialect, known, limits, policy, rules)
     draft, diagnostics, unchecked = examined
-    plan = None
+    ready = None
     if context is not None and not any(each.blocks for each in diagnostics):
-        plan = _execution_plan(context, known, policy)
-    return Compiled(plan, diagnostics, draft, unchecked)
+        ready = _execution_plan(context, known, policy)
+    return Compiled(ready, diagnostics, draft, unchecked)
 
 
 def _examine(
-    text: str,
+    plan: PlanText,
     dialect: str,
     tools: Tools | None,
     limits: Limits,
     policy: Policy,
     rules: Sequence[Rule] | None,
 ) -> tuple[Examined, PlanContext | None]:
-    """Return what was read and found, and the context of the mended plan where there is one."""
+    """Return what was read and found, and the context of the fixed plan where there is one."""
     known = None if tools is None else toolbox(tools)
-    parsed = parse(text, dialect, known, limits=limits)
+    parsed = parse(plan, dialect, known, limits=limits)
     if parsed.plan is None:
         return Examined(None, parsed.diagnostics, 0), None
-    context, found = _mended(_context(parsed.plan, known, policy), rules)
+    context, found = _fixed(_context(parsed.plan, known, policy), rules)
     # what could not be read has a stand-in, about which nothing more is to be said
     unread = {each.pointer for each in parsed.diagnostics if each.blocks}
-    told = (each for each in found if each.pointer not in unread)
-    return Examined(context.plan, (*parsed.diagnostics, *told), context.unchecked), context
+    reported = (each for each in found if each.pointer not in unread)
+    return Examined(context.plan, (*parsed.diagnostics, *reported), context.unchecked), context
 
 
 class Fixed(NamedTuple):
@@ -173,7 +186,7 @@ class Fixed(NamedTuple):
     diagnostics: tuple[Diagnostic, ...]
 
 
-def mend(
+def fix(
     plan: Plan,
     tools: Tools | None,
     *,
@@ -182,30 +195,32 @@ def mend(
 ) -> Fixed:
     """Apply all safe fixes that do not overlap, and check again, until none is left.
 
-    What an earlier round did not see, because another mistake hid it, is reported too. A problem
-    that is gone in the end is reported as fixed.
+    A problem that another one hid in an earlier round is reported too. One that is gone in the end
+    is reported as fixed.
     """
-    context, diagnostics = _mended(_context(plan, tools, policy), rules)
+    context, diagnostics = _fixed(_context(plan, tools, policy), rules)
     return Fixed(context.plan, diagnostics)
 
 
-def _mended(
+def _fixed(
     context: PlanContext, rules: Sequence[Rule] | None
 ) -> tuple[PlanContext, tuple[Diagnostic, ...]]:
-    """Return the context of the mended plan, and all that was wrong with that of `context`."""
-    told: dict[tuple[str, str, str], Diagnostic] = {}
+    """Return the context of the fixed plan, and all that was wrong with that of `context`."""
+    reported: dict[tuple[str, str, str], Diagnostic] = {}
     found: list[Diagnostic] = []
     for rounds_left in range(MAX_ROUNDS, -1, -1):
         found = diagnose(context, rules)
         for each in found:
-            told.setdefault(_key(each), each)
+            reported.setdefault(_key(each), each)
         fixes = _apart([each.fix for each in found if each.fix is not None and each.fix.safe])
         plan = _apply(context.plan, fixes) if fixes and rounds_left else None
         if plan is None:
             break
         context = PlanContext(plan, context.tools, context.allowed)
     left = set(map(_key, found))
-    diagnostics = (each if key in left else replace(each, fixed=True) for key, each in told.items())
+    diagnostics = (
+        each if key in left else replace(each, fixed=True) for key, each in reported.items()
+    )
     return context, tuple(diagnostics)
 
 
@@ -217,8 +232,50 @@ def output_schemas(plan: Plan, tools: Tools) -> dict[str, Json]:
 
 
 def toolbox(tools: Tools) -> Toolbox:
-    """Return `tools` as a toolbox."""
-    return tools if isinstance(tools, Toolbox) else Toolbox(tools)
+    """Return `tools` as a toolbox.
+
+    Raises:
+        ToolplanError: they are no tools.
+    """
+    if isinstance(tools, Toolbox):
+        return tools
+    if not hasattr(tools, "__iter__"):
+        raise ToolplanError(
+            "no-tools",
+            f"Tools are a Toolbox or a list of Tool, not {_kind(tools)}.",
+            "toolplan.toolbox_of(module) returns the tools of a module.",
+        )
+    return Toolbox(tools)
+
+
+def _text_of(plan: object) -> str:
+    """Return the text of a plan that is given as text or as JSON already read."""
+    if isinstance(plan, str):
+        return plan
+    if isinstance(plan, Mapping | list | tuple):
+        try:
+            return json.dumps(plan, default=_no_json)
+        except (ValueError, RecursionError) as error:
+            raise ToolplanError("no-plan", f"The plan is no JSON: {error}.", _HELP) from None
+    raise ToolplanError("no-plan", f"A plan is text or a dict, not {_kind(plan)}.", _HELP)
+
+
+def _plan_of(plan: object) -> Plan:
+    if isinstance(plan, Plan):
+        return plan
+    raise ToolplanError(
+        "no-plan",
+        f"This takes a Plan, not {_kind(plan)}.",
+        "toolplan.parse(text).plan is one, or None where the text holds no plan.",
+    )
+
+
+def _no_json(value: object) -> NoReturn:
+    raise ValueError(f"it holds {_kind(value)}")
+
+
+def _kind(value: object) -> str:
+    return "None" if value is None else f"a value of type {type(value).__name__}"
 
 
 def _context(plan: Plan, tools: Tools | None, policy: Policy) -> PlanContext:

@@ -9,7 +9,7 @@ from typing import Self
 from toolplan.approval import Policy
 from toolplan.compiler._compile import Compiled, Tools, check, compile_plan, toolbox
 from toolplan.diagnostics import Diagnostic
-from toolplan.dialects import DIALECTS
+from toolplan.dialects import known_dialect
 from toolplan.plan import Limits, Plan, Step, step_refs
 from toolplan.rules import Rule
 
@@ -28,33 +28,30 @@ def compile_stream(
 ) -> CompileStream:
     """Return the steps of a plan while its text comes in, and the compiled plan in the end.
 
-    Iterate over it once. A step is given, in the order written, when it is complete and no rule
-    objects to it as far as the plan is known; one that would have to be mended, and all behind it,
-    wait for the end. Steps that it refers to may still be unwritten. What counts is the check of
-    the whole plan: who has started a step that is not in it, or differs there, has to stop it
-    (`toolplan.run_stream` does).
+    Iterate over it once. A step is returned, in the order written, when it is complete and no rule
+    objects to it so far; a step that has to be fixed, and all after it, wait for the end. Steps
+    that it refers to may still be unwritten. The check of the whole plan decides: a started step
+    that is not in the plan, or differs there, has to be stopped (`toolplan.run_stream` does).
 
-    Steps of `toolplan`, `clear`, `kirha`, `nestful`, `sealtools` and `llmcompiler` are given as
-    they are written. In `toolplan` that costs the same for each step; in the others each step costs
-    a reading of all before it. The other dialects give no step before the end; the compiled plan
-    has them all.
+    Each character is read once. A dialect that cannot stream (`Dialect.stream` returns None) has no
+    step before the end.
 
     Args:
         chunks: the text, cut anywhere.
         dialect: a name in `toolplan.dialects.DIALECTS`.
         tools: what the plan may call.
-        limits: bounds on size; nothing is read beyond `text_bytes`.
+        limits: how large a plan may be; nothing is read beyond `text_bytes`.
         policy: what the plan may use.
         rules: what plans are checked by; None for the rules of all installed packages.
 
     Raises:
-        KeyError: there is no such dialect.
+        ToolplanError: there is no such dialect.
     """
     return CompileStream(chunks, dialect, tools, limits, policy, rules)
 
 
 class CompileStream:
-    """The steps of a plan as they are written; `compiled` when they are at their end."""
+    """The steps of a plan as they are written, and the compiled plan when the text has ended."""
 
     def __init__(
         self,
@@ -73,7 +70,7 @@ class CompileStream:
         self._limits = limits
         self._policy = policy
         self._rules = rules
-        self._reader = DIALECTS[dialect].stream(self._tools.signatures, limits)
+        self._reader = known_dialect(dialect).stream(self._tools.signatures, limits)
         self._steps: dict[str, Step] = {}
         self._compiled: Compiled | None = None
 
@@ -84,17 +81,17 @@ class CompileStream:
 
     @property
     def compiled(self) -> Compiled:
-        """What came of the whole text.
+        """The result of the whole text.
 
         Raises:
-            RuntimeError: the text is not at its end.
+            RuntimeError: the text has not ended.
         """
         if self._compiled is None:
             raise RuntimeError("The plan is still being written: iterate to the end first.")
         return self._compiled
 
     def disagreements(self) -> tuple[str, ...]:
-        """Return the ids of steps that were given and are not, or not so, in the compiled plan."""
+        """Return the ids of steps that are missing in the compiled plan, or differ there."""
         plan = self.compiled.plan
         final = {} if plan is None else {step.id: step for step in plan.plan.steps}
         return tuple(name for name, step in self._steps.items() if final.get(name) != step)
@@ -106,7 +103,7 @@ class CompileStream:
         return await anext(self._given)
 
     async def aclose(self) -> None:
-        """Read no further; what wrote the text is told, where it can be."""
+        """Read no further, and close what writes the text, where it can be closed."""
         await self._given.aclose()
         chunks: object = self._chunks
         if isasyncgen(chunks):
@@ -119,7 +116,7 @@ class CompileStream:
                 self._pieces.append(chunk)
                 size += len(chunk.encode("utf-8", "surrogatepass"))
                 if size > self._limits.text_bytes:
-                    break  # what it is too large for is told by the compiler
+                    break  # the compiler reports that it is too large
                 for step in self._complete(chunk):
                     yield step
         finally:
@@ -145,7 +142,7 @@ class CompileStream:
             yield step
 
     def _is_wrong(self, step: Step) -> bool:
-        """Whether some rule objects to `step`; what is not written yet is not held against it."""
+        """Whether some rule objects to `step`. References to unwritten steps are no objection."""
         found = check(
             Plan((*self._behind(step), step)), self._tools, policy=self._policy, rules=self._rules
         )
@@ -170,5 +167,5 @@ class CompileStream:
 
 def _stops(diagnostic: Diagnostic) -> bool:
     """Whether the step will be another one, or none, when the plan is whole."""
-    mended = diagnostic.fix is not None and diagnostic.fix.safe
-    return mended or diagnostic.blocks
+    is_fixable = diagnostic.fix is not None and diagnostic.fix.safe
+    return is_fixable or diagnostic.blocks

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Final
 
-from toolplan.compiler import mend
+from toolplan.compiler import fix
 from toolplan.diagnostics import Diagnostic
 from toolplan.integrations.kirha.errors import missing_step
 from toolplan.integrations.kirha.steps import AnyStep, StepSyntaxError, typed_plan
@@ -123,7 +123,7 @@ def is_valid_plan(steps: Sequence[AnyStep], tools: Iterable[AnyTool]) -> PlanVal
     context = PlanContext(plan, known)
     errors = tuple(
         _error(each, context)
-        for each in mend(plan, known).diagnostics
+        for each in fix(plan, known).diagnostics
         if each.blocks or each.code == "output-schema"
     )
     return PlanValidationResult(not errors, errors)
