@@ -274,7 +274,7 @@ def test_a_plan_may_be_json_that_is_already_read() -> None:
     assert compiled.plan is not None
     assert toolplan.parse(document).plan == compiled.plan.plan
     assert examine(document).plan == compiled.plan.plan
-    calls = [{"name": "customers", "arguments": {}, "label": "$a"}]
+    calls: list[Any] = [{"name": "customers", "arguments": {}, "label": "$a"}]
     assert toolplan.compile_plan(calls, "nestful", tools=box()).plan is not None
 
 
