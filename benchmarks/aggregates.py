@@ -24,10 +24,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
-from toolplan import Session
 from toolplan.answer.hints import NO_HINTS
 from toolplan.answer.shape import Record, Rows, Single, shape_of
-from toolplan.app import AskResult
+from toolplan.app._session import Session
+from toolplan.app.results import AskResult
 from toolplan.demo import demo_tools
 from toolplan.demo.database import open_database
 from toolplan.demo.rows import DEFAULT_ROWS

@@ -13,7 +13,8 @@ from typing import Any
 
 import pytest
 
-from toolplan import Journal, Session, Tool, Toolbox, ToolError, approve, compile_plan
+from toolplan import Journal, Tool, Toolbox, ToolError, approve, compile_plan
+from toolplan.app._session import Session
 from toolplan.approval import Approval
 from toolplan.deltas import Delta, delta
 from toolplan.engines import CannotRun, run

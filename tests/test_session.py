@@ -15,13 +15,13 @@ from toolplan import (
     Journal,
     Run,
     RunOptions,
-    Session,
     Tool,
     Toolbox,
     ToolError,
     approve,
     resume,
 )
+from toolplan.app._session import Session
 from toolplan.demo import TOOLS as DEMO
 from toolplan.events import Event
 from toolplan.path import Json

@@ -5,7 +5,7 @@ check         Plan and tools → what is wrong with the plan
 compile_plan  text and tools → ExecutionPlan, the one thing that engines take
 run           ExecutionPlan and tools → Run
 resume        a run that a journal keeps → its end
-Session       a question → all of it
+open          tools, a model, a journal → App: `ask`, `plan`, `check`, `run`, `resume`
 """
 
 from __future__ import annotations
@@ -14,12 +14,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from toolplan.app import AskResult, Session, resume
+    from toolplan.app._open import open
+    from toolplan.app.app import App
+    from toolplan.app.results import AskResult, CheckResult, RunResult
+    from toolplan.app.resume import resume
     from toolplan.approval import Approval, ApprovalRequired, ApprovalUsed, Policy, approve
     from toolplan.compiler import Compiled, check, compile_plan, compile_stream, parse, to_text
     from toolplan.diagnostics import CannotExpress, Diagnostic, Severity
     from toolplan.dry_run import DryRun, simulate
     from toolplan.engines import CannotRun, Decided, RunOptions, StreamRefused, run, run_stream
+    from toolplan.errors import ToolplanError
     from toolplan.events import Event, Run
     from toolplan.execution_plan import ExecutionPlan
     from toolplan.plan import Limits, Plan, Step
@@ -41,15 +45,18 @@ if TYPE_CHECKING:
 # Each name is loaded from its home when it is first asked for: who only checks plans does not wait
 # for the planner, nor the command line for what its command does not use (docs/decisions/0006).
 _HOMES: Final = {
+    "App": "toolplan.app.app",
     "Approval": "toolplan.approval",
     "ApprovalRequired": "toolplan.approval",
     "ApprovalUsed": "toolplan.approval",
-    "AskResult": "toolplan.app",
+    "AskResult": "toolplan.app.results",
     "CannotExpress": "toolplan.diagnostics",
     "CannotRun": "toolplan.engines",
+    "CheckResult": "toolplan.app.results",
     "Compiled": "toolplan.compiler",
     "Decided": "toolplan.engines",
     "Diagnostic": "toolplan.diagnostics",
+    "DryRun": "toolplan.dry_run",
     "Effects": "toolplan.tools",
     "Event": "toolplan.events",
     "ExecutionPlan": "toolplan.execution_plan",
@@ -62,7 +69,7 @@ _HOMES: Final = {
     "Policy": "toolplan.approval",
     "Run": "toolplan.events",
     "RunOptions": "toolplan.engines",
-    "Session": "toolplan.app",
+    "RunResult": "toolplan.app.results",
     "Severity": "toolplan.diagnostics",
     "Step": "toolplan.plan",
     "StreamRefused": "toolplan.engines",
@@ -70,30 +77,33 @@ _HOMES: Final = {
     "ToolError": "toolplan.tools",
     "ToolObjectError": "toolplan.tools",
     "Toolbox": "toolplan.tools",
+    "ToolplanError": "toolplan.errors",
     "approve": "toolplan.approval",
     "check": "toolplan.compiler",
     "compile_plan": "toolplan.compiler",
     "compile_stream": "toolplan.compiler",
     "current_call": "toolplan.tools",
-    "DryRun": "toolplan.dry_run",
-    "simulate": "toolplan.dry_run",
+    "open": "toolplan.app._open",
     "parse": "toolplan.compiler",
     "report_progress": "toolplan.tools",
-    "resume": "toolplan.app",
+    "resume": "toolplan.app.resume",
     "run": "toolplan.engines",
     "run_stream": "toolplan.engines",
+    "simulate": "toolplan.dry_run",
     "to_text": "toolplan.compiler",
     "tool": "toolplan.sources.python",
     "toolbox_of": "toolplan.sources.members",
 }
 
 __all__ = [
+    "App",
     "Approval",
     "ApprovalRequired",
     "ApprovalUsed",
     "AskResult",
     "CannotExpress",
     "CannotRun",
+    "CheckResult",
     "Compiled",
     "Decided",
     "Diagnostic",
@@ -110,7 +120,7 @@ __all__ = [
     "Policy",
     "Run",
     "RunOptions",
-    "Session",
+    "RunResult",
     "Severity",
     "Step",
     "StreamRefused",
@@ -118,11 +128,13 @@ __all__ = [
     "ToolError",
     "ToolObjectError",
     "Toolbox",
+    "ToolplanError",
     "approve",
     "check",
     "compile_plan",
     "compile_stream",
     "current_call",
+    "open",
     "parse",
     "report_progress",
     "resume",

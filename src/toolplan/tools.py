@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Generator, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from datetime import date
@@ -82,6 +83,24 @@ def current_call() -> ToolCall | None:
     """Return the call that is under way, to the tool that makes it; None outside of a run."""
     attended = ATTENDED.get()
     return None if attended is None else attended.identity()
+
+
+REFERENCE_DAY: Final[ContextVar[date | None]] = ContextVar("reference_day", default=None)
+
+
+@contextmanager
+def on_day(day: date) -> Generator[None]:
+    """Let `day` count as today for the tools that are called meanwhile."""
+    token = REFERENCE_DAY.set(day)
+    try:
+        yield
+    finally:
+        REFERENCE_DAY.reset(token)
+
+
+def reference_day() -> date | None:
+    """Return the date that counts as today, to a tool that needs one; None where none is set."""
+    return REFERENCE_DAY.get()
 
 
 def report_progress(done: float, total: float | None = None, message: str = "") -> None:
@@ -337,18 +356,6 @@ class Toolbox(Mapping[str, Tool]):
         """Return the name of the tool that has `name` as an alias, or None."""
         return self._aliases.get(name)
 
-    def on_day(self, today: date, rows: int | None = None) -> Toolbox:
-        """Return the same tools over data that ends on `today`, about `rows` of them.
-
-        This one, where the tools have data of their own; tools over made-up data override it.
-
-        Raises:
-            ToolObjectError: `rows` is given, and the data is not made up.
-        """
-        if rows is not None:
-            raise ToolObjectError("The number of rows can be set only for data that is made up.")
-        return self
-
     def labelled(self, effects: Mapping[str, Effects]) -> Toolbox:
         """Return the tools with `effects` in place of what their source said of them, by name.
 
@@ -366,7 +373,7 @@ class Toolbox(Mapping[str, Tool]):
         )
 
     def with_tools(self, *more: Tool) -> Toolbox:
-        """Return a toolbox that holds `more` besides (and that has no other days: `on_day`)."""
+        """Return a toolbox that holds `more` besides."""
         return Toolbox([*self._tools.values(), *more])
 
 

@@ -259,7 +259,6 @@ def test_explain_lists_codes_and_offers_near_ones(call: Call) -> None:
         (("ask", "shipments", "--tools", "nowhere:TOOLS"), "bad-tools"),
         (("ask", "shipments", "--tools", "nowhere.json"), "bad-tools"),
         (("ask", "shipments", "--tools", "toolplan.demo:NOTHING"), "bad-tools"),
-        (("ask", "shipments", "--rows", "-5"), "bad-tools"),
         (("plan", "shipments", "--dialect", "klingon"), "unknown-dialect"),
         (("ask",), "usage"),
         (("ask", "a", "b"), "usage"),

@@ -76,4 +76,4 @@ def test_results_are_learned_from_and_used_for_warnings(
     file.write_text(json.dumps({"toolplan": 1, "steps": [json.loads(plan("x"))["steps"][0]]}))
     drifted = call("run", str(file), "--tools", tools)
     assert drifted.code == 0
-    assert "search gave what it had not given before" in drifted.err
+    assert "The results of search have changed" in drifted.err

@@ -36,7 +36,7 @@ def test_a_question_beyond_the_tools_words_goes_one_rung_up(call: Call) -> None:
     assert said.code == 0, said.err
     assert "facilities_list" in said.out
     assert "No plan from grounded: it did not understand 'frobnicated'" in said.err
-    assert "1 call of models: 10 tokens in, 5 out" in said.err
+    assert "1 model call: 10 tokens in, 5 out" in said.err
     assert server.calls == 1
     assert server.requests[0].streamed
 
@@ -181,7 +181,7 @@ def test_a_command_without_standard_input_runs(call: Call, monkeypatch: pytest.M
     [
         ("demo", "--http", "--port", "99999"),
         ("mcp", "--http", "--port", "-1"),
-        ("ask", "x", "--rows", "-5"),
+        ("demo", "--rows", "-5"),
         ("ask", "x", "--today", "0001-01-01"),
     ],
 )

@@ -120,7 +120,7 @@ def test_where_nothing_more_happens_there_is_no_table(terminal: str, call: Call)
 
 def test_elsewhere_what_happened_before_is_not_told_again(run: str, call: Call) -> None:
     told = call("resume", run, "--resolve", 's:2="cyd"').err.splitlines()
-    assert told[:3] == ["s[2]: decided: done", "run: resumed", "s: started, 4 items"]
+    assert told[:3] == ["s[2]: decided: resolve", "run: resumed", "s: started, 4 items"]
     assert not [line for line in told if line.startswith("p:")]
     assert call("resume", run).err == ""
 

@@ -294,7 +294,7 @@ def test_what_a_run_will_take_is_told_when_its_tools_are_known(folder: Path, cal
     assert "Expected: about" in again.err
     assert "were expected" in again.err
     shown = call("show", call("runs", "--json").json[0]["run"])
-    assert "were expected" in shown.out
+    assert "expected: about" in shown.out
 
 
 def test_a_plan_says_how_long_it_will_take_when_its_tools_have_been_called(call: Call) -> None:
@@ -319,7 +319,7 @@ def test_a_run_whose_process_is_gone_is_shown_as_interrupted(folder: Path, call:
     run = killed_run(folder, call)
     said = call("show", run)
     assert f"run {run}: interrupted" in said.out
-    assert f"`toolplan resume {run[:8]}` goes on with it" in said.err
+    assert f"`toolplan resume {run[:8]}` resumes it" in said.err
     assert call("show", run, "--json").json["is_left"]
 
 

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
 from tests.cli.calls import Call
-from toolplan.app.known_settings import NAMES
-from toolplan.app.settings import Settings, read_settings
+from toolplan.app.settings import NAMES, ModelSettings, read_settings
 
 TABLES = """
 [effects]
 no_tool_of_these = "write"
 [limits]
-at_once = 8
+concurrency = 8
 [limits.tools]
 no_tool_of_these = 1
 [limits.sources]
@@ -29,7 +29,7 @@ base_url = "https://shop.example"
     [
         ('[effekts]\nsend = "write"', "effekts", "Did you mean 'effects'?"),
         ("[limit]\nat_once = 1", "limit", "Did you mean 'limits'?"),
-        ("at_once = 1", "at_once", "It knows [effects], [limits], [openapi],"),
+        ("at_once = 1", "at_once", "Known settings: [effects], [limits], [openapi],"),
         ("planner_temprature = 1", "planner_temprature", "Did you mean 'planner_temperature'"),
         ("OPENAI_API_KEY = 'k'", "OPENAI_API_KEY", "Did you mean 'openai_api_key'"),
     ],
@@ -48,8 +48,8 @@ def test_what_nobody_reads_is_a_usage_error(
 
 
 def test_the_names_are_those_of_the_settings() -> None:
-    fields = Settings.model_fields.values()
-    assert list(NAMES) == sorted(str(field.validation_alias).lower() for field in fields)
+    variables = [field.metadata["variable"] for field in fields(ModelSettings) if field.metadata]
+    assert list(NAMES) == sorted(each.lower() for each in variables)
 
 
 def test_every_table_and_setting_that_is_read_is_known(home: Path, call: Call) -> None:

@@ -16,7 +16,7 @@ from toolplan.storage.journal import Journal
 
 PLAN = '{"toolplan": 1, "steps": [{"id": "f", "tool": "facilities_list", "args": {}}]}'
 RUNS = ("7f5a" + "0" * 28, "7f5b" + "0" * 28, "e" * 32)
-WAYS = "Name a file, or -, or a run by how its name in `toolplan runs` begins."
+WAYS = "Name a file, or -, or a run that `toolplan runs` lists."
 
 
 @pytest.fixture

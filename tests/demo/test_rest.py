@@ -20,7 +20,8 @@ from hypothesis import strategies as st
 
 from tests.demo.conftest import TODAY
 from tests.demo.test_demo_filters import CASES
-from toolplan.app import AskResult, Session
+from toolplan.app._session import Session
+from toolplan.app.results import AskResult
 from toolplan.approval import ApprovalRequired, approve
 from toolplan.compiler import compile_plan
 from toolplan.demo import INSIGHTS, demo_tools

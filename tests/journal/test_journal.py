@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.plans_strategy import execution_plan, scripted_tools
-from toolplan.app import plan_of, resume
+from toolplan.app.resume import plan_of, resume
 from toolplan.approval import ApprovalRequired, approve
 from toolplan.engines import CannotRun, Decided, run
 from toolplan.events import (

@@ -21,7 +21,7 @@ from tests.mcp_server.served import (
     scripted,
     serving,
 )
-from toolplan.app import resume
+from toolplan.app.resume import resume
 from toolplan.approval import Approval, Policy, approve
 from toolplan.engines import Decided
 from toolplan.events import RunState

@@ -10,7 +10,7 @@ import pytest
 
 from tests.planners.cached import Counting, ask, caching, learn, metadata_of, plan_of
 from tests.planners.planned import TODAY, demo
-from toolplan.app import Session
+from toolplan.app._session import Session
 from toolplan.approval import Policy
 from toolplan.compiler import compile_plan
 from toolplan.diagnostics import Diagnostic, Severity

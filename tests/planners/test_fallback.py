@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from toolplan import Session
+from toolplan.app._session import Session
 from toolplan.demo import TOOLS
 from toolplan.planners import (
     Clarification,

@@ -9,21 +9,19 @@ from pathlib import Path
 import pytest
 
 from tests.providers.asking import KEY
-from toolplan.app import known_settings
-from toolplan.app.settings import Settings, SettingsError, read_settings
+from toolplan.app.settings import (
+    NAMES,
+    VARIABLES,
+    SettingsError,
+    read_settings,
+)
 from toolplan.providers import open_model
-
-NAMES = [
-    str(field.validation_alias)
-    for field in Settings.model_fields.values()
-    if field.validation_alias is not None
-]
 
 
 @pytest.fixture(autouse=True)
 def bare(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is set but what a test sets."""
-    for name in [each for each in os.environ if each.upper() in NAMES]:
+    for name in [each for each in os.environ if each.upper() in VARIABLES]:
         monkeypatch.delenv(name)
 
 
@@ -34,7 +32,7 @@ def write(folder: Path, text: str) -> Path:
 
 def test_without_anything_set_the_seeds_defaults_stand() -> None:
     """F003-5, F003-6."""
-    settings = read_settings()
+    settings = read_settings().models
     assert settings.temperature == 0.1
     assert settings.max_tokens == 1_000
     assert settings.max_retries == 3
@@ -57,7 +55,7 @@ def test_the_planners_variables_are_read(monkeypatch: pytest.MonkeyPatch) -> Non
         "PLANNER_VALIDATE_TOOLS": "0",
     }.items():
         monkeypatch.setenv(name, value)
-    settings = read_settings()
+    settings = read_settings().models
     assert (settings.temperature, settings.max_tokens, settings.max_retries) == (0.7, 2_000, 1)
     assert (settings.enable_caching, settings.validate_tools) == (False, False)
     assert (settings.cache_max_size, settings.cache_ttl_ms) == (7, 60_000)
@@ -66,7 +64,7 @@ def test_the_planners_variables_are_read(monkeypatch: pytest.MonkeyPatch) -> Non
 @pytest.mark.parametrize("text", ["openai:gpt-5, ollama:m", "openai:gpt-5 ollama:m,"])
 def test_models_are_listed_in_one_variable(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
     monkeypatch.setenv("TOOLPLAN_MODEL", text)
-    assert read_settings().models == ("openai:gpt-5", "ollama:m")
+    assert read_settings().models.models == ("openai:gpt-5", "ollama:m")
 
 
 def test_the_file_has_the_same_names_in_small_letters(tmp_path: Path) -> None:
@@ -82,7 +80,7 @@ def test_the_file_has_the_same_names_in_small_letters(tmp_path: Path) -> None:
         send_mail = "write"
         """,
     )
-    settings = read_settings(folder)
+    settings = read_settings(folder).models
     assert (settings.models, settings.temperature) == (("http://host:1/v1#m",), 0.3)
     assert settings.keys == {"groq": "of-groq", "http://host:1": "of-host"}
 
@@ -93,33 +91,34 @@ def test_the_environment_goes_before_the_file(
     folder = write(tmp_path, 'openai_api_key = "of-file"\nplanner_max_tokens = 5\n')
     monkeypatch.setenv("OPENAI_API_KEY", "of-environment")
     monkeypatch.setenv("PLANNER_MAX_TOKENS", "")
-    settings = read_settings(folder)
+    settings = read_settings(folder).models
     assert (settings.keys, settings.max_tokens) == ({"openai": "of-environment"}, 5)
 
 
 def test_no_file_is_no_fault(tmp_path: Path) -> None:
-    assert read_settings(tmp_path) == read_settings() == read_settings(tmp_path / "absent")
+    here, nowhere = read_settings(tmp_path), read_settings(tmp_path / "absent")
+    assert here.models == read_settings().models == nowhere.models
 
 
 def test_the_seeds_order_is_openai_groq_ollama(monkeypatch: pytest.MonkeyPatch) -> None:
     """Behaviours 2.6: those with a key, and Ollama always last."""
-    assert read_settings().seed_chain() == ("ollama:mistral:latest",)
+    assert read_settings().models.seed_chain() == ("ollama:mistral:latest",)
     monkeypatch.setenv("GROQ_API_KEY", "key")
     monkeypatch.setenv("OLLAMA_MODEL", "qwen3")
-    assert read_settings().seed_chain() == ("groq:llama-3.1-8b-instant", "ollama:qwen3")
+    assert read_settings().models.seed_chain() == ("groq:llama-3.1-8b-instant", "ollama:qwen3")
     monkeypatch.setenv("OPENAI_API_KEY", "key")
     monkeypatch.setenv("OPENAI_MODEL", "gpt-5")
     monkeypatch.setenv("GROQ_MODEL", "llama-4")
-    chain = read_settings().seed_chain()
+    chain = read_settings().models.seed_chain()
     assert chain == ("openai:gpt-5", "groq:llama-4", "ollama:qwen3")
-    settings = read_settings()
+    settings = read_settings().models
     named = open_model(chain, keys=settings.keys, addresses=settings.addresses).name
     assert named == "openai:gpt-5, groq:llama-4, ollama:qwen3"
 
 
 def test_a_key_of_blanks_is_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "  ")
-    assert read_settings().keys == {}
+    assert read_settings().models.keys == {}
 
 
 @pytest.mark.parametrize(
@@ -128,7 +127,7 @@ def test_a_key_of_blanks_is_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
         ("", "", "http://localhost:11434", ""),
         ("http://new:1", "", "http://new:1", ""),
         ("", "http://old:1", "http://old:1", "still works"),
-        ("http://new:1", "http://old:1", "http://new:1", "not read"),
+        ("http://new:1", "http://old:1", "http://new:1", "is ignored"),
     ],
 )
 def test_the_old_name_of_ollamas_address_still_works_and_is_noted(
@@ -137,7 +136,7 @@ def test_the_old_name_of_ollamas_address_still_works_and_is_noted(
     """C-37: OLLAMA_BASE_URL against OLLAMA_URL."""
     monkeypatch.setenv("OLLAMA_BASE_URL", new)
     monkeypatch.setenv("OLLAMA_URL", old)
-    settings = read_settings()
+    settings = read_settings().models
     assert settings.addresses == {"ollama": address}
     assert len(settings.notes) == bool(note)
     assert note in "".join(settings.notes)
@@ -166,7 +165,7 @@ def test_a_bad_variable_is_named_and_no_value_is_repeated(
     """C01, C03 of reliability.md."""
     monkeypatch.setenv(name, value)
     with pytest.raises(SettingsError) as caught:
-        read_settings()
+        _ = read_settings().models
     assert caught.value.code == "bad-settings"
     assert str(caught.value).startswith(f"{name} in the environment: ")
     assert caught.value.help
@@ -178,7 +177,7 @@ def test_all_that_is_wrong_is_told_at_once(tmp_path: Path, monkeypatch: pytest.M
     folder = write(tmp_path, f'openai_api_key = ["{KEY}"]\nplanner_max_tokens = "many"\n')
     monkeypatch.setenv("PLANNER_CACHE_TTL", "long")
     with pytest.raises(SettingsError) as caught:
-        read_settings(folder)
+        _ = read_settings(folder).models
     text = str(caught.value)
     assert f"OPENAI_API_KEY in {folder / 'toolplan.toml'}" in text
     assert "PLANNER_MAX_TOKENS" in text
@@ -191,7 +190,7 @@ def test_all_that_is_wrong_is_told_at_once(tmp_path: Path, monkeypatch: pytest.M
     [
         ("planner_temprature = 1", "no setting 'planner_temprature'"),
         ("OPENAI_API_KEY = 'x'", "no setting 'OPENAI_API_KEY'"),
-        ("models =", "is no TOML"),
+        ("models =", "not valid TOML"),
     ],
 )
 def test_a_file_that_cannot_be_used_is_told(tmp_path: Path, text: str, told: str) -> None:
@@ -204,24 +203,24 @@ def test_a_file_that_cannot_be_used_is_told(tmp_path: Path, text: str, told: str
 def test_a_misspelt_name_is_answered_with_the_one_that_was_meant(tmp_path: Path) -> None:
     with pytest.raises(SettingsError) as caught:
         read_settings(write(tmp_path, "planner_temprature = 1"))
-    meant, _, known = caught.value.help.partition(" It knows ")
+    meant, _, known = caught.value.help.partition(" Known settings: ")
     assert meant == "Did you mean 'planner_temperature'?"
-    assert known == f"[effects], [limits], [openapi], {', '.join(known_settings.NAMES)}."
+    assert known == f"[effects], [limits], [openapi], {', '.join(NAMES)}."
 
 
 def test_a_file_that_is_no_text_or_no_file_is_told(tmp_path: Path) -> None:
     (tmp_path / "toolplan.toml").write_bytes(b"\xff\xfe")
     with pytest.raises(SettingsError, match="UTF-8"):
-        read_settings(tmp_path)
+        _ = read_settings(tmp_path).models
     (tmp_path / "toolplan.toml").unlink()
     (tmp_path / "toolplan.toml").mkdir()
     with pytest.raises(SettingsError, match="directory"):
-        read_settings(tmp_path)
+        _ = read_settings(tmp_path).models
 
 
 def test_no_key_is_shown_by_settings(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     monkeypatch.setenv("TOOLPLAN_MODEL_KEYS", f'{{"http://host": "{KEY}"}}')
-    settings = read_settings()
-    assert KEY not in f"{settings!r}{settings}{settings.model_dump()}{settings.model_dump_json()}"
+    settings = read_settings().models
+    assert KEY not in f"{settings!r}{settings}"
     assert settings.keys == {"openai": KEY, "http://host": KEY}

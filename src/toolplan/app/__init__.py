@@ -1,16 +1,5 @@
-"""One question, from the asking to the answer: the only loop."""
+"""One app for all shells: the command line, the MCP server, notebooks, other frameworks.
 
-from toolplan.app._notes import estimate, foreseen, noted
-from toolplan.app._resume import plan_of, resume
-from toolplan.app._session import DEFAULT_ATTEMPTS, AskResult, Session
-
-__all__ = [
-    "DEFAULT_ATTEMPTS",
-    "AskResult",
-    "Session",
-    "estimate",
-    "foreseen",
-    "noted",
-    "plan_of",
-    "resume",
-]
+`app` has `App`, `results` what it returns, `settings` the user's settings. Nothing is imported
+here, so that a command loads only what it uses.
+"""

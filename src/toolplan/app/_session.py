@@ -16,8 +16,9 @@ from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from toolplan.answer import Answer, InsightFunction, answer
-from toolplan.app._notes import estimate, foreseen, noted
 from toolplan.app._streaming import OnStep, ReportedSteps, StreamedDraft, StreamingDraft
+from toolplan.app.notes import estimate, foreseen, noted
+from toolplan.app.results import AskResult
 from toolplan.approval import ApprovalRequired, Approver, Policy, approve
 from toolplan.compiler import (
     Compiled,
@@ -38,7 +39,6 @@ from toolplan.planners import (
     Attempt,
     Draft,
     Planner,
-    Proposal,
     Question,
     Refusal,
     Remembering,
@@ -49,39 +49,6 @@ from toolplan.storage.journal import Journal
 from toolplan.storage.memory import BestEffortMemory, Memory
 
 DEFAULT_ATTEMPTS: Final = 3
-
-
-@dataclass(frozen=True, slots=True)
-class AskResult:
-    """What came of a question, as far as it went.
-
-    Attributes:
-        question: what was asked.
-        proposal: what the planner said last.
-        compiled: the last draft, checked; None where there was none.
-        run: the last run; None where nothing ran.
-        answer: what `run` allows to say; None where nothing ran.
-        attempts: every draft, and what came of it.
-        unapproved: a plan that would go on after `run`, and for which leave was not given.
-    """
-
-    question: Question
-    proposal: Proposal
-    compiled: Compiled | None = None
-    run: Run | None = None
-    answer: Answer | None = None
-    attempts: tuple[Attempt, ...] = ()
-    unapproved: ExecutionPlan | None = None
-
-    @property
-    def plan(self) -> ExecutionPlan | None:
-        """The plan that may run, or has run."""
-        return None if self.compiled is None else self.compiled.plan
-
-    @property
-    def succeeded(self) -> bool:
-        """Whether there is an answer from a run that ended well."""
-        return self.run is not None and self.run.succeeded
 
 
 class Session:

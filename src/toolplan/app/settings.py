@@ -1,194 +1,310 @@
-"""What a user sets: the environment, and `toolplan.toml`.
+"""The user's settings: `toolplan.toml`, read once, and environment variables.
 
-This is the one place where either is read for models and planners; all else takes values.
+This is the only module that reads either for models and planners; all others take values.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
+from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, Final
+from types import MappingProxyType
+from typing import Any, Final, cast
 
-from pydantic import BeforeValidator, Field, SecretStr, ValidationError
-from pydantic_settings import (
-    BaseSettings,
-    NoDecode,
-    PydanticBaseSettingsSource,
-    SettingsConfigDict,
-)
-from pydantic_settings import SettingsError as SourceError
-
-from toolplan.app.known_settings import NAMES, unknown_setting
+from toolplan.diagnostics import did_you_mean, near
+from toolplan.errors import ToolplanError
+from toolplan.tools import Effects
 
 FILE: Final = "toolplan.toml"
+TABLES: Final = ("effects", "limits", "openapi")
+LABELS: Final = tuple(label.value for label in Effects)
 _OLLAMA: Final = "http://localhost:11434"
+_FLAGS: Final = {
+    **dict.fromkeys(("1", "true", "yes", "on", "y", "t"), True),
+    **dict.fromkeys(("0", "false", "no", "off", "n", "f"), False),
+}
+_NO_KEYS: Final[Mapping[str, str]] = MappingProxyType({})
 
 
-class SettingsError(Exception):
-    """What is set cannot be used. `code` is `bad-settings`; `help` is the way out.
+class SettingsError(ToolplanError):
+    """A setting cannot be used; the code is `bad-settings`.
 
-    The text names the variable and where it stands, and never holds the value of a key.
+    The message names the variable and where it is set, and never the value of a key.
     """
 
-    code: Final = "bad-settings"
-
-    def __init__(self, message: str, help_: str) -> None:
-        super().__init__(message)
-        self.help = help_
+    def __init__(self, message: str, help: str | None = None) -> None:
+        super().__init__("bad-settings", message, help)
 
 
-def _listed(value: object) -> object:
-    """Split a text at commas and blanks, so that a list can stand in a variable."""
-    return value.replace(",", " ").split() if isinstance(value, str) else value
+class _Bad(Exception):
+    """A value cannot be used; the text ends the sentence that names the variable."""
 
 
-class Settings(BaseSettings):
-    """What is set, with defaults for what is not. Read it with `read_settings`.
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise _Bad("must be text")
+    return value
 
-    Each field has the name of a variable; in `toolplan.toml` that name is written in small letters.
-    What stands in the environment goes before what stands in the file.
+
+def _texts(value: object) -> tuple[str, ...]:
+    if isinstance(value, str):  # a list in a variable is separated by commas or blanks
+        return tuple(value.replace(",", " ").split())
+    if not isinstance(value, list):
+        raise _Bad("must be a list of texts")
+    return tuple(_text(each) for each in cast("list[object]", value))
+
+
+def _flag(value: object) -> bool:
+    found = value if isinstance(value, bool) else _FLAGS.get(str(value).lower())
+    if found is None:
+        raise _Bad("must be true or false")
+    return found
+
+
+def _keys(value: object) -> Mapping[str, str]:
+    found = value
+    if isinstance(value, str):
+        try:
+            found = json.loads(value)
+        except (ValueError, RecursionError):
+            found = None
+    if not isinstance(found, dict):
+        raise _Bad("must be a JSON object with a key for each address")
+    table = cast("dict[object, object]", found)
+    if not all(isinstance(each, str) for pair in table.items() for each in pair):
+        raise _Bad("must have a text for each address")
+    return cast("dict[str, str]", table)
+
+
+def _number(low: float, high: float, *, whole: bool = False) -> Callable[[object], Any]:
+    kind = "a whole number" if whole else "a number"
+
+    def read(value: object) -> float:
+        try:
+            if isinstance(value, bool) or not isinstance(value, str | int | float):
+                raise ValueError
+            number = int(value) if whole else float(value)
+            if not low <= number <= high or number != float(value):
+                raise ValueError
+        except (ValueError, OverflowError):
+            raise _Bad(f"must be {kind} from {low:,g} to {high:,g}") from None
+        return number
+
+    return read
+
+
+def _set(
+    variable: str, read: Callable[[object], Any], default: object, *, secret: bool = False
+) -> Any:  # noqa: ANN401 — as `dataclasses.field` does
+    return field(
+        default_factory=lambda: default,
+        repr=not secret,
+        metadata={"variable": variable, "read": read},
+    )
+
+
+@dataclass(frozen=True)
+class ModelSettings:
+    """The settings of models and planners, with a default for each that is not set.
+
+    Each field is an environment variable, and in `toolplan.toml` a line with the name of the
+    variable in small letters. The environment comes first.
+
+    Attributes:
+        models: names of models, in the order in which they are asked.
+        timeout_s: the most seconds of one call to a model.
+        max_calls: the most calls to models for one reply.
+        url_keys: keys of models at bare URLs, by scheme and host; JSON in the environment.
+        openai_model: the model of OpenAI in `seed_chain`; `groq_model`, `ollama_model` likewise.
+        ollama_url: the old name of `ollama_base_url`.
+        temperature: of a model that plans.
+        max_tokens: the most tokens of a plan.
+        max_retries: how many times a planning model gets the problems of its plan back.
+        enable_caching: whether plans that worked are remembered.
+        cache_max_size: how many plans are remembered.
+        cache_ttl_ms: how long a plan is remembered, in milliseconds.
+        validate_tools: whether a plan with an unknown tool is refused.
+        given: the names of the fields that are set.
     """
 
-    model_config = SettingsConfigDict(
-        extra="ignore", frozen=True, env_ignore_empty=True, hide_input_in_errors=True
-    )
-
-    models: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_listed)] = Field(
-        default=(), validation_alias="TOOLPLAN_MODEL"
-    )
-    """Models in the order in which they are asked, as `open_model` names them."""
-    timeout_s: float = Field(
-        default=60.0, gt=0.0, le=3_600.0, validation_alias="TOOLPLAN_MODEL_TIMEOUT"
-    )
-    """The most seconds of one call to a model."""
-    max_calls: int = Field(default=8, ge=1, le=1_000, validation_alias="TOOLPLAN_MODEL_MAX_CALLS")
-    """The most calls to models for one reply."""
-    url_keys: dict[str, SecretStr] = Field(
-        default_factory=dict[str, SecretStr], validation_alias="TOOLPLAN_MODEL_KEYS"
-    )
-    """Keys of models at bare URLs, by scheme and host; JSON in the environment."""
-
-    openai_api_key: SecretStr | None = Field(default=None, validation_alias="OPENAI_API_KEY")
-    """The key for `openai:…`."""
-    anthropic_api_key: SecretStr | None = Field(default=None, validation_alias="ANTHROPIC_API_KEY")
-    """The key for `anthropic:…`."""
-    groq_api_key: SecretStr | None = Field(default=None, validation_alias="GROQ_API_KEY")
-    """The key for `groq:…`."""
-
-    openai_model: str = Field(default="gpt-3.5-turbo", validation_alias="OPENAI_MODEL")
-    """The model of OpenAI in `seed_chain`."""
-    groq_model: str = Field(default="llama-3.1-8b-instant", validation_alias="GROQ_MODEL")
-    """The model of Groq in `seed_chain`."""
-    ollama_model: str = Field(default="mistral:latest", validation_alias="OLLAMA_MODEL")
-    """The model of Ollama in `seed_chain`."""
-    ollama_base_url: str | None = Field(default=None, validation_alias="OLLAMA_BASE_URL")
-    """Where Ollama listens."""
-    ollama_url: str | None = Field(default=None, validation_alias="OLLAMA_URL")
-    """The old name of `OLLAMA_BASE_URL`."""
-
-    temperature: float = Field(default=0.1, ge=0.0, le=2.0, validation_alias="PLANNER_TEMPERATURE")
-    """How far a planning model may stray from the likeliest words."""
-    max_tokens: int = Field(
-        default=1_000, ge=1, le=1_000_000, validation_alias="PLANNER_MAX_TOKENS"
-    )
-    """The most tokens of a plan."""
-    max_retries: int = Field(default=3, ge=0, le=20, validation_alias="PLANNER_MAX_RETRIES")
-    """How many times a planning model hears what is wrong with its plan."""
-    enable_caching: bool = Field(default=True, validation_alias="PLANNER_ENABLE_CACHING")
-    """Whether plans that worked are remembered."""
-    cache_max_size: int = Field(
-        default=100, ge=1, le=1_000_000, validation_alias="PLANNER_CACHE_MAX_SIZE"
-    )
-    """How many plans are remembered."""
-    cache_ttl_ms: int = Field(default=3_600_000, ge=0, validation_alias="PLANNER_CACHE_TTL")
-    """How long a plan is remembered, in milliseconds."""
-    validate_tools: bool = Field(default=True, validation_alias="PLANNER_VALIDATE_TOOLS")
-    """Whether a plan that uses a tool which is not there is refused."""
-
-    @classmethod
-    def settings_customise_sources(
-        cls,
-        settings_cls: type[BaseSettings],
-        init_settings: PydanticBaseSettingsSource,
-        env_settings: PydanticBaseSettingsSource,
-        dotenv_settings: PydanticBaseSettingsSource,
-        file_secret_settings: PydanticBaseSettingsSource,
-    ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Take the environment first, then what `read_settings` found in the file."""
-        return env_settings, init_settings
+    models: tuple[str, ...] = _set("TOOLPLAN_MODEL", _texts, ())
+    timeout_s: float = _set("TOOLPLAN_MODEL_TIMEOUT", _number(0.001, 3_600), 60.0)
+    max_calls: int = _set("TOOLPLAN_MODEL_MAX_CALLS", _number(1, 1_000, whole=True), 8)
+    url_keys: Mapping[str, str] = _set("TOOLPLAN_MODEL_KEYS", _keys, _NO_KEYS, secret=True)
+    openai_api_key: str = _set("OPENAI_API_KEY", _text, "", secret=True)
+    anthropic_api_key: str = _set("ANTHROPIC_API_KEY", _text, "", secret=True)
+    groq_api_key: str = _set("GROQ_API_KEY", _text, "", secret=True)
+    openai_model: str = _set("OPENAI_MODEL", _text, "gpt-3.5-turbo")
+    groq_model: str = _set("GROQ_MODEL", _text, "llama-3.1-8b-instant")
+    ollama_model: str = _set("OLLAMA_MODEL", _text, "mistral:latest")
+    ollama_base_url: str = _set("OLLAMA_BASE_URL", _text, "")
+    ollama_url: str = _set("OLLAMA_URL", _text, "")
+    temperature: float = _set("PLANNER_TEMPERATURE", _number(0, 2), 0.1)
+    max_tokens: int = _set("PLANNER_MAX_TOKENS", _number(1, 1_000_000, whole=True), 1_000)
+    max_retries: int = _set("PLANNER_MAX_RETRIES", _number(0, 20, whole=True), 3)
+    enable_caching: bool = _set("PLANNER_ENABLE_CACHING", _flag, True)
+    cache_max_size: int = _set("PLANNER_CACHE_MAX_SIZE", _number(1, 1_000_000, whole=True), 100)
+    cache_ttl_ms: int = _set("PLANNER_CACHE_TTL", _number(0, 10**15, whole=True), 3_600_000)
+    validate_tools: bool = _set("PLANNER_VALIDATE_TOOLS", _flag, True)
+    given: frozenset[str] = frozenset()
 
     @property
     def keys(self) -> dict[str, str]:
-        """The keys that there are, as `open_model` takes them."""
+        """The keys that are set, by provider or by scheme and host."""
         named = {
             "openai": self.openai_api_key,
             "anthropic": self.anthropic_api_key,
             "groq": self.groq_api_key,
             **{url.rstrip("/"): key for url, key in self.url_keys.items()},
         }
-        plain = {name: key.get_secret_value().strip() for name, key in named.items() if key}
-        return {name: key for name, key in plain.items() if key}
+        return {name: key.strip() for name, key in named.items() if key.strip()}
 
     @property
     def addresses(self) -> dict[str, str]:
-        """Base URLs of providers, as `open_model` takes them."""
+        """Base URLs of providers, by name."""
         return {"ollama": self.ollama_base_url or self.ollama_url or _OLLAMA}
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What the user should know of what is set: names that are out of use."""
-        if self.ollama_url is None:
+        """Sentences about settings with old names."""
+        if not self.ollama_url:
             return ()
-        used = "is not read beside it" if self.ollama_base_url else "still works"
+        used = "is ignored" if self.ollama_base_url else "still works"
         return (f"OLLAMA_URL is the old name of OLLAMA_BASE_URL, and {used}.",)
 
     def seed_chain(self) -> tuple[str, ...]:
-        """Return the seeds' order: OpenAI and Groq where there is a key, and Ollama at the end."""
+        """Return OpenAI and Groq where their keys are set, then Ollama."""
         keys = self.keys
         chain = [("openai", self.openai_model), ("groq", self.groq_model)]
         keyed = [f"{provider}:{model}" for provider, model in chain if provider in keys]
         return (*keyed, f"ollama:{self.ollama_model}")
 
 
+VARIABLES: Final[Mapping[str, str]] = {
+    each.metadata["variable"]: each.name for each in fields(ModelSettings) if each.metadata
+}
+"""The field of each environment variable."""
+NAMES: Final = tuple(sorted(each.lower() for each in VARIABLES))
+"""The names in `toolplan.toml` beside its tables."""
+
+
+class Settings:
+    """The settings of one user; a table or a variable is checked when it is first used."""
+
+    def __init__(
+        self,
+        document: Mapping[str, object] = MappingProxyType({}),
+        path: Path | None = None,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        """Take what `toolplan.toml` at `path` says, and the variables of `environment`.
+
+        Raises:
+            SettingsError: a name is unknown.
+        """
+        self.path = path
+        self._document = document
+        variables = os.environ if environment is None else environment
+        self._set = {name.upper(): value for name, value in variables.items() if value}
+        for key in document:
+            if key not in TABLES and key not in NAMES:
+                known = ", ".join((*(f"[{table}]" for table in TABLES), *NAMES))
+                meant = did_you_mean(near(key, (*TABLES, *NAMES))) or ""
+                raise SettingsError(
+                    f"{self.place}: there is no setting {key!r}.",
+                    f"{meant} Known settings: {known}.".strip(),
+                )
+
+    @property
+    def place(self) -> str:
+        """Where the settings are written, for messages."""
+        return "the settings" if self.path is None else str(self.path)
+
+    @property
+    def names_model(self) -> bool:
+        """Whether a model is named; its name may still be wrong."""
+        return bool(self._set.get("TOOLPLAN_MODEL") or self._document.get("toolplan_model"))
+
+    def table(self, name: str) -> dict[str, object]:
+        """Return a table, empty where there is none.
+
+        Raises:
+            SettingsError: it is not a table.
+        """
+        found = self._document.get(name, {})
+        if not isinstance(found, Mapping):
+            raise SettingsError(
+                f"{self.place}: {name!r} is not a table.", f"Write [{name}] on its own line."
+            )
+        return dict(cast("Mapping[str, object]", found))
+
+    @property
+    def effects(self) -> dict[str, Effects]:
+        """The labels of `[effects]`, by tool.
+
+        Raises:
+            SettingsError: one is not a label.
+        """
+        found: dict[str, Effects] = {}
+        for tool, label in self.table("effects").items():
+            if label not in LABELS:
+                raise SettingsError(
+                    f"{self.place}: the label of {tool!r} is none of {', '.join(LABELS)}.",
+                    'The table [effects] has lines such as `send_mail = "write"`.',
+                )
+            found[tool] = Effects(str(label))
+        return found
+
+    @cached_property
+    def models(self) -> ModelSettings:
+        """The settings of models and planners.
+
+        Raises:
+            SettingsError: some cannot be used; the message names each of them.
+        """
+        values: dict[str, Any] = {}
+        wrong: list[str] = []
+        for each in fields(ModelSettings):
+            variable = each.metadata.get("variable")
+            if variable is None:
+                continue
+            if variable in self._set:
+                value, place = self._set[variable], "the environment"
+            elif variable.lower() in self._document:
+                value, place = self._document[variable.lower()], self.place
+            else:
+                continue
+            try:
+                values[each.name] = each.metadata["read"](value)
+            except _Bad as error:
+                wrong.append(f"{variable} in {place}: it {error}.")
+        # Raised outside of the clause above: what was caught there may hold a key.
+        if wrong:
+            raise SettingsError(" ".join(wrong), "Fix or unset these variables.")
+        return ModelSettings(**values, given=frozenset(values))
+
+
 def read_settings(folder: Path | None = None) -> Settings:
-    """Return what is set in the environment, and in `toolplan.toml` of `folder` where there is one.
+    """Return the settings in `toolplan.toml` of `folder`, and in the environment.
 
     Raises:
-        SettingsError: something cannot be used; the text names every variable that is wrong.
+        SettingsError: the file cannot be read, or has an unknown name.
     """
-    path = None if folder is None else folder / FILE
-    written = {} if path is None else _written(path)
+    if folder is None:
+        return Settings()
+    path = folder / FILE
     try:
-        return Settings(**written)
-    except ValidationError as error:
-        wrong = {str(each["loc"][0]): each["msg"] for each in error.errors()}
-    except SourceError:
-        wrong = {"TOOLPLAN_MODEL_KEYS": "It is no JSON object"}
-    # Raised outside of the clauses above: what was caught holds what was set, and so keys.
-    told = [f"{name} in {_place(name, path)}: {wrong[name].rstrip('.')}." for name in wrong]
-    raise SettingsError(" ".join(told), "Mend what is named, or unset it.")
-
-
-def _written(path: Path) -> dict[str, Any]:
-    """Return what stands in the file, by the names of variables."""
-    try:
-        found = tomllib.loads(path.read_text("utf-8"))
+        return Settings(tomllib.loads(path.read_text("utf-8")), path)
     except (FileNotFoundError, NotADirectoryError):
-        return {}
+        return Settings(path=path)
     except OSError as error:
         reason = error.strerror or type(error).__name__
     except tomllib.TOMLDecodeError as error:
-        reason = f"it is no TOML: {error}"
+        reason = f"not valid TOML: {error}"
     except UnicodeDecodeError as error:
-        reason = f"it is no UTF-8 text (byte {error.start})"
-    else:
-        if (unknown := unknown_setting(found)) is not None:
-            raise SettingsError(f"{path}: {unknown.reason}.", unknown.help)
-        return {key.upper(): value for key, value in found.items() if key in NAMES}
-    raise SettingsError(f"{path}: {reason}.", "Mend the file, or move it away.")
-
-
-def _place(name: str, path: Path | None) -> str:
-    in_environment = any(each.upper() == name and value for each, value in os.environ.items())
-    return "the environment" if in_environment or path is None else str(path)
+        reason = f"not UTF-8 text (byte {error.start})"
+    raise SettingsError(f"{path}: {reason}.", "Fix the file, or move it away.")

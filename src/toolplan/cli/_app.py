@@ -1,4 +1,4 @@
-"""The commands by name, and what every one of them does with errors."""
+"""The commands by name, and how each reports errors."""
 
 from __future__ import annotations
 
@@ -15,26 +15,27 @@ from cyclopts import (
 )
 
 from toolplan.cli import _terminal
-from toolplan.cli._terminal import CommandError, Exit
+from toolplan.cli._terminal import Exit
+from toolplan.errors import ToolplanError
 
 _COMMANDS: Final = {
-    "ask": "Answer a question: plan, show, run, say what was found.",
-    "plan": "Give the plan for a question, and run nothing.",
-    "check": "Say all that is wrong with a plan.",
-    "convert": "Write a plan in another dialect.",
+    "ask": "Answer a question: plan, show the plan, run it, print the answer.",
+    "plan": "Plan a question, and run nothing.",
+    "check": "Check a plan.",
+    "convert": "Convert a plan to another dialect.",
     "run": "Run a plan.",
     "runs": "List the runs.",
-    "resume": "Go on with a run.",
+    "resume": "Resume a run.",
     "show": "Show a plan, or a run, as a tree.",
     "tools": "List the tools.",
-    "explain": "Say what a code means, and the way out.",
-    "mcp": "Offer planning and running to MCP clients.",
-    "demo": "Serve the demo domain: MCP, or a REST API.",
+    "explain": "Explain the code of a problem.",
+    "mcp": "Serve planning and running to MCP clients.",
+    "demo": "Serve the demo's tools: MCP, or a REST API.",
 }
 
 
 def _shown(default: object) -> str | None:
-    """Return a default as the help shows it: where none is meant, nothing."""
+    """Return a default as the help shows it: nothing where there is none."""
     return None if default is None or default is False or default == () else str(default)
 
 
@@ -63,39 +64,54 @@ def main(arguments: list[str] | None = None) -> None:
     """Run a command and exit with its code.
 
     0: fine. 1: the plan or the run failed, or there is no plan. 2: usage or configuration.
-    3: storage. 130: interrupted. 141: whoever read the output went away.
+    3: storage. 130: interrupted. 141: the reader of the output has gone.
     """
     words = sys.argv[1:] if arguments is None else arguments
+    as_json = "--json" in words
     _terminal.prepare_streams()
     try:
         code = _app()(words, exit_on_error=False, print_error=False)
         sys.stdout.flush()
-    except CommandError as error:
-        code = _terminal.tell(error, as_json="--json" in words)
+    except ToolplanError as error:
+        code = _terminal.report(error, as_json=as_json)
     except CycloptsError as error:
-        code = _terminal.tell(_usage(error, words), as_json="--json" in words)
+        code = _terminal.report(_usage(error, words), as_json=as_json)
     except KeyboardInterrupt:
         code = Exit.INTERRUPTED
+    except (ValueError, Exception) as error:  # TRANSITION
+        if not isinstance(error, OSError) and (
+            isinstance(getattr(error, "code", None), str) or type(error).__name__ == "CannotRun"
+        ):
+            known = ToolplanError(
+                str(getattr(error, "code", "cannot-run")),
+                str(error),
+                getattr(error, "help", "") or None,
+            )
+            sys.exit(_terminal.report(known, as_json=as_json))
+        if not isinstance(error, (BrokenPipeError, OSError)):
+            raise
+        _terminal.abandon_output()
+        sys.exit(Exit.NO_READER if isinstance(error, BrokenPipeError) else 3)
     except BrokenPipeError:
         _terminal.abandon_output()
         code = Exit.NO_READER
     except OSError as error:
         _terminal.abandon_output()
         reason = error.strerror or type(error).__name__
-        full = CommandError("storage", f"The system said: {reason}.", None, Exit.STORAGE)
-        code = _terminal.tell(full, as_json="--json" in words)
+        failed = ToolplanError("storage", f"The system reports: {reason}.")
+        code = _terminal.report(failed, as_json=as_json)
     sys.exit(code if isinstance(code, int) else 0)
 
 
-def _usage(error: CycloptsError, words: list[str]) -> CommandError:
-    """Say what is wrong with the words of the call, and where it is told how they go."""
+def _usage(error: CycloptsError, words: list[str]) -> ToolplanError:
+    """Return what is wrong with the words of the call, and where the help is."""
     command = words[0] if words and words[0] in _COMMANDS else ""
-    help_ = f"`toolplan {command} --help` shows how." if command else "`toolplan --help` shows how."
+    help_ = f"See `toolplan {command} --help`." if command else "See `toolplan --help`."
     message = str(error)
     if isinstance(error, UnusedCliTokensError) and command in ("ask", "plan"):
         help_ = "Put the question in quotes."
     elif isinstance(error, MissingArgumentError) and error.argument is not None:
         message = f"{error.argument.name.removeprefix('--').upper()} is missing."
         if error.argument.name == "--tools":
-            message = "--tools is missing: a plan is run with the tools that it names."
-    return CommandError("usage", message, help_, Exit.USAGE)
+            message = "--tools is missing: a plan needs the tools that it names."
+    return ToolplanError("usage", message, help_)

@@ -1,4 +1,4 @@
-"""A plan and its run, as commands show them while they go on."""
+"""A plan and its run, as commands show them while the run goes on."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from toolplan.tools import Tool
 
 
 class Display:
-    """Shows a plan, then how its run goes on; nothing where only JSON is wanted."""
+    """Shows a plan, then the progress of its run; nothing where only JSON is wanted."""
 
     def __init__(self, *, silent: bool) -> None:
         self._silent = silent
-        self._out = out()  # as it is now: while tools run, standard output is led elsewhere
+        self._out = out()  # as it is now: while tools run, standard output is redirected
         self._progress: RunProgress | None = None
 
     def show_plan(self, plan: ExecutionPlan, tools: Mapping[str, Tool]) -> None:
@@ -29,22 +29,22 @@ class Display:
             self._out.print()
 
     def open(self, plan: ExecutionPlan, before: Sequence[Event] = ()) -> None:
-        """Begin to show the run of `plan`; `before` is what the journal tells of it already."""
+        """Begin to show the run of `plan`; `before` are its events so far."""
         if not self._silent:
             self._progress = RunProgress(plan.plan, err(), clock=time.time, before=before)
             self._progress.__enter__()
 
     def show_event(self, event: Event) -> None:
-        """Show one thing that happened."""
+        """Show one event."""
         if self._progress is not None:
             self._progress(event)
 
     def pause(self) -> None:
-        """Leave the terminal to somebody who asks a question there."""
+        """Leave the terminal to a question."""
         if self._progress is not None:
             self._progress.__exit__(None, None, None)
 
-    def go_on(self) -> None:
+    def resume(self) -> None:
         """Show the run again."""
         if self._progress is not None:
             self._progress.__enter__()

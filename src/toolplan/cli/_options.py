@@ -1,8 +1,7 @@
-"""Options that several commands have, each said once."""
+"""Options that several commands have, each declared once."""
 
 from __future__ import annotations
 
-from datetime import date
 from typing import Annotated, Final, Literal, TypeAlias
 
 from cyclopts import Parameter
@@ -20,25 +19,23 @@ PlanFileArgument: TypeAlias = Annotated[
 JsonFlag: TypeAlias = Annotated[
     bool, Parameter(name="--json", negative="", help="Print JSON on standard output.")
 ]
-ToolsOption: TypeAlias = Annotated[
-    str | None,
-    Parameter(name="--tools", help=TOOLS_HELP),
-]
+ToolsOption: TypeAlias = Annotated[str | None, Parameter(name="--tools", help=TOOLS_HELP)]
 DialectOption: TypeAlias = Annotated[
-    str, Parameter(name="--dialect", help=f"How the plan is written: {', '.join(DIALECTS)}.")
+    str, Parameter(name="--dialect", help=f"The form of the plan: {', '.join(DIALECTS)}.")
 ]
 TodayOption: TypeAlias = Annotated[
-    str | None, Parameter(name="--today", help="The day that it is, YYYY-MM-DD.")
+    str | None, Parameter(name="--today", help="Treat this date as today: YYYY-MM-DD.")
 ]
 WeeksOption: TypeAlias = Annotated[
     Literal["rolling", "calendar"],
     Parameter(name="--weeks", help="Whether 'last week' is the last 7 days, or Monday to Sunday."),
 ]
 PlannerOption: TypeAlias = Annotated[
-    Literal["auto", "contract", "grounded", "llm"],
+    str,
     Parameter(
         name="--planner",
-        help="What proposes the plan: a rung, or auto: the cheapest that can, up to a model.",
+        help="The planner: contract, grounded, llm or an installed one; auto: the cheapest that "
+        "can plan the question, up to a model.",
     ),
 ]
 ContractsOption: TypeAlias = Annotated[
@@ -54,38 +51,47 @@ ModelOption: TypeAlias = Annotated[
     Parameter(
         name="--model",
         negative="",
-        help="A model: openai:MODEL, anthropic:MODEL, ollama:MODEL, URL#MODEL (repeatable: the "
-        "next one is asked where one fails).",
+        help="A model: openai:MODEL, anthropic:MODEL, ollama:MODEL, URL#MODEL. Repeatable: the "
+        "next one is asked where one fails. The model is called only when it is needed.",
     ),
 ]
 ConversationOption: TypeAlias = Annotated[
     str | None,
     Parameter(
         name="--conversation",
-        help="A conversation: what was said in it before is known, as in 'the same for Munich'.",
+        help="A conversation: earlier questions in it are known, as in 'the same for Munich'.",
     ),
 ]
 BaseUrlOption: TypeAlias = Annotated[
     str | None,
-    Parameter(name="--base-url", help="Where the service of an OpenAPI document is."),
-]
-RowsOption: TypeAlias = Annotated[
-    int | None, Parameter(name="--rows", help="How many rows the demo's data shall have, about.")
+    Parameter(name="--base-url", help="The address of the service of an OpenAPI document."),
 ]
 YesFlag: TypeAlias = Annotated[
     bool,
-    Parameter(name="--yes", negative="", help="Give leave to run a plan with effects."),
+    Parameter(name="--yes", negative="", help="Approve a plan with effects without asking."),
+]
+ConcurrencyOption: TypeAlias = Annotated[
+    tuple[str, ...],
+    Parameter(
+        name="--concurrency",
+        negative="",
+        help="N: the most calls at the same time (32). NAME=N: of one tool, or of all tools of one "
+        "source (repeatable). When a limit is reached, steps on the critical path start first.",
+    ),
+]
+TimeoutOption: TypeAlias = Annotated[
+    float | None,
+    Parameter(name="--timeout", help="The most seconds of each try of a call (60)."),
 ]
 
 
 def _check_digest(_: object, digest: str | None) -> None:
-    # as a rule a variable of the shell that is not set
+    # usually a variable of the shell that is not set
     if digest is not None and not digest.strip():
         raise CommandError(
             "usage",
             "--approve has no digest.",
-            "Give the digest that the command names where it asks for leave; without --approve it"
-            " names it and runs nothing.",
+            "Give the digest that the command prints when it needs an approval.",
         )
 
 
@@ -94,7 +100,7 @@ ApproveOption: TypeAlias = Annotated[
     Parameter(
         name="--approve",
         validator=_check_digest,
-        help="Give leave to run the plan with effects of this digest.",
+        help="Approve the plan with effects that has this digest.",
     ),
 ]
 EffectsOption: TypeAlias = Annotated[
@@ -109,8 +115,6 @@ PortOption: TypeAlias = Annotated[
     int, Parameter(name="--port", help="The port of HTTP; 0 takes a free one.")
 ]
 
-_FIRST_DAY: Final = date(1900, 1, 1)
-_LAST_DAY: Final = date(2999, 12, 31)
 _LAST_PORT: Final = 65_535
 
 
@@ -121,29 +125,10 @@ def known_port(port: int) -> int:
         CommandError: it is not.
     """
     if not 0 <= port <= _LAST_PORT:
-        raise CommandError("usage", f"--port {port} is none.", f"Give 0 to {_LAST_PORT}.")
-    return port
-
-
-def day(text: str | None) -> date:
-    """Return the day that `--today` names; without it, this day.
-
-    Raises:
-        CommandError: it names no day.
-    """
-    if text is None:
-        return date.today()
-    try:
-        found = date.fromisoformat(text)
-    except ValueError:
-        found = date.min
-    if not _FIRST_DAY <= found <= _LAST_DAY:
         raise CommandError(
-            "bad-date",
-            f"--today {text!r} is no day from {_FIRST_DAY} to {_LAST_DAY}.",
-            "Write YYYY-MM-DD, as in 2025-10-12.",
+            "usage", f"--port {port} is not a port.", f"Give a number from 0 to {_LAST_PORT}."
         )
-    return found
+    return port
 
 
 def known_dialect(name: str) -> str:

@@ -8,40 +8,74 @@ from typing import Final
 from toolplan.answer import Answer
 from toolplan.cli._terminal import Exit, note, out, print_json
 from toolplan.events import Run, to_json
+from toolplan.forecast import Forecast
+from toolplan.path import Json
+from toolplan.providers import UsageTracker
 from toolplan.render.answer_view import answer_view
+from toolplan.render.forecast_view import compared_text, forecast_text
 from toolplan.render.printable import fit_encoding, printable
 from toolplan.render.runs_view import SHORT
+from toolplan.render.summary_view import summary_view
+from toolplan.summary.summary import Summary
 
 _MOST_PLACES: Final = 8
 
 
-def print_run(run: Run, answer: Answer | None, *, as_json: bool) -> int:
-    """Print what a run gave, and give the exit code."""
+def print_run(
+    run: Run, answer: Answer | None, *, as_json: bool, summary: Summary | None = None
+) -> int:
+    """Print the result of a run, and return the exit code."""
     if as_json:
-        print_json({**to_json(run), "answer": None if answer is None else answer.to_json()})
-    elif answer is not None:
-        console = out()
-        console.print()
-        if console.is_terminal:
-            console.print(answer_view(answer))
-        else:  # text for other programs has no padding to a width
-            sys.stdout.write(fit_encoding(answer.text, console.encoding).rstrip() + "\n")
-    if not as_json:
+        document: dict[str, Json] = {
+            **to_json(run),
+            "answer": None if answer is None else answer.to_json(),
+        }
+        if summary is not None:
+            document["summary"] = _summary_json(summary)
+        print_json(document)
+    else:
+        if summary is not None:
+            _print_summary(summary)
+        elif answer is not None:
+            console = out()
+            console.print()
+            if console.is_terminal:
+                console.print(answer_view(answer))
+            else:  # text for other programs is not padded to a width
+                sys.stdout.write(fit_encoding(answer.text, console.encoding).rstrip() + "\n")
         print_doubts(run)
     return (Exit.FINE if run.succeeded else Exit.FAILED).value
 
 
+def _print_summary(summary: Summary) -> None:
+    if summary.reason:
+        note(f"The computed answer: {summary.reason}.")
+    if summary.format == "plain":
+        out().print(summary_view(summary), soft_wrap=True)
+    else:
+        sys.stdout.write(fit_encoding(summary.text, out().encoding).rstrip() + "\n")
+
+
+def _summary_json(summary: Summary) -> Json:
+    return {
+        "text": summary.text,
+        "format": summary.format,
+        "model": summary.model or None,
+        "reason": summary.reason or None,
+        "unsupported": [claim.text for claim in summary.unsupported],
+    }
+
+
 def interrupted(run: str) -> str:
-    """Return what to tell where a run was interrupted."""
+    """Return what to print where a run was interrupted."""
     short = run[:SHORT]
     return (
-        f"Interrupted. `toolplan show {short}` tells how it stands, "
-        f"`toolplan resume {short}` goes on with it."
+        f"Interrupted. `toolplan show {short}` shows the run, `toolplan resume {short}` resumes it."
     )
 
 
 def print_doubts(run: Run) -> None:
-    """Tell which calls a person has to decide about, and how."""
+    """Print which calls a person has to decide about, and how."""
     short = run.run[:SHORT]
     for name, step in run.steps.items():
         places = [name if item is None else f"{name}:{item}" for item in step.in_doubt]
@@ -49,9 +83,31 @@ def print_doubts(run: Run) -> None:
             continue
         shown = ", ".join(places[:_MOST_PLACES]) + (" …" if len(places) > _MOST_PLACES else "")
         first = places[0]
-        note(f"{printable(shown)}: nobody knows whether this did its work.")
-        note(f"  make it again:             toolplan resume {short} --retry {first}")
-        note(f"  it did, and gave a value:  toolplan resume {short} --resolve {first}=JSON")
-        note(f"  it did not, let it fail:   toolplan resume {short} --abort {first}")
+        note(f"{printable(shown)}: in doubt, it is not known whether this call did its work.")
+        note(f"  make it again:               toolplan resume {short} --retry {first}")
+        note(f"  it did, and gave a value:    toolplan resume {short} --resolve {first}=JSON")
+        note(f"  it did not, let it fail:     toolplan resume {short} --abort {first}")
         if len(places) > 1:
-            note(f"  Decide about all {len(places)} calls; an option can be given many times.")
+            note(f"  Decide about all {len(places)} calls; an option can be repeated.")
+
+
+def report_forecast(expected: Forecast) -> None:
+    """Print what a run is expected to take, where earlier calls say anything."""
+    if expected.p90_s > 0:
+        note(f"Expected: {forecast_text(expected)}.")
+
+
+def report_comparison(expected: Forecast | None, run: Run) -> None:
+    """Print what a run took beside what was expected, where anything was."""
+    if expected is not None and expected.p90_s > 0 and run.took_s is not None:
+        note(f"It {compared_text(expected, run.took_s)}.")
+
+
+def report_usage(tracker: UsageTracker) -> None:
+    """Print what models have used, where any was asked."""
+    usage = tracker.usage
+    if not usage.calls:
+        return
+    calls = f"{usage.calls} model call{'s' if usage.calls > 1 else ''}"
+    cost = "" if usage.cost_usd is None else f", ${usage.cost_usd:.4f}"
+    note(f"{calls}: {usage.input_tokens:,} tokens in, {usage.output_tokens:,} out{cost}.")

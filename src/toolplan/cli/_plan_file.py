@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from rich.console import Console
 
-from toolplan.cli._terminal import CommandError, Exit, note
+from toolplan.cli._terminal import CommandError, note
 from toolplan.compiler import to_text
 from toolplan.diagnostics import CannotExpress, Diagnostic
 from toolplan.dialects import DIALECTS
@@ -20,11 +20,11 @@ from toolplan.render.diagnostics import DiagnosticView, Located
 from toolplan.tools import Toolbox
 
 MOST: Final = 30
-"""How many diagnostics are shown with the text that they speak of."""
+"""How many diagnostics are shown with their text."""
 
 
 class PlanFile(NamedTuple):
-    """The text of a plan and the name by which messages call it."""
+    """The text of a plan, and its name in messages."""
 
     name: str
     text: str
@@ -33,7 +33,7 @@ class PlanFile(NamedTuple):
     def located(self, diagnostics: Sequence[Diagnostic]) -> tuple[Located, ...]:
         """Return `diagnostics`, the first ones with their places in the text.
 
-        Each place is found by a scan of its own; who reads on has the pointers.
+        Each place takes a scan of its own; the other diagnostics have their pointers.
         """
         locate = DIALECTS[self.dialect].locate
         shown = [Located(each, locate(self.text, each.pointer)) for each in diagnostics[:MOST]]
@@ -56,7 +56,7 @@ def read_plan(name: str, dialect: str) -> PlanFile:
     except OSError as error:
         reason = error.strerror or type(error).__name__
         raise CommandError("unreadable-file", f"{name}: {reason}.", "Name a file, or -.") from None
-    # what is no UTF-8 becomes half a surrogate pair, which every dialect refuses with its place
+    # bytes that are not UTF-8 become surrogates, which every dialect refuses with their place
     return PlanFile(name, raw.decode("utf-8", errors="surrogateescape"), dialect)
 
 
@@ -73,11 +73,11 @@ def write_plan(name: str, text: str) -> None:
         Path(name).write_text(text, encoding="utf-8")
     except OSError as error:
         reason = error.strerror or type(error).__name__
-        raise CommandError("unwritable-file", f"{name}: {reason}.", None, Exit.STORAGE) from None
+        raise CommandError("unwritable-file", f"{name}: {reason}.") from None
 
 
 def print_diagnostics(console: Console, file: PlanFile, diagnostics: Sequence[Diagnostic]) -> None:
-    """Print `diagnostics` with the places underlined, and how many there are."""
+    """Print `diagnostics` with their places underlined, and count them."""
     console.print(DiagnosticView(file.located(diagnostics), file.text, file.name))
     if any(each.blocks for each in diagnostics):
         for name, dialect in DIALECTS.items():
@@ -87,14 +87,14 @@ def print_diagnostics(console: Console, file: PlanFile, diagnostics: Sequence[Di
 
 
 def whole_plan(plan: object, diagnostics: Sequence[Diagnostic]) -> bool:
-    """Say whether a plan was read without an error that is left."""
+    """Return whether a plan was read, and no error is left."""
     return plan is not None and not any(each.blocks for each in diagnostics)
 
 
 def plan_text(plan: Plan, dialect: str, tools: Toolbox | None = None) -> str:
     """Return `plan` as `dialect` writes it, with a final line break.
 
-    Metadata is left out, with a note, where the dialect has no room for it: it does not run.
+    Metadata is left out, with a note, where the dialect cannot express it: it does not run.
 
     Raises:
         CommandError: the dialect cannot express the plan.
@@ -105,9 +105,8 @@ def plan_text(plan: Plan, dialect: str, tools: Toolbox | None = None) -> str:
         reasons = "; ".join(each.message for each in error.diagnostics)
         raise CommandError(
             "cannot-express",
-            f"The dialect {dialect!r} cannot say this plan: {reasons}",
-            "`toolplan` can say every plan: --dialect toolplan, or --to toolplan.",
-            Exit.FAILED,
+            f"The dialect {dialect!r} cannot express this plan: {reasons}",
+            "The dialect `toolplan` can: --dialect toolplan, or --to toolplan.",
         ) from None
     return text if text.endswith("\n") else text + "\n"
 
@@ -119,7 +118,7 @@ def _without_advice(plan: Plan, dialect: str, tools: Toolbox | None) -> str:
         if not all(each.pointer.startswith("/metadata") for each in error.diagnostics):
             raise
         text = to_text(replace(plan, metadata={}), dialect, tools)
-        note(f"The dialect {dialect!r} has no room for metadata; it is left out.")
+        note(f"The dialect {dialect!r} cannot express metadata; it is left out.")
         return text
 
 

@@ -8,11 +8,12 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from enum import IntEnum
-from typing import TextIO
+from typing import Final, TextIO
 
 from rich.console import Console
 
 from toolplan.diagnostics import Diagnostic, to_json
+from toolplan.errors import ToolplanError
 from toolplan.path import Json
 
 
@@ -27,33 +28,48 @@ class Exit(IntEnum):
     NO_READER = 141
 
 
-class CommandError(Exception):
-    """What keeps a command from doing its work, for the person who called it."""
+_FAILED: Final = frozenset(
+    (
+        "approval-required",
+        "approval-used",
+        "bad-draft",
+        "bad-plan",
+        "cannot-express",
+        "journal-taken",
+        "unreadable-plan",
+    )
+)
+_STORAGE: Final = frozenset(("run-exists", "storage", "unwritable-file"))
+_USAGE_OF_MODELS: Final = frozenset(("llm-missing", "llm-spec"))
+
+
+class CommandError(ToolplanError):
+    """An error with more to print: the problems of a plan, or details for JSON only."""
 
     def __init__(
         self,
         code: str,
         message: str,
-        help_: str | None = None,
-        exit_: Exit = Exit.USAGE,
+        help: str | None = None,
+        *,
         diagnostics: Sequence[Diagnostic] = (),
         details: Mapping[str, Json] | None = None,
     ) -> None:
-        """Hold a kebab-case code, a sentence, the way out, the exit code, and what is behind it.
-
-        `details` are told as JSON only.
-        """
-        super().__init__(message)
-        self.code = code
-        self.help = help_
-        self.exit = exit_
+        super().__init__(code, message, help)
         self.diagnostics = tuple(diagnostics)
         self.details = dict(details or {})
 
 
+def exit_of(code: str) -> Exit:
+    """Return the exit code for the code of an error."""
+    if code in _FAILED or (code.startswith("llm-") and code not in _USAGE_OF_MODELS):
+        return Exit.FAILED
+    return Exit.STORAGE if code in _STORAGE or code.startswith("journal-") else Exit.USAGE
+
+
 def prepare_streams() -> None:
-    """Let a terminal that is not UTF-8 get a stand-in for what it cannot show."""
-    if getattr(sys, "stdin", None) is None:  # nobody can be asked, and there is nothing to read
+    """Replace standard streams that are missing, and characters that a terminal cannot show."""
+    if getattr(sys, "stdin", None) is None:
         sys.stdin = io.TextIOWrapper(io.BytesIO())
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # the caller closed it
@@ -64,15 +80,15 @@ def prepare_streams() -> None:
 
 
 def abandon_output() -> None:
-    """Let nothing be written any more, so that closing the streams does not fail."""
+    """Discard further output, so that closing the streams does not fail."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 class _Stream(Console):
-    """A console that says when nobody reads any more, where the library's would just exit."""
+    """A console that raises where its reader has gone; the library's would just exit."""
 
     def on_broken_pipe(self) -> None:
-        """Let the command end as any program whose reader goes away."""
+        """Let the command end as any program whose reader has gone."""
         raise BrokenPipeError
 
 
@@ -98,25 +114,26 @@ def print_json(value: Json) -> None:
 
 
 def note(text: str) -> None:
-    """Tell something beside the result, on standard error."""
+    """Print something beside the result, on standard error."""
     err().print(text, style="dim", soft_wrap=True)
 
 
-def tell(error: CommandError, *, as_json: bool) -> int:
-    """Print `error` on standard error and give its exit code."""
+def report(error: ToolplanError, *, as_json: bool) -> int:
+    """Print `error` on standard error, and return its exit code."""
     if as_json:
         document: dict[str, Json] = {
             "code": error.code,
             "message": str(error),
-            "help": error.help,
-            **error.details,
+            "help": error.help or None,
         }
-        if error.diagnostics:
-            document["diagnostics"] = [to_json(each) for each in error.diagnostics]
+        if isinstance(error, CommandError):
+            document |= error.details
+            if error.diagnostics:
+                document["diagnostics"] = [to_json(each) for each in error.diagnostics]
         sys.stderr.write(json.dumps({"error": document}) + "\n")
     else:
         console = err()
         console.print(f"error[{error.code}] {error}", style="bold red", soft_wrap=True)
         if error.help:
             console.print(f"  help: {error.help}", soft_wrap=True)
-    return error.exit.value
+    return exit_of(error.code).value

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from importlib.metadata import version
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from cyclopts import Parameter
 
@@ -17,7 +17,7 @@ from toolplan.cli._options import (
 )
 from toolplan.cli._plan_file import plan_text, print_diagnostics, read_plan, write_plan
 from toolplan.cli._terminal import Exit, err, note, out, print_json
-from toolplan.cli._toolbox import open_given
+from toolplan.cli._tools import opened_if_given
 from toolplan.compiler import examine
 from toolplan.diagnostics import Severity, to_json
 from toolplan.path import Json
@@ -30,8 +30,12 @@ FixFlag = Annotated[
     bool, Parameter(name="--fix", negative="", help="Save the safe fixes in the file.")
 ]
 FormatOption = Annotated[
-    Literal["text", "json", "sarif"], Parameter(name="--format", help="How problems are printed.")
+    Literal["text", "json", "sarif"], Parameter(name="--format", help="The form of the report.")
 ]
+
+_AUTO_FIX: Final = (
+    'Errors marked "auto-fix" are corrected when the plan runs; --fix saves the corrections.'
+)
 
 
 def check_command(
@@ -49,7 +53,7 @@ def check_command(
     Exits 1 on any error in the plan as written; with --fix, on any error that is left.
     """
     plan_file = read_plan(file, known_dialect(dialect))
-    with open_given(tools, effects) as opened:
+    with opened_if_given(tools, effects) as opened:
         if opened is None:
             note("Without --tools only the structure is checked: no tool, argument or output type.")
         known = None if opened is None else opened.tools

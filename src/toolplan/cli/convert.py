@@ -16,13 +16,13 @@ from toolplan.cli._plan_file import (
     whole_plan,
 )
 from toolplan.cli._terminal import CommandError, Exit, err
-from toolplan.cli._toolbox import open_given
+from toolplan.cli._tools import opened_if_given
 from toolplan.compiler import parse
 from toolplan.dialects import DIALECTS
 
 _NAMES = ", ".join(DIALECTS)
-FromOption = Annotated[str, Parameter(name="--from", help=f"How it is written: {_NAMES}.")]
-ToOption = Annotated[str, Parameter(name="--to", help="How it shall be written.")]
+FromOption = Annotated[str, Parameter(name="--from", help=f"The dialect of the file: {_NAMES}.")]
+ToOption = Annotated[str, Parameter(name="--to", help="The dialect to write.")]
 
 
 def convert_command(
@@ -33,13 +33,13 @@ def convert_command(
     tools: ToolsOption = None,
     as_json: JsonFlag = False,
 ) -> int:
-    """Write a plan in another dialect, on standard output.
+    """Convert a plan to another dialect, on standard output.
 
-    What the other dialect cannot say is named, never lost.
+    A plan that the dialect cannot express is an error; nothing is left out silently.
     """
     plan_file = read_plan(file, known_dialect(from_))
     known_dialect(to)
-    with open_given(tools) as opened:
+    with opened_if_given(tools) as opened:
         known = None if opened is None else opened.tools
         parsed = parse(plan_file.text, from_, known)
         if parsed.diagnostics:
@@ -47,10 +47,9 @@ def convert_command(
         if parsed.plan is None or not whole_plan(parsed.plan, parsed.diagnostics):
             raise CommandError(
                 "unreadable-plan",
-                f"{file} is no whole plan in the dialect {from_!r}.",
-                "Mend what is told above, or say how it is written: --from.",
-                Exit.FAILED,
-                parsed.diagnostics,
+                f"{file} is not a complete plan in the dialect {from_!r}.",
+                "Fix the errors above, or name its dialect: --from.",
+                diagnostics=parsed.diagnostics,
             )
         write = plan_document if as_json else plan_text
         text = write(parsed.plan, to, known)

@@ -8,7 +8,8 @@ from typing import Annotated, Final
 
 from cyclopts import Parameter
 
-from toolplan.cli._options import PortOption, RowsOption, TodayOption, day, known_port
+from toolplan.app._decisions import read_day
+from toolplan.cli._options import PortOption, TodayOption, known_port
 from toolplan.cli._terminal import CommandError, Exit, note
 from toolplan.demo.rest import DOCUMENT_PATH
 from toolplan.demo.rest import server as rest_server
@@ -28,6 +29,7 @@ McpHttpFlag = Annotated[
 HttpFlag = Annotated[
     bool, Parameter(name="--http", negative="", help="A REST API with its OpenAPI document.")
 ]
+RowsOption = Annotated[int | None, Parameter(name="--rows", help="The number of shipments, about.")]
 
 
 def demo_command(
@@ -39,7 +41,7 @@ def demo_command(
     today: TodayOption = None,
     rows: RowsOption = None,
 ) -> int:
-    """Serve the demo domain: an MCP server over stdio, or what an option says.
+    """Serve the demo's tools: an MCP server over stdio, or what an option says.
 
     Use it from another terminal, or let `--tools FILE` start it: FILE is
     an MCP configuration, {"mcpServers": {"demo": {"command": "toolplan",
@@ -50,10 +52,12 @@ def demo_command(
     if mcp + mcp_http + http > 1:
         raise CommandError("usage", "--mcp, --mcp-http and --http exclude each other.")
     try:
-        ends = None if today is None else day(today)
+        ends = None if today is None else read_day(today)
         tools = demo_tools(ends, DEFAULT_ROWS if rows is None else rows)
     except ToolObjectError as error:
-        raise CommandError("bad-tools", str(error)) from None
+        raise CommandError(
+            "bad-tools", str(error), "Give another number of rows: --rows."
+        ) from None
     if http:
         note(f"The demo's REST API: http://{LOOPBACK}:{port}{DOCUMENT_PATH}")
         rest_server(tools, port).run()

@@ -4,28 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import os
-from contextlib import closing
-from datetime import date
 from typing import Annotated, Final
 
 from cyclopts import Parameter
 
-from toolplan.cli._home import open_journal, storage
-from toolplan.cli._learning import learn_from
-from toolplan.cli._limits import ConcurrencyOption, LimitOptions, TimeoutOption
+from toolplan.app._limits import LimitOptions
+from toolplan.app._open import open
 from toolplan.cli._options import (
     BaseUrlOption,
+    ConcurrencyOption,
     EffectsOption,
     ModelOption,
     PlannerOption,
     PortOption,
+    TimeoutOption,
     ToolsOption,
     WeeksOption,
     known_port,
 )
-from toolplan.cli._planning import planning
 from toolplan.cli._terminal import CommandError, Exit, note
-from toolplan.cli._toolbox import open_tools
 from toolplan.mcp_server import DEFAULT_PORT, CannotServe, serve
 
 BEARER: Final = "TOOLPLAN_MCP_TOKEN"
@@ -34,14 +31,15 @@ HttpFlag = Annotated[
     bool, Parameter(name="--http", negative="", help="Streamable HTTP instead of stdio.")
 ]
 HostOption = Annotated[
-    str, Parameter(name="--host", help=f"Where to listen; any but loopback needs {BEARER}.")
+    str,
+    Parameter(name="--host", help=f"The address to listen on; all but loopback need {BEARER}."),
 ]
 ElicitFlag = Annotated[
     bool,
     Parameter(
         name="--elicit",
         negative="",
-        help="Let clients that can ask their user ask for leave; a client that lies can give it.",
+        help="Let clients ask their user for approvals. A client that lies can approve by itself.",
     ),
 ]
 
@@ -51,46 +49,49 @@ def mcp_command(
     tools: ToolsOption = None,
     base_url: BaseUrlOption = None,
     effects: EffectsOption = (),
-    at_once: ConcurrencyOption = (),
+    concurrency: ConcurrencyOption = (),
     timeout: TimeoutOption = None,
     planner: PlannerOption = "auto",
-    llm: ModelOption = (),
+    model: ModelOption = (),
     weeks: WeeksOption = "rolling",
     http: HttpFlag = False,
     host: HostOption = "127.0.0.1",
     port: PortOption = DEFAULT_PORT,
     elicit: ElicitFlag = False,
 ) -> int:
-    """Offer planning, checking and running to MCP clients.
+    """Serve planning, checking and running to MCP clients.
 
     A client can plan, check, run, and look at runs. A plan that changes
-    something waits for a person: the client is told its digest, and
-    `toolplan resume RUN` asks for leave. With --http clients send the
-    token of the variable TOOLPLAN_MCP_TOKEN, if it is set.
+    something waits for a person: the client gets its digest, and
+    `toolplan resume RUN` asks for the approval. With --http clients send
+    the token of the variable TOOLPLAN_MCP_TOKEN, if it is set.
     """
-    how = planning(planner, llm, weeks)
-    with (
-        open_tools(tools, date.today(), None, effects, base_url) as toolset,
-        closing(open_journal()) as journal,
-        storage(),
-    ):
-        run_options, opened = LimitOptions(at_once, timeout).for_run(toolset)
+    given = LimitOptions.of(concurrency, timeout)
+    with open(
+        tools,
+        model=model or None,
+        planner=planner,
+        base_url=base_url,
+        effects=effects,
+        weeks=weeks,
+        on_note=note,
+    ) as app:
         try:
             asyncio.run(
                 serve(
-                    opened.tools,
-                    journal=journal,
-                    planner=how.planner,
-                    run_options=run_options,
-                    insights=opened.insights,
-                    metadata=opened.advice,
+                    app.tools,
+                    journal=app.needed_journal(),
+                    planner=app.planner,
+                    run_options=app.run_options(given),
+                    insights=app.insights,
+                    metadata=app.metadata(given),
                     transport="http" if http else "stdio",
                     host=host,
                     port=known_port(port),
                     token=os.environ.get(BEARER) or None,
                     elicit=elicit,
                     on_ready=lambda url: note(f"Listening: {url}"),
-                    on_ended=lambda plan, run: learn_from(plan.plan, run, opened.tools),
+                    on_ended=app.learn,
                 )
             )
         except CannotServe as error:

@@ -8,7 +8,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from toolplan.cli._home import open_journal, storage
+from toolplan.app._home import open_journal
 from toolplan.cli._options import JsonFlag
 from toolplan.cli._terminal import CommandError, Exit, note, out, print_json
 from toolplan.render.runs_view import RunLine, RunsView
@@ -19,11 +19,11 @@ LimitOption = Annotated[int, Parameter(name="--limit", help="How many runs, the 
 def runs_command(*, limit: LimitOption = 20, as_json: JsonFlag = False) -> int:
     """List the runs that the journal keeps, the newest first.
 
-    `toolplan show RUN` says more of one, `toolplan resume RUN` goes on with it.
+    `toolplan show RUN` shows one, `toolplan resume RUN` resumes it.
     """
     if limit < 1:
-        raise CommandError("usage", "--limit is less than 1.", "Give how many runs to list.")
-    with closing(open_journal()) as journal, storage():
+        raise CommandError("usage", "--limit is less than 1.", "Give a number of runs.")
+    with closing(open_journal()) as journal:
         entries = journal.runs(limit)
     if as_json:
         print_json(

@@ -11,7 +11,7 @@ from typing import Annotated, Final
 
 from cyclopts import Parameter
 
-from toolplan.cli._home import existing_journal, open_journal, storage
+from toolplan.app._home import existing_journal, open_journal
 from toolplan.cli._options import (
     DialectOption,
     EffectsOption,
@@ -22,7 +22,7 @@ from toolplan.cli._options import (
 from toolplan.cli._outcome import print_doubts
 from toolplan.cli._plan_file import print_diagnostics, read_plan, whole_plan
 from toolplan.cli._terminal import CommandError, Exit, err, note, out, print_json
-from toolplan.cli._toolbox import open_given
+from toolplan.cli._tools import opened_if_given
 from toolplan.compiler import parse
 from toolplan.events import Event, ItemEnded, Run, RunState, StepState, fold, to_json
 from toolplan.path import Json
@@ -40,13 +40,13 @@ MermaidFlag = Annotated[
 ]
 SvgFlag = Annotated[bool, Parameter(name="--svg", negative="", help="Print an SVG drawing.")]
 
-_WAYS: Final = "Name a file, or -, or a run by how its name in `toolplan runs` begins."
+_WAYS: Final = "Name a file, or -, or a run that `toolplan runs` lists."
 
 FileOrRun = Annotated[
     str,
     Parameter(
         allow_leading_hyphen=True,
-        help="The file of a plan, - for standard input; or a run, by how its name begins.",
+        help="The file of a plan, - for standard input; or a run, or the beginning of its name.",
     ),
 ]
 
@@ -64,8 +64,8 @@ def show_command(
     """Show a plan as a tree: each step, and what it needs.
 
     With --json the plan is printed in its canonical form. With
-    --tools, steps that may change something are marked. Of a run it
-    shows how its steps stand.
+    --tools, steps that may change something are marked. A run is shown
+    with the states of its steps.
     """
     try:
         plan_file = read_plan(file, known_dialect(dialect))
@@ -73,7 +73,7 @@ def show_command(
         if error.code != "unreadable-file":
             raise
         return _show_run(_run_named(file, error), as_json=as_json)
-    with open_given(tools, effects) as opened:
+    with opened_if_given(tools, effects) as opened:
         known = None if opened is None else opened.tools
         parsed = parse(plan_file.text, dialect, known)
         if parsed.diagnostics:
@@ -81,10 +81,9 @@ def show_command(
         if parsed.plan is None or not whole_plan(parsed.plan, parsed.diagnostics):
             raise CommandError(
                 "unreadable-plan",
-                f"{file} is no whole plan in the dialect {dialect!r}; nothing is drawn by guess.",
-                "Mend what is told above, or say how it is written: --dialect.",
-                Exit.FAILED,
-                parsed.diagnostics,
+                f"{file} is not a complete plan in the dialect {dialect!r}.",
+                "Fix the errors above, or name its dialect: --dialect.",
+                diagnostics=parsed.diagnostics,
             )
         marks = effect_marks(parsed.plan, known or {})
         if as_json:
@@ -109,20 +108,20 @@ def _run_named(start: str, unreadable: CommandError) -> str:
     journal = existing_journal()
     unknown = f"There is no run {start!r}."
     if journal is not None:
-        with closing(journal), storage():
+        with closing(journal):
             try:
                 return journal.find(start)
             except JournalError as error:
                 if error.code != "unknown-run":
                     raise
                 unknown = str(error)
-    if Path(start).name != start or "." in start:  # who writes that means a file
+    if Path(start).name != start or "." in start:  # written like a file
         raise CommandError(unreadable.code, str(unreadable), _WAYS)
     raise CommandError("unknown-run", f"{unknown} {unreadable}", _WAYS)
 
 
 def _show_run(name: str, *, as_json: bool) -> int:
-    with closing(open_journal()) as journal, storage():
+    with closing(open_journal()) as journal:
         events = journal.events(name)
         is_left = journal.entry(name).is_left
         plan = load(journal.record(name).plan).plan
@@ -146,12 +145,12 @@ def _show_run(name: str, *, as_json: bool) -> int:
             note(f"{printable(step)}: {items_text(over)}.")
     print_doubts(run)
     if is_left and run.status is not RunState.IN_DOUBT:
-        note(f"Nobody works on it: `toolplan resume {name[:SHORT]}` goes on with it.")
+        note(f"It was interrupted: `toolplan resume {name[:SHORT]}` resumes it.")
     return Exit.FINE.value
 
 
 def _items(events: Sequence[Event]) -> dict[str, dict[int, StepState]]:
-    """Return what became of the items of each step with `for_each`, as far as they are over."""
+    """Return the states of the items of each step with `for_each`, as far as they have ended."""
     found: dict[str, dict[int, StepState]] = {}
     for event in events:
         if isinstance(event, ItemEnded):
@@ -172,5 +171,5 @@ def _heading(run: Run, is_left: bool, expected_ms: Json) -> str:
         if run.took_s is not None:
             words += f", took {duration_text(run.took_s)}"
     if isinstance(expected_ms, int) and not run.is_resumed:
-        words += f" (about {duration_text(expected_ms / 1000)} were expected)"
+        words += f" (expected: about {duration_text(expected_ms / 1000)})"
     return words

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import date
 from typing import Annotated
 
 from cyclopts import Parameter
@@ -10,15 +9,16 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
+from toolplan.app._toolset import Toolset
 from toolplan.cli._options import BaseUrlOption, EffectsOption, JsonFlag, ToolsOption
 from toolplan.cli._terminal import CommandError, Exit, note, out, print_json
-from toolplan.cli._toolbox import accept_tools, open_tools
+from toolplan.cli._tools import opened
 from toolplan.diagnostics import did_you_mean, near
 from toolplan.render.printable import printable
 from toolplan.schema import Schema, at, describe, required
 from toolplan.tool_lint import finding_to_json, lint_tools
 from toolplan.tool_search import search_tools
-from toolplan.tools import Tool, Toolbox
+from toolplan.tools import Tool, Toolbox, ToolObjectError
 
 AcceptFlag = Annotated[
     bool,
@@ -29,7 +29,8 @@ AcceptFlag = Annotated[
     ),
 ]
 LintFlag = Annotated[
-    bool, Parameter(name="--lint", negative="", help="Say what makes the tools hard to plan with.")
+    bool,
+    Parameter(name="--lint", negative="", help="Report what makes tools hard to plan with."),
 ]
 
 
@@ -43,17 +44,16 @@ def tools_command(
     lint: LintFlag = False,
     as_json: JsonFlag = False,
 ) -> int:
-    """List the tools, show the one named, or those that speak of QUERY.
+    """List the tools, show the one named, or those that match QUERY.
 
     TOOLS is a JSON file with a list of tool objects ({"name", "description", "input_schema",
     "output_schema"}), an MCP configuration, an OpenAPI document, or MODULE:ATTRIBUTE, where the
     attribute is a Toolbox, a list of tools, a tool, or a function that gives one of these.
     """
-    with open_tools(tools, date.today(), None, effects, base_url) as opened:
-        toolbox = opened.tools
+    with opened(tools, effects, base_url) as toolset:
+        toolbox = toolset.tools
         if accept:
-            accept_tools(opened, query)
-            return Exit.FINE.value
+            return _accept(toolset, query)
         if lint:
             return _lint(toolbox, as_json=as_json)
     if query is None:
@@ -70,7 +70,7 @@ def tools_command(
     if not shown:
         raise CommandError(
             "unknown-tool",
-            f"No tool is named {query!r} or speaks of it.",
+            f"No tool matches {query!r}.",
             did_you_mean(near(query or "", toolbox)),
         )
     if as_json:
@@ -79,6 +79,21 @@ def tools_command(
         out().print(_one(shown[0]))
     else:
         out().print(_list(shown))
+    return Exit.FINE.value
+
+
+def _accept(toolset: Toolset, name: str | None) -> int:
+    if toolset.accept is None:
+        raise CommandError(
+            "usage",
+            "--accept is for the tools of MCP servers, which may change by themselves.",
+            "Name their configuration: --tools FILE.",
+        )
+    try:
+        lock = toolset.accept(name)
+    except ToolObjectError as error:
+        raise CommandError("unknown-tool", str(error)) from None
+    note(f"Accepted, and pinned in {lock}.")
     return Exit.FINE.value
 
 

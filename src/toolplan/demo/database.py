@@ -91,13 +91,14 @@ class Database:
     same time and each reads what any other wrote before.
     """
 
-    def __init__(self, today: Callable[[], datetime.date], rows: int, seed: int) -> None:
-        """Promise a database that ends on the day that `today` gives when it is first needed."""
+    def __init__(self, today: Callable[[], datetime.date | None], rows: int, seed: int) -> None:
+        """Prepare a database for each day that `today` returns; None is that of the first use."""
         self._today = today
         self._rows = rows
         self._seed = seed
         self._lock = threading.RLock()
-        self._opened: _Opened | None = None
+        self._first_day: datetime.date | None = None
+        self._opened: dict[datetime.date, _Opened] = {}
 
     @property
     def today(self) -> datetime.date:
@@ -150,12 +151,14 @@ class Database:
 
     def _open(self) -> _Opened:
         with self._lock:
-            if self._opened is None:
-                today = self._today()
+            today = self._today()
+            if today is None:
+                today = self._first_day = self._first_day or datetime.date.today()
+            if today not in self._opened:
                 connection = open_database(today, self._rows, self._seed)
                 weakref.finalize(self, connection.close)
-                self._opened = _Opened(connection, today)
-            return self._opened
+                self._opened[today] = _Opened(connection, today)
+            return self._opened[today]
 
 
 def open_database(

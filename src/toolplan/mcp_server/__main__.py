@@ -16,7 +16,7 @@ from toolplan.path import Json
 from toolplan.planners import GroundedPlanner
 from toolplan.sources.named import load_tools
 from toolplan.storage.journal import Journal, JournalError
-from toolplan.tools import ToolObjectError
+from toolplan.tools import REFERENCE_DAY, ToolObjectError
 
 HOME: Final = "TOOLPLAN_HOME"
 BEARER: Final = "TOOLPLAN_MCP_TOKEN"
@@ -32,7 +32,8 @@ def main(arguments: list[str] | None = None) -> int:
     today = date.today()
     advice: dict[str, Json] = {"tools": given.tools, "today": today.isoformat(), "rows": None}
     try:
-        toolbox = load_tools(given.tools).on_day(today)
+        REFERENCE_DAY.set(today)
+        toolbox = load_tools(given.tools)
         path.parent.mkdir(parents=True, exist_ok=True)
         journal = Journal(path)
     except ToolObjectError as error:

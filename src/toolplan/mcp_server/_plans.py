@@ -10,7 +10,9 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Final
 
-from toolplan.app import AskResult, Session, estimate, foreseen, noted
+from toolplan.app._session import Session
+from toolplan.app.notes import estimate, foreseen, noted
+from toolplan.app.results import AskResult
 from toolplan.compiler import Compiled, compile_plan
 from toolplan.execution_plan import ExecutionPlan
 from toolplan.mcp_server._options import Options

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Final, Self, TypeVar
 
-from toolplan.app import plan_of
+from toolplan.app.resume import plan_of
 from toolplan.approval import Approval, ApprovalRequired, ApprovalUsed, Approver
 from toolplan.engines import CannotRun
 from toolplan.engines import resume as go_on

@@ -25,7 +25,7 @@ from mcp.types import (
     TextContent,
 )
 
-from toolplan.app import AskResult
+from toolplan.app.results import AskResult
 from toolplan.diagnostics import did_you_mean, near
 from toolplan.execution_plan import ExecutionPlan
 from toolplan.mcp_server._approval import ApprovalPrompt

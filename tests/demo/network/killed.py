@@ -15,7 +15,8 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-from toolplan import Journal, Session, Toolbox
+from toolplan import Journal, Toolbox
+from toolplan.app._session import Session
 from toolplan.demo.network import NETWORK_CONTRACTS, NETWORK_TOOLS
 from toolplan.events import StepState, fold
 from toolplan.path import Json

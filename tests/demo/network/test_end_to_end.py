@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from tests.demo.network.killed import CALLS, JOURNAL, RUN, noted
-from toolplan import Journal, Session, resume
+from toolplan import Journal, resume
+from toolplan.app._session import Session
 from toolplan.demo.network import NETWORK_CONTRACTS, NETWORK_TOOLS
 from toolplan.events import RunState, StepState, fold
 from toolplan.path import Json

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 
 import pytest
 
-from toolplan import Session, Toolbox
+from toolplan import Toolbox
+from toolplan.app._session import Session
 from toolplan.demo.network import NETWORK_CONTRACTS, NETWORK_TOOLS, SOURCES, estate, network_tools
 from toolplan.demo.network.querying import QueryAgent
 from toolplan.path import Json

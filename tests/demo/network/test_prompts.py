@@ -11,7 +11,8 @@ from typing import NotRequired, TypedDict
 
 import pytest
 
-from toolplan import AskResult, Session
+from toolplan import AskResult
+from toolplan.app._session import Session
 from toolplan.demo.network import NETWORK_CONTRACTS, NETWORK_TOOLS
 from toolplan.path import Json
 from toolplan.planners import Clarification

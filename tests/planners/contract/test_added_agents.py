@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.planners.contract.planning import TODAY, Row, owners, required, rows, state, tasks
-from toolplan import Session
+from toolplan.app._session import Session
 from toolplan.demo.network import NETWORK_TOOLS, network_tools
 from toolplan.planners.contract import ContractPlanner, Contracts, load_contracts
 

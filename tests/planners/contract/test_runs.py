@@ -11,7 +11,8 @@ import pytest
 
 from tests.planners.contract.agents import FILES, JUDGING, contracts, judge, toolbox
 from tests.planners.contract.planning import TODAY, planner, rows, state, tasks
-from toolplan import AskResult, Session, Toolbox, compile_plan, run
+from toolplan import AskResult, Toolbox, compile_plan, run
+from toolplan.app._session import Session
 from toolplan.demo import TOOLS
 from toolplan.demo.network import NETWORK_TOOLS
 from toolplan.events import Event, Failure, Run, StepRun, StepState

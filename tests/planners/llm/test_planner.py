@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from toolplan import Session, Tool, Toolbox, ToolError, approve
+from toolplan import Tool, Toolbox, ToolError, approve
+from toolplan.app._session import Session
 from toolplan.compiler import compile_plan
 from toolplan.demo import TOOLS
 from toolplan.path import Json

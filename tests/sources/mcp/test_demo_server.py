@@ -16,7 +16,8 @@ from typing import Any, Final
 import pytest
 
 from tests.sources.mcp.scripts import call
-from toolplan.app import AskResult, Session
+from toolplan.app._session import Session
+from toolplan.app.results import AskResult
 from toolplan.demo import INSIGHTS, demo_tools
 from toolplan.demo.server import demo_server, main
 from toolplan.planners import GroundedPlanner

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import Final, NamedTuple, Protocol, TypeVar, TypeVarTuple
 
-from toolplan.app import Session
+from toolplan.app._session import Session
 from toolplan.approval import ApprovalRequired, ApprovalUsed
 from toolplan.engines import CannotRun
 from toolplan.integrations._calls import call_user

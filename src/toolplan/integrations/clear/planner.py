@@ -9,7 +9,8 @@ from dataclasses import replace
 from datetime import date
 from typing import Final, Protocol, TypeAlias, runtime_checkable
 
-from toolplan.app import AskResult, Session
+from toolplan.app._session import Session
+from toolplan.app.results import AskResult
 from toolplan.compiler import parse
 from toolplan.demo import TOOLS
 from toolplan.integrations.clear.endpoint import Provider, Sleep, as_model

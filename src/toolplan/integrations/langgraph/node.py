@@ -18,7 +18,8 @@ from langgraph.graph.message import add_messages
 from langgraph.graph.state import CompiledStateGraph
 
 from toolplan.answer import InsightFunction, answer
-from toolplan.app import DEFAULT_ATTEMPTS, AskResult, Session
+from toolplan.app._session import DEFAULT_ATTEMPTS, Session
+from toolplan.app.results import AskResult
 from toolplan.approval import Policy
 from toolplan.compiler import Tools, compile_plan, output_schemas, to_text, toolbox
 from toolplan.diagnostics import Diagnostic

@@ -13,11 +13,15 @@ from enum import StrEnum
 from graphlib import CycleError, TopologicalSorter
 from typing import NamedTuple
 
+from toolplan.errors import ToolplanError
 from toolplan.path import Json
 
 
-class ContractError(ValueError):
-    """A contract, or several together, cannot be used; the text names the file and the place."""
+class ContractError(ToolplanError, ValueError):
+    """A contract, or several together, cannot be used; the message names the file and the place."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__("bad-contracts", message, "docs/contracts.md says what a contract holds.")
 
 
 class Role(StrEnum):

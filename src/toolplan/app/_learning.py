@@ -1,32 +1,28 @@
-"""What tools have given so far, where they do not say what they give."""
+"""Output schemas learned from results, for tools that declare none."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Final
+from pathlib import Path
 
-from toolplan.cli._home import home
-from toolplan.cli._terminal import note
 from toolplan.events import Run
 from toolplan.plan import Plan
-from toolplan.render.printable import printable
 from toolplan.sources.learned import LearnedError, LearnedSchemas, learn, tool_digest
 from toolplan.tools import LearnedOutput, Tool, Toolbox
 
-FILE: Final = "learned.sqlite"
 
-
-def with_learned(tools: Toolbox) -> Toolbox:
-    """Return `tools` with what was learned of those that do not say what they give."""
-    path = home() / FILE
-    if not any(_says_nothing(tool) for tool in tools.values()) or not path.exists():
+def with_learned(tools: Toolbox, path: Path, note: Callable[[str], None]) -> Toolbox:
+    """Return `tools` with the schemas learned so far, kept at `path`."""
+    if not path.exists() or not any(map(_declares_nothing, tools.values())):
         return tools
     try:
         with LearnedSchemas(path) as schemas:
             known = {
                 tool.name: LearnedOutput(*found)
                 for tool in tools.values()
-                if _says_nothing(tool) and (found := schemas.schema(tool_digest(tool))) is not None
+                if _declares_nothing(tool)
+                and (found := schemas.schema(tool_digest(tool))) is not None
             }
     except LearnedError as error:
         note(f"{error} {error.help}")
@@ -39,20 +35,22 @@ def with_learned(tools: Toolbox) -> Toolbox:
     )
 
 
-def learn_from(plan: Plan, run: Run, tools: Toolbox) -> None:
-    """Learn from what the steps of `run` gave, and tell what was not as before."""
-    if not any(step.tool in tools and _says_nothing(tools[step.tool]) for step in plan.steps):
+def learn_from(
+    plan: Plan, run: Run, tools: Toolbox, path: Path, note: Callable[[str], None]
+) -> None:
+    """Learn from the results of `run`, and note where they differ from earlier ones."""
+    if not any(step.tool in tools and _declares_nothing(tools[step.tool]) for step in plan.steps):
         return
     try:
-        with LearnedSchemas(home() / FILE) as schemas:
+        with LearnedSchemas(path) as schemas:
             drifts = learn(schemas, plan, run, tools)
     except LearnedError as error:
         note(f"{error} {error.help}")
         return
     for drift in drifts:
         for sentence in drift.sentences:
-            note(printable(f"{drift.tool} gave what it had not given before: {sentence}"))
+            note(f"The results of {drift.tool} have changed: {sentence}")
 
 
-def _says_nothing(tool: Tool) -> bool:
+def _declares_nothing(tool: Tool) -> bool:
     return tool.raw_output is None and tool.compute_output is None

@@ -1,0 +1,102 @@
+"""What a user says about a run or a question, read: calls in doubt, and days."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from datetime import date
+from typing import Final
+
+from toolplan.engines import Decided
+from toolplan.errors import ToolplanError
+from toolplan.events import Decision
+from toolplan.path import Json
+from toolplan.storage.journal import Slot
+
+_FIRST_DAY: Final = date(1900, 1, 1)
+_LAST_DAY: Final = date(2999, 12, 31)
+
+
+def decisions_of(
+    retry: Sequence[str], resolve: Sequence[str] | Mapping[str, Json], abort: Sequence[str]
+) -> dict[Slot, Decided]:
+    """Return the decisions about calls in doubt, by step and item.
+
+    Raises:
+        ToolplanError: one cannot be read, or a call has two.
+    """
+    found: dict[Slot, Decided] = {}
+
+    def decide(place: str, decision: Decision, output: Json = None) -> None:
+        slot = _slot(place)
+        if slot in found:
+            raise ToolplanError("usage", f"{place!r} has two decisions.", "Give one of them.")
+        found[slot] = Decided(decision, output)
+
+    for place in retry:
+        decide(place, "retry")
+    for place in abort:
+        decide(place, "abort")
+    pairs = resolve.items() if isinstance(resolve, Mapping) else map(_resolved, resolve)
+    for place, output in pairs:
+        decide(place, "resolve", output)
+    return found
+
+
+def _resolved(option: str) -> tuple[str, Json]:
+    place, sign, text = option.partition("=")
+    try:
+        if sign:
+            return place, json.loads(text)
+    except (ValueError, RecursionError):
+        pass
+    raise ToolplanError(
+        "usage",
+        f"--resolve {option!r} cannot be read.",
+        "Write STEP=JSON, as in mail='{\"sent\": true}', or STEP=null.",
+    )
+
+
+def _slot(place: str) -> Slot:
+    step, _, item = place.partition(":")
+    if not item:
+        return step, None
+    if not (item.isascii() and item.isdecimal() and len(item) < 10):
+        raise ToolplanError(
+            "usage", f"{place!r} names no call.", "Write STEP, or STEP:ITEM with a number."
+        )
+    return step, int(item)
+
+
+def read_day(text: str) -> date:
+    """Return the date that `text` names.
+
+    Raises:
+        ToolplanError: it names none.
+    """
+    try:
+        found = date.fromisoformat(text)
+    except ValueError:
+        found = date.min
+    if not _FIRST_DAY <= found <= _LAST_DAY:
+        raise ToolplanError(
+            "bad-date",
+            f"--today {text!r} is not a date from {_FIRST_DAY} to {_LAST_DAY}.",
+            "Write YYYY-MM-DD, as in 2025-10-12.",
+        )
+    return found
+
+
+def metadata_of(plan: Json) -> dict[str, Json]:
+    """Return the metadata of a plan in its JSON form; empty where there is none."""
+    metadata = plan.get("metadata") if isinstance(plan, dict) else None
+    return metadata if isinstance(metadata, dict) else {}
+
+
+def day_of(metadata: Mapping[str, Json]) -> str | None:
+    """Return the date that counted as today in a run, from the metadata of its plan."""
+    match metadata:
+        case {"run_with": {"today": str(day)}} | {"reference_date": str(day)}:
+            return day
+        case _:
+            return None

@@ -1,0 +1,153 @@
+"""How many calls a run makes at once, and how long each may take."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple, TypeAlias, cast
+
+from toolplan.app.settings import Settings, SettingsError
+from toolplan.diagnostics import did_you_mean, near
+from toolplan.engines import RunOptions
+from toolplan.errors import ToolplanError
+from toolplan.path import Json
+from toolplan.tools import Toolbox
+
+Concurrency: TypeAlias = int | str | Sequence[str] | Mapping[str, int]
+"""The most calls at once: a number for all; `NAME=N` or `{NAME: N}` for a tool or a source."""
+
+TABLE: Final = "limits"
+_MOST_CALLS: Final = 100_000
+_LONGEST_S: Final = 86_400.0
+_EXAMPLE: Final = "Its table [limits] has lines such as `concurrency = 8` and `timeout = 20`."
+
+
+class LimitOptions(NamedTuple):
+    """The limits that were given for one run."""
+
+    concurrency: tuple[str, ...] = ()
+    timeout_s: float | None = None
+
+    @classmethod
+    def of(cls, concurrency: Concurrency | None, timeout_s: float | None) -> LimitOptions:
+        """Return the limits in the form in which the command line gives them."""
+        match concurrency:
+            case None:
+                texts: tuple[str, ...] = ()
+            case int() | str():
+                texts = (str(concurrency),)
+            case Mapping():
+                texts = tuple(f"{name}={calls}" for name, calls in concurrency.items())
+            case _:
+                texts = tuple(map(str, concurrency))
+        return cls(texts, timeout_s)
+
+    @classmethod
+    def kept(cls, advice: Json) -> LimitOptions:
+        """Return the limits in the metadata of a plan that ran with some."""
+        match advice:
+            case {"limits": {"concurrency": list(texts), "timeout": timeout}}:
+                seconds = float(timeout) if isinstance(timeout, int | float) else None
+                return cls(tuple(each for each in texts if isinstance(each, str)), seconds)
+            case _:
+                return cls()
+
+    def to_json(self) -> dict[str, Json]:
+        """Return what a resumed run needs to know; nothing where no limit was given."""
+        if not self.concurrency and self.timeout_s is None:
+            return {}
+        return {TABLE: {"concurrency": [*self.concurrency], "timeout": self.timeout_s}}
+
+
+@dataclass
+class _Found:
+    concurrency: int = RunOptions().concurrency
+    timeout_s: float = RunOptions().timeout_s
+    tools: dict[str, int] = field(default_factory=dict[str, int])
+    sources: dict[str, int] = field(default_factory=dict[str, int])
+
+
+def run_options(settings: Settings, tools: Toolbox, *given: LimitOptions) -> RunOptions:
+    """Return the options of a run. Later ones of `given` come before earlier, and before settings.
+
+    Raises:
+        ToolplanError: a limit is not valid, or names neither a tool nor a source.
+    """
+    found = _of_settings(settings)
+    for options in given:
+        for text in options.concurrency:
+            _add(found, text, tools)
+        if options.timeout_s is not None:
+            if not _is_time(options.timeout_s):
+                raise ToolplanError(
+                    "usage",
+                    f"--timeout {options.timeout_s:g} is not a valid time.",
+                    f"Give seconds, more than 0 and at most {_LONGEST_S:g}.",
+                )
+            found.timeout_s = options.timeout_s
+    return RunOptions(
+        concurrency=found.concurrency,
+        timeout_s=found.timeout_s,
+        tool_concurrency=found.tools,
+        source_concurrency=found.sources,
+    )
+
+
+def _add(found: _Found, text: str, tools: Toolbox) -> None:
+    name, _, number = text.rpartition("=")
+    if not _is_limit(number):
+        raise ToolplanError(
+            "usage",
+            f"--concurrency {text!r} is not a valid limit.",
+            f"Write a number from 1 to {_MOST_CALLS:,}, or NAME=NUMBER for a tool or a source.",
+        )
+    sources = {tool.source for tool in tools.values()}
+    if not name:
+        found.concurrency = int(number)
+    elif name in tools:
+        found.tools[name] = int(number)
+    elif name in sources:
+        found.sources[name] = int(number)
+    else:
+        known = ", ".join(sorted(map(repr, sources - {""})))
+        raise ToolplanError(
+            "usage",
+            f"--concurrency: there is no tool and no source {name!r}.",
+            did_you_mean(near(name, [*tools, *sources]))
+            or f"`toolplan tools` lists the tools. Sources: {known}.",
+        )
+
+
+def _of_settings(settings: Settings) -> _Found:
+    found = _Found()
+    for name, value in settings.table(TABLE).items():
+        match name, value:
+            case "concurrency", int(calls) if _is_limit(str(calls)):
+                found.concurrency = calls
+            case "timeout", (int() | float()) as seconds if _is_time(seconds):
+                found.timeout_s = float(seconds)
+            case (("tools" | "sources"), dict()):
+                calls = _calls(cast("dict[str, object]", value), name, settings)
+                (found.tools if name == "tools" else found.sources).update(calls)
+            case _:
+                raise SettingsError(
+                    f"{settings.place}: {name!r} in [{TABLE}] cannot be used.", _EXAMPLE
+                )
+    return found
+
+
+def _calls(table: Mapping[str, object], name: str, settings: Settings) -> dict[str, int]:
+    for each, calls in table.items():
+        if not (isinstance(calls, int) and _is_limit(str(calls))):
+            raise SettingsError(
+                f"{settings.place}: {each!r} in [{TABLE}.{name}] is not a valid limit.", _EXAMPLE
+            )
+    return cast("dict[str, int]", table)
+
+
+def _is_limit(text: str) -> bool:
+    return text.isascii() and text.isdecimal() and len(text) < 8 and 1 <= int(text) <= _MOST_CALLS
+
+
+def _is_time(seconds: float) -> bool:
+    return not isinstance(seconds, bool) and 0 < seconds <= _LONGEST_S

@@ -1,0 +1,129 @@
+"""`toolplan.open`: an app with the defaults of the command line."""
+
+from __future__ import annotations
+
+import logging
+import os
+import time
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Literal, cast
+
+from toolplan.app._home import JOURNAL, home
+from toolplan.app._planning import Planning, planning
+from toolplan.app._toolset import EffectsArgument, ToolsArgument, open_tools
+from toolplan.app.app import App
+from toolplan.app.settings import Settings, read_settings
+from toolplan.approval import Policy
+from toolplan.plan import Limits
+from toolplan.planners import Planner
+from toolplan.providers import Model, UsageTracker
+from toolplan.render.printable import printable
+from toolplan.storage.journal import Journal
+
+logger = logging.getLogger("toolplan")
+
+
+def open(
+    tools: ToolsArgument = None,
+    *,
+    model: str | Sequence[str] | Model | None = None,
+    planner: str | Planner = "auto",
+    journal: str | os.PathLike[str] | Journal | None = None,
+    policy: Policy | None = None,
+    settings: str | os.PathLike[str] | Mapping[str, object] | Settings | None = None,
+    base_url: str | None = None,
+    effects: EffectsArgument = (),
+    weeks: Literal["rolling", "calendar"] = "rolling",
+    contracts: Sequence[str] = (),
+    limits: Limits = Limits(),
+    on_note: Callable[[str], None] | None = None,
+    clock: Callable[[], float] = time.time,
+    new_id: Callable[[], str] = lambda: uuid.uuid4().hex,
+) -> App:
+    """Open tools, a planner and a journal, with the defaults of the command line.
+
+    Opening an MCP configuration starts its servers and waits for them. Models are opened when they
+    are first asked.
+
+    Args:
+        tools: a JSON file of tool objects, an MCP configuration, an OpenAPI document or
+            `module:attribute`; a module; or tools, functions and tool objects. None is the demo.
+        model: a model, or names of models in the order in which they are asked: `openai:MODEL`,
+            `anthropic:MODEL`, `ollama:MODEL`, `URL#MODEL`. None: those of the settings.
+        planner: what proposes plans: `auto` asks the cheapest planner that can, up to a model; the
+            name of a planner; or a planner.
+        journal: the file where runs are kept, or a journal. None: the user's own.
+        policy: what plans may use. None: all tools.
+        settings: the folder of `toolplan.toml`, or its content. None: the user's own.
+        base_url: the address of the service of an OpenAPI document.
+        effects: `TOOL=LABEL` or a mapping: what tools change, whatever their source says.
+        weeks: whether *last week* is the last 7 days, or Monday to Sunday.
+        contracts: files and folders of contracts: which agent does what, and needs what.
+        limits: the largest plans and runs.
+        on_note: called with each sentence that the user should know. None: a warning of the logger
+            `toolplan`.
+        clock: seconds since the epoch.
+        new_id: returns the name of a run.
+
+    Raises:
+        ToolplanError: the tools, a setting, a model's name or an option cannot be used.
+    """
+
+    def note(sentence: str) -> None:
+        (logger.warning if on_note is None else on_note)(printable(sentence))
+
+    known = _settings(settings)
+    allowed = Policy() if policy is None else policy
+    data = home()
+    if isinstance(planner, str):
+        how = planning(
+            planner,
+            model,
+            known,
+            data,
+            weeks=weeks,
+            contracts=contracts,
+            policy=allowed,
+            note=note,
+        )
+    else:
+        how = Planning(planner, 3, cast("Model | None", model), UsageTracker())
+    with ExitStack() as opening:
+        toolset = opening.enter_context(
+            open_tools(tools, known, note, effects=effects, base_url=base_url)
+        )
+        return App(
+            toolset.tools,
+            how.planner,
+            insights=toolset.insights,
+            policy=allowed,
+            limits=limits,
+            settings=known,
+            attempts=how.attempts,
+            journal=journal
+            if isinstance(journal, Journal)
+            else data / JOURNAL
+            if journal is None
+            else Path(journal),
+            model=how.model,
+            weeks=weeks,
+            data=data,
+            advice=toolset.advice,
+            on_note=note,
+            tracker=how.tracker,
+            resources=opening.pop_all(),
+            clock=clock,
+            new_id=new_id,
+        )
+    raise AssertionError("An exit stack suppresses nothing here.")
+
+
+def _settings(given: object) -> Settings:
+    if isinstance(given, Settings):
+        return given
+    if isinstance(given, Mapping):
+        return Settings(cast("Mapping[str, object]", given))
+    return read_settings(home() if given is None else Path(cast("str", given)))

@@ -1,0 +1,210 @@
+"""The tools of an app or a command: what names them, and how they are opened."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Final, NamedTuple, TypeAlias, cast
+
+import toolplan
+from toolplan.app._home import LEARNED, home
+from toolplan.app._learning import with_learned
+from toolplan.app.settings import LABELS, Settings
+from toolplan.errors import ToolplanError
+from toolplan.path import Json
+from toolplan.sources._base import OpenedTools, SourceContext
+from toolplan.sources.named import SOURCES, source_of
+from toolplan.tools import Effects, Tool, Toolbox, ToolObjectError
+
+ToolItem: TypeAlias = Tool | Callable[..., object] | dict[str, Any]
+ToolsArgument: TypeAlias = str | os.PathLike[str] | ModuleType | Tool | Iterable[ToolItem] | None
+EffectsArgument: TypeAlias = Sequence[str] | Mapping[str, str]
+
+DEMO: Final = "toolplan.demo:TOOLS"
+ADVICE: Final = "run_with"
+"""The metadata of a plan that has run: what its tools were opened with."""
+_SQL: Final = "toolplan.sources.sql:sql_tool"
+_HELP: Final = (
+    "Give a JSON file of tool objects, an MCP configuration, an OpenAPI document, or"
+    " MODULE:ATTRIBUTE, as in toolplan.demo:TOOLS."
+)
+
+
+class Toolset(NamedTuple):
+    """Open tools.
+
+    Attributes:
+        tools: the tools.
+        insights: functions that find sentences in what the tools return.
+        advice: what the tools were opened with, so that a resumed run can open them again.
+        accept: pins the tools as they are now; None where they cannot change by themselves.
+    """
+
+    tools: Toolbox
+    insights: tuple[Callable[..., Any], ...]
+    advice: Mapping[str, Json]
+    accept: Callable[[str | None], Path] | None = None
+
+
+@contextmanager
+def open_tools(
+    tools: ToolsArgument,
+    settings: Settings,
+    note: Callable[[str], None],
+    *,
+    effects: EffectsArgument = (),
+    base_url: str | None = None,
+) -> Generator[Toolset]:
+    """Yield the tools that `tools` is or names, the demo's where it is None; then close them.
+
+    The built-in tool `sql` is added where its extra is installed. Labels of `effects` come before
+    those of the settings, and these before the source's own.
+
+    Raises:
+        ToolplanError: there are no such tools, or a label is wrong.
+    """
+    if tools is None:
+        note("Tools: the demo (waste management, sample data). Your own: --tools.")
+    asked = effect_labels(effects)
+    labels = {**settings.effects, **asked}
+    context = SourceContext(
+        Path.cwd(),
+        os.environ,
+        {"openapi": cast("dict[str, object]", settings.table("openapi"))},
+        settings.path or Path("toolplan.toml"),
+        home(),
+        base_url,
+        note,
+    )
+    help_ = _HELP
+    try:
+        spec = DEMO if tools is None else _spec(tools)
+        if spec is None:
+            if base_url is not None:
+                raise _no_address()
+            yield _labelled(OpenedTools(_given(tools)), {}, labels, asked, context)
+            return
+        _, source = source_of(spec, context.folder)
+        help_ = source.help
+        if base_url is not None and not source.takes_base_url:
+            raise _no_address()
+        advice: dict[str, Json] = {"tools": spec}
+        if base_url is not None:
+            advice["base_url"] = base_url
+        with source.open(spec, context) as opened:
+            yield _labelled(opened, advice, labels, asked, context)
+    except ToolObjectError as error:
+        raise ToolplanError("bad-tools", str(error), help_) from None
+
+
+def reopening(plan: Json) -> tuple[str | None, dict[str, str], str | None]:
+    """Return the tools, the labels of effects and the base URL that a journal's plan ran with."""
+    metadata = plan.get("metadata") if isinstance(plan, dict) else None
+    advice = metadata.get(ADVICE) if isinstance(metadata, dict) else None
+    match advice:
+        case {"tools": str(name), **more}:
+            labels, url = more.get("effects"), more.get("base_url")
+            kept = labels if isinstance(labels, dict) else {}
+            return (
+                name,
+                {tool: str(label) for tool, label in kept.items()},
+                url if isinstance(url, str) else None,
+            )
+        case _:
+            return None, {}, None
+
+
+def effect_labels(effects: EffectsArgument) -> dict[str, Effects]:
+    """Read `TOOL=LABEL` texts, or a mapping of tools to labels.
+
+    Raises:
+        ToolplanError: one is not a label.
+    """
+    pairs = (
+        [(tool, str(label)) for tool, label in effects.items()]
+        if isinstance(effects, Mapping)
+        else [tuple(each.rpartition("=")[::2]) for each in effects]
+    )
+    found: dict[str, Effects] = {}
+    for tool, label in pairs:
+        if not tool or label not in LABELS:
+            raise ToolplanError(
+                "bad-effects",
+                f"--effects {f'{tool}={label}' if tool else label!r} is not a label.",
+                f"Write TOOL=LABEL; the labels are {', '.join(LABELS)}.",
+            )
+        found[tool] = Effects(label)
+    return found
+
+
+def _spec(tools: object) -> str | None:
+    match tools:
+        case str():
+            return tools
+        case os.PathLike():
+            return os.fspath(cast("os.PathLike[str]", tools))
+        case ModuleType(__name__=name):
+            return f"{name}:*"
+        case _:
+            return None
+
+
+def _given(tools: object) -> Toolbox:
+    """Return tools that are given as objects."""
+    if isinstance(tools, Toolbox):
+        return tools
+    if isinstance(tools, Tool):
+        return Toolbox([tools])
+    if not isinstance(tools, Iterable) or isinstance(tools, bytes | Mapping):
+        raise ToolObjectError(
+            f"tools is a {type(tools).__name__}; give a text, a module, or a list of tools."
+        )
+    found: list[Tool] = []
+    for each in cast("Iterable[object]", tools):
+        if isinstance(each, Mapping):
+            found.append(Tool.from_json(dict(cast("Mapping[str, Json]", each))))
+        elif callable(each) and not isinstance(each, Tool):
+            found.append(toolplan.tool(each))
+        else:
+            found.append(cast("Tool", each))  # the toolbox refuses what is none
+    return Toolbox(found)
+
+
+def _labelled(
+    opened: OpenedTools,
+    advice: dict[str, Json],
+    labels: Mapping[str, Effects],
+    asked: Mapping[str, Effects],
+    context: SourceContext,
+) -> Toolset:
+    tools = opened.tools
+    more = _sql(context)
+    if more is not None and more.name not in tools:
+        tools = tools.with_tools(more)
+    if absent := [tool for tool in asked if tool not in tools]:
+        raise ToolplanError(
+            "bad-effects",
+            f"--effects: there is no tool {absent[0]!r}.",
+            "`toolplan tools` lists the tools.",
+        )
+    known = {tool: label for tool, label in labels.items() if tool in tools}
+    if known:
+        tools = tools.labelled(known)
+        advice["effects"] = {tool: label.value for tool, label in known.items()}
+    tools = with_learned(tools, context.data / LEARNED, context.note)
+    return Toolset(tools, opened.insights, advice, opened.accept)
+
+
+def _sql(context: SourceContext) -> Tool | None:
+    try:
+        with SOURCES["python"].open(_SQL, context) as opened:
+            return opened.tools["sql"]
+    except (ToolObjectError, KeyError):
+        return None  # its extra is not installed; the planner says so where it matters
+
+
+def _no_address() -> ToolplanError:
+    return ToolplanError("usage", "--base-url is for tools that come from an OpenAPI document.")

@@ -1,0 +1,156 @@
+"""What an app returns: values that print as the command line shows them."""
+
+from __future__ import annotations
+
+import html
+from dataclasses import dataclass, field, fields
+from typing import Self
+
+from toolplan.answer import Answer
+from toolplan.compiler import Compiled
+from toolplan.diagnostics import Diagnostic
+from toolplan.errors import ToolplanError
+from toolplan.events import Run
+from toolplan.execution_plan import ExecutionPlan
+from toolplan.plan_json import load
+from toolplan.planners import Attempt, Clarification, Draft, Proposal, Question, Refusal
+from toolplan.render.diagnostics import Located, diagnostics_text
+from toolplan.render.plan_tree import plan_text
+from toolplan.render.printable import printable
+from toolplan.summary.summary import Summary
+
+
+class Shown:
+    """A value that prints as the command line shows it, and as the same text in a notebook."""
+
+    __slots__ = ()
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(str(self))}</pre>"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class AskResult(Shown):
+    """The result of a question, as far as it went.
+
+    Attributes:
+        question: what was asked.
+        proposal: what the planner said last.
+        compiled: the last draft, checked; None where there was none.
+        run: the last run; None where nothing ran.
+        answer: what was found; None where nothing ran.
+        attempts: every draft, and its result.
+        unapproved: a further plan, after `run`, that was not approved.
+        marks: words on steps of the plan that change something, by step.
+        summary: the answer in a model's words, where it was asked for.
+    """
+
+    question: Question
+    proposal: Proposal
+    compiled: Compiled | None = None
+    run: Run | None = None
+    answer: Answer | None = None
+    attempts: tuple[Attempt, ...] = ()
+    unapproved: ExecutionPlan | None = None
+    marks: dict[str, str] = field(default_factory=dict[str, str])
+    summary: Summary | None = None
+
+    @property
+    def plan(self) -> ExecutionPlan | None:
+        """The plan that may run, or has run."""
+        return None if self.compiled is None else self.compiled.plan
+
+    @property
+    def succeeded(self) -> bool:
+        """Whether there is an answer from a run that succeeded."""
+        return self.run is not None and self.run.succeeded
+
+    def __str__(self) -> str:
+        if self.summary is not None:
+            return self.summary.text.rstrip()
+        if self.answer is not None:
+            return self.answer.text.rstrip()
+        if self.plan is not None:
+            return plan_text(self.plan.plan, marks=self.marks).rstrip()
+        return self.reason
+
+    def __repr__(self) -> str:
+        plan = "None" if self.plan is None else self.plan.digest[:8]
+        run = "None" if self.run is None else self.run.status.value
+        return f"AskResult({self.question.text[:60]!r}, plan={plan}, run={run})"
+
+    @property
+    def reason(self) -> str:
+        """Why there is no plan: a question back, a refusal, or the problems of the draft."""
+        match self.proposal:
+            case Refusal(reason=reason):
+                return printable(reason)
+            case Clarification() as asked_back:
+                lines = [printable(asked_back.question)]
+                lines += [f"  - {printable(each)}" for each in asked_back.options]
+                part = asked_back.partial_plan
+                understood = None if part is None else load(part).plan
+                if understood is not None and understood.steps:
+                    lines += ["What was understood so far:", plan_text(understood).rstrip()]
+                return "\n".join(lines)
+            case Draft():
+                found = () if self.compiled is None else self.compiled.diagnostics
+                return diagnostics_text([Located(each) for each in found]).rstrip()
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class RunResult(Run, Shown):
+    """A run, with the plan that ran and the answer that it gives."""
+
+    plan: ExecutionPlan | None = None
+    answer: Answer | None = None
+
+    @classmethod
+    def of(cls, run: Run, plan: ExecutionPlan, answer: Answer) -> Self:
+        """Return `run` with its plan and answer."""
+        own = {each.name: getattr(run, each.name) for each in fields(Run)}
+        return cls(**own, plan=plan, answer=answer)
+
+    def __str__(self) -> str:
+        return "" if self.answer is None else self.answer.text.rstrip()
+
+    def __repr__(self) -> str:
+        return f"RunResult({self.run!r}, {self.status.value}, {len(self.steps)} steps)"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class CheckResult(Shown):
+    """What is wrong with a plan; `plan` may run, and is None where an error is left."""
+
+    plan: ExecutionPlan | None
+    diagnostics: tuple[Diagnostic, ...]
+    located: tuple[Located, ...] = ()
+    text: str = ""
+    marks: dict[str, str] = field(default_factory=dict[str, str])
+
+    @property
+    def valid(self) -> bool:
+        """Whether the plan may run."""
+        return self.plan is not None
+
+    def needed(self) -> ExecutionPlan:
+        """Return the plan.
+
+        Raises:
+            ToolplanError: it does not pass the check.
+        """
+        if self.plan is not None:
+            return self.plan
+        found = next((each for each in self.diagnostics if each.blocks), None)
+        reason = "" if found is None else f": {found.message}"
+        raise ToolplanError(
+            "bad-plan",
+            f"The plan does not pass the check; nothing was run{reason}",
+            "Print the result of `app.check(plan)`; `toolplan explain CODE` explains a problem.",
+        )
+
+    def __str__(self) -> str:
+        return diagnostics_text(self.located, self.text or None).rstrip()
+
+    def __repr__(self) -> str:
+        return f"CheckResult(valid={self.valid}, {len(self.diagnostics)} diagnostics)"
