@@ -20,6 +20,7 @@ from toolplan.planners._base import (
     Question,
     Refusal,
 )
+from toolplan.planners.context import PlannerContext
 from toolplan.planners.grounded.build.coverage import clarification, refused_deletion
 from toolplan.planners.grounded.build.outcome import Outcome, outcome
 from toolplan.planners.grounded.catalogue.kinds import Catalogue
@@ -106,3 +107,8 @@ class GroundedPlanner:
             "planner": NAME,
         }
         return json.dumps(dump(found.draft.plan(metadata)), ensure_ascii=False, indent=2)
+
+
+def grounded(context: PlannerContext) -> GroundedPlanner:
+    """Return the planner for the entry point `grounded` of the group `toolplan.planners`."""
+    return GroundedPlanner(weeks=context.weeks)
