@@ -22,7 +22,8 @@ from toolplan.planners._base import (
 )
 from toolplan.planners.context import PlannerContext
 from toolplan.planners.grounded.build.coverage import clarification, refused_deletion
-from toolplan.planners.grounded.build.outcome import Outcome, outcome
+from toolplan.planners.grounded.build.drafts import Outcome
+from toolplan.planners.grounded.build.outcome import outcome
 from toolplan.planners.grounded.catalogue.kinds import Catalogue
 from toolplan.planners.grounded.catalogue.lexicon import compile_catalogue
 from toolplan.planners.grounded.dates import Weeks, find_bad_dates

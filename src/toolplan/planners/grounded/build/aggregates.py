@@ -29,8 +29,7 @@ from toolplan.planners.grounded.parse.conditions import (
     qualified,
     sql,
 )
-from toolplan.planners.grounded.parse.linker import Filter, Linker, Where
-from toolplan.planners.grounded.parse.mentions import Mention
+from toolplan.planners.grounded.parse.linker import Binding, Filter, Where
 from toolplan.planners.grounded.parse.requests import (
     ByColumn,
     ByPeriod,
@@ -49,12 +48,8 @@ from toolplan.planners.grounded.parse.requests import (
 from toolplan.planners.grounded.parse.spans import case, covering, inside, spans_of
 
 _PREFIXES = {
-    "avg": "average",
-    "sum": "total",
-    "max": "highest",
-    "min": "lowest",
-    "median": "median",
-}
+    "avg": "average", "sum": "total", "max": "highest", "min": "lowest", "median": "median"
+}  # fmt: skip
 
 
 @dataclass(slots=True)
@@ -85,7 +80,7 @@ class Aggregates:
         """Hold what is needed."""
         self._catalogue = catalogue
         self._builder = builder
-        self._linker = Linker(catalogue)
+        self._linker = builder.linker
 
     def make(self, computation: Computation, request: ThingRequest) -> None:
         """Add the steps for `computation` over the rows of `request`."""
@@ -95,12 +90,14 @@ class Aggregates:
         self._set_side_by_side(computation, request)
         built = self._builder.built(request, conditions_for_alternatives=True)
         if not self._catalogue.computes:
-            self._leave(
+            self._builder.reject(
                 computation.mentions, "computing needs the tool `sql` (install the extra `sql`)"
             )
             return
         if len(built.sources) != 1 or not built.sources[0].many or built.cut is not None:
-            self._leave(computation.mentions, "this would need a computation over several lists")
+            self._builder.reject(
+                computation.mentions, "this would need a computation over several lists"
+            )
             return
         kind = self._catalogue.kinds[request.entity]
         if isinstance(computation.measure, Statistic) and computation.measure.function == "avg":
@@ -118,7 +115,9 @@ class Aggregates:
             self._group(statement, kind, group)
         text = self._text(statement, kind, computation, having)
         if text is None:
-            self._leave(computation.mentions, "what is measured is not a column of the rows")
+            self._builder.reject(
+                computation.mentions, "what is measured is not a column of the rows"
+            )
             return
         said = [*computation.mentions, *(m for _, each in built.conditions for m in each)]
         draft = self._builder.draft
@@ -141,26 +140,23 @@ class Aggregates:
             case Rate(()):
                 chosen = _said_last(request.modifiers)
                 if chosen is None:
-                    self._leave(
+                    self._builder.reject(
                         computation.mentions, "the question does not say what the share is of"
                     )
                     return None
                 request.modifiers.remove(chosen)
                 computation.mentions.extend(chosen.mentions)
-                match self._linker.bind(request.entity, chosen):
-                    case Filter(attribute=attribute, choices=choices, condition=condition):
-                        values = tuple(v for choice in choices for v in choice.values())
-                        return condition or _is(attribute, values)
-                    case Where(condition=condition):
-                        return condition
-                    case None:
-                        self._leave(chosen.mentions, None)
-                        return None
+                binding = self._linker.bind(request.entity, chosen)
+                if binding is None:
+                    self._builder.reject(chosen.mentions)
+                return _condition_of(binding)
             case Rate(values):
                 own = [v for v in values if v.entity == request.entity]
                 attributes = {v.attribute for v in own}
                 if len(attributes) != 1:
-                    self._leave(computation.mentions, "it is not clear what the rate is of")
+                    self._builder.reject(
+                        computation.mentions, "it is not clear what the rate is of"
+                    )
                     return None
                 return _is(self._catalogue.attribute(own[0]), tuple(v.value for v in own))
             case _:
@@ -169,18 +165,14 @@ class Aggregates:
     def _counted(self, request: ThingRequest) -> Condition | None:
         """Take what is said of the rows into the count: who has none of them has the fewest."""
         for modifier in [m for m in request.modifiers if m.mention.values]:
-            match self._linker.bind(request.entity, modifier):
-                case Filter(attribute=attribute, condition=condition, choices=choices):
-                    values = tuple(v for choice in choices for v in choice.values())
-                    found = condition or _is(attribute, values)
-                case Where(condition=condition):
-                    found = condition
-                case None:
-                    continue
+            binding = self._linker.bind(request.entity, modifier)
+            found = _condition_of(binding)
+            if binding is None:
+                continue
             if found is not None and len([m for m in request.modifiers if m.mention.values]) == 1:
                 request.modifiers.remove(modifier)
                 return found
-            self._leave(modifier.mentions, "the fewest of several kinds of rows")
+            self._builder.reject(modifier.mentions, "the fewest of several kinds of rows")
         return None
 
     def _tell_apart(self, computation: Computation, request: ThingRequest) -> None:
@@ -259,24 +251,23 @@ class Aggregates:
     def _group(self, statement: _Statement, kind: Kind, group: Group) -> None:
         match group:
             case ByPeriod(period, said):
-                moment = kind.moment
-                if moment is None or moment.column is None:
-                    self._leave([said], f"{kind.plural} have no date")
+                if kind.date_column is None:
+                    self._builder.reject([said], f"{kind.plural} have no date")
                     return
-                part = period or "day"
-                if period == "weekday":
-                    self._weekdays(statement, statement.column(moment.column))
-                    return
+                column = statement.column(kind.date_column)
                 if period is None:
                     self._builder.draft.note(f"{said.text} = for each day")
-                column = statement.column(moment.column)
-                expression = f"CAST(date_trunc('{part}', {column}) AS DATE)"
-                statement.groups.append((expression, part))
+                if period == "weekday":
+                    statement.groups.append((f"dayname(CAST({column} AS DATE))", period))
+                    statement.keys.append(f"isodow(CAST({column} AS DATE))")
+                else:
+                    part = period or "day"
+                    expression = f"CAST(date_trunc('{part}', {column}) AS DATE)"
+                    statement.groups.append((expression, part))
             case BySpans(spans):
-                moment = kind.moment
-                if moment is None or moment.column is None:
+                if kind.date_column is None:
                     return
-                column = statement.column(moment.column)
+                column = statement.column(kind.date_column)
                 statement.groups.append((case(column, spans), "period"))
                 statement.order = [f"min({column})"]
                 if only := inside(column, spans):
@@ -289,13 +280,9 @@ class Aggregates:
                 other = self._other(kind, group)
                 column = other and _column(self._catalogue, other, group.columns)
                 if other is None or column is None:
-                    self._leave([group.said], f"{kind.plural} cannot be grouped by that")
+                    self._builder.reject([group.said], f"{kind.plural} cannot be grouped by that")
                     return
                 self._add_group(statement, other, column)
-
-    def _weekdays(self, statement: _Statement, column: str) -> None:
-        statement.groups.append((f"dayname(CAST({column} AS DATE))", "weekday"))
-        statement.keys.append(f"isodow(CAST({column} AS DATE))")
 
     def _add_group(self, statement: _Statement, kind: Kind, column: str) -> None:
         shape = kind.attributes[column].shape if column in kind.attributes else None
@@ -358,7 +345,7 @@ class Aggregates:
                     return _in_unit(expression, kind.attributes[column].shape, measure.unit), name
                 return expression, name
             case Listed(columns):
-                moment = kind.moment.column if kind.moment is not None and not columns else None
+                moment = kind.date_column if not columns else None
                 column = moment or _column(self._catalogue, kind, columns)
                 return None if column is None else (statement.column(column), column)
             case _ if having is not None:
@@ -375,11 +362,6 @@ class Aggregates:
                 self._builder.draft.note(f"the share is of those for which '{column}' is known")
             case _:
                 pass
-
-    def _leave(self, mentions: Sequence[Mention], reason: str | None) -> None:
-        self._builder.unexplained.extend(mentions)
-        if reason is not None and reason not in self._builder.reasons:
-            self._builder.reasons.append(reason)
 
 
 def _grouped(
@@ -447,6 +429,16 @@ def base_entities(catalogue: Catalogue, computation: Computation) -> list[str]:
 
 def _is_thing(group: Group, kind: Kind) -> bool:
     return isinstance(group, ByColumn) and kind.entity in group.entities
+
+
+def _condition_of(binding: Binding | None) -> Condition | None:
+    match binding:
+        case Filter(attribute=attribute, condition=condition, choices=choices):
+            return condition or _is(attribute, tuple(v for c in choices for v in c.values()))
+        case Where(condition=condition):
+            return condition
+        case None:
+            return None
 
 
 def _is(attribute: Attribute, values: tuple[object, ...]) -> Condition | None:

@@ -8,7 +8,7 @@ from typing import Final
 from toolplan.diagnostics import near
 from toolplan.path import Json
 from toolplan.planners._base import Clarification, Refusal
-from toolplan.planners.grounded.build.outcome import Outcome
+from toolplan.planners.grounded.build.drafts import Outcome
 from toolplan.planners.grounded.catalogue.kinds import Catalogue, Verb
 from toolplan.planners.grounded.language.phrases import WordClass
 from toolplan.planners.grounded.language.verbs import DESTROYING, Action

@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 
 from toolplan.path import EVERY, Json, Path
 from toolplan.plan import ITEM, RESERVED_IDS, Plan, Ref, Step, Value, escape_pointer
+from toolplan.planners.grounded.catalogue.kinds import ToolCard
 from toolplan.planners.grounded.catalogue.schemas import Rows, Shape
 from toolplan.planners.grounded.parse.mentions import Mention
 
@@ -107,6 +108,38 @@ class DraftPlan:
         )
 
 
+@dataclass(slots=True)
+class Outcome:
+    """Steps, and what stands in the way of calling them a plan.
+
+    `unexplained` are mentions that were not understood; `reasons` say in words what could not be
+    done; `missing` are arguments that a tool requires and no word gives.
+    """
+
+    draft: DraftPlan
+    unexplained: list[Mention] = field(default_factory=list[Mention])
+    reasons: list[str] = field(default_factory=list[str])
+    missing: list[str] = field(default_factory=list[str])
+    refusal: str | None = None
+
+    @property
+    def complete(self) -> bool:
+        """Whether every word was understood, and there is a step."""
+        return bool(self.draft.steps) and not (self.unexplained or self.reasons or self.missing)
+
+    @property
+    def cost(self) -> tuple[int, int]:
+        """How much stands in the way: letters that were not understood, then other reasons."""
+        letters = sum(len(m.text) for m in dict.fromkeys(self.unexplained))
+        return (letters, len(self.reasons) + len(self.missing) + (not self.draft.steps))
+
+    def reject(self, mentions: Iterable[Mention], reason: str | None = None) -> None:
+        """Mark `mentions` as unexplained, for `reason`."""
+        self.unexplained.extend(mentions)
+        if reason is not None and reason not in self.reasons:
+            self.reasons.append(reason)
+
+
 def source_of(step: str, entity: str, rows: Rows, repeated: bool) -> Source:
     """Return where the rows of `step` are; `repeated` says that it runs once for each item."""
     if not repeated:
@@ -119,3 +152,8 @@ def source_of(step: str, entity: str, rows: Rows, repeated: bool) -> Source:
 def item() -> Value:
     """Refer to the item of the list that a step runs for."""
     return Ref(ITEM)
+
+
+def ordered(card: ToolCard, arguments: Mapping[str, Argument]) -> dict[str, Argument]:
+    """Return `arguments` in the order in which the tool declares them."""
+    return {name: arguments[name] for name in card.arguments if name in arguments}

@@ -13,8 +13,15 @@ from itertools import product
 
 from toolplan.path import Json
 from toolplan.plan import Literal, Ref, array
-from toolplan.planners.grounded.build.drafts import Argument, DraftPlan, Source, item, source_of
-from toolplan.planners.grounded.build.selection import Selection, selection_arguments
+from toolplan.planners.grounded.build.drafts import (
+    Argument,
+    Outcome,
+    Source,
+    item,
+    ordered,
+    source_of,
+)
+from toolplan.planners.grounded.build.selection import selection_arguments
 from toolplan.planners.grounded.catalogue.connections import (
     Connection,
     between,
@@ -59,17 +66,15 @@ class Bound:
 class PlanBuilder:
     """Makes the steps of one question."""
 
-    def __init__(self, catalogue: Catalogue, draft: DraftPlan, asks_whether: bool = False) -> None:
+    def __init__(self, catalogue: Catalogue, outcome: Outcome, asks_whether: bool = False) -> None:
         """Hold what is needed; `asks_whether` says that the question wants a yes or a no."""
         self._catalogue = catalogue
         self.linker = Linker(catalogue)
         self._asks_whether = asks_whether
         self._done: dict[int, list[Source]] = {}
-        self.draft = draft
-        self.unexplained: list[Mention] = []
-        self.reasons: list[str] = []
-        self.missing: list[str] = []
-        """Arguments that a tool requires and no word gives."""
+        self.draft = outcome.draft
+        self.reject = outcome.reject
+        self._missing = outcome.missing
 
     def rows(self, request: ThingRequest) -> list[Source]:
         """Return the rows of `request`, one source for each call, after making their steps."""
@@ -112,7 +117,7 @@ class PlanBuilder:
             reason = f"no tool lists {kind.plural}"
             if card is not None:
                 reason = f"tool {card.name} declares no list in its output schema"
-            self._leave(request.mentions, reason)
+            self.reject(request.mentions, reason)
             return Built([])
         chosen = bool(conditions) or any(link.negated for link in bound.links)
         cut = self._cut(kind, card, request, forked=_forks(bound), conditions=chosen)
@@ -137,7 +142,7 @@ class PlanBuilder:
             source = sources[0] if len(sources) == 1 and sources[0].many else None
             columns = source and shared_columns(kind, source.entity, source.columns)
             if source is None or columns is None:
-                self._leave(mentions, f"no column says which {kind.plural} these are")
+                self.reject(mentions, f"no column says which {kind.plural} these are")
                 continue
             other = self._catalogue.kinds[source.entity].plural
             built.others[other] = source
@@ -162,7 +167,7 @@ class PlanBuilder:
                 case None:
                     producer = self._producer(kind, modifier)
                     if producer is None:
-                        self._leave(modifier.mentions, None)
+                        self.reject(modifier.mentions, None)
                     else:
                         links.append(producer)
         self._refuse_twice(filters)
@@ -174,7 +179,7 @@ class PlanBuilder:
         for found, modifier in filters:
             names = {name for choice in found.choices for name in choice}
             if not taken.isdisjoint(names):
-                self._leave(modifier.mentions, f"two values for {', '.join(sorted(names))}")
+                self.reject(modifier.mentions, f"two values for {', '.join(sorted(names))}")
             taken |= names
 
     def _producer(self, kind: Kind, modifier: Modifier) -> Link | None:
@@ -289,7 +294,7 @@ class PlanBuilder:
             if codes is None:
                 continue
             if name is None or name in found or modifier.negated:
-                self._leave(modifier.mentions, None)
+                self.reject(modifier.mentions, None)
                 continue
             value: Json = codes[0] if len(codes) == 1 else [*codes]
             found[name] = Argument(Literal(value), self.draft.words(modifier.mentions))
@@ -305,12 +310,12 @@ class PlanBuilder:
         takers = [a for a in kind.attributes.values() if a.shape.ref == wanted and a.equal]
         if codes is None or not takers or takers[0].equal is None:
             return False
-        taker = takers[0]
-        if taker.equal in arguments or (len(codes) > 1 and not taker.shape.takes_many):
+        name, many = takers[0].equal, takers[0].shape.takes_many
+        if name in arguments or (len(codes) > 1 and not many):
             return False
         value: Json = codes[0] if len(codes) == 1 else [*codes]
         mentions = (*link.mentions, *target.mentions)
-        arguments[takers[0].equal or ""] = Argument(Literal(value), self.draft.words(mentions))
+        arguments[name] = Argument(Literal(value), self.draft.words(mentions))
         return True
 
     def _ways(self, kind: Kind, link: Link) -> list[tuple[Connection, Source]]:
@@ -325,7 +330,7 @@ class PlanBuilder:
                 source, way = bridge
             if way is None:
                 reason = f"nothing leads from {link.to.entity} to {kind.entity}"
-                self._leave((*link.mentions, *link.to.mentions), reason)
+                self.reject((*link.mentions, *link.to.mentions), reason)
                 return []
             found.append((way, source))
         return found
@@ -356,7 +361,7 @@ class PlanBuilder:
             value = source.column(way.column)
             taken = name in arguments or (for_each is not None and source.many)
             if taken:
-                self._leave((), f"two values for {name}")
+                self.reject((), f"two values for {name}")
                 return
             reason: Json = {"ref": source.step}
             own_record = way.attribute.shape.ref == kind.identity and not source.many
@@ -373,9 +378,9 @@ class PlanBuilder:
         rows = card.rows
         if rows is None:
             return
-        absent = (name for name in card.required if name not in arguments)
-        self.missing.extend(name for name in absent if name not in self.missing)
-        step = self.draft.add(named, card.name, _ordered(card, arguments), for_each=for_each)
+        absent = [name for name in card.required if name not in arguments]
+        self._missing.extend(name for name in absent if name not in self._missing)
+        step = self.draft.add(named, card.name, ordered(card, arguments), for_each=for_each)
         yield source_of(step, kind.entity, rows, for_each is not None)
 
     def _got(self, kind: Kind, value: Ref, reason: Json) -> Source | None:
@@ -394,14 +399,12 @@ class PlanBuilder:
             return _Cut(None, None, None)
         limit = card.argument("limit") or ("limit" if "limit" in card.arguments else None)
         moment = kind.moment
-        field_name, _, direction = (card.order or "").partition(" ")
-        ordered = moment is not None and field_name == moment.name
-        newest_first = ordered and direction == "desc"
-        if (cut.newest or cut.oldest) and (moment is None or moment.column is None):
-            self._leave(cut.mentions, f"{kind.plural} have no date to be ordered by")
+        newest_first = moment is not None and card.order == f"{moment.name} desc"
+        if (cut.newest or cut.oldest) and kind.date_column is None:
+            self.reject(cut.mentions, f"{kind.plural} have no date to be ordered by")
             return _Cut(None, None, None)
         if forked or len(request.links) > 1:
-            self._leave(cut.mentions, "a number of rows cannot be divided among several calls")
+            self.reject(cut.mentions, "a number of rows cannot be divided among several calls")
             return _Cut(None, None, None)
         fits = (not cut.newest or newest_first) and not cut.oldest
         if cut.newest and cut.count is None and newest_first:
@@ -419,23 +422,18 @@ class PlanBuilder:
         if built.cut is not None:
             said.extend(built.cut.mentions)
         if not self._catalogue.computes:
-            self._leave(said, "selecting rows needs the tool `sql` (install the extra `sql`)")
+            self.reject(said, "selecting rows needs the tool `sql` (install the extra `sql`)")
             return built.sources
         kind = self._catalogue.kinds[request.entity]
         conditions = [condition for condition, _ in built.conditions]
-        chosen = Selection(kind, tuple(conditions), built.cut)
         found: list[Source] = []
         for source in built.sources:
             reason = self.draft.words(said)
-            arguments = selection_arguments(chosen, source, built.others, reason)
+            tables = {kind.plural: source, **built.others}
+            arguments = selection_arguments(kind, conditions, built.cut, tables, reason)
             step = self.draft.add(f"{kind.plural}_selected", SQL_TOOL, arguments)
             found.append(Source(step, kind.entity, ("data",), True, source.columns))
         return found
-
-    def _leave(self, mentions: Iterable[Mention], reason: str | None) -> None:
-        self.unexplained.extend(mentions)
-        if reason is not None and reason not in self.reasons:
-            self.reasons.append(reason)
 
 
 @dataclass(frozen=True, slots=True)
@@ -470,8 +468,3 @@ def _step_name(kind: Kind, forks: Iterable[Mapping[str, Argument]]) -> str:
         if isinstance(value, Literal)
     ]
     return "_".join([kind.plural, *dict.fromkeys(said)])
-
-
-def _ordered(card: ToolCard, arguments: Mapping[str, Argument]) -> dict[str, Argument]:
-    """Return `arguments` in the order in which the tool declares them."""
-    return {name: arguments[name] for name in card.arguments if name in arguments}

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from toolplan.path import Json
 from toolplan.plan import Literal
-from toolplan.planners.grounded.build.drafts import Argument, DraftPlan
+from toolplan.planners.grounded.build.drafts import Argument, DraftPlan, ordered
 from toolplan.planners.grounded.catalogue.kinds import Catalogue, ToolCard
 from toolplan.planners.grounded.catalogue.schemas import Shape
 from toolplan.planners.grounded.language.phrases import WordClass
@@ -35,8 +35,7 @@ def report(mentions: Sequence[Mention], catalogue: Catalogue, draft: DraftPlan) 
             return False
     if any(name not in arguments for name in card.required):
         return False
-    ordered = {name: arguments[name] for name in card.arguments if name in arguments}
-    draft.add(card.name, card.name, ordered)
+    draft.add(card.name, card.name, ordered(card, arguments))
     return True
 
 

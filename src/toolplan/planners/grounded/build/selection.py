@@ -1,9 +1,8 @@
-"""Rows chosen and ordered by a computing step, where no argument of a listing tool can say it."""
+"""Computing steps: rows selected and ordered where no argument of a listing tool can do it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
 
 from toolplan.path import Json
 from toolplan.plan import Literal, Value, object_
@@ -14,36 +13,26 @@ from toolplan.planners.grounded.parse.conditions import Condition, Share, Unlink
 from toolplan.planners.grounded.parse.requests import Cut
 
 
-@dataclass(frozen=True, slots=True)
-class Selection:
-    """Which rows of `kind`: those for which all `conditions` hold, and of them the `cut`."""
-
-    kind: Kind
-    conditions: tuple[Condition, ...]
-    cut: Cut | None
-
-
 def selection_arguments(
-    chosen: Selection, source: Source, others: Mapping[str, Source], reason: Json
+    kind: Kind,
+    conditions: Sequence[Condition],
+    cut: Cut | None,
+    tables: Mapping[str, Source],
+    reason: Json,
 ) -> dict[str, Argument]:
-    """Return the arguments of the computing step that chooses from `source`.
-
-    `others` are further tables, by name, that the conditions speak of.
-    """
-    table = chosen.kind.plural
-    parts = ["SELECT * FROM", identifier(table)]
-    used = columns_read(chosen.conditions)
-    if chosen.conditions:
-        parts.append("WHERE " + " AND ".join(sql(each) for each in chosen.conditions))
-    moment = chosen.kind.moment
-    if chosen.cut is not None and moment is not None and moment.column is not None:
-        if chosen.cut.newest or chosen.cut.oldest:
-            direction = "DESC" if chosen.cut.newest else "ASC"
-            parts.append(f"ORDER BY {identifier(moment.column)} {direction}")
-            used.append(moment.column)
-        if chosen.cut.count is not None:
-            parts.append(f"LIMIT {chosen.cut.count}")
-    return computing(" ".join(parts), {table: source, **others}, used, reason)
+    """Return the arguments of the step that selects rows of `kind`: the first of `tables`."""
+    parts = ["SELECT * FROM", identifier(kind.plural)]
+    used = columns_read(conditions)
+    if conditions:
+        parts.append("WHERE " + " AND ".join(sql(each) for each in conditions))
+    if cut is not None and kind.date_column is not None:
+        if cut.newest or cut.oldest:
+            parts.append(f"ORDER BY {identifier(kind.date_column)}")
+            parts.append("DESC" if cut.newest else "ASC")
+            used.append(kind.date_column)
+        if cut.count is not None:
+            parts.append(f"LIMIT {cut.count}")
+    return computing(" ".join(parts), tables, used, reason)
 
 
 def columns_read(conditions: Iterable[Condition]) -> list[str]:
@@ -93,15 +82,7 @@ def column_type(shape: Shape) -> str | None:
     """Return the word for the type of a column, None where it has no simple one."""
     if shape.takes_many and not shape.takes_one:
         return None
-    if shape.format == "date":
-        return "date"
-    if shape.format == "date-time":
-        return "date-time"
-    if len(shape.types) == 1 and next(iter(shape.types)) in (
-        "string",
-        "boolean",
-        "integer",
-        "number",
-    ):
-        return next(iter(shape.types))
-    return None
+    if shape.is_date:
+        return shape.format
+    kind = next(iter(shape.types)) if len(shape.types) == 1 else None
+    return kind if kind in ("string", "boolean", "integer", "number") else None

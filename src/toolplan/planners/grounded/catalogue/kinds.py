@@ -127,6 +127,11 @@ class Kind:
         dated = [each for each in self.attributes.values() if each.shape.is_date]
         return min(dated, key=lambda each: (each.start is None, each.column is None), default=None)
 
+    @property
+    def date_column(self) -> str | None:
+        """The column that says when."""
+        return self.moment.column if self.moment is not None else None
+
 
 class Noun(NamedTuple):
     """The phrase is a word for a kind of thing."""
