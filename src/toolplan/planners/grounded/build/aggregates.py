@@ -64,7 +64,7 @@ class _Statement:
     order: list[str] = field(default_factory=list[str])
     """what groups are ordered by, where it is not their figure"""
     keys: list[str] = field(default_factory=list[str])
-    """expressions that groups are told apart and ordered by, and that nobody wants to see"""
+    """expressions that groups are distinguished and ordered by, and that are not shown"""
     used: set[str] = field(default_factory=set[str])
 
     def column(self, name: str, table: str | None = None) -> str:
@@ -77,7 +77,7 @@ class Aggregates:
     """Makes the computing step of one question."""
 
     def __init__(self, catalogue: Catalogue, builder: PlanBuilder) -> None:
-        """Hold what is needed."""
+        """Create a builder."""
         self._catalogue = catalogue
         self._builder = builder
         self._linker = builder.linker
@@ -108,9 +108,9 @@ class Aggregates:
         statement = _Statement(kind.plural, {**tables, **built.others})
         for other in joined:
             self._join(statement, kind, other)
-        self._tell_apart(computation, request)
+        self._group_alternatives(computation, request)
         statement.where = [self._condition(statement, each) for each, _ in built.conditions]
-        self._leave_out_bounds(statement, request)
+        self._exclude_bounds(statement, request)
         for group in computation.groups:
             self._group(statement, kind, group)
         text = self._text(statement, kind, computation, having)
@@ -163,7 +163,7 @@ class Aggregates:
                 return None
 
     def _counted(self, request: ThingRequest) -> Condition | None:
-        """Take what is said of the rows into the count: who has none of them has the fewest."""
+        """Move what is said of the rows into the count: a group without such rows counts 0."""
         for modifier in [m for m in request.modifiers if m.mention.values]:
             binding = self._linker.bind(request.entity, modifier)
             found = _condition_of(binding)
@@ -175,7 +175,7 @@ class Aggregates:
             self._builder.reject(modifier.mentions, "the fewest of several kinds of rows")
         return None
 
-    def _tell_apart(self, computation: Computation, request: ThingRequest) -> None:
+    def _group_alternatives(self, computation: Computation, request: ThingRequest) -> None:
         """Group by what "a and b" are values of, where one figure for both would say nothing."""
         if not isinstance(computation.measure, Rate | Statistic | Count) or computation.groups:
             return
@@ -232,7 +232,7 @@ class Aggregates:
         statement.used.update(columns_read([condition]))
         return sql(condition, statement.table if len(statement.tables) > 1 else "")
 
-    def _leave_out_bounds(self, statement: _Statement, request: ThingRequest) -> None:
+    def _exclude_bounds(self, statement: _Statement, request: ThingRequest) -> None:
         """Leave out the bound of "over 5 kg" itself, which an argument of a tool has let in."""
         notes = self._builder.draft.notes
         for modifier in request.modifiers:
@@ -332,7 +332,7 @@ class Aggregates:
                 if having is None:
                     return None
                 condition = self._condition(statement, having)
-                self._leave_undecided(statement, having)
+                self._exclude_undecided(statement, having)
                 return f"avg(CASE WHEN {condition} THEN 1.0 ELSE 0.0 END)", "rate"
             case Statistic(function, columns):
                 column = _column(self._catalogue, kind, columns)
@@ -354,7 +354,7 @@ class Aggregates:
             case _:
                 return "count(*)", kind.plural
 
-    def _leave_undecided(self, statement: _Statement, having: Condition) -> None:
+    def _exclude_undecided(self, statement: _Statement, having: Condition) -> None:
         """Keep rows out of a share that are neither: a result that is not there yet is no no."""
         match having:
             case Among(column=column, values=[bool()], nullable=True):
@@ -410,7 +410,7 @@ def _key(statement: _Statement, column: str, label: str) -> str:
 def base_entities(catalogue: Catalogue, computation: Computation) -> list[str]:
     """Return the kinds of things whose rows can be computed over; only the likeliest if sure.
 
-    Where the measure does not tell the thing, the groups do.
+    Where the measure does not name the kind, the groups do.
     """
     match computation.measure:
         case Rate(values) if values:

@@ -17,7 +17,7 @@ _LONGEST_ID: Final = 48
 
 
 class Source(NamedTuple):
-    """Rows that a step gives: `list_path` leads to the list of them, or to the one record."""
+    """Rows in the output of a step: `list_path` leads to the list of them, or to the one record."""
 
     step: str
     entity: str
@@ -60,7 +60,7 @@ class DraftPlan:
         *,
         for_each: Value | None = None,
     ) -> str:
-        """Add a call and give its step's id; the same call is never made twice."""
+        """Add a call and return its step's id; a repeated call gets the id of the first."""
         args = {key: argument.value for key, argument in arguments.items()}
         for step in self.steps:
             if step.tool == tool and dict(step.args) == args and step.for_each == for_each:
@@ -145,7 +145,7 @@ def source_of(step: str, entity: str, rows: Rows, repeated: bool) -> Source:
     if not repeated:
         return Source(step, entity, rows.list_path, rows.many, rows.columns)
     inner: Path = (EVERY, *rows.list_path, EVERY) if rows.many else (EVERY, *rows.list_path)
-    # a path through every output gives one flat list; without a list inside it ends in a record
+    # a path through every output is one flat list; without a list inside it ends in a record
     return Source(step, entity, inner, True, rows.columns)
 
 

@@ -42,7 +42,7 @@ _TIES = frozenset({None, "of", "from", "in", "for", "on", "at"})
 
 @dataclass(slots=True)
 class Built:
-    """What a request became: rows from each call, conditions that no argument says, and a cut."""
+    """The result of building a request: rows of each call, and what no argument could express."""
 
     sources: list[Source]
     conditions: list[tuple[Condition, tuple[Mention, ...]]] = field(
@@ -67,7 +67,7 @@ class PlanBuilder:
     """Makes the steps of one question."""
 
     def __init__(self, catalogue: Catalogue, outcome: Outcome, asks_whether: bool = False) -> None:
-        """Hold what is needed; `asks_whether` says that the question wants a yes or a no."""
+        """Create a builder; `asks_whether`: the question is to be answered by yes or no."""
         self._catalogue = catalogue
         self.linker = Linker(catalogue)
         self._asks_whether = asks_whether
@@ -84,7 +84,7 @@ class PlanBuilder:
         return self._done[id(request)]
 
     def accepts(self, entity: str, modifier: Modifier) -> bool:
-        """Whether `modifier` can be said of things of kind `entity`, be it by way of others."""
+        """Whether `modifier` can be said of things of kind `entity`, directly or through others."""
         kind = self._catalogue.kinds[entity]
         if self.linker.bind(entity, modifier) is not None:
             return True
@@ -102,7 +102,7 @@ class PlanBuilder:
         )
 
     def built(self, request: ThingRequest, *, conditions_for_alternatives: bool = False) -> Built:
-        """Make the steps of `request`; what no argument says is left to the caller."""
+        """Make the steps of `request`; return what no argument expresses with their rows."""
         kind = self._catalogue.kinds[request.entity]
         bound = self._bind(kind, request)
         if conditions_for_alternatives:
@@ -194,7 +194,7 @@ class PlanBuilder:
                 continue
             if other.listing is not None and binding.attribute.equal is not None:
                 found.append((other, binding))
-        plain = [each for each in found if not each[1].attribute.is_end_of_way] or found
+        plain = [each for each in found if not each[1].attribute.is_endpoint] or found
         if len(plain) != 1:
             return None
         held = plain[0][1].attribute.shape.kind == "name"
@@ -245,7 +245,7 @@ class PlanBuilder:
     def _choices(
         self, bound: Bound
     ) -> Iterator[tuple[dict[str, Argument], tuple[dict[str, Argument], ...]]]:
-        """Yield the arguments of each call, and those of them that tell it from the others."""
+        """Yield the arguments of each call, and those that distinguish it from the others."""
         fixed: dict[str, Argument] = {}
         for found, modifier in bound.filters:
             self.draft.note(found.note)
@@ -444,7 +444,7 @@ class _Cut:
 
 
 def _alternatives_as_conditions(bound: Bound) -> Bound:
-    """Say alternatives as conditions, so that one call gives the rows of all of them."""
+    """Turn alternatives into conditions, so that one call returns the rows of all."""
     filters: list[tuple[Filter, Modifier]] = []
     wheres = list(bound.wheres)
     for found, modifier in bound.filters:
@@ -460,7 +460,7 @@ def _forks(bound: Bound) -> bool:
 
 
 def _step_name(kind: Kind, forks: Iterable[Mapping[str, Argument]]) -> str:
-    """Name a step by its things, and by what tells it from its siblings."""
+    """Name a step by its things, and by what distinguishes it from the other calls."""
     values = [(n, argument.value) for fork in forks for n, argument in fork.items()]
     said = [
         f"{name}_{value.value}" if isinstance(value.value, bool) else str(value.value)

@@ -159,7 +159,7 @@ class _Assignments:
             self._outcome.reject([mention])
             return
         said = present(self._cue, self._noun, mention)
-        self._give({fitting[0]: text}, said)
+        self._assign({fitting[0]: text}, said)
         self._noun = self._cue = None
 
     def _day(self, mention: Mention, time: Time) -> None:
@@ -169,7 +169,7 @@ class _Assignments:
             self._outcome.reject([mention])
             return
         self._draft.note(time.mention.reading)
-        self._give({dated[0]: start.isoformat()}, (mention,))
+        self._assign({dated[0]: start.isoformat()}, (mention,))
         self._cue = None
 
     def _value(self, mention: Mention) -> None:
@@ -183,10 +183,10 @@ class _Assignments:
             binding = self._linker.bind(self._own.entity, replace(modifier, cue=None))
         said = present(self._column, self._cue, mention)
         if isinstance(binding, Filter) and len(binding.choices) == 1:
-            self._give(dict(binding.choices[0]), said)
+            self._assign(dict(binding.choices[0]), said)
             self._column = None
         elif (name := self._bare_name(mention)) is not None:
-            self._give(name, said)
+            self._assign(name, said)
         else:
             self._outcome.reject([mention])
         self._cue = None
@@ -209,7 +209,7 @@ class _Assignments:
             case _:
                 return None
 
-    def _give(self, given: dict[str, Json], said: tuple[Mention, ...]) -> None:
+    def _assign(self, given: dict[str, Json], said: tuple[Mention, ...]) -> None:
         if not self.arguments.keys().isdisjoint(given):
             self._outcome.reject(said[-1:])
             return
@@ -218,6 +218,6 @@ class _Assignments:
 
 
 def _attribute(kind: Kind, name: str, card: ToolCard) -> Attribute:
-    """Return the argument `name` as something that is said of the thing: it takes it as it is."""
+    """Return the argument `name` as an attribute that takes a value unchanged."""
     shape = card.arguments[name]
     return Attribute(kind.entity, name, shape, equal=name)

@@ -10,7 +10,7 @@ from toolplan.planners.grounded.catalogue.schemas import Shape
 
 
 class Connection(NamedTuple):
-    """`attribute` of the one takes what `column` of the other gives.
+    """`attribute` of the one takes the values of `column` of the other.
 
     `direct`: the identity is that of one of the two; otherwise both only belong to one third thing.
     """

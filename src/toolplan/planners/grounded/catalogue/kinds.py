@@ -1,8 +1,8 @@
-"""What the tools of a toolbox are about: kinds of things, their attributes, and who gives them.
+"""What the tools of a toolbox are about: kinds of things and their attributes.
 
 Compiled once from schemas and hints; nothing else is known of a domain. A `Kind` is what `x-entity`
 names. Its `Attribute`s are what may be said of such a thing: columns of the rows that its listing
-tool gives, arguments by which that tool filters, or both in one.
+tool returns, arguments by which that tool filters, or both in one.
 """
 
 from __future__ import annotations
@@ -88,8 +88,8 @@ class Attribute:
     end: str | None = None
 
     @property
-    def is_end_of_way(self) -> bool:
-        """Whether it is where something comes from or goes to, so that only its cue tells it."""
+    def is_endpoint(self) -> bool:
+        """Whether it is an origin or a destination, which only the word before a value shows."""
         return self.shape.role in ("from", "to")
 
 
@@ -217,7 +217,7 @@ def read_card(tool: Tool) -> ToolCard | None:
         entity=entity,
         verb=verb,
         synonyms=texts(root.get("x-synonyms")),
-        arguments=properties(root),
+        arguments=properties(root, root),
         required=texts(root.get("required")),
         rows=output,
         order=text(root.get("x-order")),

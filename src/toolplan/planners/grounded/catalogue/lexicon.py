@@ -41,7 +41,7 @@ _WITHOUT: Final = words.phrase_list("""
 
 
 def compile_catalogue(tools: Toolbox) -> Catalogue:
-    """Read all tools once; questions are then answered from what this gives."""
+    """Compile the catalogue of `tools`."""
     cards = {card.name: card for tool in tools.values() if (card := read_card(tool))}
     kinds = read_kinds(cards.values())
     lexicon: dict[tuple[str, ...], dict[Reading, None]] = {}
@@ -112,7 +112,7 @@ def _value(attribute: Attribute, value: str) -> Json:
 def _implied(
     reading: ValueOf, value: bool, phrases: Iterable[str]
 ) -> Iterator[tuple[str, Reading]]:
-    """Yield what the phrases of a boolean make known besides: other verbs, and the opposite."""
+    """Yield phrases that follow from those of a boolean: other verbs, and the opposite."""
     opposite = reading._replace(value=not value)
     for phrase in phrases:
         first, _, rest = phrase.partition(" ")

@@ -10,7 +10,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from toolplan.path import EVERY, Json, Path
+from toolplan.path import Json, Path
+from toolplan.planners.grounded.language.words import keys
 
 Node: TypeAlias = Mapping[str, Json]
 
@@ -47,6 +48,11 @@ class Shape:
     literal: bool
 
     @property
+    def cue_keys(self) -> frozenset[str]:
+        """The words before a value of it, as keys."""
+        return frozenset(" ".join(keys(cue)) for cue in self.cues)
+
+    @property
     def is_boolean(self) -> bool:
         """Whether it is true or false."""
         return self.types == frozenset(["boolean"])
@@ -69,21 +75,15 @@ class Shape:
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Where the things are in what a tool gives.
+    """Where the rows are in the output of a tool.
 
-    `list_path` leads to the list of rows, or to the one record where `many` is False; `row_path`
-    to each row.
+    `list_path` leads to the list of rows, or to the one record where `many` is False.
     """
 
     list_path: Path
     many: bool
     entity: str | None
     columns: Mapping[str, Shape]
-
-    @property
-    def row_path(self) -> Path:
-        """The path to each row."""
-        return (*self.list_path, EVERY) if self.many else self.list_path
 
 
 def as_node(value: Json) -> Node:
@@ -101,11 +101,11 @@ def text(value: Json) -> str | None:
     return value if isinstance(value, str) else None
 
 
-def properties(root: Node) -> dict[str, Shape]:
-    """Return the shapes of the properties that the object schema `root` declares."""
-    required = frozenset(texts(root.get("required")))
-    declared = as_node(root.get("properties"))
-    return {name: shape(name, node, root, name in required) for name, node in declared.items()}
+def properties(node: Node, root: Node) -> dict[str, Shape]:
+    """Return the shapes of the properties of the object schema `node`, a part of `root`."""
+    required = frozenset(texts(node.get("required")))
+    declared = as_node(node.get("properties"))
+    return {name: shape(name, raw, root, name in required) for name, raw in declared.items()}
 
 
 def shape(name: str, raw: Json, root: Node, required: bool = True) -> Shape:
@@ -164,7 +164,7 @@ def _list_of_objects(
     for node in _branches(raw, root):
         for item in _branches(node.get("items"), root):
             if "properties" in item or (bare and "object" in _types(item)):
-                return Rows(path, True, text(item.get("x-entity")), _columns(item, root))
+                return Rows(path, True, text(item.get("x-entity")), properties(item, root))
         if depth < 1:  # deeper lists belong to one record
             for name, inner in as_node(node.get("properties")).items():
                 if found := _list_of_objects(inner, root, (*path, name), depth + 1, bare=bare):
@@ -177,16 +177,10 @@ def _one_object(root: Node) -> Rows | None:
         for node in _branches(raw, root):
             if "properties" in node:
                 entity = text(node.get("x-entity"))
-                return Rows((name,), False, entity, _columns(node, root))
+                return Rows((name,), False, entity, properties(node, root))
     if "properties" in root:
-        return Rows((), False, text(root.get("x-entity")), _columns(root, root))
+        return Rows((), False, text(root.get("x-entity")), properties(root, root))
     return None
-
-
-def _columns(node: Node, root: Node) -> dict[str, Shape]:
-    required = frozenset(texts(node.get("required")))
-    declared = as_node(node.get("properties"))
-    return {name: shape(name, raw, root, name in required) for name, raw in declared.items()}
 
 
 def _branches(raw: Json, root: Node, depth: int = 0) -> Iterator[Node]:

@@ -1,6 +1,6 @@
 """Times in a question: *last week*, *since Monday*, *in October*, *Q3 2025*, *from May to July*.
 
-Pure functions of the text and of today; nobody asks a clock.
+Pure functions of the text and of today.
 """
 
 from toolplan.planners.grounded.dates.calendar import Weeks

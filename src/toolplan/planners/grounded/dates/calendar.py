@@ -1,4 +1,4 @@
-"""Days, and arithmetic on them that never leaves the calendar silently.
+"""Days, and arithmetic on them.
 
 Everything that steps over an edge of the years 1 to 9999 raises OverflowError, which the reader of
 mentions turns into a bad date.
@@ -61,7 +61,7 @@ Reading: TypeAlias = Period | Impossible | None
 class Clock:
     """Today, and what is known about a phrase from its runtime.
 
-    `weeks` says what *last week* is. `year` is the year to take where none is said; `not_before`
+    `weeks` defines *last week*. `year` is the year to take where none is said; `not_before`
     is where a range has begun that the phrase ends; `whole` asks for all of *this month*, not only
     the part up to today, as *the end of this month* does.
     """
@@ -153,7 +153,7 @@ def why_chosen(clock: Clock, name: str) -> str:
 def day_of(clock: Clock, month: int, day: int) -> date | None:
     """Return the day that a day and a month without a year mean, None where no year has it.
 
-    It lies in the month that `month_of` gives, or as many years from there as 29 February needs.
+    It lies in the month of `month_of`, or as many years from there as 29 February needs.
     """
     year = month_of(clock, month).year
     if clock.year is not None:

@@ -45,7 +45,7 @@ from toolplan.planners.grounded.language.words import word_set
 _YEAR_CUES: Final = word_set("in during since until till before after throughout between part")
 _WEAK_YEAR_CUES: Final = frozenset({"from", "for", "of"})
 
-# told of a period that lies in part ahead of today, or might
+# added to the reading of a period that may lie in part after today
 ALL_OF_IT: Final = ", all of it"
 
 # months that are verbs, too

@@ -140,7 +140,7 @@ def find_times(text: str, today: date, weeks: Weeks = "rolling") -> list[TimeMen
     `today` is the day from which *yesterday* and *last week* are counted. With `weeks` as
     ``rolling``, *last week* is the 7 days before today, and today; with ``calendar`` it is Monday
     to Sunday. What is vague (*recently*, *early October*), denied (*not in May*) or no date at all
-    gives no mention; never raises.
+    yields no mention. Never raises.
     """
     return [
         _mention(text, spot.start, spot.end, spot.meaning)
@@ -169,10 +169,10 @@ _ANY_DAY: Final = date(2000, 6, 15)
 
 def _mention(text: str, start: int, end: int, meaning: _Range) -> TimeMention:
     said = text[start:end]
-    told = f"{' '.join(said.split())} = {_spelt(meaning.range)}"
+    reading = f"{' '.join(said.split())} = {_spelt(meaning.range)}"
     if meaning.why:
-        told += f" ({meaning.why})"
-    return TimeMention(start, end, said, meaning.range, told, meaning.ambiguous)
+        reading += f" ({meaning.why})"
+    return TimeMention(start, end, said, meaning.range, reading, meaning.ambiguous)
 
 
 def _spelt(days: DateRange) -> str:
@@ -309,11 +309,11 @@ def _in_bounds(period: Period, bound: Bound, clock: Clock) -> _Meaning:
         days = _ranged(period.days, bound, clock.today)
     except OverflowError:
         return Impossible("The calendar has only the years 1 to 9999.", relative=True)
-    why = _told(period, bound)
+    why = _reason(period, bound)
     return _Range(days, why, period.ambiguous, bound)
 
 
-def _told(period: Period, bound: Bound) -> str:
+def _reason(period: Period, bound: Bound) -> str:
     """Say why the range is what it is, with the day that it leaves out."""
     match bound:
         case Bound.AFTER:

@@ -35,7 +35,7 @@ _BUT_FOR: Final = re.compile(r"\b(?:(?:other|rather)\s+than|(?:all|any\w*|every\
 
 
 def is_denied(text: Text, start: int, end: int) -> bool:
-    """Tell whether the words round a time deny it, or make it a part of something unknown."""
+    """Return whether the words round a time deny it, or make it a part of something unknown."""
     before = text.previous_word(start)
     if before in _DENYING or before.endswith("n't") or _is_compound(text.folded, start, end):
         return True
@@ -53,7 +53,7 @@ def is_denied(text: Text, start: int, end: int) -> bool:
 
 
 def _is_compound(folded: str, start: int, end: int) -> bool:
-    """Tell whether it is a part of a longer word: *mid-October*, *A-2025-01-02*."""
+    """Return whether it is a part of a longer word: *mid-October*, *A-2025-01-02*."""
     glued_before = start > 1 and folded[start - 1] in "-/._@#" and not folded[start - 2].isspace()
     if 1 < start < len(folded) and folded[start - 1] == "," and folded[start].isdecimal():
         glued_before = folded[start - 2].isdecimal()  # 1,000 days ago

@@ -38,7 +38,7 @@ from toolplan.planners.grounded.dates.words import (
 )
 from toolplan.planners.grounded.language.words import word_set
 
-# "the end of the first week of March": deeper than this nobody speaks
+# "the end of the first week of March" is as deep as phrases are nested
 _DEPTH: Final = 3
 
 _ARTICLE: Final = opening(
@@ -103,8 +103,8 @@ def _edge(found: Found, whole: Period) -> Reading:
 
 
 def _within(days: Days, whole: Period, why: str, *, ambiguous: bool = False) -> Period:
-    told = "; ".join(filter(None, (why, whole.why.removesuffix(ALL_OF_IT))))
-    return Period(days, told, whole.ambiguous or ambiguous, whole.floating)
+    reasons = "; ".join(filter(None, (why, whole.why.removesuffix(ALL_OF_IT))))
+    return Period(days, reasons, whole.ambiguous or ambiguous, whole.floating)
 
 
 def _nth_unit(found: Found, whole: Period) -> Reading:

@@ -13,7 +13,7 @@ from toolplan.planners.grounded.dates.words import Found, Text, pattern
 class Phrase:
     """A spelling (a pattern in which a blank is any white space) and its meaning.
 
-    `read` gives the days; None where the words mean something else after all.
+    `read` returns the days, or None where the words mean something else.
     """
 
     __slots__ = ("_pattern", "_read")

@@ -63,7 +63,9 @@ def _day_word(found: Found, clock: Clock) -> Reading:
     if word == "now" and found.cue not in _NOW_CUES:
         return None
     day = clock.today + timedelta(days=_DAY_WORDS[word])
-    return Period(Days(day, day), "the evening is not told apart" if word == "tonight" else "")
+    return Period(
+        Days(day, day), "the whole day: times of day are left out" if word == "tonight" else ""
+    )
 
 
 def _part_of_today(found: Found, clock: Clock) -> Reading:

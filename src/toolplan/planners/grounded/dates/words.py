@@ -72,7 +72,7 @@ MEASURES: Final = (
 
 
 def one_of(words: Iterable[str]) -> str:
-    """Return the pattern of any of `words`, the longest first, so that none hides a longer one."""
+    """Return the pattern of any of `words`, the longest first."""
     longest_first = sorted(words, key=len, reverse=True)
     return "|".join(re.escape(word).replace("\\ ", " ") for word in longest_first)
 
@@ -142,7 +142,7 @@ class Text:
     folded: str
 
     def begins_sentence(self, at: int) -> bool:
-        """Tell whether nothing of the same sentence stands before `at`."""
+        """Return whether nothing of the same sentence stands before `at`."""
         before = self.original[max(0, at - 20) : at].rstrip().rstrip("\"'(")
         return not before or before[-1] in ".!?:;"
 

@@ -153,7 +153,7 @@ class FollowUp:
         ends = [
             value
             for value in placed.mention.values
-            if self._exchange.catalogue.attribute(value).is_end_of_way
+            if self._exchange.catalogue.attribute(value).is_endpoint
         ]
         return bool(ends) and self._cue(placed) in ("from", "to")
 

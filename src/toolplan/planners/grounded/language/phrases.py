@@ -1,7 +1,6 @@
 """English that belongs to no domain: the phrases that every question is held together by.
 
-Each phrase stands once for everything that it may do; what it does in a place is settled by whoever
-reads that place.
+Each phrase has all the classes that it may be of; the parser decides in each place.
 """
 
 from __future__ import annotations
@@ -251,7 +250,7 @@ LEADING_IMPERATIVES: Final = word_set("""
     detect contain include involve receive handle process carry transport make do belong come go
     ship deliver run produce take record report move issue provide offer undergo
     """)
-"""Verbs that only tie things together within a sentence, but order something at its beginning."""
+"""Verbs that only relate things within a sentence, but demand an action at its beginning."""
 
 HOLDING: Final = frozenset(["have", "has", "had", "having", "contain", "contained", "containing"])
 """Verbs after which stands what a thing holds: "boxes that contain oak"."""
@@ -282,7 +281,7 @@ EXTREMES: Final[Mapping[str, tuple[str, str, bool]]] = MappingProxyType(
 DIMENSIONS: Final[Mapping[str, str]] = MappingProxyType(
     {"heavy": "mass", "long": "duration", "expensive": "money"}
 )
-"""The dimension in which an adjective measures, where it tells one."""
+"""The dimension in which an adjective measures."""
 
 
 def _general_phrases() -> dict[tuple[str, ...], frozenset[WordClass]]:

@@ -1,8 +1,8 @@
-"""Verbs that order something to be done, by what they would do; none of them asks for data.
+"""Verbs that demand an action, by the action; none of them asks for data.
 
 Verbs of asking ("show", "list") and those that some tool may stand for ("create", "update",
-"delete") are among the phrases. These here have no tool: whoever says one of them wants something
-that a plan of reads must never pretend to be.
+"delete") are among the phrases. These here have no tool, and a plan that reads must
+never stand for them.
 """
 
 from __future__ import annotations
@@ -194,10 +194,10 @@ def _gerunds(verb: str) -> Iterator[str]:
 
 
 IMPERATIVE_VERBS: Final[Mapping[str, Action]] = MappingProxyType(_bases())
-"""Each verb in the form in which it orders, with what it would do."""
+"""Each verb in its base form, with its action."""
 
 PHRASAL: Final[Mapping[tuple[str, ...], Action]] = MappingProxyType(_phrases())
-"""Verbs of several words. Between the first and the rest may stand what it is done to."""
+"""Verbs of several words. Their object may stand behind the first word."""
 
 GERUNDS: Final[Mapping[str, Action]] = MappingProxyType(
     {form: action for verb, action in IMPERATIVE_VERBS.items() for form in _gerunds(verb)}

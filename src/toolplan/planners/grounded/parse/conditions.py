@@ -1,4 +1,4 @@
-"""Conditions on rows, and how SQL says them. Names and values are quoted here, and nowhere else."""
+"""Conditions on rows, written as SQL. Names and values are quoted only here."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Words of a question that order something: the main verbs of its clauses.
+"""Imperatives: the main verbs of clauses that demand an action.
 
-A clause is opened by what says nothing ("could you please", "go ahead and", "I want to"). The verb
-behind that is what is asked for, so a verb of doing there is never skipped, and never taken for
-something else, be it known as a noun, a value or a word of no weight.
+A clause begins with words of politeness ("could you please", "go ahead and", "I want to"). The verb
+behind them is what the user wants, so it is never skipped there, nor read as a noun, a value or a
+filler.
 """
 
 from __future__ import annotations
@@ -57,16 +57,16 @@ _WIDEST_PHRASE: Final = 8
 def find_imperatives(
     tokens: Sequence[Token], catalogue: Catalogue, timed: Collection[int]
 ) -> dict[int, Imperative]:
-    """Return the orders among `tokens` that no tool is known for, by the index of their word.
+    """Return the imperatives among `tokens` that no tool is known for, by their index.
 
-    `timed` are the indexes of tokens that belong to times: "in May" orders nothing.
+    `timed` are the indexes of tokens of times: "in May" demands nothing.
     """
     reading = _Imperatives(tokens, catalogue, timed)
     return {at: Imperative(tokens[at].text, action, known) for at, action, known in reading.find()}
 
 
 class _Imperatives:
-    """Looks for orders in one row of tokens."""
+    """Finds the imperatives in one sequence of tokens."""
 
     def __init__(
         self, tokens: Sequence[Token], catalogue: Catalogue, timed: Collection[int]
@@ -79,7 +79,7 @@ class _Imperatives:
         self._timed = timed
 
     def find(self) -> Iterator[tuple[int, Action, bool]]:
-        """Yield the index of each word that orders, what it would do, and if it is also known."""
+        """Yield the index of each imperative, its action, and if the word has other meanings."""
         for start, end in self._clauses():
             head = start
             while head < end and self._texts[head] in _OPENERS:
@@ -115,7 +115,7 @@ class _Imperatives:
         return bool(self._readings(at) or self._classes(at))
 
     def _headed(self, at: int, start: int) -> Action | None:
-        """Return what the word at the head of a clause orders, None where it orders nothing."""
+        """Return the action that the word at the head of a clause demands."""
         text = self._texts[at]
         if at in self._timed:
             return None
@@ -128,10 +128,10 @@ class _Imperatives:
         return self._known(at, start, action) if self._is_known(at) else action
 
     def _known(self, at: int, start: int, action: Action) -> Action | None:
-        """Return what a verb orders that may also be something else; where it stands tells it."""
+        """Return the action of a word that may be something else, if its place makes it a verb."""
         text, classes = self._texts[at], self._classes(at)
         if text in _GIVING and WordClass.READ in classes:
-            return action if self._gives_away(at) else None
+            return action if self._hands_over(at) else None
         if classes & {WordClass.CREATE, WordClass.UPDATE, WordClass.DELETE} and not self._readings(
             at
         ):
@@ -149,7 +149,7 @@ class _Imperatives:
         if classes & {
             WordClass.RATE,
             WordClass.COUNT,
-        }:  # "share of …" is asked for, "share the …" ordered
+        }:  # "share of …" is a noun, "share the …" an imperative
             return None if self._text(at + 1) in ("of", "for", "by") else action
         return action if self._is_pointed_at(at + 1) or self._meets_other(at) else None
 
@@ -169,7 +169,7 @@ class _Imperatives:
         sorting = self._texts[at] in ("sort", "order", "arrange")
         return sorting and any(text == "by" for _, text in self._clause_from(at))
 
-    def _gives_away(self, at: int) -> bool:
+    def _hands_over(self, at: int) -> bool:
         """Whether "give", "bring", "return" hand something over rather than show it."""
         if at + 1 < len(self._texts) and self._texts[at + 1] in _RECEIVERS:
             return False

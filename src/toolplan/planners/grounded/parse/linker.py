@@ -1,19 +1,19 @@
-"""What is said of a thing bound to arguments of the tool that lists it, or to a condition on rows.
+"""Schema linking: what is said of a thing, bound to arguments of its tool or a condition on rows.
 
-Nothing is bound that the words do not say: where two attributes fit equally, or none, the answer
-is `None`, and the words stay unexplained.
+Where two attributes fit equally well, or none does, nothing is bound, and the words stay
+unexplained.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import date
 from typing import Final, TypeAlias
 
+from toolplan.diagnostics import near
 from toolplan.path import Json
-from toolplan.planners.grounded.catalogue.kinds import Attribute, Catalogue, ColumnOf, Kind, ValueOf
+from toolplan.planners.grounded.catalogue.kinds import Attribute, Catalogue, ColumnOf, Kind
 from toolplan.planners.grounded.catalogue.schemas import Shape
 from toolplan.planners.grounded.language import words
 from toolplan.planners.grounded.language.phrases import WordClass
@@ -38,13 +38,11 @@ from toolplan.planners.grounded.parse.mentions import (
 )
 from toolplan.planners.grounded.parse.requests import Modifier
 
-_LOCATIVE: Final = frozenset(
-    ["in", "at", "within", "inside", "from", "of", "for", "located in", "based in", "situated in"]
+_LOCATIVE: Final = words.phrase_list(
+    "in|at|within|inside|from|of|for|located in|based in|situated in"
 )
-_DESCRIBING: Final = frozenset({"with", "at", "of", "in", "on", "have", "has", "having", "had"})
-_NAMING: Final = frozenset(
-    {"with", "by", "of", "from", "for", "named", "called", "have", "involving"}
-)
+_DESCRIBING: Final = words.word_set("with at of in on have has having had")
+_NAMING: Final = words.word_set("with by of from for named called have involving")
 _CAPACITY: Final = "capacity"
 
 
@@ -74,7 +72,7 @@ class Linker:
     """Binds modifiers for one catalogue."""
 
     def __init__(self, catalogue: Catalogue) -> None:
-        """Hold `catalogue`."""
+        """Create a linker."""
         self._catalogue = catalogue
 
     def bind(self, entity: str, modifier: Modifier) -> Binding | None:
@@ -97,11 +95,6 @@ class Linker:
                 return self._presence(kind, modifier)
             case _:
                 return None
-
-    def ambiguous(self, entity: str, modifier: Modifier) -> list[Attribute]:
-        """Return the attributes between which the words do not decide."""
-        kind = self._catalogue.kinds[entity]
-        return _best(self._scored(kind, modifier)) if modifier.mention.values else []
 
     def identity(self, entity: str, modifier: Modifier) -> list[str] | None:
         """Return the identities that `modifier` names, if it names things of kind `entity`."""
@@ -135,17 +128,13 @@ class Linker:
             start, end = time.range
             for argument, day in ((attribute.start, start), (attribute.end, end)):
                 if day is not None and argument is None:
-                    return self._within(attribute, times[0].range) if len(times) == 1 else None
+                    within = _where(attribute, lambda column: Within(column, *times[0].range))
+                    return within if len(times) == 1 else None
                 if day is not None and argument is not None:
                     choice[argument] = day.isoformat()
             choices.append(choice)
         note = "; ".join(dict.fromkeys(time.reading for time in times))
         return Filter(attribute, tuple(choices), None, note)
-
-    def _within(self, attribute: Attribute, span: tuple[date | None, date | None]) -> Where | None:
-        if attribute.column is None:
-            return None
-        return Where(attribute, Within(attribute.column, span[0], span[1]))
 
     def _number(self, kind: Kind, modifier: Modifier) -> Binding | None:
         if (share := self._share(kind, modifier)) is not None:
@@ -168,17 +157,15 @@ class Linker:
             if operator == "=":
                 return None
             operator = "<=" if operator == ">=" else ">="
-        argument = {"=": attribute.equal, ">=": attribute.minimum, "<=": attribute.maximum}[
-            operator
-        ]
+        arguments = {"=": attribute.equal, ">=": attribute.minimum, "<=": attribute.maximum}
+        argument = arguments[operator]
         strict = not modifier.negated and any(strictly(m) for m in modifier.evidence)
         if argument is not None:
             note = _bound_note(modifier, attribute, operator, value) if operator != "=" else None
             return Filter(attribute, ({argument: value},), None, note)
-        if attribute.column is None:
-            return None
         shown = operator.rstrip("=") if strict and operator != "=" else operator
-        return Where(attribute, Compared(attribute.column, shown, value))
+        column = attribute.column
+        return None if column is None else Where(attribute, Compared(column, shown, value))
 
     def _presence(self, kind: Kind, modifier: Modifier) -> Binding | None:
         """Say that a column is empty: "without a sender"."""
@@ -187,29 +174,25 @@ class Linker:
             for c in modifier.mention.columns
             if c.entity == kind.entity
         ]
-        if len(own) != 1 or own[0].column is None or not own[0].shape.nullable:
+        if len(own) != 1 or not own[0].shape.nullable:
             return None
-        return Where(own[0], Missing(own[0].column, modifier.negated))
+        return _where(own[0], lambda column: Missing(column, modifier.negated))
 
     def _share(self, kind: Kind, modifier: Modifier) -> Binding | None:
         """Say that something is so full: what it holds, as a share of what it can hold."""
         what = modifier.mention.what
         if not isinstance(what, Number) or what.unit not in ("%", "percent"):
             return None
-        if modifier.column is not None or modifier.upper is not None:
+        if modifier.column is not None or modifier.upper is not None or modifier.negated:
             return None
-        if not any(m.does(WordClass.FULL) for m in modifier.evidence):
-            return None
-        pair = held_and_capacity(kind)
+        full = any(m.does(WordClass.FULL) for m in modifier.evidence)
+        pair = held_and_capacity(kind) if full else None
         if pair is None:
             return None
-        strict = any(strictly(m) for m in modifier.evidence)
-        operator = (
-            {"=": "=", ">=": ">", "<=": "<"}[modifier.operator] if strict else modifier.operator
-        )
-        if modifier.negated:
-            return None
         held, capacity = pair
+        operator = modifier.operator
+        if operator != "=" and any(strictly(m) for m in modifier.evidence):
+            operator = operator.rstrip("=")
         condition = Share(held, capacity, operator, round(what.value / 100, 9))
         return Where(kind.attributes[held], condition, f"full = {held} as a share of {capacity}")
 
@@ -219,9 +202,7 @@ class Linker:
             return None
         if attribute.minimum is not None and attribute.maximum is not None:
             return Filter(attribute, ({attribute.minimum: low, attribute.maximum: high},), None)
-        if attribute.column is None:
-            return None
-        return Where(attribute, Within(attribute.column, low, high))
+        return _where(attribute, lambda column: Within(column, low, high))
 
     def _code(self, kind: Kind, modifier: Modifier) -> Binding | None:
         codes = [m.what.text for m in modifier.values if isinstance(m.what, Code)]
@@ -247,7 +228,7 @@ class Linker:
         ]
         best = _best(scored)
         if len(best) > 1:
-            # a thing is asked for by what it can be asked for
+            # prefer the attribute that an argument filters by
             best = [attribute for attribute in best if attribute.equal is not None]
         if len(best) != 1:
             return None
@@ -273,12 +254,12 @@ class Linker:
         if modifier.cue is not None and self._cue_names(modifier.cue, attribute):
             return 3
         if attribute.equal is None and not shape.takes_many:
-            return 0  # what nobody can filter by must be named to be meant
+            return 0  # an attribute without an argument must be named
         if modifier.cue is None:
-            return 0 if attribute.is_end_of_way else 1
-        if modifier.cue in (" ".join(words.keys(cue)) for cue in shape.cues):
+            return 0 if attribute.is_endpoint else 1
+        if modifier.cue in shape.cue_keys:
             return 2
-        if attribute.is_end_of_way:
+        if attribute.is_endpoint:
             return 0
         if shape.kind == "place":
             return 1 if modifier.cue in _LOCATIVE else 0
@@ -293,28 +274,26 @@ class Linker:
         return ColumnOf(attribute.entity, attribute.name) in readings
 
     def _text(self, kind: Kind, modifier: Modifier, text: str) -> Binding | None:
-        """Bind a name that nothing knows: only where its column or its very cue is said."""
+        """Bind an unknown name, where its column or a cue of the argument stands before it."""
         fitting = [
             attribute
             for attribute in kind.attributes.values()
             if attribute.shape.is_text
-            and not attribute.shape.enum
-            and attribute.shape.ref is None
+            and not (attribute.shape.enum or attribute.shape.ref)
             and attribute.equal is not None
             and self._takes_name(attribute, modifier)
         ]
-        if len(fitting) != 1 or _is_near(text, fitting[0].shape.gazetteer):
+        if len(fitting) != 1 or near(text, fitting[0].shape.gazetteer):
             return None
         return self._equal(fitting[0], [text], modifier)
 
     def _takes_name(self, attribute: Attribute, modifier: Modifier) -> bool:
         if modifier.column is not None:
             return self._names(modifier.column, attribute)
-        cues = {" ".join(words.keys(cue)) for cue in attribute.shape.cues}
         if modifier.cue is None or attribute.shape.kind in ("text", "code"):
             return False
         located = attribute.shape.kind == "place" and modifier.cue in _LOCATIVE
-        return modifier.cue in cues or (located and not attribute.is_end_of_way)
+        return modifier.cue in attribute.shape.cue_keys or (located and not attribute.is_endpoint)
 
     def _equal(
         self, attribute: Attribute, values: list[Json], modifier: Modifier
@@ -339,10 +318,7 @@ class Linker:
         return Where(attribute, condition) if condition is not None else None
 
     def _names(self, column: Mention, attribute: Attribute) -> bool:
-        return any(
-            each.entity == attribute.entity and each.attribute == attribute.name
-            for each in column.columns
-        )
+        return ColumnOf(attribute.entity, attribute.name) in column.columns
 
 
 def held_and_capacity(kind: Kind) -> tuple[str, str] | None:
@@ -361,9 +337,9 @@ def held_and_capacity(kind: Kind) -> tuple[str, str] | None:
     return None
 
 
-def attributes_named(catalogue: Catalogue, mention: Mention) -> Iterator[Attribute]:
-    """Yield the attributes that `mention` may name."""
-    return (catalogue.attribute(each) for each in mention.columns)
+def _where(attribute: Attribute, condition: Callable[[str], Condition]) -> Where | None:
+    """Return `condition` on the column of `attribute`; None where rows do not show it."""
+    return None if attribute.column is None else Where(attribute, condition(attribute.column))
 
 
 def _condition(attribute: Attribute, values: list[Json], wanted: bool) -> Condition | None:
@@ -381,11 +357,8 @@ def _best(scored: list[tuple[int, Attribute]]) -> list[Attribute]:
 
 def _said_of(attribute: Attribute, mention: Mention) -> list[Json]:
     """Return the values of `attribute` that `mention` may be."""
-    return [v.value for v in mention.values if _speaks_of(v, attribute)]
-
-
-def _speaks_of(value: ValueOf, attribute: Attribute) -> bool:
-    return value.entity == attribute.entity and value.attribute == attribute.name
+    own = (attribute.entity, attribute.name)
+    return [value.value for value in mention.values if (value.entity, value.attribute) == own]
 
 
 def _identity_shape(kind: Kind) -> Shape | None:
@@ -410,24 +383,6 @@ _SIMPLE: Final = re.compile(
 )
 
 
-def _is_near(text: str, gazetteer: tuple[str, ...]) -> bool:
-    folded = words.fold(text)
-    return any(_distance_is_small(folded, words.fold(name)) for name in gazetteer)
-
-
-def _distance_is_small(one: str, other: str) -> bool:
-    """Whether at most two letters differ: more likely a slip than another name."""
-    if one == other or abs(len(one) - len(other)) > 2 or min(len(one), len(other)) < 4:
-        return False
-    row = list(range(len(other) + 1))
-    for at, letter in enumerate(one, 1):
-        previous, row[0] = row[0], at
-        for to, its in enumerate(other, 1):
-            cost = previous + (letter != its)
-            previous, row[to] = row[to], min(row[to] + 1, row[to - 1] + 1, cost)
-    return row[-1] <= 2
-
-
 def _has_unit(modifier: Modifier) -> bool:
     return any(
         isinstance(m.what, Number) and m.what.unit is not None
@@ -445,12 +400,10 @@ def _lower(modifier: Modifier) -> What:
     return low
 
 
-def _converted(what: What, attribute: Attribute) -> float | None:
-    return _scaled(what, attribute) if isinstance(what, Number) else None
-
-
-def _scaled(number: Number, attribute: Attribute) -> float | None:
-    """Return `number` in the attribute's unit, None where it cannot be said in that unit."""
+def _converted(number: What, attribute: Attribute) -> float | None:
+    """Return `number` in the attribute's unit; None if it cannot be converted."""
+    if not isinstance(number, Number):
+        return None
     value = number.value
     if number.unit is not None:
         theirs = words.UNITS.get(words.key(attribute.shape.unit or ""))

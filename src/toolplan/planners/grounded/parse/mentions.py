@@ -86,9 +86,9 @@ class Unknown:
 
 @dataclass(frozen=True, slots=True)
 class Imperative:
-    """A verb that orders what no tool is known for.
+    """A verb that demands an action for which no tool is known.
 
-    `known`: nothing but its place tells that it is meant as a verb.
+    `known`: the word has other meanings too, and only its place makes it a verb.
     """
 
     text: str

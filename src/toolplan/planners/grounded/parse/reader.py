@@ -1,7 +1,7 @@
 """A question read into mentions: each word of it belongs to exactly one.
 
 The longest phrase wins; where it contains shorter ones, other readings are offered after it, so
-that whoever joins the mentions may fall back on them.
+that the parser can fall back on them.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Reader:
     """
 
     def __init__(self, text: str, catalogue: Catalogue, today: date, weeks: Weeks) -> None:
-        """Hold what is to be read."""
+        """Create a reader."""
         self.text = text
         self._catalogue = catalogue
         self._times = find_times(text, today, weeks)
@@ -175,7 +175,7 @@ class Reader:
     def _verb(self, at: int, token: Token) -> tuple[Reading, ...]:
         """Return what a verb asks for: "did any fail" the failed ones, "lent" what was lent.
 
-        Without "did" or "does" before it, its plain form is an order.
+        Without "did" or "does" before it, its plain form is an imperative.
         """
         asked = any(earlier.key in ("did", "does") for earlier in self.tokens[:at])
         stem = words.stem(token.text)
@@ -184,9 +184,9 @@ class Reader:
             return ()
         if plain and (values := self._catalogue.stems.get(token.key)):
             return values
-        told = plain or token.key.endswith("ed")
+        asked_or_past = plain or token.key.endswith("ed")
         action = self._catalogue.verbs.get(stem)
-        return (action,) if told and action is not None else ()
+        return (action,) if asked_or_past and action is not None else ()
 
     def _quoted(self, text: str) -> What:
         """Read quoted text: a value that is known, or what it says itself."""

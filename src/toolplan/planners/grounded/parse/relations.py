@@ -221,7 +221,7 @@ def _names_thing(state: ParseState, value: ValueOf) -> bool:
         return False
     cue = state.cue.cue if state.cue is not None else None
     if cue is not None and " " in cue:
-        return cue in (" ".join(words.keys(each)) for each in shape.cues)
+        return cue in shape.cue_keys
     if shape.is_boolean or shape.enum:
         return False
     return cue in (None, "of") and (state.relative or _verb_is_near(state))
@@ -281,7 +281,7 @@ def closes_relation(state: ParseState, cue: Mention) -> bool:
     wanted = f"{parent.entity}.id"
     cards = state.catalogue.kinds[current.entity].cards
     taking = [a for card in cards for a in card.arguments.values() if a.ref == wanted]
-    return any(text == " ".join(words.keys(each)) for a in taking for each in a.cues)
+    return any(text in argument.cue_keys for argument in taking)
 
 
 def _last_said(state: ParseState) -> int:

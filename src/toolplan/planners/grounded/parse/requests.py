@@ -1,4 +1,4 @@
-"""What a question asks for, before it is known which tool gives it: things, and what holds of them.
+"""What a question asks for, in terms of things, not yet of tools.
 
 Everything keeps the mentions that it was read from: they are its provenance, and what no request
 has kept in the end is what was not understood.
@@ -60,7 +60,7 @@ class Cut:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """Another thing that it belongs to. `loose`: said by mere order or a pronoun."""
+    """Another thing that it belongs to. `loose`: only order or a pronoun says so."""
 
     to: ThingRequest
     cue: str | None
@@ -81,7 +81,7 @@ class ThingRequest:
     coordinated: bool = False
     """stands beside another thing, so that what follows may be said of both"""
     nested: bool = False
-    """only tells which other things are meant"""
+    """only selects which other things are meant"""
 
     @property
     def mentions(self) -> Iterator[Mention]:
@@ -112,14 +112,14 @@ class Statistic:
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """The share of rows for which one of `having` holds; where none is given, what is said last."""
+    """The share of rows with one of the values `having`; if empty, with what is said last."""
 
     having: tuple[ValueOf, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """The rows themselves, ordered by a column, or by when they were where none is given."""
+    """The rows themselves, ordered by a column, or by date if there is none."""
 
     columns: tuple[ColumnOf, ...]
 

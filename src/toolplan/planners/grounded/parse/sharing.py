@@ -15,7 +15,7 @@ from toolplan.planners.grounded.parse.mentions import Mention, Time
 from toolplan.planners.grounded.parse.requests import Link, Modifier, ThingRequest
 
 Accepts: TypeAlias = Callable[[str, Modifier], bool]
-"""Whether something can be said of a kind of thing, be it by way of another."""
+"""Whether something can be said of a kind of thing, directly or through another."""
 
 
 def share(
@@ -29,7 +29,7 @@ def share(
 
 
 def _lift(requests: list[ThingRequest], linker: Linker, unexplained: list[Mention]) -> None:
-    """Return to a thing what was said behind the thing that tells which of it are meant."""
+    """Move to a thing what stands behind the nested thing that selects it."""
     for request in requests:
         for link in request.links:
             if not link.to.nested or link.loose:
