@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import datetime
+import functools
+import hashlib
 import json
 import sqlite3
 import threading
 import weakref
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Final, NamedTuple, TypeAlias
 
+from toolplan.demo import cache, gazetteers, sites
+from toolplan.demo import rows as row_generator
 from toolplan.demo.gazetteers import CITIES, fold
 from toolplan.demo.rows import (
     DAYS,
@@ -164,13 +169,33 @@ class Database:
 def open_database(
     today: datetime.date, rows: int = DEFAULT_ROWS, seed: int = DEFAULT_SEED
 ) -> sqlite3.Connection:
-    """Build the database of the two years up to `today` in memory; the caller closes it.
+    """Return the database of the two years up to `today`, in memory; the caller closes it.
 
     `rows` is about how many shipments it holds. Lists and objects are kept as JSON text, booleans
-    as 0 and 1, times as ISO 8601 text. The SQL function `fold` gives text without case.
+    as 0 and 1, times as ISO 8601 text. The SQL function `fold` gives text without case. What was
+    generated once is taken from the cache (`toolplan.demo.cache`).
     """
     connection = sqlite3.connect(":memory:", check_same_thread=False, isolation_level=None)
     connection.create_function("fold", 1, _fold, deterministic=True)
+    key = f"{today}-{rows}-{seed}-{_generator()}"
+    image = cache.load(key)
+    if image is None:
+        _generate(connection, today, rows, seed)
+        cache.save(key, connection.serialize())
+    else:
+        connection.deserialize(image)
+    return connection
+
+
+@functools.cache
+def _generator() -> str:
+    """Return a digest of the code that makes the rows: other code makes other rows."""
+    files = (Path(module.__file__ or "") for module in (gazetteers, row_generator, sites))
+    code = b"".join(file.read_bytes() for file in (*files, Path(__file__)))
+    return hashlib.sha256(code).hexdigest()[:16]
+
+
+def _generate(connection: sqlite3.Connection, today: datetime.date, rows: int, seed: int) -> None:
     connection.executescript(_TABLES)
     connection.execute("BEGIN")
     connection.executemany(INSERT_FACILITY, map(_facility_values, facilities(seed)))
@@ -178,7 +203,6 @@ def open_database(
         _insert_day(connection, list(deliveries(seed, today - datetime.timedelta(back), rows)))
     connection.execute("COMMIT")
     connection.executescript(_INDEXES)
-    return connection
 
 
 def write_document(value: Json) -> str:

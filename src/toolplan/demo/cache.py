@@ -1,0 +1,56 @@
+"""What the demo has generated, kept for the next process: a file for each day, size and seed.
+
+A file that cannot be read or written is no error: the rows are then generated again.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import zlib
+from pathlib import Path
+from typing import Final
+
+import platformdirs
+
+VARIABLE: Final = "TOOLPLAN_CACHE"
+"""The environment variable that names the folder; without it, the platform's for caches."""
+
+_SUFFIX: Final = ".demo.sqlite"
+_SUM_BYTES: Final = 4
+_MOST_FILES: Final = 8
+
+
+def load(key: str) -> bytes | None:
+    """Return the database image that was saved as `key`, None where there is none."""
+    try:
+        saved = (_folder() / f"{key}{_SUFFIX}").read_bytes()
+    except OSError:
+        return None
+    image, checksum = saved[:-_SUM_BYTES], saved[-_SUM_BYTES:]
+    return image if image and checksum == _checksum(image) else None
+
+
+def save(key: str, image: bytes) -> None:
+    """Save a database image as `key`, and remove the oldest ones beyond a few."""
+    folder = _folder()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        # written beside and renamed: no other process reads half of it
+        with tempfile.NamedTemporaryFile(dir=folder, delete=False) as file:
+            file.write(image + _checksum(image))
+        os.replace(file.name, folder / f"{key}{_SUFFIX}")
+        saved = sorted(folder.glob(f"*{_SUFFIX}"), key=lambda path: path.stat().st_mtime)
+        for old in saved[:-_MOST_FILES]:
+            old.unlink(missing_ok=True)
+    except OSError:
+        return  # a full or read-only disk costs time, not an answer
+
+
+def _checksum(image: bytes) -> bytes:
+    return zlib.crc32(image).to_bytes(_SUM_BYTES, "big")
+
+
+def _folder() -> Path:
+    named = os.environ.get(VARIABLE)
+    return Path(named) if named else platformdirs.user_cache_path("toolplan", appauthor=False)
