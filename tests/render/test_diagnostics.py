@@ -119,3 +119,22 @@ def test_any_span_of_any_text_can_be_underlined(source: str, data: st.DataObject
     assert len(lines) == 6
     assert "^" in lines[4]
     assert max(map(text_width, lines)) <= 100
+
+
+@pytest.mark.parametrize(
+    ("severity", "fixed", "colour"),
+    [
+        (Severity.ERROR, False, "31"),  # red
+        (Severity.WARNING, False, "33"),  # yellow
+        (Severity.ERROR, True, "32"),  # green
+        (Severity.WARNING, True, "32"),
+    ],
+)
+def test_a_severity_has_its_colour(severity: Severity, fixed: bool, colour: str) -> None:
+    problem = Diagnostic("x", severity, "No.", fixed=fixed)
+    stream = io.StringIO()
+    console = Console(file=stream, force_terminal=True, color_system="standard", width=80)
+    console.print(DiagnosticView((Located(problem, Span(0, 1)),), "abc"))
+    head, *_, underline, _, _ = stream.getvalue().splitlines()
+    assert f"\x1b[1;{colour}m{severity.value}[x]" in head
+    assert f"\x1b[1;{colour}m^" in underline

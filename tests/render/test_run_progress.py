@@ -96,13 +96,13 @@ def test_waiting_doubt_and_what_was_decided_are_told() -> None:
     assert shown(Plan((Step("a", "a_tool"),)), events, terminal=False).splitlines() == [
         "run r1: started, 0 steps",
         "a: arrived",
-        "plan: whole, 1 step",
+        "plan: complete, 1 step",
         "run: waiting for an approval",
         "run: approved",
         "a: started, 2 items",
         "a[0]: in doubt: nobody knows",
-        "a[0]: answered after it was given up: a result",
-        "a[0]: answered after it was given up: no",
+        "a[0]: answered after its timeout: a result",
+        "a[0]: answered after its timeout: no",
         "run: in doubt",
         "run: resumed",
         "a[0]: decided: resolve",
@@ -112,7 +112,7 @@ def test_waiting_doubt_and_what_was_decided_are_told() -> None:
 
 def test_a_step_that_the_plan_goes_on_without_says_so() -> None:
     went_on = StepSucceeded("a", None, 1, Failure("timeout", "too slow"), 101.0)
-    assert shown(PLAN, [went_on], terminal=False) == "a: failed, and the plan goes on: too slow\n"
+    assert shown(PLAN, [went_on], terminal=False) == "a: failed, the plan continues: too slow\n"
 
 
 def test_a_terminal_shows_how_every_step_stands() -> None:

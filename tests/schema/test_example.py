@@ -1,4 +1,4 @@
-"""Values made up from schemas."""
+"""Sample values from schemas."""
 
 from __future__ import annotations
 
@@ -265,3 +265,22 @@ def test_for_any_schema_an_example_is_valid_and_the_same_each_time(raw: Json, se
         return
     assert schema.is_valid(value)
     assert json.dumps(value) == json.dumps(schema.example(seed))
+
+
+@pytest.mark.parametrize(
+    ("raw", "value"),
+    [
+        ({}, "text 1"),
+        ({"type": ["null", "integer", "string"]}, 1),
+        ({"type": ["boolean", "object"]}, True),
+        ({"minimum": 5}, 6.5),
+        ({"minItems": 1, "items": {"const": 0}}, [0, 0]),
+        ({"minItems": 1, "items": {"const": 0}, "minLength": 1, "minimum": 5}, [0, 0]),
+        ({"minLength": 1, "minimum": 5}, "text 1"),
+        ({"properties": {"a": {"const": 0}}, "minItems": 1}, {"a": 0}),
+        ({"required": ["a"]}, {"a": "text 2"}),
+        ({"not": {"type": "string"}}, {}),
+    ],
+)
+def test_the_declared_type_comes_first_then_the_likely_ones(raw: Json, value: Json) -> None:
+    assert example(raw) == value

@@ -1,4 +1,4 @@
-"""An answer, or any document, for a rich console: the same words as its plain text."""
+"""Answers and other documents for a rich console."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ _PADDING = 2
 
 
 class Documented(Protocol):
-    """Has a document; an `Answer` is one."""
+    """An object with a document, such as an `Answer`."""
 
     @property
     def document(self) -> Document:
-        """What is to be read."""
+        """The document."""
         ...
 
 

@@ -1,4 +1,4 @@
-"""What a plan may change, for the person who is asked whether it may."""
+"""What a plan may change, for the person who approves it."""
 
 from __future__ import annotations
 
@@ -24,8 +24,7 @@ _INDENT: Final = "    "
 class ApprovalView:
     """The steps of a plan that may change something, and the plan's digest, for a rich console.
 
-    Nothing is left out and nothing is cut: a value is shown as it is written, and one that is not
-    known yet by where it comes from.
+    Nothing is left out: a value is shown as written, an unknown one by its reference.
     """
 
     steps: tuple[EffectStep, ...]
@@ -82,4 +81,4 @@ def _conditions(step: EffectStep) -> Iterator[str]:
         calls = ("" if step.exact else "at most ") + count_text(step.calls, "call")
         yield f"{calls}: one for each of {value_text(step.for_each, _VALUE_WIDTH)}"
     if step.conditional:
-        yield "only where its condition holds"
+        yield "only if its condition holds"

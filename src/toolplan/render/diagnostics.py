@@ -7,31 +7,24 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from rich.console import Console, ConsoleOptions, RenderResult
-from rich.text import Text
 
 from toolplan.diagnostics import Diagnostic, Severity
 from toolplan.path import print_path
 from toolplan.plan import split_pointer
-from toolplan.render.printable import ELLIPSIS, fit_encoding, number_text, printable, text_width
+from toolplan.render._lines import Line, Piece, plain, styled
+from toolplan.render.printable import ELLIPSIS, number_text, printable, text_width
 from toolplan.source import Span, line_and_column
 
 WIDTH: Final = 100
+_COLOURS: Final = {Severity.ERROR: "red", Severity.WARNING: "yellow"}
 _TAB: Final = "    "
 _NARROWEST: Final = 40
 _BEFORE: Final = 24  # columns of a wide line that are kept in front of the place
 _LARGEST_INDEX: Final = 9  # digits; a longer number is a key
 
 
-class _Piece(NamedTuple):
-    text: str
-    style: str = ""
-
-
-_Line = tuple[_Piece, ...]
-
-
 class Located(NamedTuple):
-    """A diagnostic and where its text stands; `span` None where the place is not known."""
+    """A diagnostic and its place in the text; `span` None where the place is unknown."""
 
     diagnostic: Diagnostic
     span: Span | None = None
@@ -47,8 +40,8 @@ class DiagnosticView:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         width = min(options.max_width, WIDTH)
-        for line in _all_lines(self.located, self.source_text, self.name, width):
-            yield Text.assemble(*((fit_encoding(p.text, options.encoding), p.style) for p in line))
+        lines = _all_lines(self.located, self.source_text, self.name, width)
+        yield from styled(lines, options.encoding)
 
 
 def diagnostic_text(
@@ -61,10 +54,9 @@ def diagnostic_text(
 ) -> str:
     """Return `diagnostic` as lines of plain text, with the place in the source underlined.
 
-    `name` is what the source is called, and source lines are cut to `width` columns round the
-    place. The text is plain: a console must not read markup into it.
+    `name` is the name of the source; its lines are cut to `width` columns around the place.
     """
-    return _joined(_lines(Located(diagnostic, span), source_text, name, width))
+    return plain(_lines(Located(diagnostic, span), source_text, name, width))
 
 
 def diagnostics_text(
@@ -75,7 +67,7 @@ def diagnostics_text(
     width: int = WIDTH,
 ) -> str:
     """Return all diagnostics, one after another, and a line that counts them."""
-    return _joined(_all_lines(tuple(located), source_text, name, width))
+    return plain(_all_lines(tuple(located), source_text, name, width))
 
 
 def count_text(diagnostics: Sequence[Diagnostic]) -> str:
@@ -92,7 +84,7 @@ def count_text(diagnostics: Sequence[Diagnostic]) -> str:
 
 
 def pointer_text(pointer: str) -> str:
-    """Return a JSON pointer as people write places in a plan.
+    """Return a JSON pointer as a path in a plan.
 
     >>> pointer_text("/steps/0/args/full name")
     'steps[0].args["full name"]'
@@ -104,63 +96,58 @@ def pointer_text(pointer: str) -> str:
     return printable(print_path(path)).removeprefix(".")
 
 
-def _joined(lines: Iterable[_Line]) -> str:
-    return "\n".join("".join(piece.text for piece in line).rstrip() for line in lines)
-
-
 def _all_lines(
     located: Sequence[Located], source_text: str | None, name: str, width: int
-) -> Iterator[_Line]:
+) -> Iterator[Line]:
     for each in located:
         yield from _lines(each, source_text, name, width)
         yield ()
-    yield (_Piece(f"{count_text([each.diagnostic for each in located])}.", "bold"),)
+    yield (Piece(f"{count_text([each.diagnostic for each in located])}.", "bold"),)
 
 
-def _lines(located: Located, source_text: str | None, name: str, width: int) -> Iterator[_Line]:
+def _lines(located: Located, source_text: str | None, name: str, width: int) -> Iterator[Line]:
     diagnostic, span = located
-    colour = "red" if diagnostic.severity is Severity.ERROR else "yellow"
-    colour = "green" if diagnostic.fixed else colour
+    colour = "green" if diagnostic.fixed else _COLOURS[diagnostic.severity]
     place = pointer_text(diagnostic.pointer)
     yield (
-        _Piece(f"{diagnostic.severity.value}[{printable(diagnostic.code)}]", f"bold {colour}"),
-        _Piece(f" {place}" if place else "", "cyan"),
-        _Piece(f": {printable(diagnostic.message)}", "bold"),
-        _Piece(" (auto-fix)" if diagnostic.fixed else "", "bold green"),
+        Piece(f"{diagnostic.severity.value}[{printable(diagnostic.code)}]", f"bold {colour}"),
+        Piece(f" {place}" if place else "", "cyan"),
+        Piece(f": {printable(diagnostic.message)}", "bold"),
+        Piece(" (auto-fix)" if diagnostic.fixed else "", "bold green"),
     )
     if source_text is not None and span is not None:
         yield from _source_lines(source_text, span, name, max(width, _NARROWEST), colour)
     if diagnostic.help:
-        yield _Piece("  help: ", "bold"), _Piece(printable(diagnostic.help))
+        yield Piece("  help: ", "bold"), Piece(printable(diagnostic.help))
 
 
-def _source_lines(text: str, span: Span, name: str, width: int, colour: str) -> Iterator[_Line]:
+def _source_lines(text: str, span: Span, name: str, width: int, colour: str) -> Iterator[Line]:
     start = min(max(span.start, 0), len(text))
     line, column = line_and_column(text, start)
     margin = " " * len(str(line))
-    yield _Piece(f"{margin}--> ", "blue"), _Piece(f"{printable(name)}:{line}:{column}")
+    yield Piece(f"{margin}--> ", "blue"), Piece(f"{printable(name)}:{line}:{column}")
     shown, caret, length = _underlined(text, start, span.end, width - len(margin) - 4)
-    yield (_Piece(f"{margin} |", "blue"),)
-    yield _Piece(f"{line} | ", "blue"), _Piece(shown)
-    yield _Piece(f"{margin} | ", "blue"), _Piece(" " * caret + "^" * length, f"bold {colour}")
+    yield (Piece(f"{margin} |", "blue"),)
+    yield Piece(f"{line} | ", "blue"), Piece(shown)
+    yield Piece(f"{margin} | ", "blue"), Piece(" " * caret + "^" * length, f"bold {colour}")
 
 
 def _underlined(text: str, start: int, end: int, width: int) -> tuple[str, int, int]:
-    """Return the source line at `start`, cut to `width`, with the underline's column and length.
+    """Return the source line at `start`, cut to `width`, and the underline's column and length.
 
-    A place that goes over several lines is underlined to the end of its first line.
+    A place on several lines is underlined to the end of its first line.
     """
     first = text.rfind("\n", 0, start) + 1
     until = text.find("\n", start)
     until = len(text) if until < 0 else until
-    # a line of megabytes is cut before it is looked at
+    # cut a line of megabytes before reading it
     far = max(first, start - 2 * width)
     before = _shown(text[far:start])
     marked = _shown(text[start : min(max(end, start + 1), until, start + 2 * width)])
     after = _shown(text[min(max(end, start), until) : min(until, end + 2 * width)])
     if text_width(before + marked + after) <= width and far == first:
         return before + marked + after, text_width(before), max(text_width(marked), 1)
-    # the widest part of a wide line that still has the place in it
+    # of a wide line, the widest part that contains the place
     keep = max(width - len(ELLIPSIS) * 2 - text_width(marked) - _BEFORE // 2, _BEFORE // 2)
     if text_width(before) > keep or far > first:
         before = ELLIPSIS + _last(before, keep)
@@ -172,7 +159,7 @@ def _underlined(text: str, start: int, end: int, width: int) -> tuple[str, int, 
 
 
 def _shown(text: str) -> str:
-    # white space inside of a source line stays as wide as it is, for the underline must fit
+    # white space in a source line keeps its width, so that the underline fits
     return "".join(
         _TAB if char == "\t" else char if char == " " else printable(char) or " " for char in text
     )

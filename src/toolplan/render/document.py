@@ -1,8 +1,7 @@
-"""A document: what is to be read, as a few kinds of blocks, and its form as plain text.
+"""Documents of a few kinds of blocks, and their plain text.
 
-What an answer says is said once, as a document; plain text and a terminal's colours are two forms
-of the same blocks, so that neither can say more than the other. All text in a document is safe to
-show (`toolplan.render.printable`).
+Plain text and a terminal's colours are two forms of the same blocks. All text in a document is safe
+to show (`toolplan.render.printable`).
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ _GAP: Final = "  "
 
 @dataclass(frozen=True, slots=True)
 class Lead:
-    """The sentence that says it all; `bad` where it tells of a failure."""
+    """The main sentence; `bad` if it reports a failure."""
 
     text: str
     bad: bool = False
@@ -28,21 +27,21 @@ class Lead:
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """Opens a part of the document."""
+    """The heading of a part of the document."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A remark on what stands before it."""
+    """A remark on the block before it."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Bullets:
-    """Sentences, one a line; `bad` where they tell of failures."""
+    """Sentences, one a line; `bad` if they report failures."""
 
     items: tuple[str, ...]
     bad: bool = False
@@ -81,8 +80,7 @@ def document_text(document: Document, width: int = WIDTH) -> str:
 def column_widths(table: Table, width: int) -> tuple[int, ...]:
     """Return the widths at which the columns of `table` fit into `width`.
 
-    Where there is no room, names of columns give way to what stands below them, and then the
-    widest columns to the others.
+    If there is no room, first the names of columns are cut, then the widest columns.
     """
     below = [
         max((text_width(row[at]) for row in table.rows), default=0)
@@ -99,7 +97,7 @@ def column_widths(table: Table, width: int) -> tuple[int, ...]:
 
 
 def _shrink(widths: list[int], least: list[int], room: int) -> None:
-    """Take columns off the widest of `widths`, none below `least`, until they fit into `room`."""
+    """Reduce the largest of `widths`, none below `least`, until they fit into `room`."""
     for _ in range(sum(widths) - room):
         at = max(range(len(widths)), key=lambda i: (widths[i] > least[i], widths[i]))
         if widths[at] <= least[at]:

@@ -9,14 +9,14 @@ from toolplan.plan import Plan, Step, needs, step_refs
 from toolplan.render.printable import cut, printable, value_text
 
 _LONGEST: Final = 60
-# What would end a label, or be read as Mermaid or HTML, goes as a character number instead.
+# Characters that would end a label, or be read as Mermaid or HTML, are written as numbers.
 _TAKEN: Final = frozenset('"#&;<>`\\[]{}()|')
 
 
 def mermaid(plan: Plan, *, marks: Mapping[str, str] | None = None) -> str:
-    """Return `plan` as the text of a Mermaid flowchart; an arrow leads from a step to who needs it.
+    """Return `plan` as a Mermaid flowchart, with an arrow from each step to those that need it.
 
-    Full arrows are references, dotted ones are order alone. `marks` are words on steps, by id.
+    Solid arrows are references, dotted ones only order. `marks` are labels of steps, by id.
     """
     return "".join(f"{line}\n" for line in _lines(plan, marks or {}))
 

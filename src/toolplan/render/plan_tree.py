@@ -1,8 +1,7 @@
-"""A plan as a tree: each step under the last of the steps that it waits for.
+"""A plan as a tree: each step under the last of the steps that it needs.
 
-A plan is no tree, so a step that waits for several hangs under one of them and names them all.
-Nothing that decides what runs is left out: arguments stand as they are written, and the conditions
-of a step below it.
+A plan is not a tree, so a step that needs several hangs under one of them and names them all.
+Nothing that decides what runs is left out: arguments as they are written, conditions below.
 """
 
 from __future__ import annotations
@@ -10,12 +9,12 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from typing import Final
 
 from rich.console import Console, ConsoleOptions, RenderResult
-from rich.text import Text
 
 from toolplan.plan import DEFAULT_MAX_ITEMS, Plan, Step, needs
+from toolplan.render._lines import Line, Piece, plain, styled
 from toolplan.render.printable import (
     cell,
     compact_json,
@@ -34,50 +33,37 @@ _MARKS: Final = {
     Effects.UNKNOWN: "may change anything",
 }
 _NARROWEST: Final = 40
-_DEEPEST: Final = 6  # deeper steps stay at this indentation, so that a chain of 1,000 can be read
+_DEEPEST: Final = 6  # deeper steps keep this indentation, so that a chain of 1,000 can be read
 _VALUE_WIDTH: Final = 2_000
 _MOST_NOTES: Final = 12
 
 _Marks = Mapping[str, str]
 
 
-class _Piece(NamedTuple):
-    text: str
-    style: str = ""
-
-
-_Line = tuple[_Piece, ...]
-
-
 @dataclass(slots=True)
 class _Node:
-    """A step at its place in the tree. `told` says that the tree alone shows what it needs."""
+    """A step in the tree. `is_clear` says that the tree alone shows what it needs."""
 
     step: Step
     depth: int
     needs: tuple[str, ...]
-    told: bool = True
+    is_clear: bool = True
     children: list[_Node] = field(default_factory=list["_Node"])
 
 
 @dataclass(frozen=True)
 class PlanTree:
-    """A plan, for a rich console. `marks` are words on steps, by id: `{"s1": "writes"}`."""
+    """A plan for a rich console. `marks` are labels of steps, by id: `{"s1": "writes"}`."""
 
     plan: Plan
     marks: Mapping[str, str] = field(default_factory=dict[str, str])
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        for line in _lines(self.plan, self.marks, options.max_width):
-            yield Text.assemble(
-                *((fit_encoding(p.text, options.encoding), p.style) for p in line),
-                no_wrap=True,
-                overflow="ignore",
-            )
+        yield from styled(_lines(self.plan, self.marks, options.max_width), options.encoding)
 
 
 def plan_tree(plan: Plan, *, marks: Mapping[str, str] | None = None) -> PlanTree:
-    """Return `plan` for a rich console; `marks` are words on steps, by id (`effect_marks`)."""
+    """Return `plan` for a rich console; `marks` are labels of steps, by id (`effect_marks`)."""
     return PlanTree(plan, marks or {})
 
 
@@ -88,24 +74,23 @@ def plan_text(
     width: int = WIDTH,
     encoding: str = "utf-8",
 ) -> str:
-    """Return `plan` as plain text without colour, in lines of at most `width` columns.
+    """Return `plan` as plain text in lines of at most `width` columns.
 
-    What `encoding` cannot show is replaced: pass the terminal's.
+    Characters that `encoding` lacks are replaced.
     """
-    lines = ("".join(piece.text for piece in line) for line in _lines(plan, marks or {}, width))
-    return fit_encoding("\n".join(line.rstrip() for line in lines), encoding)
+    return fit_encoding(plain(_lines(plan, marks or {}, width)), encoding)
 
 
 def effect_marks(plan: Plan, tools: Mapping[str, Tool]) -> dict[str, str]:
-    """Return the marks of the steps of `plan` whose tools may change something, by their labels."""
+    """Return the marks of the steps of `plan` whose tools may change something."""
     labels = {step.id: tools[step.tool].effects for step in plan.steps if step.tool in tools}
     return {step: _MARKS[label] for step, label in labels.items() if label in _MARKS}
 
 
-def _lines(plan: Plan, marks: _Marks, width: int) -> Iterator[_Line]:
+def _lines(plan: Plan, marks: _Marks, width: int) -> Iterator[Line]:
     width = max(width, _NARROWEST)
     count = number_text(len(plan.steps), grouped=True)
-    yield (_Piece(f"{count} {'step' if len(plan.steps) == 1 else 'steps'}", "bold"),)
+    yield (Piece(f"{count} {'step' if len(plan.steps) == 1 else 'steps'}", "bold"),)
     for node, guide, below in _drawn(_forest(plan)):
         yield from _step_lines(node, guide, below, marks.get(node.step.id, ""), width)
     if plan.output is not None:
@@ -117,21 +102,21 @@ def _lines(plan: Plan, marks: _Marks, width: int) -> Iterator[_Line]:
 
 
 def _forest(plan: Plan) -> list[_Node]:
-    """Hang every step under the deepest step that it needs; give those that need none."""
+    """Put every step under the deepest step that it needs; return those that need none."""
     roots: list[_Node] = []
     placed: dict[str, _Node] = {}
     ancestors: dict[str, _Node] = {}
     for step, needed in _in_order(plan):
         waits = [placed[name] for name in needed if name in placed]
         if not waits:
-            node = _Node(step, 0, needed, told=not needed)
+            node = _Node(step, 0, needed, is_clear=not needed)
             roots.append(node)
         else:
-            parent = max(waits, key=lambda each: each.depth)  # the first of equals: as written
-            told = len(needed) == 1
+            parent = max(waits, key=lambda each: each.depth)  # the first of equals
+            is_clear = len(needed) == 1
             if parent.depth + 1 >= _DEEPEST and parent.step.id in ancestors:
-                parent, told = ancestors[parent.step.id], False
-            node = _Node(step, parent.depth + 1, needed, told=told)
+                parent, is_clear = ancestors[parent.step.id], False
+            node = _Node(step, parent.depth + 1, needed, is_clear=is_clear)
             parent.children.append(node)
             ancestors[step.id] = parent
         placed.setdefault(step.id, node)
@@ -139,9 +124,9 @@ def _forest(plan: Plan) -> list[_Node]:
 
 
 def _in_order(plan: Plan) -> Iterator[tuple[Step, tuple[str, ...]]]:
-    """Yield the steps with what they need, each behind what it needs, otherwise as written.
+    """Yield the steps with what they need, each after what it needs, otherwise as written.
 
-    Steps of a cycle, which only a faulty plan has, come last.
+    Steps of a cycle come last.
     """
     known = {step.id for step in plan.steps}
     needed = [needs(step) for step in plan.steps]
@@ -170,7 +155,7 @@ def _in_order(plan: Plan) -> Iterator[tuple[Step, tuple[str, ...]]]:
 
 
 def _drawn(roots: list[_Node]) -> Iterator[tuple[_Node, str, str]]:
-    """Yield each node with the guide in front of its first line and of the lines below."""
+    """Yield each node with the guides of its first line and of the lines below."""
     stack = [(node, "", at == len(roots) - 1) for at, node in enumerate(roots)][::-1]
     while stack:
         node, before, last = stack.pop()
@@ -184,19 +169,19 @@ def _drawn(roots: list[_Node]) -> Iterator[tuple[_Node, str, str]]:
         )
 
 
-def _step_lines(node: _Node, guide: str, below: str, mark: str, width: int) -> Iterator[_Line]:
+def _step_lines(node: _Node, guide: str, below: str, mark: str, width: int) -> Iterator[Line]:
     step = node.step
     args = [f"{cell(name)}: {value_text(v, _VALUE_WIDTH)}" for name, v in step.args.items()]
     head = [
-        _Piece(guide, "dim"),
-        _Piece(printable(step.id), "bold cyan"),
-        _Piece("  "),
-        _Piece(printable(step.tool), "bold"),
+        Piece(guide, "dim"),
+        Piece(printable(step.id), "bold cyan"),
+        Piece("  "),
+        Piece(printable(step.tool), "bold"),
     ]
-    tail = [_Piece("  "), _Piece(printable(mark), "bold yellow")] if mark else []
+    tail = [Piece("  "), Piece(printable(mark), "bold yellow")] if mark else []
     inline = f"({', '.join(args)})"
     fits = text_width("".join(p.text for p in (*head, *tail)) + inline) <= width
-    yield (*head, _Piece(inline), *tail) if fits else (*head, *tail)
+    yield (*head, Piece(inline), *tail) if fits else (*head, *tail)
     if not fits:
         for arg in args:
             yield from _wrapped(below, arg, "", width)
@@ -206,7 +191,7 @@ def _step_lines(node: _Node, guide: str, below: str, mark: str, width: int) -> I
 
 def _conditions(node: _Node) -> Iterator[str]:
     step = node.step
-    if not node.told:
+    if not node.is_clear:
         yield "needs " + ", ".join(map(printable, node.needs))
     if step.after:
         yield "after " + ", ".join(map(printable, step.after))
@@ -226,9 +211,9 @@ def _conditions(node: _Node) -> Iterator[str]:
         yield f"retries: {number_text(step.retries)}"
 
 
-def _wrapped(guide: str, text: str, style: str, width: int) -> Iterator[_Line]:
+def _wrapped(guide: str, text: str, style: str, width: int) -> Iterator[Line]:
     room = max(width - len(guide), _NARROWEST // 2)
-    # `textwrap` counts characters, and none of them may be lost: wide ones get half of the room
+    # `textwrap` counts characters: wide ones get half of the room
     count = room if text_width(text) == len(text) else room // 2
     for line in textwrap.wrap(text, count, subsequent_indent="  ", break_on_hyphens=False) or [""]:
-        yield _Piece(guide, "dim"), _Piece(line, style)
+        yield Piece(guide, "dim"), Piece(line, style)

@@ -1,7 +1,7 @@
 """Text that is safe to show: one line, no control characters, numbers without noise.
 
-Everything that comes out of a tool or a plan passes through here before it reaches a terminal, so
-that it can neither move the cursor nor turn the reading direction.
+Text from tools and plans passes through here before it reaches a terminal, so that it can neither
+move the cursor nor change the reading direction.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from toolplan.path import Json, print_path
 from toolplan.plan import Array, Literal, Object, Ref, Template, Value
 
 NOTHING: Final = "–"
-"""What stands where a value is null, missing or not a finite number."""
+"""Shown for a value that is null, missing or not a finite number."""
 
 ELLIPSIS: Final = "…"
 CELL_WIDTH: Final = 40
@@ -42,7 +42,7 @@ _ASCII_SIGNS: Final = str.maketrans(
 
 
 def printable(text: str) -> str:
-    r"""Return `text` as one line that cannot steer a terminal.
+    r"""Return `text` as one line without control characters.
 
     White space becomes single spaces; control, bidirectional and zero-width characters and lone
     surrogates become visible escapes.
@@ -56,7 +56,7 @@ def printable(text: str) -> str:
 
 
 def visible(text: str) -> str:
-    """Return `text` with escapes for the characters that a terminal would obey; spaces stay."""
+    """Return `text` with control characters escaped; spaces stay."""
     if text.isascii() and text.isprintable():
         return text
     return "".join(map(_visible, text))
@@ -132,7 +132,7 @@ def cell(value: Json, width: int = CELL_WIDTH) -> str:
         case int() | float():
             return cut(number_text(value), width)
         case str():
-            # a long text is cut before it is looked at, for it may be megabytes
+            # cut first: the text may be megabytes
             return cut(printable(value[: 4 * width]), width)
         case list():
             pieces = _joined(value)
@@ -162,7 +162,7 @@ def ref_text(ref: Ref) -> str:
 def fit_encoding(text: str, encoding: str) -> str:
     r"""Return `text` so that a terminal of `encoding` can show it; lines stay lines.
 
-    The signs of this package get their plain forms, any other character becomes an escape.
+    Symbols of this package become ASCII, any other character an escape.
 
     >>> fit_encoding("├ Köln …", "ascii")
     '| K\\xf6ln ...'
@@ -178,7 +178,7 @@ def fit_encoding(text: str, encoding: str) -> str:
 
 
 def _take(pieces: Iterator[str], width: int) -> str:
-    # pieces are made as they are asked for: a value of 100 MB costs no more than its first line
+    # pieces are made on demand: a value of 100 MB costs no more than its first line
     taken: list[str] = []
     size = 0
     for piece in pieces:

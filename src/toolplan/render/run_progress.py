@@ -1,4 +1,4 @@
-"""A run as it goes: a live view on a terminal, a line for each event elsewhere."""
+"""The progress of a run: a live view on a terminal, a line for each event elsewhere."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ _SIGNS: Final = {
     StepState.WAITING: ("?", "yellow"),
     StepState.IN_DOUBT: ("?", "bold yellow"),
 }
-# where there is no room for all steps, those that tell most are shown
+# if there is no room for all steps, the first of these are shown
 _URGENCY: Final = (
     StepState.FAILED,
     StepState.IN_DOUBT,
@@ -76,11 +76,11 @@ _URGENCY: Final = (
 class RunProgress:
     """Shows a run of `plan` on `console`: enter it, then call it with each event.
 
-    `clock` gives seconds since the epoch and makes the times of running steps go on between
-    events; without it they stand still until the next event. Events may come from any one thread.
+    `clock` returns seconds since the epoch, to update the times of running steps between events.
+    All events must come from one thread.
 
-    `before` is what the journal tells of a run that is gone on with. It counts in the view, and is
-    told nowhere again; there is no view until something more happens.
+    `before` are the journal's events of a run that is resumed. They count in the view but are not
+    printed again, and there is no view until the next event.
     """
 
     def __init__(
@@ -97,7 +97,7 @@ class RunProgress:
         self._steps = {**dict.fromkeys(self._tools, StepRun()), **so_far.steps}
         self._status = so_far.status
         self._is_open = False
-        # until it is resumed, steps stand as the process before left them: running, though dead
+        # until it is resumed, steps are in the state in which the last process left them
         self._is_at_rest = bool(before)
         self._messages: dict[str, str] = {}
         self._clock = clock
@@ -121,13 +121,13 @@ class RunProgress:
             self._live = None
 
     def __call__(self, event: Event) -> None:
-        """Take `event` in, and show it where there is no live view."""
+        """Show `event`."""
         self._latest = event.at
         if isinstance(event, RunEvent):
             run = apply(Run(status=self._status, steps=self._steps), event)
             self._status, self._steps = run.status, {**self._steps, **run.steps}
         elif (before := self._steps.get(event.step)) is not None:
-            # one step at a time: folding the whole run would cost its length for each event
+            # one step only: folding the whole run would cost its length for each event
             after = apply(Run(steps={event.step: before}), event)
             self._steps[event.step] = after.steps[event.step]
             if isinstance(event, StepProgressed):
@@ -169,8 +169,8 @@ class RunProgress:
         end = now if step.ended_at is None else step.ended_at
         spent = "" if step.started_at is None else duration_text(end - step.started_at)
         yield self._text(spent, "dim")
-        told = self._messages.get(name, "") if step.state is StepState.RUNNING else ""
-        yield self._text(told if step.error is None else _reason(step.error), "dim")
+        message = self._messages.get(name, "") if step.state is StepState.RUNNING else ""
+        yield self._text(message if step.error is None else _reason(step.error), "dim")
 
     def _counts(self) -> str:
         states = Counter(step.state for step in self._steps.values())
@@ -201,7 +201,7 @@ def duration_text(seconds: float) -> str:
 
 
 def _event_line(event: Event, steps: dict[str, StepRun]) -> str:
-    """Return the line that tells of `event`, or an empty text where it is not worth one."""
+    """Return the line for `event`, or an empty text."""
     return _run_line(event) if isinstance(event, RunEvent) else _step_line(event, steps)
 
 
@@ -212,7 +212,7 @@ def _run_line(event: RunEvent) -> str:
         case StepArrived(step=step):
             return f"{printable(step)}: arrived"
         case PlanSettled(steps=ids):
-            return f"plan: whole, {count_text(len(ids), 'step')}"
+            return f"plan: complete, {count_text(len(ids), 'step')}"
         case RunWaiting():
             return "run: waiting for an approval"
         case RunApproved():
@@ -239,7 +239,7 @@ def _step_line(event: StepEvent, steps: dict[str, StepRun]) -> str:
             return f"{place}: {_doubt(event)}"
         case StepSucceeded(failure=failure):
             if failure is not None:
-                return f"{name}: failed, and the plan goes on: {_reason(failure)}"
+                return f"{name}: failed, the plan continues: {_reason(failure)}"
             return f"{name}: succeeded{_spent(steps.get(event.step))}"
         case StepFailed(failure=failure):
             return f"{name}: failed{_spent(steps.get(event.step))}: {_reason(failure)}"
@@ -253,7 +253,7 @@ def _doubt(event: CallAnsweredLate | CallInDoubt | CallDecided) -> str:
     match event:
         case CallAnsweredLate(failure=failure):
             answer = "a result" if failure is None else _reason(failure)
-            return f"answered after it was given up: {answer}"
+            return f"answered after its timeout: {answer}"
         case CallInDoubt(failure=failure):
             return f"in doubt: {_reason(failure)}"
         case CallDecided(decision=decision):

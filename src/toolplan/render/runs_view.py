@@ -1,4 +1,4 @@
-"""Runs as a list, and one run as a tree of how its steps stand."""
+"""Runs as a list, and the state of the steps of one run."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from toolplan.render.printable import cut, fit_encoding, printable
 from toolplan.render.run_progress import duration_text
 
 SHORT: Final = 8
-"""So many characters of a run's name are shown; they are nearly always enough to tell it."""
+"""The number of characters of a run's id that are shown."""
 
 _STYLES: Final = {
     RunState.SUCCEEDED: "green",
@@ -30,10 +30,7 @@ _SUBJECT_WIDTH: Final = 60
 
 
 class RunLine(NamedTuple):
-    """One run of the list: `subject` says what it is about.
-
-    `is_left` says that nobody works on it, although it is not over.
-    """
+    """One run of the list; `is_left` says that it is unfinished and no process works on it."""
 
     run: str
     created_at: float
@@ -62,19 +59,19 @@ class RunsView:
 
 
 def run_marks(run: Run) -> dict[str, str]:
-    """Return a word on how each step of `run` stands, by its id, as marks of a plan tree."""
+    """Return the state of each step of `run`, by its id, as marks of a plan tree."""
     return {name: _mark(step) for name, step in run.steps.items()}
 
 
 def status_text(status: RunState, is_left: bool) -> str:
-    """Return the state of a run in words; `is_left` says that nobody works on it."""
+    """Return the state of a run in words; `is_left`: no process works on it."""
     if status is RunState.RUNNING and is_left:
         return "interrupted"
     return status.value.replace("_", " ")
 
 
 def items_text(over: Mapping[int, StepState]) -> str:
-    """Say which of the items of a step, by their numbers, stand how."""
+    """Return which items of a step, by number, are in which state."""
     items_by_state: dict[StepState, list[int]] = {}
     for item in sorted(over):
         items_by_state.setdefault(over[item], []).append(item)
@@ -85,7 +82,7 @@ def items_text(over: Mapping[int, StepState]) -> str:
 
 
 def _spans(items: Sequence[int]) -> str:
-    """Return ascending numbers with those that follow one another as one span."""
+    """Return ascending numbers with consecutive ones as a span."""
     spans: list[list[int]] = []
     for item in items:
         if spans and item == spans[-1][-1] + 1:

@@ -1,7 +1,4 @@
-"""Diagnostics as SARIF 2.1.0, the form in which CI services take annotations.
-
-The form is that of the OASIS standard "Static Analysis Results Interchange Format", version 2.1.0.
-"""
+"""Diagnostics as SARIF 2.1.0 (Static Analysis Results Interchange Format), for CI services."""
 
 from __future__ import annotations
 
@@ -26,7 +23,7 @@ def sarif(
 ) -> dict[str, Json]:
     """Return the SARIF log of the diagnostics `located` in `text`, the content of `file`.
 
-    `pages` are what is to be said of each code, by code; `version` is that of this program.
+    `pages` are the pages of the codes, by code; `version` is that of this program.
     """
     found = list(located)
     codes = list(dict.fromkeys(each.diagnostic.code for each in found))
@@ -52,7 +49,7 @@ def _rule(code: str, page: str) -> Json:
 
 def _result(located: Located, text: str, file: str, codes: list[str]) -> Json:
     diagnostic, span = located
-    said = [diagnostic.message, diagnostic.help] if diagnostic.help else [diagnostic.message]
+    texts = [diagnostic.message, diagnostic.help] if diagnostic.help else [diagnostic.message]
     place: dict[str, Json] = {"artifactLocation": {"uri": file}}
     if span is not None:
         line, column = line_and_column(text, span.start)
@@ -67,7 +64,7 @@ def _result(located: Located, text: str, file: str, codes: list[str]) -> Json:
         "ruleId": diagnostic.code,
         "ruleIndex": codes.index(diagnostic.code),
         "level": _LEVELS[diagnostic.severity],
-        "message": {"text": " ".join(said)},
+        "message": {"text": " ".join(texts)},
         "locations": [{"physicalLocation": place}],
         "properties": {"pointer": diagnostic.pointer, "fixed": diagnostic.fixed},
     }

@@ -1,4 +1,4 @@
-"""A summary for a rich console: what the run says first, and marks on what is not found."""
+"""A summary for a rich console, with marks on unsupported claims."""
 
 from __future__ import annotations
 
@@ -14,31 +14,31 @@ _MARK = " [?]"
 
 
 class Summarised(Protocol):
-    """A summary; `toolplan.summary.summary.Summary` is one."""
+    """A summary, such as `toolplan.summary.summary.Summary`."""
 
     @property
     def text(self) -> str:
-        """All of it, in its format."""
+        """The whole summary, in its format."""
         ...
 
     @property
     def said(self) -> str:
-        """What a model wrote, made safe, without marks; empty where none did."""
+        """The text of the model, made safe, without marks; may be empty."""
         ...
 
     @property
     def head(self) -> tuple[str, ...]:
-        """What the run says of steps that did not succeed."""
+        """Sentences on the steps that did not succeed."""
         ...
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What the reader has to know about the text."""
+        """Notes on the text."""
         ...
 
     @property
     def unsupported_spans(self) -> tuple[tuple[int, int], ...]:
-        """Where in `said` claims stand that were not found in the results, in order."""
+        """Places in `said` of claims that are not in the results, in order."""
         ...
 
 

@@ -1,4 +1,4 @@
-"""A plan as a drawing: a box for each step, and a line from each step to who needs it."""
+"""A plan as a drawing: a box for each step, and a line to the steps that need it."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ class _Box(NamedTuple):
 
 
 def svg(plan: Plan, *, marks: Mapping[str, str] | None = None) -> str:
-    """Return `plan` as an SVG document; it needs nothing from outside of itself.
+    """Return `plan` as a self-contained SVG document.
 
-    Steps stand below all that they need. Full lines are references, broken ones order alone.
-    `marks` are words on steps, by id; a marked step is drawn in another colour.
+    Steps are below all that they need. Solid lines are references, dashed ones only order. `marks`
+    are labels of steps, by id; a marked step has another colour.
     """
     words = marks or {}
     boxes = _placed(plan, words)
@@ -73,10 +73,7 @@ def _placed(plan: Plan, marks: Mapping[str, str]) -> dict[str, _Box]:
 
 
 def _layers(plan: Plan) -> list[list[Step]]:
-    """Return the steps by how many steps must end one after the other before them.
-
-    Steps that wait for each other in a circle, or for what is not there, come last together.
-    """
+    """Return the steps by the length of the longest chain before them; cycles come last."""
     waiting = {step.id: step for step in plan.steps}
     layers: list[list[Step]] = []
     while waiting:
