@@ -18,6 +18,7 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Final, NamedTuple, Protocol, TypeAlias, cast
 
+from toolplan.errors import ToolplanError
 from toolplan.path import Json
 from toolplan.plan import Signature
 from toolplan.schema import Schema, SchemaError
@@ -37,15 +38,22 @@ class Effects(StrEnum):
     UNKNOWN = "unknown"
 
 
-class ToolError(Exception):
-    """A tool says that its call failed; the text is for the person who reads the run."""
+class ToolError(ToolplanError):
+    """Raised by a tool whose call failed; the message is for the person who reads the run."""
+
+    def __init__(self, message: object = "", help: str | None = None) -> None:
+        super().__init__("tool-error", str(message), help)
 
 
 class OutcomeUnknown(ToolError):
-    """A tool cannot say whether its call did its work: the connection broke while it went on, say.
+    """Raised by a tool that cannot know whether its call took effect: the connection broke, say.
 
     A call with effects that may not be repeated is then in doubt, and a person decides.
     """
+
+    def __init__(self, message: object = "", help: str | None = None) -> None:
+        super().__init__(message, help)
+        self.code = "outcome-unknown"
 
 
 class ToolCall(NamedTuple):
@@ -113,8 +121,11 @@ def report_progress(done: float, total: float | None = None, message: str = "") 
         attended.progress(done, total, message)
 
 
-class ToolObjectError(ValueError):
-    """A tool object or a toolbox cannot be used; the text names the tool and what is wrong."""
+class ToolObjectError(ToolplanError, ValueError):
+    """A tool object or a toolbox cannot be used; the message names the tool and the reason."""
+
+    def __init__(self, message: str, help: str | None = None) -> None:
+        super().__init__("tool-object", message, help)
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,14 +49,14 @@ class Disk:
     def make_room(self) -> None:
         mount(self.folder, "100m", "remount")
 
-    async def run(self, patience_s: float) -> Run:
+    async def run(self, journal_timeout_s: float) -> Run:
         return await run(
             self.plan,
             self.box,
             journal=self.journal,
             approval=approve(self.plan),
             run_id="r",
-            patience_s=patience_s,
+            journal_timeout_s=journal_timeout_s,
         )
 
     def end(self, done: Run) -> None:
@@ -76,7 +76,7 @@ def given_up(folder: Path, times: int) -> None:
     """The run ends with a name for it, and can be resumed when there is room."""
     disk = Disk(folder, times)
     with pytest.raises(JournalError) as caught:
-        asyncio.run(disk.run(patience_s=0.3))
+        asyncio.run(disk.run(journal_timeout_s=0.3))
     assert caught.value.code == "journal-full"
     made = len(disk.calls)
     assert 3 < made < STEPS, made
@@ -107,7 +107,7 @@ def waited_for(folder: Path, times: int) -> None:
     logging.getLogger("toolplan.storage.journal").addHandler(Telling())
 
     async def test() -> Run:
-        going = asyncio.ensure_future(disk.run(patience_s=60))
+        going = asyncio.ensure_future(disk.run(journal_timeout_s=60))
         await asyncio.to_thread(said.acquire)
         assert 3 < len(disk.calls) < STEPS
         disk.make_room()
@@ -123,11 +123,11 @@ def refused(folder: Path, times: int) -> None:
         while True:
             other.write(bytes(1_000))
     with pytest.raises(JournalError) as caught:
-        asyncio.run(disk.run(patience_s=0.3))
+        asyncio.run(disk.run(journal_timeout_s=0.3))
     assert caught.value.code == "journal-full"
     assert disk.calls == []
     disk.make_room()
-    disk.end(asyncio.run(disk.run(patience_s=0.3)))
+    disk.end(asyncio.run(disk.run(journal_timeout_s=0.3)))
 
 
 STORIES: Final = {"given up": given_up, "waited for": waited_for, "refused": refused}

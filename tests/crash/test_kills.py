@@ -140,7 +140,8 @@ class Ledger(list):
 box = chains.tools(Ledger(), pause_s=0.1)
 plan = chains.chain(box, 20)
 journal = Journal(sys.argv[1], lease_s=0.6)
-asyncio.run(run(plan, box, journal=journal, approval=approve(plan), run_id="r", patience_s=1))
+asyncio.run(run(plan, box, journal=journal, approval=approve(plan), run_id="r",
+                journal_timeout_s=1))
 """
     hung = subprocess.Popen(
         [sys.executable, "-c", code, str(path), str(ledger)],
@@ -173,10 +174,15 @@ asyncio.run(run(plan, box, journal=journal, approval=approve(plan), run_id="r", 
 
 
 async def ended(
-    journal: Journal, plan: ExecutionPlan, box: Toolbox, patience_s: float = 30.0
+    journal: Journal, plan: ExecutionPlan, box: Toolbox, timeout_s: float = 30.0
 ) -> Run:
     return await run(
-        plan, box, journal=journal, approval=approve(plan), run_id="r", patience_s=patience_s
+        plan,
+        box,
+        journal=journal,
+        approval=approve(plan),
+        run_id="r",
+        journal_timeout_s=timeout_s,
     )
 
 
@@ -188,7 +194,7 @@ def test_a_run_goes_on_by_itself_when_another_program_lets_go_of_the_file(tmp_pa
     other = sqlite3.connect(tmp_path / "runs.sqlite", isolation_level=None)
 
     async def test() -> Run:
-        going = asyncio.ensure_future(ended(journal, plan, box, patience_s=60))
+        going = asyncio.ensure_future(ended(journal, plan, box, timeout_s=60))
         await calls.third.wait()
         other.execute("BEGIN IMMEDIATE")
         await asyncio.sleep(0.2)
@@ -226,7 +232,7 @@ def test_a_disk_that_is_full_or_read_only_is_named_and_the_run_can_be_resumed(
     journal = Starved(tmp_path / "runs.sqlite")
 
     async def starve() -> None:
-        going = asyncio.ensure_future(ended(journal, plan, box, patience_s=0.2))
+        going = asyncio.ensure_future(ended(journal, plan, box, timeout_s=0.2))
         await calls.third.wait()
         journal.pragma(trouble)
         await going

@@ -24,9 +24,9 @@ def test_a_damaged_journal_is_named_with_its_folder_and_both_ways_out(
     error = opened(path)
     assert error.code == "journal-damaged"
     assert f"The journal {path} cannot be used: " in str(error)
-    assert "from a copy" in error.help
-    assert "mine.sqlite-blobs" in error.help
-    assert "the runs in it are lost" in error.help
+    assert "from a copy" in (error.help or "")
+    assert "mine.sqlite-blobs" in (error.help or "")
+    assert "the runs in it are lost" in (error.help or "")
     monkeypatch.chdir(tmp_path)
     assert str(path) in str(opened(Path("mine.sqlite")))  # the whole path, however it was named
 
@@ -37,8 +37,8 @@ def test_a_folder_in_its_place_is_told_without_a_run_to_go_on_with(tmp_path: Pat
     error = opened(path)
     assert error.code == "journal-unavailable"
     assert str(path) in str(error)
-    assert "resume the run" not in error.help
-    assert "try again" in error.help
+    assert "resume the run" not in (error.help or "")
+    assert "try again" in (error.help or "")
 
 
 @pytest.mark.parametrize(("version", "code"), [(0, "journal-damaged"), (99, "journal-newer")])
@@ -70,5 +70,5 @@ def test_a_journal_that_is_held_or_full_has_a_way_out_for_every_command(
     monkeypatch.setattr(sqlite3, "connect", fails)
     error = opened(tmp_path / "runs.sqlite")
     assert error.code in ("journal-locked", "journal-full")
-    assert "resume the run" not in error.help
-    assert "try again" in error.help
+    assert "resume the run" not in (error.help or "")
+    assert "try again" in (error.help or "")

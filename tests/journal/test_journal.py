@@ -206,7 +206,7 @@ def test_damage_is_named_and_not_passed_on(tmp_path: Path) -> None:
     other.commit()
     other.close()
     journal = Journal(path)
-    with pytest.raises(JournalError, match="not there"):
+    with pytest.raises(JournalError, match="missing"):
         journal.events("r")
     journal.close()
 

@@ -173,6 +173,17 @@ def test_memory_is_on_disk_for_the_next_process_and_for_nobody_else(tmp_path: Pa
     assert path.stat().st_mode & 0o077 == 0
 
 
+def test_a_closed_memory_has_closed_its_file_and_opens_it_again(tmp_path: Path) -> None:
+    memory = filled(tmp_path / "memory", a=["one"])
+    with memory._opened() as connection:  # pyright: ignore[reportPrivateUsage]
+        pass
+    memory.close()
+    memory.close()
+    with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+        connection.execute("SELECT 1")
+    assert queries(memory, "a") == ["one"]
+
+
 def test_size_is_bounded_by_turns_sessions_and_characters() -> None:
     memory = SqliteMemory(bounds=MemoryLimits(2, 2, 2, characters=5, plan_characters=20))
     for session in "abc":
@@ -255,7 +266,7 @@ def test_a_file_that_cannot_be_used_is_told_by_name(
     filled(path, a=["one"]).close()
     harm(path)
     try:
-        with pytest.raises(MemoryFault, match="The memory memory") as raised:
+        with pytest.raises(MemoryFault, match=r"The memory (\S*/)?memory ") as raised:
             SqliteMemory(path).remember("a", turn("two"))
     finally:
         while _KEPT:

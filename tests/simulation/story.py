@@ -262,7 +262,7 @@ class Story:
             "timeout_s": 30.0,
             "grace_s": 0.5,
             "backoff_s": 0.01,
-            "patience_s": self._chance.choice((0.2, 5.0)),
+            "journal_timeout_s": self._chance.choice((0.2, 5.0)),
         }
         if before is None:
             begin = partial(run, self._plan) if stream is None else partial(run_stream, stream)

@@ -50,7 +50,7 @@ from toolplan.render.plan_tree import effect_marks
 from toolplan.render.printable import printable
 from toolplan.storage.journal import Journal, RunEntry
 from toolplan.storage.memory import BestEffortMemory, Memory, MemoryFault, SqliteMemory
-from toolplan.summary.summary import Summariser
+from toolplan.summary.summariser import Summariser
 from toolplan.tools import on_day
 
 logger = logging.getLogger("toolplan")
@@ -569,7 +569,7 @@ class App:
         return self._memory
 
     def _report_fault(self, fault: MemoryFault) -> None:
-        self._note(f"The earlier conversation is not known: {fault} {fault.help}")
+        self._note(f"The earlier conversation is not known: {fault} {fault.help or ''}")
 
     def _note(self, sentence: str) -> None:
         (logger.warning if self._on_note is None else self._on_note)(printable(sentence))

@@ -17,7 +17,7 @@ from toolplan.planners import Attempt, Clarification, Draft, Proposal, Question,
 from toolplan.render.diagnostics import Located, diagnostics_text
 from toolplan.render.plan_tree import plan_text
 from toolplan.render.printable import printable
-from toolplan.summary.summary import Summary
+from toolplan.summary.summariser import Summary
 
 
 class Shown:

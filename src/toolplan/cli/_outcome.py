@@ -16,7 +16,7 @@ from toolplan.render.forecast_view import compared_text, forecast_text
 from toolplan.render.printable import fit_encoding, printable
 from toolplan.render.runs_view import SHORT
 from toolplan.render.summary_view import summary_view
-from toolplan.summary.summary import Summary
+from toolplan.summary.summariser import Summary
 
 _MOST_PLACES: Final = 8
 

@@ -1,4 +1,4 @@
-"""The calls of a run: what is called, how much at once, and how far each has come."""
+"""The calls of a run: options, single calls, and the calls of a step with `for_each`."""
 
 from __future__ import annotations
 
@@ -6,25 +6,64 @@ from asyncio import Task
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import inf
 from types import MappingProxyType
-from typing import Final, NamedTuple, Protocol, TypeAlias, TypedDict
+from typing import Final, NamedTuple, Protocol, TypeAlias, TypedDict, cast
 
+from toolplan.errors import ToolplanError
 from toolplan.events import Failure, ItemEnded
+from toolplan.execution_plan import ExecutionPlan
 from toolplan.path import Json
 from toolplan.plan import Limits, Step
-from toolplan.tools import Arguments, Call, Tool, ToolCall
+from toolplan.tools import Arguments, Call, Tool, Toolbox, ToolCall, ToolObjectError
 
 Clock: TypeAlias = Callable[[], float]
-"""Gives the seconds since the epoch."""
+"""Returns the seconds since the epoch."""
 
 MAX_BACKOFF_S: Final = 5.0
 
 
-class CannotRun(ValueError):
-    """A plan cannot be run with these tools or limits; nothing of it was started."""
+class CannotRun(ToolplanError, ValueError):
+    """A plan cannot be run with these tools or limits; no call was made."""
+
+    def __init__(self, message: str, help: str | None = None) -> None:
+        super().__init__("cannot-run", message, help)
+
+
+def check_plan(plan: object) -> None:
+    """Check that `plan` is an ExecutionPlan.
+
+    Raises:
+        CannotRun: it is something else.
+    """
+    if plan is None:
+        raise CannotRun(
+            "There is no plan to run: the plan is None.",
+            "compile_plan gave no plan; look at its diagnostics.",
+        )
+    if not isinstance(plan, ExecutionPlan):
+        raise CannotRun(
+            f"An ExecutionPlan is needed, not {type(plan).__name__!r}.",
+            "Pass `compile_plan(...).plan`; where it is None, look at the diagnostics.",
+        )
+
+
+def tools_of(tools: Mapping[str, Tool] | Sequence[Tool]) -> Mapping[str, Tool]:
+    """Return `tools` by name.
+
+    Raises:
+        ToolObjectError: they are neither a toolbox nor a list of tools.
+    """
+    if isinstance(tools, Mapping):
+        return tools
+    if isinstance(cast("object", tools), Sequence):
+        return Toolbox(tools)
+    raise ToolObjectError(
+        f"Tools must be a Toolbox or a list of tools, not {type(tools).__name__!r}.",
+        "toolplan.toolbox_of makes a toolbox of a module or an object.",
+    )
 
 
 class Options(TypedDict, total=False):
-    """The fields of `RunOptions`, as `run` and `resume` take them."""
+    """The fields of `RunOptions`, as keyword arguments of `run` and `resume`."""
 
     concurrency: int
     timeout_s: float
@@ -33,22 +72,22 @@ class Options(TypedDict, total=False):
     result_size: int
     tool_concurrency: Mapping[str, int]
     source_concurrency: Mapping[str, int]
-    patience_s: float
+    journal_timeout_s: float
 
 
 class RunOptions(NamedTuple):
-    """How much at once, and how long.
+    """Concurrency, timeouts and sizes of a run.
 
     Attributes:
-        concurrency: the most calls at once. Steps start in the order of the plan; where there is
-            not room for all, the one with the longest way of steps behind it goes first.
-        timeout_s: seconds for each try of a call, where its step says nothing.
-        backoff_s: seconds before the second try; doubled before each further one, up to 5 s.
-        grace_s: seconds that cancelled calls have to end before they are left behind.
-        result_size: the most characters and values that one result may have.
-        tool_concurrency: the most calls at once of single tools, by name.
-        source_concurrency: the most calls at once of all tools of one source, by its name.
-        patience_s: seconds for which a journal that cannot be written is tried again.
+        concurrency: the most calls at the same time. When it is reached, steps on the critical
+            path start first.
+        timeout_s: seconds for each attempt of a call, unless its step has a timeout.
+        backoff_s: seconds before the second attempt; doubled before each further one, up to 5 s.
+        grace_s: seconds to wait for cancelled calls to end.
+        result_size: the most characters and values of one result.
+        tool_concurrency: the most calls at the same time of single tools, by name.
+        source_concurrency: the most calls at the same time of all tools of a source, by name.
+        journal_timeout_s: seconds to retry a journal that cannot be written.
     """
 
     concurrency: int = 32
@@ -58,7 +97,7 @@ class RunOptions(NamedTuple):
     result_size: int = 100_000_000
     tool_concurrency: Mapping[str, int] = MappingProxyType({})
     source_concurrency: Mapping[str, int] = MappingProxyType({})
-    patience_s: float = 30.0
+    journal_timeout_s: float = 30.0
 
     def arguments(self) -> Options:
         """Return the fields as arguments of `run` and `resume`."""
@@ -66,22 +105,22 @@ class RunOptions(NamedTuple):
 
 
 class CallOwner(Protocol):
-    """Who answers for calls to the tools that are called."""
+    """The owner of calls in flight."""
 
     def identity(self, call: InFlightCall) -> ToolCall:
-        """Say which call it is."""
+        """Return which call it is."""
         ...
 
     def progress(self, call: InFlightCall, done: float, total: float | None, message: str) -> None:
-        """Take what a tool tells of its call; from any thread."""
+        """Take the progress that a tool reports, from any thread."""
         ...
 
 
 class InFlightCall:
-    """One try of one call. It is open until its outcome is known; what comes later is discarded.
+    """One attempt of one call. It is open until its outcome is known; a later result is discarded.
 
-    `first` is the number of the first try in this process, `made` says that the tool was called,
-    and `late` is what came after the call was given up.
+    `first` is the number of the first attempt in this process, `made` says that the tool was
+    called, and `late` is the result of a call that was given up.
     """
 
     __slots__ = (
@@ -124,30 +163,30 @@ class InFlightCall:
         self.task: Task[None] | None = None
 
     def identity(self) -> ToolCall:
-        """Say which call it is, to the tool that makes it."""
+        """Return which call it is, for `current_call`."""
         return self.owner.identity(self)
 
     @property
     def function(self) -> Call:
-        """What is called; that there is something was seen to when the step was taken."""
+        """The function to call; `callees` has checked that there is one."""
         if self.tool.call is None:
-            raise CannotRun(f"There is nothing to call for: {self.tool.name!r}.")
+            raise CannotRun(f"There is no function to call for: {self.tool.name!r}.")
         return self.tool.call
 
     def progress(self, done: float, total: float | None, message: str) -> None:
-        """Take what the tool tells of it."""
+        """Take the progress that the tool reports."""
         self.owner.progress(self, done, total, message)
 
 
 class Late(NamedTuple):
-    """What a call that was given up came to: an answer, or what the tool raised."""
+    """The outcome of a call that was given up: an answer, or what the tool raised."""
 
     answer: object
     failure: Failure | None
 
 
 class Fan:
-    """The calls of a step with `for_each`, as far as they have come."""
+    """The state of the calls of a step with `for_each`."""
 
     __slots__ = (
         "_skip",
@@ -170,7 +209,7 @@ class Fan:
         over: Mapping[int, ItemEnded] = MappingProxyType({}),
         begun: Iterable[int] = (),
     ) -> None:
-        """Begin; an earlier process ended the items of `over` and began those of `begun`."""
+        """Begin; in an earlier process the items of `over` ended and those of `begun` started."""
         self.items = items
         self.stops = stops
         self.again = sorted(begun, reverse=True)
@@ -193,7 +232,7 @@ class Fan:
         return not self.again and (stopped or self.next == len(self.items))
 
     def take_next(self) -> int:
-        """Return the item whose call starts next: first those that an earlier process began."""
+        """Return the item whose call starts next; first those that an earlier process started."""
         if self.again:
             return self.again.pop()
         index = self.next
@@ -203,15 +242,15 @@ class Fan:
 
     @property
     def complete(self) -> bool:
-        """Whether all is known that will be."""
+        """Whether all calls are over."""
         return not self.running and not self.doubts and self.exhausted
 
     def note(self, index: int, output: Json, failure: Failure | None, attempts: int) -> None:
-        """Keep what became of an item."""
+        """Keep the outcome of an item."""
         self.outputs[index] = output
         self.attempts = max(self.attempts, attempts)
         if failure is not None and index < self.failed_at:
-            # first in order, not in time: items before it have started and are waited for
+            # first in order, not in time: the items before it have started
             self.failed_at = index
             self.failure = failure._replace(message=f"Item {index}: {failure.message}")
 
@@ -223,11 +262,11 @@ class Fan:
 def callees(
     steps: Sequence[Step], tools: Mapping[str, Tool], limits: Limits, before: int = 0
 ) -> list[Tool]:
-    """Return the tool of each of `steps`, in order; `before` steps were taken earlier.
+    """Return the tool of each of `steps`; `before` is the number of earlier steps.
 
     Raises:
-        CannotRun: a tool is not there, has no function or an unusable schema, or there are more
-            steps than `limits` allow.
+        CannotRun: a tool is missing, has no function or an unusable schema, or there are more steps
+            than `limits` allow.
     """
     count = before + len(steps)
     if count > limits.steps:
@@ -244,5 +283,5 @@ def callees(
             found[name] = tool
     if without:
         names = ", ".join(map(repr, without))
-        raise CannotRun(f"There is nothing to call for: {names}.")
+        raise CannotRun(f"There is no function to call for: {names}.")
     return [found[step.tool] for step in steps]

@@ -1,8 +1,7 @@
 """Deadlines of calls, all on one timer.
 
-A timer object for each call would cost more than the call's own bookkeeping. One timer is enough:
-it stands at the earliest deadline that was known when it was set, and looks through the open calls
-when it fires, of which there are never more than may run at once.
+A timer for each call would cost more than the rest of its bookkeeping. The one timer is set to the
+earliest deadline; when it fires, all open calls are checked.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from typing import Generic, Protocol, TypeVar
 
 
 class Timed(Protocol):
-    """What has a deadline, in seconds on the loop's monotonic clock; `inf` for none."""
+    """Anything with a deadline, in seconds on the loop's monotonic clock; `inf` for none."""
 
     deadline: float
 
@@ -23,7 +22,7 @@ T = TypeVar("T", bound=Timed)
 
 
 class Deadlines(Generic[T]):
-    """The open calls and their deadlines; `on_late` is called for each that misses its own."""
+    """The open calls; `on_late` is called for each that misses its deadline."""
 
     __slots__ = ("_at", "_loop", "_on_late", "_timer", "open")
 
@@ -35,18 +34,18 @@ class Deadlines(Generic[T]):
         self._at = inf
 
     def start(self, call: T, seconds: float) -> None:
-        """Open `call`, and let it have `seconds` from now."""
+        """Open `call` with a deadline in `seconds`."""
         self.open[call] = None
         deadline = call.deadline = self._loop.time() + seconds
         if deadline < self._at:
             self._set(deadline)
 
     def hold(self, call: T) -> None:
-        """Open `call` without a deadline, until it is started."""
+        """Open `call` without a deadline, until `start`."""
         self.open[call] = None
 
     def close(self) -> None:
-        """Stop the timer; no call is late any more."""
+        """Stop the timer."""
         self._set(inf)
 
     def _set(self, at: float) -> None:

@@ -1,4 +1,4 @@
-"""Calls with effects: the slots that an approval has for them, and those that are in doubt."""
+"""Calls with effects: the slots of their approval, and the calls in doubt."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from toolplan.storage.journal import Recovered, Slot
 
 ABORTED: Final = Failure("aborted", "A person said that it failed.")
 
-_LOST: Final = "It was begun before the run was interrupted, and what became of it is not known."
+_LOST: Final = "It had started when the run was interrupted, and its outcome is unknown."
 
 
 class EffectCalls:
-    """Which calls with effects may be made, and which were begun in an earlier process."""
+    """Which calls with effects may be made, and which an earlier process started."""
 
     __slots__ = ("_begun", "_decisions", "_taken", "_tries", "in_doubt", "slots")
 
@@ -29,23 +29,23 @@ class EffectCalls:
         self.in_doubt: set[Slot] = set()
 
     def begun(self, slot: Slot) -> int:
-        """Return the last try of a call that was begun earlier and has no outcome; 0 for none."""
+        """Return the last attempt of an earlier call without an outcome; 0 for none."""
         return self._begun.get(slot, 0)
 
     def tried(self, slot: Slot) -> int:
-        """Return the number of the last try of a call in earlier processes; 0 for none."""
+        """Return the number of the last attempt in earlier processes; 0 for none."""
         return self._tries.get(slot, 0)
 
     def begun_items(self, step: str) -> list[int]:
-        """Return the items of `step` that were begun earlier and have no outcome."""
+        """Return the items of `step` that were started earlier and have no outcome."""
         return [item for name, item in self._begun if name == step and item is not None]
 
     def decision(self, slot: Slot) -> CallDecided | None:
-        """Return what a person decided about a call that was begun earlier."""
+        """Return the decision about an earlier call in doubt."""
         return self._decisions.get(slot)
 
     def take(self, slot: Slot) -> Failure | None:
-        """Take the slot that the approval has for a call, or say why the call may not be made."""
+        """Take the approval's slot for a call; return a failure if the call may not be made."""
         step, item = slot
         allowed = self.slots.get(step, 0)
         if (item or 0) >= allowed:
@@ -59,11 +59,11 @@ class EffectCalls:
 
 
 def lost(slot: Slot) -> Failure:
-    """Say why a call that was begun in an earlier process is in doubt."""
+    """Return why a call that an earlier process started is in doubt."""
     _, item = slot
     return Failure("in-doubt", _LOST if item is None else f"Item {item}: {_LOST}")
 
 
 def idempotency_key(run: str, step: str, item: int | None) -> str:
-    """Return the key of a call, which is the same for every try and in every process."""
+    """Return the idempotency key of a call: the same for every attempt and process."""
     return hashlib.sha256(json.dumps([run, step, item]).encode()).hexdigest()

@@ -1,4 +1,4 @@
-"""What went wrong with one call, said as a `Failure`; and answers of tools, taken over."""
+"""Failures of single calls, and checked results of tools."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from toolplan.schema import Violation
 from toolplan.tools import Arguments, OutcomeUnknown, Tool, ToolError
 
 MAX_MESSAGE: Final = 2_000
-"""A tool may say anything of its failure; this many characters of it are kept."""
+"""The number of characters that are kept of a tool's error message."""
 
 _ARGUMENT_CODES: Final[Mapping[str, str]] = {
     "type": "argument-type",
@@ -23,7 +23,7 @@ _ARGUMENT_CODES: Final[Mapping[str, str]] = {
 
 
 def argument_failure(tool: Tool, args: Arguments) -> Failure | None:
-    """Say what `tool` does not accept about `args`, the first complaint as code and place."""
+    """Return why `tool` does not accept `args`: code and place of the first violation, or None."""
     try:
         if tool.input.is_valid(args):
             return None
@@ -41,13 +41,13 @@ def argument_failure(tool: Tool, args: Arguments) -> Failure | None:
 
 
 def accepted(tool: Tool, answer: object, *, depth: int, size: int) -> Json | Failure:
-    """Return `answer` as JSON that the tool can no longer change, or say why it cannot be used."""
+    """Return a private copy of `answer` as JSON, or why it cannot be used."""
     try:
         output = snapshot(answer, depth=depth, size=size)
     except ResultUnusable as error:
         place = _printable(error.pointer)
         return Failure(error.code, f"The result cannot be used{_at(place)}. {error}")
-    except Exception as error:  # another thread goes on changing it, say
+    except Exception as error:  # another thread may be changing it, for example
         return Failure("result-type", f"The result cannot be read: {_text(error)}")
     if tool.output is None or tool.output.is_valid(output):
         return output
@@ -63,9 +63,9 @@ def accepted(tool: Tool, answer: object, *, depth: int, size: int) -> Json | Fai
 
 
 def tool_failure(error: BaseException) -> Failure:
-    """Say what a tool raised. It may be anything, even an exception that cannot be printed."""
+    """Return what a tool raised, which may be an exception that cannot be printed."""
     while isinstance(error, BaseExceptionGroup):
-        # a task group says no more of itself than how many failed
+        # the message of a group only has the number of errors
         error = cast("BaseExceptionGroup[BaseException]", error).exceptions[0]
     unknown = isinstance(error, OutcomeUnknown)
     return Failure("outcome-unknown" if unknown else "tool-error", _text(error))
@@ -75,7 +75,7 @@ def _text(error: BaseException) -> str:
     name = type(error).__name__
     try:
         text = str(error)
-    except BaseException:  # __str__ is the tool's own code, too
+    except BaseException:  # __str__ is code of the tool
         return f"{name} (its text cannot be read)"
     text = _printable(text.strip())
     if isinstance(error, ToolError) and text:

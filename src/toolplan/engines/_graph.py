@@ -1,4 +1,4 @@
-"""Which step waits for which, while a plan runs and perhaps still grows."""
+"""Which step waits for which, while a plan runs and may still grow."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ from toolplan.plan import Step, step_refs
 
 
 class Graph:
-    """The steps by position, and for each how many steps it still waits for.
+    """The steps by position, and for each the number of steps it still waits for.
 
-    A step may need one that has not come yet; it waits for it all the same. A step that is held
-    waits for one thing more, until `let_go`.
+    A step may need one that has not arrived yet. A step that is held back waits until `release`.
     """
 
     def __init__(self) -> None:
@@ -20,7 +19,7 @@ class Graph:
         self._positions: dict[str, int] = {}
         self._waiting: list[int] = []
         self._dependents: list[list[int]] = []
-        self._expected: dict[str, list[int]] = {}  # by the id of a step that has not come
+        self._expected: dict[str, list[int]] = {}  # by the id of a step that has not arrived
         self._over: set[int] = set()
         self._held: list[int] = []
         self._free: list[int] = []
@@ -31,7 +30,7 @@ class Graph:
         needs: Callable[[Step], tuple[str, ...]],
         holds: Callable[[Step], bool] | None = None,
     ) -> None:
-        """Take `steps`, each with the ids that `needs` gives, and hold back those of `holds`."""
+        """Add `steps` with their `needs`, and hold back those for which `holds` is true."""
         first = len(self._steps)
         self._steps.extend(steps)
         added = self._steps[first:]
@@ -48,7 +47,7 @@ class Graph:
                 if at is None:
                     self._expected.setdefault(each, []).append(position)
                     continue
-                dependents[at].append(position)  # one that is over too: it is no sink any more
+                dependents[at].append(position)  # even if it is over: it is no sink any more
                 if at in over:
                     waiting -= 1
             if holds is not None and holds(step):
@@ -59,12 +58,12 @@ class Graph:
                 self._free.append(position)
 
     def newly_free(self) -> list[int]:
-        """Return the steps that came, or were let go, and wait for nothing; each once."""
+        """Return the added or released steps that wait for nothing; each once."""
         free, self._free = self._free, []
         return free
 
-    def let_go(self) -> None:
-        """Hold back no step any more."""
+    def release(self) -> None:
+        """Release the steps that were held back."""
         held, self._held = self._held, []
         for position in held:
             self._waiting[position] -= 1
@@ -72,7 +71,7 @@ class Graph:
                 self._free.append(position)
 
     def freed_by(self, position: int) -> list[int]:
-        """Note that the step at `position` is over, and give those that waited for it last."""
+        """Mark a step as over, and return the steps that waited only for it."""
         self._over.add(position)
         waiting = self._waiting
         freed: list[int] = []
@@ -91,7 +90,7 @@ class Graph:
         return {ref.step for _, ref in step_refs(self._steps[position])}
 
     def sinks(self) -> list[str]:
-        """Return what `toolplan.plan.sinks` gives, from the dependents that are known here."""
+        """Return the ids of the steps that no other refers to, as `toolplan.plan.sinks` does."""
         return [
             step.id
             for step, dependents in zip(self._steps, self._dependents, strict=True)
@@ -107,7 +106,7 @@ class Graph:
         return False
 
     def in_order(self) -> list[int]:
-        """Return all positions, each behind what it needs (Kahn 1962)."""
+        """Return all positions in topological order (Kahn 1962)."""
         waiting = [sum(each in self._positions for each in needed) for needed in self._needs]
         order = [position for position, count in enumerate(waiting) if not count]
         for position in order:
@@ -118,7 +117,7 @@ class Graph:
         return order
 
     def ranks(self) -> list[int]:
-        """Return for each position how many steps are on the longest way that begins there."""
+        """Return for each position the number of steps on the longest path from there."""
         ranks = [1] * len(self._steps)
         for position in reversed(self.in_order()):
             behind = self._dependents[position]

@@ -1,4 +1,4 @@
-"""Calls of tools that are under way: made, timed, tried again, given up, and told truthfully."""
+"""Calls in flight: started, timed, retried, given up."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Final, Protocol
 
 from toolplan.engines._calls import MAX_BACKOFF_S, Clock, InFlightCall, Late, RunOptions
 from toolplan.engines._deadlines import Deadlines
-from toolplan.engines._eager import begun
+from toolplan.engines._eager import eager_task
 from toolplan.engines._effects import ABORTED, EffectCalls, idempotency_key, lost
 from toolplan.engines._failures import accepted, tool_failure
 from toolplan.events import (
@@ -30,48 +30,48 @@ from toolplan.tools import ATTENDED, Arguments, ToolCall
 
 _PROGRESS_S: Final = 0.1
 _SHORT_S: Final = 0.001
-"""About a turn of a busy loop: after a call that took less, there is no turn worth saving."""
+"""About one turn of a busy loop; eager tasks save that turn after longer calls only."""
 
 
 class EventLog(Protocol):
-    """Where events are kept, as far as calls have to wait for it."""
+    """The event log, as far as calls wait for it."""
 
     @property
     def full(self) -> bool:
-        """Whether so much waits for the disk that no call should be started."""
+        """Whether too many events wait for the disk to start more calls."""
         ...
 
     async def synced(self) -> None:
-        """Wait until all events so far are safe."""
+        """Wait until all events so far are on disk."""
         ...
 
 
 class Steps(Protocol):
-    """Whose calls they are: told of each outcome, once."""
+    """The scheduler, which gets each outcome once."""
 
     def call_ended(self, call: InFlightCall, outcome: Json | Failure) -> None:
-        """Take what a call gave, or why it failed."""
+        """Take the result of a call, or why it failed."""
         ...
 
     def call_doubted(self, call: InFlightCall) -> None:
-        """Know that the outcome of a call will not be known without a person."""
+        """Leave the step of a call in doubt until a person decides."""
         ...
 
     def reserve(self, calls: int) -> bool:
-        """Say whether so many calls more may be made, and count them."""
+        """Reserve `calls` of the calls that the limit allows; return False if there are too few."""
         ...
 
-    def args_again(self, call: InFlightCall) -> Arguments | Failure:
-        """Fill the arguments of a call anew."""
+    def fill_again(self, call: InFlightCall) -> Arguments | Failure:
+        """Fill the arguments of a call again."""
         ...
 
     def abandon(self, error: BaseException) -> None:
-        """End the run with an error of the engine's own, or raise it where it is over."""
+        """End the run with an internal error; raise it if the run is over."""
         ...
 
 
 class InFlightCalls:
-    """The calls of one run that are under way."""
+    """The calls of one run that are in flight."""
 
     def __init__(
         self,
@@ -95,52 +95,52 @@ class InFlightCalls:
         self._log = log
         self._loop: AbstractEventLoop = asyncio.get_running_loop()
         self._deadlines = Deadlines[InFlightCall](self._loop, self._miss_deadline)
-        self._leaving: dict[Task[None], InFlightCall] = {}
+        self._cancelled: dict[Task[None], InFlightCall] = {}
         self._closed = False
-        self._context = copy_context()  # what one tool sets there, no other one sees
-        self.at_once = False
-        """Whether calls begin in this turn of the loop, until one of them ends in it too."""
-        self._told: dict[InFlightCall, float] = {}  # when progress of a call was last shown
+        self._context = copy_context()  # each call gets a copy of its own
+        self.eager = False
+        """Whether calls start in this turn of the loop, until one of them also ends in it."""
+        self._reported: dict[InFlightCall, float] = {}  # when progress was last emitted
         self.durations: dict[str, deque[float]] = {}
 
     def make(self, call: InFlightCall) -> None:
-        """Make a call; what becomes of it, `steps` is told."""
+        """Start a call; `steps` gets its outcome."""
         if not call.tool.has_effects:
             seconds = call.step.timeout_s
             self._deadlines.start(call, self._options.timeout_s if seconds is None else seconds)
-            self._begin(call)
+            self._start_task(call)
         elif self._may_have_effects(call):
             self._open(call)
 
     def identity(self, call: InFlightCall) -> ToolCall:
-        """Say which call it is."""
+        """Return which call it is."""
         step, index = call.step.id, call.index
         key = idempotency_key(self._run, step, index)
         return ToolCall(self._run, step, index, call.attempt, key)
 
     def progress(self, call: InFlightCall, done: float, total: float | None, message: str) -> None:
-        """Tell how far a call is; of many tellings in a short time the first is passed on."""
+        """Report the progress of a call; of many reports in a short time one is emitted."""
         self._loop.call_soon_threadsafe(self._progress, call, done, total, message)
 
     async def close(self) -> None:
-        """Cancel the calls that are still open, and wait for all that are leaving, for a while."""
+        """Cancel the open calls, and wait for them for the grace period."""
         self._closed = True
         self._deadlines.close()
         for call in self._deadlines.open:
             self._cancel(call)
         self._deadlines.open.clear()
-        tasks = [task for task in self._leaving if not task.done()]
+        tasks = [task for task in self._cancelled if not task.done()]
         if tasks:
             await asyncio.wait(tasks, timeout=self._options.grace_s)
 
     def outcomes(self) -> list[tuple[InFlightCall, Json | Failure]]:
-        """Tell truthfully of calls with effects that closing met, and give those that ended.
+        """Return the outcomes of the calls with effects that ended while they were cancelled.
 
-        One that was not made is told to have failed, and one of which nothing is known to be in
-        doubt, if it may not be repeated.
+        For the others, emit that a call that was not made failed, and that one with an unknown
+        outcome is in doubt if it may not be repeated.
         """
         ended: list[tuple[InFlightCall, Json | Failure]] = []
-        for call in self._leaving.values():
+        for call in self._cancelled.values():
             slot = (call.step.id, call.index)
             if not call.tool.has_effects or slot in self._effects.in_doubt:
                 continue
@@ -151,7 +151,7 @@ class InFlightCalls:
             elif call.late is not None:
                 ended.append((call, self._outcome(call, call.late)))
             elif not call.tool.may_repeat:
-                self._tell_doubt(call, Failure("cancelled", "The run was cancelled meanwhile."))
+                self._emit_doubt(call, Failure("cancelled", "The run was cancelled meanwhile."))
         return ended
 
     # Opening
@@ -164,25 +164,25 @@ class InFlightCalls:
             self._deadlines.hold(call)
         else:
             self._deadlines.start(call, self._timeout(call))
-        self._begin(call)
+        self._start_task(call)
 
-    def _begin(self, call: InFlightCall) -> None:
-        """Return the call its task; at once where a call that took its time made way for it.
+    def _start_task(self, call: InFlightCall) -> None:
+        """Start the task of a call; eagerly if a longer call made it ready.
 
         Calls with effects wait for the disk anyway, and the intents of one turn share a sync.
         """
         loop, name, context = self._loop, call.step.id, self._context.copy()
-        if not self.at_once or call.tool.has_effects:
-            call.task = Task(self._attend(call), loop=loop, name=name, context=context)
+        if not self.eager or call.tool.has_effects:
+            call.task = Task(self._run_call(call), loop=loop, name=name, context=context)
             return
-        task = begun(self._attend(call), loop, name, context)
+        task = eager_task(self._run_call(call), loop, name, context)
         if call in self._deadlines.open:
             call.task = task
 
     def _may_have_effects(self, call: InFlightCall) -> bool:
-        """Take the call's slot, and say whether the call is to be made; else settle it."""
+        """Take the call's slot; if it may not be made, settle its outcome and return False."""
         slot = (call.step.id, call.index)
-        # no try has the number of an earlier one: what became of that says nothing about this
+        # each attempt has a number of its own: the outcome of an earlier one is not that of this
         call.attempt = call.first = self._effects.tried(slot) + 1
         begun = self._effects.begun(slot)
         if begun and not call.tool.may_repeat and not self._decided_to_retry(call):
@@ -194,7 +194,7 @@ class InFlightCalls:
         return True
 
     def _decided_to_retry(self, call: InFlightCall) -> bool:
-        """Do what a person decided about a call in doubt; without a decision it stays so."""
+        """Apply the decision about a call in doubt; return True to retry."""
         slot = (call.step.id, call.index)
         decided = self._effects.decision(slot)
         if decided is not None and decided.decision == "retry":
@@ -210,58 +210,58 @@ class InFlightCalls:
                 self._steps.call_ended(call, ABORTED)
         return False
 
-    def _open_again(self, call: InFlightCall) -> None:
+    def _retry(self, call: InFlightCall) -> None:
         if self._closed:
             return
-        # filled anew, because the tool may have changed what it was given
-        args = self._steps.args_again(call)
+        # filled again, because the tool may have changed its arguments
+        args = self._steps.fill_again(call)
         if isinstance(args, Failure):
-            raise RuntimeError(f"Arguments that were good are not: {args.message}")
+            raise RuntimeError(f"Valid arguments have become invalid: {args.message}")
         again = InFlightCall(self, call.position, call.index, call.step, call.tool, args)
         again.attempt = call.attempt + 1
         again.first = call.first
         self._open(again)
 
-    # Attending
+    # Running
 
-    async def _attend(self, call: InFlightCall) -> None:
-        """Make the call, whatever comes of it, and tell."""
+    async def _run_call(self, call: InFlightCall) -> None:
+        """Call the tool and pass on the outcome."""
         failure: Failure | None = None
         answer: object = None
-        if call.tool.has_effects and not await self._may_go(call):
+        if call.tool.has_effects and not await self._may_start(call):
             return
         call.made = True
         call.began = self._loop.time()
         ATTENDED.set(call)
         try:
             answer = await call.function(call.args)
-        except BaseException as error:  # a tool may raise anything; other steps go on
+        except BaseException as error:  # a tool may raise anything; other steps continue
             if isinstance(error, GeneratorExit) and not self._loop.is_running():
-                raise  # the loop is gone, and this coroutine is being closed
+                raise  # the loop is closed, and so is this coroutine
             failure = tool_failure(error)
             if call not in self._deadlines.open and isinstance(error, asyncio.CancelledError):
-                return  # it was given up, and it obeyed
+                return  # it was given up and cancelled
         try:
             del self._deadlines.open[call]
-        except KeyError:  # too late: it was given up, and the step goes on without it
+        except KeyError:  # too late: it was given up
             self._note_late(call, Late(answer, failure))
             return
-        call.task = None  # the task's context has the call: a ring that only the collector undoes
+        call.task = None  # avoids a reference cycle: the task's context has the call
         now = self._loop.time()
         took = now - call.began
-        self.at_once = took > _SHORT_S and failure is None and now < call.deadline
+        self.eager = took > _SHORT_S and failure is None and now < call.deadline
         if self._log is not None:
             self._keep_duration(call.tool.name, took)
         if call.deadline <= now:
             # a tool that blocks the loop keeps the timer from firing
             self._safely(self._give_up, call, Late(answer, failure))
         elif failure is None:
-            try:  # `_safely`, written out for nearly every call
+            try:  # `_safely`, inlined for the common case
                 self._take(call, answer)
             except BaseException as error:
                 self._steps.abandon(error)
-            finally:  # of steps that were over as soon as they began, those behind wait their turn
-                self.at_once = False
+            finally:  # the dependents of steps that ended at once wait a turn
+                self.eager = False
         else:
             self._safely(self._end, call, failure)
 
@@ -271,12 +271,12 @@ class InFlightCalls:
             kept = self.durations[name] = deque(maxlen=KEPT_DURATIONS)
         kept.append(seconds)
 
-    async def _may_go(self, call: InFlightCall) -> bool:
-        """Wait until the intent is on disk, and say whether the call is to be made then."""
+    async def _may_start(self, call: InFlightCall) -> bool:
+        """Wait until the intent is on disk; return whether the call may still be made."""
         if self._log is not None:
             try:
                 await self._log.synced()
-            except Exception:  # the log has told the scheduler already
+            except Exception:  # the log reports it to the scheduler
                 return False
         if call not in self._deadlines.open or self._closed:
             return False
@@ -303,14 +303,14 @@ class InFlightCalls:
         return self._steps.call_ended(call, outcome)
 
     def _may_try_again(self, call: InFlightCall, failure: Failure) -> bool:
-        """Set the next try going, if there is one. It keeps its place among the calls at once."""
+        """Schedule the next attempt, if there is one; meanwhile the call counts as running."""
         tries = call.attempt - call.first + 1
         if tries > call.step.retries or not call.tool.may_repeat or not self._steps.reserve(1):
             return False
         at = self._clock()
         self._emit(AttemptFailed(call.step.id, call.index, call.attempt, failure, at))
         pause = min(self._options.backoff_s * 2.0 ** (tries - 1), MAX_BACKOFF_S)
-        self._loop.call_later(pause, self._safely, self._open_again, call)
+        self._loop.call_later(pause, self._safely, self._retry, call)
         return True
 
     # Giving up
@@ -320,10 +320,7 @@ class InFlightCalls:
         self._safely(self._give_up, call, None)
 
     def _give_up(self, call: InFlightCall, late: Late | None) -> None:
-        """Settle a call whose time is over; with effects that may not be repeated it is in doubt.
-
-        What came too late is discarded.
-        """
+        """End a call at its deadline; with effects that may not be repeated it is in doubt."""
         failure = Failure("timeout", f"No answer came within {self._timeout(call):g} s.")
         if call.tool.has_effects and not call.tool.may_repeat:
             self._doubt(call, failure)
@@ -339,11 +336,11 @@ class InFlightCalls:
             self._emit(CallAnsweredLate(call.step.id, call.index, call.attempt, late.failure, at))
 
     def _doubt(self, call: InFlightCall, failure: Failure) -> None:
-        """Leave a call with effects to a person: nobody knows what became of it."""
-        self._tell_doubt(call, failure)
+        """Leave a call with an unknown outcome in doubt until a person decides."""
+        self._emit_doubt(call, failure)
         self._steps.call_doubted(call)
 
-    def _tell_doubt(self, call: InFlightCall, failure: Failure) -> None:
+    def _emit_doubt(self, call: InFlightCall, failure: Failure) -> None:
         self._effects.in_doubt.add((call.step.id, call.index))
         at = self._clock()
         self._emit(CallInDoubt(call.step.id, call.index, call.attempt, failure, at))
@@ -352,18 +349,18 @@ class InFlightCalls:
         task = call.task
         if task is not None and not task.done():
             task.cancel()
-            self._leaving[task] = call
-            task.add_done_callback(self._left)
+            self._cancelled[task] = call
+            task.add_done_callback(self._on_cancelled)
 
-    def _left(self, task: Task[None]) -> None:
-        if not self._closed:  # else it is still to be told what became of it
-            self._leaving.pop(task, None)
+    def _on_cancelled(self, task: Task[None]) -> None:
+        if not self._closed:  # else `outcomes` needs it
+            self._cancelled.pop(task, None)
 
     def _progress(self, call: InFlightCall, done: float, total: float | None, message: str) -> None:
         now = self._loop.time()
-        if call not in self._deadlines.open or now - self._told.get(call, -1.0) < _PROGRESS_S:
+        if call not in self._deadlines.open or now - self._reported.get(call, -1.0) < _PROGRESS_S:
             return
-        self._told[call] = now
+        self._reported[call] = now
         self._emit(StepProgressed(call.step.id, done, total, message, self._clock()))
 
     def _timeout(self, call: InFlightCall) -> float:
@@ -371,8 +368,8 @@ class InFlightCalls:
         return self._options.timeout_s if stated is None else stated
 
     def _safely(self, act: Callable[..., None], *args: object) -> None:
-        """Do what a task or a timer brings about; an error in it ends the run, not the loop."""
+        """Call `act` from a task or timer; an error in it ends the run, not the loop."""
         try:
             act(*args)
-        except BaseException as error:  # it is passed on: `run` waits for it
+        except BaseException as error:  # `run` raises it
             self._steps.abandon(error)

@@ -1,4 +1,4 @@
-"""What a step needs before its calls can start: arguments, condition, items; or why it fails."""
+"""The inputs of a step, filled from earlier outputs: arguments, condition, items."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def filled(
     try:
         for name, value in step.args.items():
             if type(value) is Literal and type(value.value) is str:
-                args[name] = value.value  # nothing in it could be changed, so no copy is needed
+                args[name] = value.value  # immutable, so no copy is needed
                 continue
             if type(value) is Ref and index is None:
                 field = field_of(value, outputs)
@@ -35,7 +35,7 @@ def filled(
 
 
 def holds(when: When, outputs: Outputs) -> bool | Failure:
-    """Say whether the condition of a step holds."""
+    """Return whether the condition of a step holds."""
     try:
         value = resolve(when.value, outputs)
     except NotThere as error:
@@ -47,7 +47,7 @@ def holds(when: When, outputs: Outputs) -> bool | Failure:
 
 
 def items_of(step: Step, for_each: Value, outputs: Outputs, limits: Limits) -> list[Json] | Failure:
-    """Return the items that `step` makes one call for each of, within its bounds."""
+    """Return the items of `for_each`, at most as many as the limits allow."""
     try:
         items = resolve(for_each, outputs)
     except NotThere as error:

@@ -1,4 +1,4 @@
-"""The events of one run: folded, shown, and put into the journal where there is one."""
+"""The events of one run: folded, reported, and written to the journal if there is one."""
 
 from __future__ import annotations
 
@@ -13,11 +13,10 @@ T = TypeVar("T")
 
 
 class EventRecorder:
-    """Takes each event as it happens.
+    """Folds each event, reports it, and writes it to the journal once the run is accepted there.
 
-    Without a journal, or before the run is accepted by it, events are only folded and shown; those
-    before it are kept, to be accepted with it. `on_failure` is called when the journal fails for
-    good, `on_room` when calls may start again after it was full.
+    Earlier events are kept until then. `on_failure` is called when the journal fails for good,
+    `on_room` when calls may start again after too many events waited for the disk.
     """
 
     def __init__(
@@ -25,11 +24,11 @@ class EventRecorder:
         journal: Journal | None,
         on_event: Callable[[Event], None] | None,
         *,
-        patience_s: float,
+        timeout_s: float,
     ) -> None:
         self._journal = journal
         self._on_event = on_event
-        self._patience_s = patience_s
+        self._timeout_s = timeout_s  # of a journal that cannot be written
         self._folding = Folding()
         self._before: list[Event] | None = None if journal is None else []
         self._lease: Lease | None = None
@@ -39,49 +38,49 @@ class EventRecorder:
 
     @property
     def sink(self) -> Callable[[Event], None]:
-        """What takes the events: the shortest way for a run that nobody watches or keeps."""
+        """The cheapest function that takes the events."""
         if self._journal is None and self._on_event is None:
             return self._folding.add
         return self.add
 
     def add(self, event: Event) -> None:
-        """Take the next event."""
+        """Record the next event."""
         self._folding.add(event)
         if self._writer is not None:
             self._writer.add(event)
         elif self._before is not None and not isinstance(event, StepProgressed):
             self._before.append(event)
         if self._on_event is not None:
-            self._show(event)
+            self._report(event)
 
     def run(self) -> Run:
-        """Return the run as it stands."""
+        """Return the run so far."""
         return self._folding.run()
 
     @property
     def is_journaled(self) -> bool:
-        """Whether there is a journal, or will be when the run is accepted."""
+        """Whether there is a journal."""
         return self._journal is not None
 
     @property
     def full(self) -> bool:
-        """Whether so much waits for the disk that nothing more should be started."""
+        """Whether too many events wait for the disk to start more calls."""
         return self._writer is not None and self._writer.full
 
     async def synced(self) -> None:
         """Wait until all events so far are on disk.
 
         Raises:
-            JournalError: they cannot be put there.
+            JournalError: they cannot be written.
         """
         if self._writer is not None:
             await self._writer.synced()
 
     async def accept(self, run: str, digest: str, record: RunRecord) -> None:
-        """Put the run on disk with the events so far; from now on events go there.
+        """Write the run and its events so far to the journal; later events follow.
 
         Raises:
-            JournalError: it cannot be put there.
+            JournalError: it cannot be written.
         """
         journal = self._journal
         if journal is None:
@@ -93,10 +92,10 @@ class EventRecorder:
             self.write()
 
     async def approve(self, event: RunApproved) -> None:
-        """Take an approval; where there is a journal, it is on disk first.
+        """Record an approval, on disk first if there is a journal.
 
         Raises:
-            JournalError: another run has used it, or it cannot be put there.
+            JournalError: another run has used it, or it cannot be written.
         """
         if self._writer is not None:
             await self._writer.approve(event)
@@ -104,13 +103,13 @@ class EventRecorder:
             self._before.append(event)
         self._folding.add(event)
         if self._on_event is not None:
-            self._show(event)
+            self._report(event)
 
     async def take_over(self, run: str) -> list[Event]:
-        """Make the run in the journal this process's own, and give its events.
+        """Take the lease of the run in the journal, and return its events.
 
         Raises:
-            JournalError: there is no such run, or somebody works on it.
+            JournalError: there is no such run, or another process works on it.
         """
         journal = self._journal
         if journal is None:
@@ -119,7 +118,7 @@ class EventRecorder:
             await self._take(journal, lambda: journal.take(run))
             events = await self._in_worker(journal, lambda: journal.events(run))
         except BaseException:
-            await self.let_go()
+            await self.release()
             raise
         for event in events:
             self._folding.add(event)
@@ -133,17 +132,17 @@ class EventRecorder:
         """
         journal = self._journal
         if journal is None:
-            raise JournalError("unknown-run", f"There is no run {run!r}, for there is no journal.")
+            raise JournalError("unknown-run", f"There is no run {run!r}: there is no journal.")
         return await self._in_worker(journal, lambda: journal.record(run))
 
-    async def let_go(self) -> None:
-        """Return a run back that was taken and is not gone on with."""
+    async def release(self) -> None:
+        """Release the lease of a run that is not resumed after all."""
         journal, lease = self._journal, self._lease
         if journal is not None and lease is not None and self._writer is None:
             await self._in_worker(journal, lambda: journal.release(lease))
 
     def write(self) -> None:
-        """Let events go to the journal, where the run was accepted or taken."""
+        """Write events to the journal from now on, if this process has the lease."""
         lease = self._lease
         if self._journal is None or lease is None:
             return
@@ -154,17 +153,17 @@ class EventRecorder:
             worker=self._journal.worker,
             on_failure=lambda error: self.on_failure(error),
             on_room=lambda: self.on_room(),
-            patience_s=self._patience_s,
+            timeout_s=self._timeout_s,
         )
         for event in self._before or ():  # what happened while the run was being accepted
             self._writer.add(event)
         self._before = None
 
     async def finish(self, durations: Sequence[tuple[str, float]]) -> None:
-        """Wait until all is on disk, and let the run go.
+        """Wait until everything is on disk, and release the lease.
 
         Raises:
-            JournalError: it cannot be put there.
+            JournalError: it cannot be written.
         """
         journal, writer, lease = self._journal, self._writer, self._lease
         if journal is None or writer is None or lease is None:
@@ -179,9 +178,9 @@ class EventRecorder:
             journal.forget(lease)
 
     async def _take(self, journal: Journal, work: Callable[[], Lease]) -> None:
-        """Take the lease that `work` gives, even where this is cancelled before that is done.
+        """Keep the lease that `work` returns, even if this is cancelled meanwhile.
 
-        So it can be let go of: else nobody could go on with the run until the lease is over.
+        Otherwise it could not be released, and the run not be resumed until the lease expires.
         """
         taking = asyncio.ensure_future(self._in_worker(journal, work))
         try:
@@ -203,12 +202,12 @@ class EventRecorder:
         await done
         return results[0]
 
-    def _show(self, event: Event) -> None:
+    def _report(self, event: Event) -> None:
         if self._on_event is None:
             return
         try:
             self._on_event(event)
-        except Exception as error:  # a display that fails must not take the run with it
+        except Exception as error:  # a display that fails must not end the run
             self._on_event = None
             asyncio.get_running_loop().call_exception_handler(
                 {"message": "on_event failed and is not called again", "exception": error}
@@ -220,4 +219,4 @@ def _nothing(error: JournalError) -> None:
 
 
 def _no_room() -> None:
-    """Do nothing: nobody has been held back."""
+    """Do nothing: no call waits."""

@@ -1,4 +1,4 @@
-"""Runs from their start, or from where they were left, to their end."""
+"""Runs: started, or resumed, and run to their end."""
 
 from __future__ import annotations
 
@@ -38,37 +38,27 @@ from toolplan.storage.journal import Recovered, RunRecord, Slot, recover
 from toolplan.tools import Tool
 
 
-class Settings(NamedTuple):
-    """How a run is made, whatever its plan."""
+class Execution(NamedTuple):
+    """What a run needs besides its plan; `name` is the name of the run."""
 
+    name: str
+    tools: Mapping[str, Tool]
+    recorder: EventRecorder
+    approval: Approval | Approver | None
     limits: Limits
     options: RunOptions
     clock: Clock
 
-    def checked(self) -> Settings:
-        """Return the settings themselves, if anything can run with them.
-
-        Raises:
-            ValueError: a bound on calls at once is less than 1.
-        """
-        single = (
-            *self.options.tool_concurrency.values(),
-            *self.options.source_concurrency.values(),
-        )
-        if min((self.options.concurrency, *single)) < 1:
-            raise ValueError("At least one call must be allowed to run.")
-        return self
-
 
 class Decided(NamedTuple):
-    """What a person decided about a call in doubt; `output` belongs to `done`."""
+    """A decision about a call in doubt; `output` is the result of a resolved call."""
 
     decision: Decision
     output: Json = None
 
 
 class _Needs:
-    """The needs of steps as the compiler has found them."""
+    """The needs of steps that the compiler has computed."""
 
     def __init__(self, known: Mapping[str, tuple[str, ...]]) -> None:
         self._known = known
@@ -78,64 +68,143 @@ class _Needs:
 
 
 class Runnable(NamedTuple):
-    """A plan as it will run: `effects` says whether it may change anything."""
+    """A plan as it will run; `effects` says whether it may change anything."""
 
     plan: ExecutionPlan
     effects: bool
     needs: Callable[[Step], tuple[str, ...]]
 
 
-async def start(
-    plan: ExecutionPlan,
-    tools: Mapping[str, Tool],
-    name: str,
-    kept: EventRecorder,
-    approval: Approval | Approver | None,
-    settings: Settings,
-    done: Sequence[Event] = (),
-) -> Run:
-    """Run `plan` from its start, under `name`; see `toolplan.engines.local.run`."""
-    scheduler = new_scheduler(name, tools, kept, settings, taken_over(plan, done))
-    runnable = frozen(plan, tools)
+async def start(plan: ExecutionPlan, execution: Execution, done: Sequence[Event] = ()) -> Run:
+    """Run `plan` from its start; see `toolplan.engines.local.run`."""
+    recorder = execution.recorder
+    scheduler = new_scheduler(execution, _results_of(plan, done))
+    runnable = frozen(plan, execution.tools)
     scheduler.admit(runnable.plan.plan.steps, runnable.needs)
-    scheduler.settle(runnable.plan.plan.output)
-    granted = checked(approval, runnable, name) if isinstance(approval, Approval) else None
-    if runnable.effects and approval is None:
-        raise ApprovalRequired(runnable.plan.digest)
+    scheduler.complete(runnable.plan.plan.output)
+    granted = granted_approval(execution, runnable)
     ids = tuple(step.id for step in runnable.plan.plan.steps)
-    clock = settings.clock
-    kept.add(RunStarted(name, runnable.plan.digest, ids, clock()))
+    recorder.add(RunStarted(execution.name, runnable.plan.digest, ids, execution.clock()))
     for event in done:
-        kept.add(event)
-    if granted is not None:
-        kept.add(RunApproved(granted.id, granted.digest, clock()))
-    asks = runnable.effects and granted is None
-    if asks:
-        kept.add(RunWaiting(clock()))
-    if kept.is_journaled:
+        recorder.add(event)
+    must_ask = record_approval(execution, runnable, granted)
+    if recorder.is_journaled:
         try:
-            # the record is not held on to: it is as large as the plan, and goes when it is written
-            await kept.accept(name, runnable.plan.digest, record_of(runnable.plan, tools))
+            # no name for the record: it is as large as the plan, and is freed once it is written
+            await recorder.accept(
+                execution.name, runnable.plan.digest, record_of(runnable.plan, execution.tools)
+            )
         except asyncio.CancelledError:
             scheduler.report_cancelled()
-            await kept.finish(())
+            await recorder.finish(())
             raise
     try:
-        if asks and approval is not None and not isinstance(approval, Approval):
-            granted = await _ask_or_end(approval, runnable, name, kept, clock)
+        if must_ask:
+            granted = await _ask_or_end(execution, runnable)
         if granted is not None:
             scheduler.allow(granted.slots)
         await scheduler.run()
     finally:
-        await kept.finish(scheduler.durations)
-    return kept.run()
+        await recorder.finish(scheduler.durations)
+    return recorder.run()
 
 
-def taken_over(plan: ExecutionPlan, done: Sequence[Event]) -> Recovered:
-    """Return what an earlier run has done of `plan`.
+async def continue_run(
+    plan: ExecutionPlan, execution: Execution, decisions: Mapping[Slot, Decided]
+) -> Run:
+    """Run the remaining steps of a run; see `toolplan.engines.local.resume`."""
+    recorder, clock = execution.recorder, execution.clock
+    recovered = recover(await recorder.take_over(execution.name))
+    if recovered.status is not None:
+        await recorder.release()
+        if decisions:
+            place, ended = _place(next(iter(decisions))), recovered.status.value
+            raise CannotRun(f"There is no call in doubt for {place}: the run is {ended}.")
+        return recorder.run()
+    try:
+        runnable = frozen(plan, execution.tools)
+        decided = _decided(runnable, execution, recovered, decisions)
+        known = {(each.step, each.item): each for each in decided}
+        whole = replace(recovered, decisions={**recovered.decisions, **known})
+        scheduler = new_scheduler(execution, whole)
+        scheduler.admit(runnable.plan.plan.steps, runnable.needs)
+        scheduler.complete(runnable.plan.plan.output)
+        _check_unchanged(
+            record_of(runnable.plan, execution.tools), await recorder.record(execution.name)
+        )
+        must_approve = runnable.effects and not recovered.approval
+        granted = granted_approval(execution, runnable) if must_approve else None
+    except BaseException:
+        await recorder.release()
+        raise
+    recorder.write()
+    try:
+        if granted is not None:
+            await recorder.approve(RunApproved(granted.id, granted.digest, clock()))
+        elif must_approve:
+            await _ask_or_end(execution, runnable)
+        for event in decided:
+            recorder.add(event)
+        recorder.add(RunResumed(clock()))
+        scheduler.allow(approve(runnable.plan).slots)
+        await scheduler.run()
+    finally:
+        await recorder.finish(scheduler.durations)
+    return recorder.run()
+
+
+def new_scheduler(execution: Execution, recovered: Recovered) -> Scheduler:
+    """Return a scheduler that records its events, and stops when they cannot be recorded."""
+    recorder = execution.recorder
+    scheduler = Scheduler(
+        execution.name,
+        execution.tools,
+        emit=recorder.sink,
+        clock=execution.clock,
+        limits=execution.limits,
+        options=execution.options,
+        log=recorder if recorder.is_journaled else None,
+        recovered=recovered,
+    )
+    recorder.on_failure = scheduler.abandon
+    recorder.on_room = scheduler.start_waiting
+    return scheduler
+
+
+def frozen(plan: ExecutionPlan, tools: Mapping[str, Tool]) -> Runnable:
+    """Return what will run of `plan`.
+
+    Of a plan with effects this is a private copy, with the digest of that copy and of `tools`: a
+    change of the plan or its tools after the check has another digest, and a later change of `plan`
+    does not run.
 
     Raises:
-        CannotRun: the events tell of a step that the plan does not have, or of more than results.
+        CannotRun: the plan was changed into one that is not valid.
+    """
+    # these tools count as well: they may not be those that the plan was checked with
+    used = [tools.get(step.tool) for step in plan.plan.steps]
+    if not plan.effects and not any(tool is not None and tool.has_effects for tool in used):
+        return Runnable(plan, False, _Needs(plan.needs))
+    copy = _copy(plan.plan)
+    try:
+        digest = digest_of(copy, tools, plan.policy)
+    except KeyError as missing:
+        raise CannotRun(f"There is no function to call for: {missing.args[0]!r}.") from None
+    return Runnable(replace(plan, plan=copy, digest=digest), True, needs)
+
+
+def _copy(plan: Plan) -> Plan:
+    parsed = load(json.loads(json.dumps(dump(plan))))
+    if parsed.plan is None or any(each.blocks for each in parsed.diagnostics):
+        raise CannotRun("The plan was changed after its check and is no longer valid.")
+    return parsed.plan
+
+
+def _results_of(plan: ExecutionPlan, done: Sequence[Event]) -> Recovered:
+    """Return the results of an earlier run that `plan` takes over.
+
+    Raises:
+        CannotRun: an event is not of a step of the plan, or is not a result.
     """
     known = {step.id for step in plan.plan.steps}
     for event in done:
@@ -146,160 +215,90 @@ def taken_over(plan: ExecutionPlan, done: Sequence[Event]) -> Recovered:
     return recover(done)
 
 
-def new_scheduler(
-    name: str,
-    tools: Mapping[str, Tool],
-    kept: EventRecorder,
-    settings: Settings,
-    recovered: Recovered,
-) -> Scheduler:
-    """Return a scheduler whose events go to `kept`, and which stops where they cannot be kept."""
-    scheduler = Scheduler(
-        name,
-        tools,
-        emit=kept.sink,
-        clock=settings.clock,
-        limits=settings.limits,
-        options=settings.options,
-        log=kept if kept.is_journaled else None,
-        recovered=recovered,
-    )
-    kept.on_failure = scheduler.abandon
-    kept.on_room = scheduler.go_on
-    return scheduler
+# Approval
 
 
-def frozen(plan: ExecutionPlan, tools: Mapping[str, Tool]) -> Runnable:
-    """Return what will run of `plan`.
-
-    Of a plan with effects that is a copy that nobody else holds, read from its wire form, with the
-    digest of that copy and of the tools that are here: whatever was changed in `plan` or its tools
-    after the check has another digest, and what is changed from now on does not run.
+def granted_approval(execution: Execution, runnable: Runnable) -> Approval | None:
+    """Return the approval that was given with the run, None if there is none to use or to ask for.
 
     Raises:
-        CannotRun: the plan has been changed into one that cannot be read.
-    """
-    # the tools that are here count as well: they may not be those that the plan was checked with
-    used = [tools.get(step.tool) for step in plan.plan.steps]
-    if not plan.effects and not any(tool is not None and tool.has_effects for tool in used):
-        return Runnable(plan, False, _Needs(plan.needs))
-    copy = _copy(plan.plan)
-    try:
-        digest = digest_of(copy, tools, plan.policy)
-    except KeyError as missing:
-        raise CannotRun(f"There is nothing to call for: {missing.args[0]!r}.") from None
-    return Runnable(replace(plan, plan=copy, digest=digest), True, needs)
-
-
-def _copy(plan: Plan) -> Plan:
-    parsed = load(json.loads(json.dumps(dump(plan))))
-    if parsed.plan is None or any(each.blocks for each in parsed.diagnostics):
-        raise CannotRun("The plan was changed after its check, and is none any more.")
-    return parsed.plan
-
-
-def checked(approval: Approval, runnable: Runnable, name: str) -> Approval | None:
-    """Return `approval` bound to the run named `name`, None where the plan needs none.
-
-    Raises:
-        ApprovalRequired: it is for another plan.
+        ApprovalRequired: the plan has effects, and there is no approval or one of another plan.
         ApprovalUsed: another run has used it.
     """
     if not runnable.effects:
         return None
+    if execution.approval is None:
+        raise ApprovalRequired(runnable.plan.digest)
+    if not isinstance(execution.approval, Approval):
+        return None
+    return _bound(execution.approval, execution, runnable)
+
+
+def _bound(approval: Approval, execution: Execution, runnable: Runnable) -> Approval:
     if approval.digest != runnable.plan.digest:
         raise ApprovalRequired(runnable.plan.digest)
-    approval.use_for(name)
+    approval.use_for(execution.name)
     return approval
 
 
-async def ask(
-    approver: Approver, runnable: Runnable, name: str, kept: EventRecorder, clock: Clock
-) -> Approval:
-    """Return the approval that `approver` gives for the plan, kept before anything is done on it.
+def record_approval(execution: Execution, runnable: Runnable, granted: Approval | None) -> bool:
+    """Record `granted`, or that the run waits for an approval; return whether it must be asked."""
+    if granted is not None:
+        execution.recorder.add(RunApproved(granted.id, granted.digest, execution.clock()))
+    elif runnable.effects:
+        execution.recorder.add(RunWaiting(execution.clock()))
+    return runnable.effects and granted is None
+
+
+async def ask(execution: Execution, runnable: Runnable) -> Approval:
+    """Call the approver with the plan, and return its approval, which is then on disk.
 
     Raises:
-        ApprovalRequired: it gives none, or one for another plan.
-        ApprovalUsed: it gives one that another run has used.
+        ApprovalRequired: it returns None, or an approval of another plan.
+        ApprovalUsed: it returns an approval that another run has used.
     """
-    answer = approver(runnable.plan)
+    approver = execution.approval
+    answer = None if approver is None or isinstance(approver, Approval) else approver(runnable.plan)
     given = await answer if inspect.isawaitable(answer) else answer
-    granted = None if given is None else checked(given, runnable, name)
-    if granted is None:
+    if given is None:
         raise ApprovalRequired(runnable.plan.digest)
-    await kept.approve(RunApproved(granted.id, granted.digest, clock()))
+    granted = _bound(given, execution, runnable)
+    await execution.recorder.approve(RunApproved(granted.id, granted.digest, execution.clock()))
     return granted
 
 
-async def _ask_or_end(
-    approver: Approver, runnable: Runnable, name: str, kept: EventRecorder, clock: Clock
-) -> Approval:
-    """Ask, and tell that the run is over where leave is not given."""
+async def _ask_or_end(execution: Execution, runnable: Runnable) -> Approval:
+    """Call the approver; if it does not approve, record the end of the run."""
     try:
-        return await ask(approver, runnable, name, kept, clock)
+        return await ask(execution, runnable)
     except ApprovalRequired:
-        kept.add(RunEnded(RunState.CANCELLED, None, clock()))
+        execution.recorder.add(RunEnded(RunState.CANCELLED, None, execution.clock()))
         raise
 
 
-async def go_on(
-    plan: ExecutionPlan,
-    tools: Mapping[str, Tool],
-    name: str,
-    kept: EventRecorder,
-    approval: Approval | Approver | None,
-    decisions: Mapping[Slot, Decided],
-    settings: Settings,
-) -> Run:
-    """Run what is left of the run `name`; see `toolplan.engines.local.resume`."""
-    events = await kept.take_over(name)
-    recovered = recover(events)
-    if recovered.status is not None:
-        await kept.let_go()
-        if decisions:
-            place, ended = _place(next(iter(decisions))), recovered.status.value
-            raise CannotRun(f"There is no call in doubt for {place}: the run is {ended}.")
-        return kept.run()
-    try:
-        runnable = frozen(plan, tools)
-        scheduler, decided = _prepared(runnable, tools, name, kept, recovered, decisions, settings)
-        _compare(record_of(runnable.plan, tools), await kept.record(name))
-        asks = runnable.effects and not recovered.approval
-        granted: Approval | None = None
-        if asks and approval is None:
-            raise ApprovalRequired(runnable.plan.digest)
-        if asks and isinstance(approval, Approval):
-            granted = checked(approval, runnable, name)
-    except BaseException:
-        await kept.let_go()
-        raise
-    clock = settings.clock
-    kept.write()
-    try:
-        if granted is not None:
-            await kept.approve(RunApproved(granted.id, granted.digest, clock()))
-        elif asks and approval is not None and not isinstance(approval, Approval):
-            await _ask_or_end(approval, runnable, name, kept, clock)
-        for event in decided:
-            kept.add(event)
-        kept.add(RunResumed(clock()))
-        scheduler.allow(approve(runnable.plan).slots)
-        await scheduler.run()
-    finally:
-        await kept.finish(scheduler.durations)
-    return kept.run()
+# Resuming
 
 
-def _compare(here: RunRecord, kept: RunRecord) -> None:
-    """See that plan and tools are those that the run was started with.
+def record_of(plan: ExecutionPlan, tools: Mapping[str, Tool]) -> RunRecord:
+    """Return what the journal keeps of the plan and tools of a run."""
+    used = dict.fromkeys(step.tool for step in plan.plan.steps)
+    return RunRecord(
+        plan=dump(plan.plan),
+        tools=[tools[name].to_json() for name in used],
+        policy=dict(plan.policy),
+    )
+
+
+def _check_unchanged(here: RunRecord, recorded: RunRecord) -> None:
+    """Check that plan and tools are those that the run was started with.
 
     Raises:
-        CannotRun: they are not; the text names what differs.
+        CannotRun: they differ; the message says where.
     """
     for name in ("steps", "output"):
-        if _part(here.plan, name) != _part(kept.plan, name):
+        if _part(here.plan, name) != _part(recorded.plan, name):
             raise CannotRun(f"The plan's {name} are not those that the run was started with.")
-    before = {str(_part(tool, "name")): tool for tool in _items(kept.tools)}
+    before = {str(_part(tool, "name")): tool for tool in _items(recorded.tools)}
     changed = [
         name
         for name, tool in ((str(_part(tool, "name")), tool) for tool in _items(here.tools))
@@ -318,53 +317,34 @@ def _items(value: Json) -> list[Json]:
     return value if isinstance(value, list) else []
 
 
-def _prepared(
+def _decided(
     runnable: Runnable,
-    tools: Mapping[str, Tool],
-    name: str,
-    kept: EventRecorder,
+    execution: Execution,
     recovered: Recovered,
     decisions: Mapping[Slot, Decided],
-    settings: Settings,
-) -> tuple[Scheduler, list[CallDecided]]:
-    """Return a scheduler for the rest of a run, and the events that say what a person decided."""
+) -> list[CallDecided]:
+    """Return the events of `decisions`.
+
+    Raises:
+        CannotRun: a call is not in doubt, or its tool cannot have returned that output.
+    """
     steps = {step.id: step for step in runnable.plan.plan.steps}
     decided: list[CallDecided] = []
     for slot, (decision, output) in decisions.items():
-        step, item = slot
-        if slot not in recovered.intents or tools[steps[step].tool].may_repeat:
+        name, item = slot
+        if slot not in recovered.intents or execution.tools[steps[name].tool].may_repeat:
             raise CannotRun(f"There is no call in doubt for {_place(slot)}.")
-        attempt = recovered.intents[slot]
         if decision == "resolve":
-            output = _fitting(tools[steps[step].tool], output, settings)
-        decided.append(CallDecided(step, item, attempt, decision, output, settings.clock()))
-    known = {(each.step, each.item): each for each in decided}
-    whole = replace(recovered, decisions={**recovered.decisions, **known})
-    scheduler = new_scheduler(name, tools, kept, settings, whole)
-    scheduler.admit(runnable.plan.plan.steps, runnable.needs)
-    scheduler.settle(runnable.plan.plan.output)
-    return scheduler, decided
+            tool, size = execution.tools[steps[name].tool], execution.options.result_size
+            taken = accepted(tool, output, depth=execution.limits.depth, size=size)
+            if isinstance(taken, Failure):
+                raise CannotRun(f"Tool {tool.name!r} cannot have returned that: {taken.message}")
+            output = taken
+        attempt = recovered.intents[slot]
+        decided.append(CallDecided(name, item, attempt, decision, output, execution.clock()))
+    return decided
 
 
 def _place(slot: Slot) -> str:
     step, item = slot
     return f"step {step!r}" if item is None else f"item {item} of step {step!r}"
-
-
-def _fitting(tool: Tool, output: Json, settings: Settings) -> Json:
-    """Return what a person says that a call gave, if the tool could have given it."""
-    options, limits = settings.options, settings.limits
-    taken = accepted(tool, output, depth=limits.depth, size=options.result_size)
-    if isinstance(taken, Failure):
-        raise CannotRun(f"Tool {tool.name!r} cannot have given that: {taken.message}")
-    return taken
-
-
-def record_of(plan: ExecutionPlan, tools: Mapping[str, Tool]) -> RunRecord:
-    """Return what the journal keeps of what a run was started with."""
-    used = dict.fromkeys(step.tool for step in plan.plan.steps)
-    return RunRecord(
-        plan=dump(plan.plan),
-        tools=[tools[name].to_json() for name in used],
-        policy=dict(plan.policy),
-    )

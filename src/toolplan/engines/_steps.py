@@ -1,11 +1,10 @@
-"""The scheduler: which step starts when, and what becomes of it.
+"""The scheduler: starts each step when its inputs are there, and records its outcome.
 
-It is driven by events alone. Each step counts the steps that it still waits for; the call that
-ends the last of them readies it, in the same turn of the loop. Nothing polls, and there are no
-waves. Tasks are made and ended here and nowhere else, one for each try of a call.
+Each step counts the steps that it still waits for. The call that ends the last of them makes it
+ready in the same turn of the event loop; nothing polls.
 
-What decides about results (outputs, skips, failures) never depends on which call was faster, so a
-run gives what the sequential interpreter in `toolplan.testing` gives.
+Outputs, skips and failures do not depend on which call was faster: a run has the results of the
+sequential interpreter in `toolplan.testing`.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ from toolplan.tools import Arguments, Tool
 
 
 class Scheduler:
-    """Runs one plan once, or the rest of it."""
+    """Runs one plan, or its remaining steps."""
 
     def __init__(
         self,
@@ -55,16 +54,16 @@ class Scheduler:
         log: EventLog | None = None,
         recovered: Recovered,
     ) -> None:
-        """Prepare a run of no steps yet; none of them may have effects before `allow`."""
+        """Prepare a run without steps; steps with effects start only after `allow`."""
         self._tools = tools
         self._emit = emit
         self._clock = clock
         self._limits = limits
         self._log = log
         self._recovered = recovered
-        self._over: Future[None] = asyncio.get_running_loop().create_future()
+        self._done: Future[None] = asyncio.get_running_loop().create_future()
         self._closed = False
-        self._has_told_end = False
+        self._has_ended = False
         self._starting = False
 
         self._steps: list[Step] = []
@@ -74,14 +73,14 @@ class Scheduler:
             self._tools_of, self._ranks, options.tool_concurrency, options.source_concurrency
         )
         self._output: Value | None = None
-        self._whole = False
-        self._left = 0
+        self._complete = False
+        self._open = 0
 
         self._outputs: dict[str, Json] = {}
         self._failed: set[str] = set()
         self._skipped: dict[str, bool] = {}  # True where a failure is behind it
         self._fans: dict[int, Fan] = {}
-        self._places = self._free = options.concurrency
+        self._concurrency = self._free = options.concurrency
         self._calls_left = limits.calls
         self._effects = EffectCalls(recovered)
         self._calls = InFlightCalls(
@@ -95,7 +94,7 @@ class Scheduler:
             log=log,
         )
 
-    # Taking steps
+    # Adding steps
 
     def admit(
         self,
@@ -104,55 +103,55 @@ class Scheduler:
         *,
         hold_effects: bool = False,
     ) -> None:
-        """Take further steps, each with the ids that `needs` gives; none starts before `start`.
+        """Add steps, each with the ids that `needs` returns; none starts before `start`.
 
-        With `hold_effects` those with effects wait until `allow`.
+        With `hold_effects`, steps with effects wait until `allow`.
 
         Raises:
-            CannotRun: one of them cannot be run, or there are too many; none was taken.
+            CannotRun: one of them cannot be run, or there are too many; none was added.
         """
         found = callees(steps, self._tools, self._limits, len(self._steps))
         self._steps += steps
         self._tools_of += found
-        self._left += len(steps)
+        self._open += len(steps)
         effects = {tool.name for tool in found if tool.has_effects} if hold_effects else None
         self._graph.add(steps, needs, None if not effects else lambda step: step.tool in effects)
 
     def allow(self, slots: Mapping[str, int]) -> None:
-        """Let steps with effects start, with the slots of their approval."""
+        """Release the steps with effects, with the slots of their approval."""
         self._effects.slots = slots
-        self._graph.let_go()
+        self._graph.release()
 
-    def settle(self, output: Value | None) -> None:
-        """Know that no further step will come, and what the plan gives."""
-        self._whole = True
+    def complete(self, output: Value | None) -> None:
+        """Mark the plan complete and set its output."""
+        self._complete = True
         self._output = output
 
     def start(self) -> None:
-        """Start what can start of the steps that were taken."""
+        """Start the steps that can start."""
         for position in self._graph.newly_free():
             self._make_ready(position)
-        self._calls.at_once = True
+        self._calls.eager = True
         try:
             self._start_ready()
         finally:
-            self._calls.at_once = False
+            self._calls.eager = False
 
     async def run(self) -> None:
-        """Run until nothing is left to do, which the events tell.
+        """Run until no step can start.
 
-        Cancelling it cancels every call, waits for them as long as the grace is, tells so by
-        events, and then goes on.
+        Cancelling it cancels every call, waits for them for the grace period, emits the events of
+        the cancelled steps, and raises.
         """
         try:
             self._restore()
             self.start()
-            if self._over.done():  # all ended as it began: a run takes a turn at least
+            if self._done.done():  # everything ended at the start: a run takes at least one turn
                 await asyncio.sleep(0)
-            await self._over
-        except GeneratorExit:  # the loop is gone, and nothing can be awaited any more
+            await self._done
+        except GeneratorExit:  # the loop is closed, and nothing can be awaited
             raise
-        except BaseException:  # cancelled, or an error of this module: it is passed on
+        except BaseException:  # cancelled, or an error of this module
             self._closed = True
             try:
                 await self._calls.close()
@@ -164,26 +163,26 @@ class Scheduler:
 
     @property
     def durations(self) -> list[tuple[str, float]]:
-        """The seconds that calls took, with the names of their tools; the latest of each tool."""
+        """The names of tools and the seconds of their latest calls."""
         return [(name, each) for name, kept in self._calls.durations.items() for each in kept]
 
     def abandon(self, error: BaseException) -> None:
-        """End the run with `error`, or raise it where the run is over."""
-        if self._over.done():
+        """End the run with `error`; raise it if the run is over."""
+        if self._done.done():
             raise error
-        self._over.set_exception(error)
+        self._done.set_exception(error)
 
-    def go_on(self) -> None:
-        """Start what was held back while the log was full."""
+    def start_waiting(self) -> None:
+        """Start the calls that waited while the log was full."""
         try:
             self._start_ready()
-        except BaseException as error:  # it is passed on: `run` waits for it
+        except BaseException as error:  # `run` raises it
             self.abandon(error)
 
     # Starting
 
     def _restore(self) -> None:
-        """Take over what earlier processes have done of the plan."""
+        """Restore the outcomes of earlier processes."""
         over = self._recovered.over
         if not over:
             return
@@ -201,7 +200,7 @@ class Scheduler:
             self._settle(position)
 
     def _make_ready(self, position: int) -> None:
-        """Let a step start whose needs are over, or skip it, with those behind it."""
+        """Queue a step whose needs are over, or skip it and its dependents."""
         if self._steps[position].id in self._recovered.over:
             return
         skip = self._upstream(position) if self._failed or self._skipped else None
@@ -211,20 +210,20 @@ class Scheduler:
             self._skip(position, *skip)
 
     def _start_ready(self) -> None:
-        if self._starting:  # it is further up already, and will see what became ready
+        if self._starting:  # the outer call starts what became ready
             return
         self._starting = True
         try:
-            self._start_while_there_is_room()
+            self._start_up_to_limits()
         finally:
             self._starting = False
-        if not self._left:
-            if self._whole and not self._over.done():
+        if not self._open:
+            if self._complete and not self._done.done():
                 self._finish()
-        elif self._free == self._places and not self._closed and not self._ready.more():
-            self._stand_still()
+        elif self._free == self._concurrency and not self._closed and not self._ready.more():
+            self._park()
 
-    def _start_while_there_is_room(self) -> None:
+    def _start_up_to_limits(self) -> None:
         while self._free and not self._closed:
             if self._log is not None and self._log.full:
                 return
@@ -238,18 +237,18 @@ class Scheduler:
             elif not turn:
                 self._start_step(position)
 
-    def _stand_still(self) -> None:
-        """Nothing runs and nothing can start: a person has to say how to go on, or steps to come.
+    def _park(self) -> None:
+        """Wait for a decision, or for more steps: nothing runs and nothing can start.
 
         Raises:
-            RuntimeError: there is no reason for it.
+            RuntimeError: neither is the reason.
         """
         if self._effects.in_doubt:
-            if self._whole and not self._over.done():
-                self._has_told_end = True
+            if self._complete and not self._done.done():
+                self._has_ended = True
                 self._emit(RunParked(RunState.IN_DOUBT, self._clock()))
-                self._over.set_result(None)
-        elif self._whole:
+                self._done.set_result(None)
+        elif self._complete:
             raise RuntimeError("Nothing runs and steps are left: the plan has a cycle.")
 
     def _start_step(self, position: int) -> None:
@@ -300,7 +299,7 @@ class Scheduler:
             self._ready.push(position, turn + 1)
 
     def _call(self, position: int, index: int | None, args: Arguments) -> None:
-        """Make a call, which takes one of the places of calls at once."""
+        """Make a call, which counts towards the concurrency."""
         step = self._steps[position]
         self._free -= 1
         self._ready.take(position)
@@ -311,7 +310,7 @@ class Scheduler:
     # Ending
 
     def call_ended(self, call: InFlightCall, outcome: Json | Failure) -> None:
-        """Take what a call gave, or why it failed."""
+        """Take the result of a call, or why it failed."""
         self._free += 1
         self._ready.release(call.position)
         if call.index is not None:
@@ -325,7 +324,7 @@ class Scheduler:
         self._start_ready()
 
     def call_doubted(self, call: InFlightCall) -> None:
-        """Let a step stand still, because what became of its call is not known."""
+        """Leave a step in doubt, because the outcome of its call is unknown."""
         self._free += 1
         self._ready.release(call.position)
         if call.index is not None:
@@ -334,8 +333,8 @@ class Scheduler:
             fan.doubts += 1
         self._start_ready()
 
-    def args_again(self, call: InFlightCall) -> Arguments | Failure:
-        """Fill the arguments of a call anew."""
+    def fill_again(self, call: InFlightCall) -> Arguments | Failure:
+        """Fill the arguments of a call again."""
         item = None if call.index is None else self._fans[call.position].items[call.index]
         return self._filled(call.position, item, call.index)
 
@@ -383,12 +382,12 @@ class Scheduler:
         self._emit(StepSkipped(name, reason, self._clock()))
 
     def _settle(self, position: int) -> None:
-        """Ready the steps that waited for this one, or skip them, and those behind them."""
+        """Queue the steps that waited for this one, or skip them and their dependents."""
         over = [position]
         restored = self._recovered.over
         while over:
             at = over.pop()
-            self._left -= 1
+            self._open -= 1
             for dependent in self._graph.freed_by(at):
                 if restored and self._steps[dependent].id in restored:
                     continue
@@ -400,12 +399,10 @@ class Scheduler:
                     over.append(dependent)
 
     def _upstream(self, position: int) -> tuple[Failure, bool] | None:
-        """Return the reason to skip a step whose needs are over.
+        """Return the reason to skip a step whose needs are over, and whether a failure caused it.
 
-        And whether a failure is behind it.
-
-        A condition that did not hold skips the steps that refer to what it skipped; order alone
-        counts as satisfied. A failure skips whatever comes behind it, order alone too.
+        A false condition skips the steps that refer to the skipped step, but not those that only
+        come `after` it. A failure skips both.
         """
         needed = self._graph.needed(position)
         for each in needed:
@@ -434,18 +431,18 @@ class Scheduler:
             given = {name: self._outputs[name] for name in sinks if name in self._outputs}
         well = complete and not self._failed
         status = RunState.SUCCEEDED if well else RunState.FAILED
-        self._has_told_end = True
+        self._has_ended = True
         self._emit(RunEnded(status, given, self._clock()))
-        self._over.set_result(None)
+        self._done.set_result(None)
 
-    # Leaving
+    # Cancelling
 
     def report_cancelled(self) -> None:
-        """Tell what is not over, and the end of the run, unless that was told already."""
-        if self._has_told_end:
-            return  # it was over before the cancellation came
+        """Emit the cancelled steps and the end of the run, unless it has ended."""
+        if self._has_ended:
+            return  # before the cancellation
         for call, outcome in self._calls.outcomes():
-            self._tell_outcome(call, outcome)
+            self._emit_outcome(call, outcome)
         in_doubt = {step for step, _ in self._effects.in_doubt}
         over = self._failed | self._skipped.keys() | self._outputs.keys() | in_doubt
         for step in self._steps:
@@ -453,8 +450,8 @@ class Scheduler:
                 self._emit(StepCancelled(step.id, self._clock()))
         self._emit(RunEnded(RunState.CANCELLED, None, self._clock()))
 
-    def _tell_outcome(self, call: InFlightCall, outcome: Json | Failure) -> None:
-        """Keep what a call with effects came to while the run was being cancelled."""
+    def _emit_outcome(self, call: InFlightCall, outcome: Json | Failure) -> None:
+        """Emit the outcome of a call with effects that ended during the cancellation."""
         step, attempt, at = call.step.id, call.attempt, self._clock()
         failure = outcome if isinstance(outcome, Failure) else None
         output = None if isinstance(outcome, Failure) else outcome
@@ -468,8 +465,8 @@ class Scheduler:
             self._emit(StepFailed(step, failure, attempt, at))
 
     def _ranks(self) -> list[int]:
-        # a plan that is still growing has no longest ways yet
-        return self._graph.ranks() if self._whole else []
+        # an incomplete plan has no critical path yet
+        return self._graph.ranks() if self._complete else []
 
     def _filled(
         self, position: int, item: Json = None, index: int | None = None
@@ -478,7 +475,7 @@ class Scheduler:
         return filled(self._steps[position], tool, self._outputs, item, index)
 
     def reserve(self, calls: int) -> bool:
-        """Say whether so many calls more may be made, and count them."""
+        """Reserve `calls` of the calls that the limit allows; return False if there are too few."""
         if calls > self._calls_left:
             return False
         self._calls_left -= calls

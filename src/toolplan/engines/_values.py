@@ -1,7 +1,7 @@
-"""Values filled from outputs, and results taken over from tools.
+"""Values filled from outputs, and copies of the results of tools.
 
-Everything that crosses the border between an engine and a tool is a copy, in both directions: a
-tool that changes its arguments, or goes on changing what it returned, changes nothing of the run.
+Arguments and results are copied between engine and tool: a tool that changes its arguments, or
+later changes what it returned, does not change the run.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ from toolplan.plan import (
 )
 
 Outputs: TypeAlias = Mapping[str, Json]
-"""The outputs of steps by step id."""
+"""Outputs by step id."""
 
 MAX_INTEGER_BITS: Final = 13_000
-"""Longer integers could not be printed: Python refuses to write more than 4,300 digits."""
+"""Longer integers cannot be printed: Python refuses more than 4,300 digits."""
 
 _MOST_FLAT: Final = 16
 _LARGEST_FLAT: Final = 2**63
 
 _CONTAINERS: Final = frozenset((list, dict))
 
-# of the built-in types themselves, so that reading a subclass runs no code of the tool's
+# methods of the built-in types, so that reading a subclass runs no code of the tool
 _ITEMS: Final[Callable[[dict[object, object]], Iterable[tuple[object, object]]]] = dict[
     object, object
 ].items
@@ -45,14 +45,14 @@ _PARTS: Final[Callable[[tuple[object, ...]], Iterator[object]]] = tuple[object, 
 
 
 class NotAField:
-    """A reference is more than a field of an object, or leads nowhere."""
+    """A reference is not a single field of an object, or the field is missing."""
 
 
 NOT_A_FIELD: Final = NotAField()
 
 
 class ResultUnusable(ValueError):
-    """A tool gave what is not JSON, or too much of it; `pointer` leads to the place."""
+    """A tool returned something that is not JSON or is too large, at `pointer`."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
@@ -61,13 +61,13 @@ class ResultUnusable(ValueError):
 
 
 def resolve(value: Value, outputs: Outputs, item: Json = None, index: int | None = None) -> Json:
-    """Return `value` with its references filled from `outputs`; nothing in it is shared with them.
+    """Return a copy of `value` with its references filled from `outputs`.
 
-    `item` and `index` belong to one call of a step with `for_each`; `index` None means that there
-    is no such call. What comes in is data: text in it that looks like a reference stays as it is.
+    `item` and `index` are those of one call of a step with `for_each`; `index` is None otherwise.
+    Outputs are data: text in them that looks like a reference is not filled.
 
     Raises:
-        NotThere: a path leads nowhere in the output that it is read from.
+        NotThere: a path does not exist in the output.
     """
     match value:
         case Literal():
@@ -87,9 +87,9 @@ def resolve(value: Value, outputs: Outputs, item: Json = None, index: int | None
 
 
 def field_of(ref: Ref, outputs: Outputs) -> Json | NotAField:
-    """Return what `ref` selects, where it is one field of an object, as most references are.
+    """Return the value of `ref` if it is one field of an object, as most references are.
 
-    It knows less than `resolve`, and does without five calls that would each cost as much.
+    A fast path of `resolve`.
     """
     path = ref.path
     if len(path) == 1:
@@ -101,14 +101,14 @@ def field_of(ref: Ref, outputs: Outputs) -> Json | NotAField:
 
 
 def rendered(value: Json) -> str:
-    """Return `value` as it stands inside of text: text as it is, anything else as compact JSON."""
+    """Return `value` for a template: text unchanged, anything else as compact JSON."""
     if isinstance(value, str):
         return value
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
 
 
 def _flat(result: object, size: int) -> Json:
-    """Return a copy of a small object without lists or objects in it; None where it is no such."""
+    """Return a copy of `result` if it is a small flat object, else None."""
     if type(result) is not dict:
         return None
     given = cast("dict[object, object]", result)
@@ -136,17 +136,17 @@ def _flat(result: object, size: int) -> Json:
 
 
 def snapshot(result: object, *, depth: int, size: int) -> Json:
-    """Return `result` as JSON that shares nothing with it.
+    """Return a copy of `result` as JSON.
 
-    Tuples become lists, and keys that are booleans, numbers or None become text, as JSON writes
-    them. `depth` bounds the nesting; `size` bounds the number of characters and values together.
+    Tuples become lists, and keys that are booleans, numbers or None become text, as in `json`.
+    `depth` limits the nesting, `size` the number of characters and values together.
 
     Raises:
         ResultUnusable: some part has no JSON form (NaN, bytes, sets, objects, lone surrogates,
-            an integer of thousands of digits), or a bound is exceeded.
+            an integer of thousands of digits), or a limit is exceeded.
     """
     if depth > 0 and (flat := _flat(result, size)) is not None:
-        return flat  # what most tools give, several times as fast
+        return flat  # most results, several times as fast
     return _Snapshot(depth, size).take(result, 0)
 
 
@@ -246,7 +246,7 @@ def _integer(value: int) -> int:
 
 def _number(value: float) -> float:
     if not isfinite(value):
-        raise ResultUnusable("result-type", f"It has {value}, which JSON cannot say.")
+        raise ResultUnusable("result-type", f"It has {value}, which JSON does not have.")
     return value
 
 
@@ -263,10 +263,10 @@ def _key(key: object) -> str:
 
 
 def filled_output(value: Value, outputs: Outputs) -> tuple[Json, bool]:
-    """Return a plan's output, null where a part cannot be filled, and whether all of it was there.
+    """Return a plan's output, with null for missing parts, and whether it is complete.
 
-    A part whose step gave no output (it was skipped, or it failed, which the run tells already) is
-    null and counts as there; a path that leads nowhere in an output does not.
+    A part of a step without output (skipped or failed) is null and does not make it incomplete; a
+    path that does not exist in an output does.
     """
     match value:
         case Array():

@@ -1,4 +1,4 @@
-"""The local engine: a plan runs in this process, and how it went is kept in memory or a journal."""
+"""The local engine: plans run in this process, with events in memory or in a journal."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from types import MappingProxyType
 from typing import Final, Unpack
 
 from toolplan.approval import Approval, Approver
-from toolplan.engines._calls import Clock, Options, RunOptions
+from toolplan.engines._calls import Clock, Options, RunOptions, check_plan, tools_of
 from toolplan.engines._recorder import EventRecorder
-from toolplan.engines._runs import Decided, Settings, go_on, start
+from toolplan.engines._runs import Decided, Execution, continue_run, start
 from toolplan.engines._streamed import StepStream, start_stream
 from toolplan.events import Event, Run
 from toolplan.execution_plan import ExecutionPlan
 from toolplan.plan import Limits
 from toolplan.storage.journal import Journal, Slot
-from toolplan.tools import Tool, Toolbox
+from toolplan.tools import Tool
 
 _LIMITS: Final = Limits()
 _NO_DECISIONS: Final[Mapping[Slot, Decided]] = MappingProxyType({})
@@ -36,47 +36,43 @@ async def run(
     clock: Clock = time.time,
     **options: Unpack[Options],
 ) -> Run:
-    """Run `plan`, exactly as it is, and give how it went.
+    """Run `plan` and return the finished run.
 
-    Whatever a tool does, it fails its own step and nothing else: that is told by the run that is
-    returned, not by an exception. Cancelling this coroutine cancels every call, emits
-    `StepCancelled` for each step that was not over, then `RunEnded`, and raises `CancelledError`.
+    A tool that fails fails only its own step; the returned run says so, and nothing is raised.
+    Cancelling this coroutine cancels every call, emits `StepCancelled` for each step that was not
+    over, then `RunEnded`, and raises `CancelledError`.
 
-    A call with effects of which nobody knows what became of it, and which may not be made again,
-    leaves its step in doubt; the other steps go on, and the run that is returned is `in_doubt`.
+    A call with effects whose outcome is unknown, and which may not be repeated, leaves its step
+    `in_doubt`. The other steps continue, and the returned run is `in_doubt`.
 
     Args:
-        plan: what the compiler gave.
+        plan: the plan of `compile_plan`.
         tools: at least the tools that the plan calls.
         journal: where the events are kept, so that the run can be resumed; None keeps them in
-            memory. The run is on disk before the first call, and a call with effects is made only
-            when its intent is.
-        approval: leave to run a plan with effects, bound to the plan's digest; or who is asked for
-            it, while the run is kept as `waiting`.
-        limits: `steps`, `items`, `calls` and `depth` (of results) hold for a run.
-        on_event: called with every event as it happens, in the loop's own thread. The first
-            exception that it raises is handed to the loop's exception handler, and it is not
-            called again; the run goes on.
-        run_id: the name of the run; a new one is made where it is empty.
-        done: what an earlier run has done of the plan, as the events that told it, of steps of this
-            plan (`toolplan.deltas`); these steps are not run again.
-        clock: seconds since the epoch, for events; timeouts go by the loop's monotonic clock.
-        options: how much at once and how long; the fields of `RunOptions`.
+            memory. The run is on disk before the first call, and the intent of each call with
+            effects before that call.
+        approval: the approval of a plan with effects, or a function that is called with the plan
+            while the run is `waiting`.
+        limits: `steps`, `items`, `calls` and `depth` (of results) apply to a run.
+        on_event: called with every event, in the thread of the event loop. If it raises, the error
+            goes to the loop's exception handler and it is not called again; the run continues.
+        run_id: the name of the run; empty for a new one.
+        done: events of an earlier run whose steps are not run again (`toolplan.deltas`).
+        clock: seconds since the epoch, for events; timeouts use the loop's monotonic clock.
+        options: the fields of `RunOptions`.
 
     Raises:
-        CannotRun: a tool of the plan is not there, has no function or an unusable schema, the plan
-            has more steps than `limits` allow, or `done` is not of this plan. No call was made.
-        ApprovalRequired: the plan has effects and no approval of its own, or it is not what was
-            approved. No call was made.
+        CannotRun: `plan` is no ExecutionPlan, a tool is missing or cannot be called, the plan has
+            more steps than `limits` allow, or `done` is not of this plan. No call was made.
+        ApprovalRequired: the plan has effects and no approval with its digest. No call was made.
         ApprovalUsed: another run has used the approval. No call was made.
         JournalError: the journal cannot be written. What is on disk can be resumed.
-        ValueError: a bound on calls at once is less than 1.
+        ValueError: a concurrency option is less than 1.
     """
-    known = Toolbox(tools) if isinstance(tools, Sequence) else tools
-    settings = Settings(limits, RunOptions(**options), clock).checked()
-    kept = EventRecorder(journal, on_event, patience_s=settings.options.patience_s)
+    check_plan(plan)
     name = run_id or uuid.uuid4().hex
-    return await start(plan, known, name, kept, approval, settings, done)
+    execution = _execution(name, tools, journal, approval, limits, on_event, clock, options)
+    return await start(plan, execution, done)
 
 
 async def run_stream(
@@ -91,17 +87,16 @@ async def run_stream(
     clock: Clock = time.time,
     **options: Unpack[Options],
 ) -> Run:
-    """Run a plan while it is still being written, and give how it went.
+    """Run a plan while it is still being written, and return the finished run.
 
-    Steps that only read start as soon as they are given and what they need is there. Steps with
-    effects wait until the plan is whole, has passed its check and is approved. A journal gets the
-    run at that moment too: until then nothing happened that would be worth keeping.
+    Steps that only read start as soon as they arrive and their inputs are there. Steps with effects
+    wait until the plan is complete, checked and approved. The journal gets the run at that moment.
 
     Args:
-        stream: what `compile_stream` gives.
+        stream: the stream of `compile_stream`.
         tools: at least the tools that the plan calls.
         journal: as for `run`.
-        approval: as for `run`; it is asked for when the plan is whole.
+        approval: as for `run`; a function is called when the plan is complete.
         limits: as for `run`.
         on_event: as for `run`.
         run_id: as for `run`.
@@ -109,17 +104,15 @@ async def run_stream(
         options: as for `run`.
 
     Raises:
-        StreamRefused: the stream ended early, the plan is wrong, or not what its steps said.
-            Everything that had started was cancelled; nothing with effects had.
-        CannotRun, ApprovalRequired, ApprovalUsed, JournalError, ValueError: as for `run`;
-            what had started was cancelled.
+        StreamRefused: the stream ended early, the plan is wrong, or differs from the steps that
+            arrived. The steps that had started were cancelled; none of them had effects.
+        CannotRun, ApprovalRequired, ApprovalUsed, JournalError, ValueError: as for `run`; what had
+            started was cancelled.
         Exception: what the stream raised.
     """
-    known = Toolbox(tools) if isinstance(tools, Sequence) else tools
-    settings = Settings(limits, RunOptions(**options), clock).checked()
-    kept = EventRecorder(journal, on_event, patience_s=settings.options.patience_s)
     name = run_id or uuid.uuid4().hex
-    return await start_stream(stream, known, name, kept, approval, settings)
+    execution = _execution(name, tools, journal, approval, limits, on_event, clock, options)
+    return await start_stream(stream, execution)
 
 
 async def resume(
@@ -135,35 +128,51 @@ async def resume(
     clock: Clock = time.time,
     **options: Unpack[Options],
 ) -> Run:
-    """Go on with a run that was interrupted, cancelled, or waits for a person.
+    """Resume a run that was interrupted, was cancelled, or waits for a person.
 
-    What is over is taken from the journal and not done again. A call with effects that was begun
-    and has no result is made again where its tool may be repeated, with the same idempotency key;
-    else it stays in doubt until `decisions` says what is to become of it. A run that has ended is
-    given as it is.
+    Steps that are over are taken from the journal. A call with effects that has started and has no
+    result is repeated, with the same idempotency key, if its tool may be repeated; otherwise it
+    stays in doubt until `decisions` has a decision. A run that has ended is returned as it is.
 
     Args:
-        plan: the run's plan, compiled again from what the journal keeps of it.
+        plan: the run's plan, compiled again from the record in the journal.
         tools: the tools of the run, unchanged.
         run_id: the name of the run.
         journal: where the run is kept.
-        approval: leave to run a plan with effects, where the run has none yet.
-        decisions: by step and item (None without `for_each`), what is to be done about calls in
-            doubt.
-        limits: as for `run`; calls that were made count no more.
+        approval: as for `run`, if the run has no approval yet.
+        decisions: for each call in doubt its step and item (None without `for_each`), and the
+            decision.
+        limits: as for `run`; earlier calls do not count.
         on_event: called with every new event.
         clock: seconds since the epoch.
-        options: how much at once and how long; the fields of `RunOptions`.
+        options: the fields of `RunOptions`.
 
     Raises:
-        CannotRun: the plan or a tool is not that of the run, or a decision is about no call that is
+        CannotRun: the plan or a tool is not that of the run, or a decision names a call that is not
             in doubt. No call was made.
-        ApprovalRequired: the plan has effects, and nobody has approved them.
+        ApprovalRequired: the plan has effects and was not approved.
         JournalError: there is no such run, another process works on it, or the journal cannot be
             written.
-        ValueError: a bound on calls at once is less than 1.
+        ValueError: a concurrency option is less than 1.
     """
-    known = Toolbox(tools) if isinstance(tools, Sequence) else tools
-    settings = Settings(limits, RunOptions(**options), clock).checked()
-    kept = EventRecorder(journal, on_event, patience_s=settings.options.patience_s)
-    return await go_on(plan, known, run_id, kept, approval, decisions, settings)
+    check_plan(plan)
+    execution = _execution(run_id, tools, journal, approval, limits, on_event, clock, options)
+    return await continue_run(plan, execution, decisions)
+
+
+def _execution(
+    name: str,
+    tools: Mapping[str, Tool] | Sequence[Tool],
+    journal: Journal | None,
+    approval: Approval | Approver | None,
+    limits: Limits,
+    on_event: Callable[[Event], None] | None,
+    clock: Clock,
+    given: Options,
+) -> Execution:
+    options = RunOptions(**given)
+    single = (*options.tool_concurrency.values(), *options.source_concurrency.values())
+    if min((options.concurrency, *single)) < 1:
+        raise ValueError("At least one call must be allowed to run.")
+    recorder = EventRecorder(journal, on_event, timeout_s=options.journal_timeout_s)
+    return Execution(name, tools_of(tools), recorder, approval, limits, options, clock)

@@ -39,7 +39,7 @@ def main(arguments: list[str] | None = None) -> int:
     except ToolObjectError as error:
         return _refuse(str(error), 2)
     except JournalError as error:
-        return _refuse(f"{error} {error.help}", 3)
+        return _refuse(f"{error} {error.help or ''}".rstrip(), 3)
     except OSError as error:
         return _refuse(f"{path.parent} cannot be made: {error.strerror}.", 3)
     running = serve(

@@ -49,4 +49,4 @@ class CannotServe(ValueError):
 
 def of_journal(error: JournalError) -> CallRefused:
     """Return what a client is told of a journal that cannot be used, or does not have a run."""
-    return CallRefused(error.code, str(error), error.help)
+    return CallRefused(error.code, str(error), error.help or "")

@@ -14,7 +14,7 @@ _MARK = " [?]"
 
 
 class Summarised(Protocol):
-    """A summary, such as `toolplan.summary.summary.Summary`."""
+    """A summary, such as `toolplan.summary.summariser.Summary`."""
 
     @property
     def text(self) -> str:

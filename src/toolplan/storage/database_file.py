@@ -1,7 +1,7 @@
-"""One SQLite file of ours: whose it is, its version and migrations, and its faults by kind.
+"""SQLite files of toolplan: their versions, migrations and faults.
 
-The journal, memory and the plan cache each have one. They differ in what they keep and in what a
-fault means for the user; how such a file is opened is the same.
+The journal, memory, the plan cache and learned schemas each have a file. They are opened here, in
+the same way.
 """
 
 from __future__ import annotations
@@ -9,14 +9,16 @@ from __future__ import annotations
 import errno
 import sqlite3
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
+from toolplan.errors import ToolplanError
+
 FaultKind: TypeAlias = Literal["locked", "full", "read-only", "damaged", "unavailable"]
-"""What is wrong with a file: somebody holds it, no room, no leave, no database, or all else."""
+"""Why a file cannot be used."""
 
 _SQLITE_KINDS: Final[dict[int, FaultKind]] = {
     sqlite3.SQLITE_BUSY: "locked",
@@ -39,11 +41,11 @@ _PRIMARY_CODE: Final = 0xFF  # SQLite's extended codes say more in their higher 
 
 
 class ForeignFile(Exception):
-    """The file is a database, and not one of this kind."""
+    """The file is a database of another program or kind."""
 
 
 class NewerFile(Exception):
-    """A newer program has written the file; `version` is its version, `known` the newest here."""
+    """A newer program wrote the file: it has `version`, the newest here is `known`."""
 
     def __init__(self, version: int, known: int) -> None:
         super().__init__(f"it has version {version}; this program knows {known}")
@@ -52,14 +54,14 @@ class NewerFile(Exception):
 
 
 class ForgettableConnection(sqlite3.Connection):
-    """A connection that is closed when nobody holds it any more.
+    """A connection that closes when it is garbage-collected.
 
-    A plan cache or a memory may stand behind a planner whose user never sees it, and so cannot
-    close it. From Python 3.13 a connection that is forgotten open warns of that.
+    The owner of a plan cache or a memory may be a planner, which its user does not close. From
+    Python 3.13 a connection that is collected open gives a warning.
     """
 
     def __del__(self) -> None:
-        """Close it, if it was ever opened."""
+        """Close the connection, if it was opened."""
         with suppress(sqlite3.Error):
             self.close()
 
@@ -69,11 +71,10 @@ class DatabaseFile:
     """A kind of file.
 
     Attributes:
-        application_id: whose file it is, as SQLite's header keeps it.
-        migrations: each takes a file from the version before to its own number, counted from 1; a
-            version is never changed.
-        busy_s: how long a lock is waited for.
-        erases: whether what is deleted is overwritten.
+        application_id: the kind, in the header of the file.
+        migrations: each migrates a file from the version before, counted from 1.
+        busy_s: how long to wait for a lock, in seconds.
+        erases: whether deleted rows are overwritten.
     """
 
     application_id: int
@@ -82,12 +83,12 @@ class DatabaseFile:
     erases: bool = False
 
     def connect(self, path: Path | None) -> sqlite3.Connection:
-        """Open the file at `path`, made if it is not there, at the newest version.
+        """Open the file at `path` at the newest version; create it if it does not exist.
 
-        It is readable for its owner alone. None gives a database in memory.
+        Only its owner can read it. None opens a database in memory.
 
         Raises:
-            ForeignFile, NewerFile: it is not such a file, or written by a newer program.
+            ForeignFile, NewerFile: it is not such a file, or a newer program wrote it.
             sqlite3.Error, OSError: it cannot be opened.
         """
         if path is not None and not path.exists():
@@ -102,7 +103,7 @@ class DatabaseFile:
         )
         try:
             with _snapshot(connection):
-                self._version(connection)  # what is not ours is left as it is
+                self._version(connection)  # a foreign file is not changed
             self._set_wal(connection)
             connection.execute("PRAGMA synchronous = NORMAL")
             if self.erases:
@@ -119,7 +120,7 @@ class DatabaseFile:
             if self._version(connection) == newest:
                 return
         with transaction(connection):
-            # another process may have made it meanwhile: the version is asked again under the lock
+            # another process may have migrated it meanwhile: read the version again under the lock
             for number in range(self._version(connection), newest):
                 for statement in self.migrations[number].split(";"):
                     connection.execute(statement)
@@ -127,7 +128,7 @@ class DatabaseFile:
             connection.execute(f"PRAGMA application_id = {self.application_id}")
 
     def _set_wal(self, connection: sqlite3.Connection) -> None:
-        """Let the file be read while it is written; SQLite does not wait for a lock here itself."""
+        """Set WAL mode, so that readers do not block; SQLite does not wait for this lock itself."""
         deadline = time.monotonic() + self.busy_s
         while True:
             try:
@@ -153,7 +154,7 @@ class DatabaseFile:
 
 @contextmanager
 def transaction(connection: sqlite3.Connection) -> Generator[None]:
-    """Do all of what is inside, or nothing; the write lock is held from the start."""
+    """Commit all of the block or nothing; the write lock is taken at the start."""
     connection.execute("BEGIN IMMEDIATE")
     try:
         yield
@@ -166,7 +167,7 @@ def transaction(connection: sqlite3.Connection) -> Generator[None]:
 
 @contextmanager
 def _snapshot(connection: sqlite3.Connection) -> Generator[None]:
-    """Read all of what is inside from one state of the file, whoever writes it meanwhile."""
+    """Read everything in the block from one state of the file."""
     connection.execute("BEGIN")
     try:
         yield
@@ -183,6 +184,51 @@ def fault_of(error: sqlite3.Error | OSError) -> tuple[FaultKind, str]:
     number = getattr(error, "sqlite_errorcode", None)
     primary = number & _PRIMARY_CODE if isinstance(number, int) else -1
     return _SQLITE_KINDS.get(primary, "unavailable"), str(error)
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """A file whose faults are errors of its own.
+
+    Attributes:
+        name: what messages call it; error codes begin with it, as in `journal-full`.
+        file: its kind.
+        error: the class of its errors.
+        help: for each kind of fault, what the user can do; NAME stands for the file's name.
+    """
+
+    name: str
+    file: DatabaseFile
+    error: type[ToolplanError]
+    help: Mapping[FaultKind, str]
+
+    def connect(self, path: Path | None) -> sqlite3.Connection:
+        """Open the file at `path`, as `DatabaseFile.connect` does, with errors of this store."""
+        place = None if path is None else path.absolute()
+        try:
+            return self.file.connect(path)
+        except (sqlite3.Error, OSError) as error:
+            raise self._error(*fault_of(error), str(place)) from None
+        except ForeignFile:
+            reason = "it is a database of something else"
+            raise self._error("damaged", reason, str(place)) from None
+        except NewerFile as newer:
+            message = f"The {self.name} {place} cannot be used: {newer}."
+            help_ = "Use the newer toolplan that wrote it."
+            raise self.error(f"{self.name}-newer", message, help_) from None
+
+    def fault(self, error: sqlite3.Error | OSError, path: Path | None) -> ToolplanError:
+        """Return `error`, raised while the file at `path` was used, as an error of this store."""
+        return self.error_of(*fault_of(error), path)
+
+    def error_of(self, kind: FaultKind, reason: str, path: Path | None) -> ToolplanError:
+        """Return the error of a fault of `kind`; `reason` is a clause."""
+        return self._error(kind, reason, "(in memory)" if path is None else path.name)
+
+    def _error(self, kind: FaultKind, reason: str, place: str) -> ToolplanError:
+        message = f"The {self.name} {place} cannot be used: {reason}."
+        help_ = self.help[kind].replace("NAME", Path(place).name)
+        return self.error(f"{self.name}-{kind}", message, help_)
 
 
 def _pragma(connection: sqlite3.Connection, name: str) -> int:

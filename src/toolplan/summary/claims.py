@@ -28,11 +28,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from toolplan.summary.claims_dates import Moment, moments
-from toolplan.summary.claims_names import Naming, codes, names
-from toolplan.summary.claims_numbers import Figure, figures, split_at_spaces
-from toolplan.summary.claims_words import word_set
+from toolplan.summary.dates import Moment, moments
 from toolplan.summary.evidence import Evidence, Origin, Place, blanked, folded
+from toolplan.summary.names import Naming, codes, names
+from toolplan.summary.numbers import Figure, figures, split_at_spaces
+from toolplan.summary.words import word_set
 
 _BOUNDS: Final = word_set(
     "last past previous next top bottom first within than least most above below over under limit"

@@ -19,15 +19,15 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Final, NamedTuple, TypeAlias
 
-from toolplan.answer._answer import Answer
+from toolplan.answer import Answer
 from toolplan.answer.sections import Section
 from toolplan.events import Run, StepState
 from toolplan.path import Json
 from toolplan.plan import Literal, Plan, Value
-from toolplan.summary.claims_dates import Moment, moments
-from toolplan.summary.claims_names import codes
-from toolplan.summary.claims_numbers import Figure, figures
-from toolplan.summary.claims_words import word_set
+from toolplan.summary.dates import Moment, moments
+from toolplan.summary.names import codes
+from toolplan.summary.numbers import Figure, figures
+from toolplan.summary.words import word_set
 
 _LONGEST_TEXT: Final = 4_000  # of a text that is looked into; the rest of it is no evidence
 _MOST_COUNTS: Final = 64

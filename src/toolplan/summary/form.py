@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Final, Literal, TypeAlias
 
-from toolplan.answer._answer import Answer
+from toolplan.answer import Answer
 from toolplan.events import Run, RunState, StepState
 from toolplan.path import Json
 from toolplan.render.document import (

@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Final, Literal, NamedTuple, TypeAlias
 
-from toolplan.answer._answer import Answer
+from toolplan.answer import Answer
 from toolplan.answer.hints import NO_HINTS
 from toolplan.answer.sections import Section
 from toolplan.answer.shape import Row, Rows, shape_of

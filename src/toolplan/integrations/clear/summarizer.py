@@ -1,7 +1,7 @@
 """The summariser as Clear AI has it: an analysis in a model's words, or in computed ones.
 
 Every figure, date and name that the model writes is compared with the results, and marked if it is
-not found (`toolplan.summary.summary`). Without a model, or if it fails, the computed text is used.
+not found (`toolplan.summary`). Without a model, or if it fails, the computed text is used.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from toolplan.integrations.clear.analysis import Analysis
 from toolplan.integrations.clear.endpoint import Provider, Sleep, as_model
 from toolplan.integrations.clear.settings import SummarizerConfig
 from toolplan.providers import Model
-from toolplan.summary.summary import Summariser
+from toolplan.summary.summariser import Summariser
 
 _TRIES = 2
 

@@ -1,4 +1,4 @@
-"""The journal: events kept in SQLite, the memory of runs, and what a crash is recovered from."""
+"""The journal: the events of runs in SQLite, from which runs are resumed."""
 
 from toolplan.storage.journal._errors import JournalError, LeaseLost
 from toolplan.storage.journal._journal import KEPT_DURATIONS, Journal, Lease, RunEntry, RunRecord

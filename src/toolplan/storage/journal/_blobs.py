@@ -1,4 +1,4 @@
-"""Large records, kept as files beside the journal and named by what is in them."""
+"""Large records in files beside the journal, named by their SHA-256."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from pathlib import Path
 
 
 class BadBlob(ValueError):
-    """A blob is not there, or is not what was written."""
+    """A blob is missing or was changed."""
 
 
 class Blobs:
-    """A folder of texts by their SHA-256; a text that is there once is not written again."""
+    """A folder of texts by their SHA-256; equal texts are stored once."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     def write(self, text: str) -> str:
-        """Put `text` on disk, synced, and give its name.
+        """Write `text`, synced, and return its name.
 
         Raises:
-            OSError: it cannot be written; nothing half is left under the name.
+            OSError: it cannot be written; no partial file has the name.
         """
         content = text.encode()
         name = hashlib.sha256(content).hexdigest()
@@ -45,7 +45,7 @@ class Blobs:
         """Return the text named `name`.
 
         Raises:
-            BadBlob: it is not there, or was changed.
+            BadBlob: it is missing or was changed.
         """
         try:
             content = (self._folder / name).read_bytes()
@@ -57,7 +57,7 @@ class Blobs:
 
 
 def _sync_folder(folder: Path) -> None:
-    # a new name is on disk only when its folder is; Windows does not open folders, nor need it
+    # a new name is on disk only when its folder is synced; Windows cannot open folders
     if os.name == "nt":
         return
     handle = os.open(folder, os.O_RDONLY)

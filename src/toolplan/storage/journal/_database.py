@@ -1,18 +1,16 @@
-"""The journal's file: one SQLite database, its version and its migrations."""
+"""The file of the journal: its migrations, and what its faults mean for the user."""
 
 from __future__ import annotations
 
-import sqlite3
-from pathlib import Path
 from typing import Final
 
-from toolplan.storage.database_file import DatabaseFile, ForeignFile, NewerFile
-from toolplan.storage.journal._errors import JournalError, journal_error
+from toolplan.storage.database_file import DatabaseFile, Store
+from toolplan.storage.journal._errors import JournalError
 
-APPLICATION_ID: Final = 0x7470_6A6C  # "tpjl": whose file it is, as SQLite's header keeps it
+APPLICATION_ID: Final = 0x7470_6A6C  # "tpjl": in the header of the file
 
 MIGRATIONS: Final = (
-    # 1: runs, their events, approvals that were used, and how long calls took
+    # 1: runs, their events, used approvals, durations of calls
     """
     CREATE TABLE runs (
         run TEXT PRIMARY KEY,
@@ -44,34 +42,26 @@ MIGRATIONS: Final = (
     CREATE INDEX durations_by_tool ON durations (tool, at);
     """,
 )
-"""Each takes a file from the version before to its own number; a version is never changed."""
+"""Each migrates a file from the version before; a released version is never changed."""
 
 BUSY_S: Final = 1.0
-"""How long SQLite itself waits for a lock; the writer tries again after that."""
+"""How long SQLite waits for a lock; the writer tries again after that."""
 
-_FILE: Final = DatabaseFile(APPLICATION_ID, MIGRATIONS, BUSY_S)
+_AGAIN: Final = "try again; a run that had started can be resumed."
+_RESTORE: Final = (
+    "Set the file aside and restore it from a copy. Without a copy, move it away, and with it the"
+    " folder NAME-blobs beside it: the runs in it are lost, and a new journal is made."
+)
 
-
-def connect(path: Path) -> sqlite3.Connection:
-    """Open the journal at `path`, made if it is not there, at the newest version.
-
-    Raises:
-        JournalError: it cannot be opened, or a newer program has written it.
-    """
-    place = path.absolute()
-    try:
-        return _FILE.connect(path)
-    except (sqlite3.Error, OSError) as error:
-        raise journal_error(error, str(place)) from None
-    except NewerFile as newer:
-        raise JournalError(
-            "journal-newer",
-            f"The journal {place} has version {newer.version}; this program knows {newer.known}.",
-            "Use the newer toolplan that wrote it.",
-        ) from None
-    except ForeignFile:
-        raise JournalError(
-            "journal-damaged",
-            f"{place} is a database of something else.",
-            "Give the journal a file of its own.",
-        ) from None
+STORE: Final = Store(
+    "journal",
+    DatabaseFile(APPLICATION_ID, MIGRATIONS, BUSY_S),
+    JournalError,
+    {
+        "locked": f"Another program has locked the file; end it, or wait, and {_AGAIN}",
+        "full": f"Make room on the disk, and {_AGAIN}",
+        "read-only": "Make the file and its folder writable, or set TOOLPLAN_HOME elsewhere.",
+        "unavailable": f"Check the disk, the file and its folder, and {_AGAIN}",
+        "damaged": _RESTORE,
+    },
+)

@@ -1,4 +1,4 @@
-"""The journal: the events of runs, in one file, with whoever may write them."""
+"""The journal: the events of runs, in one SQLite file."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from toolplan.events import (
 from toolplan.path import Json
 from toolplan.storage.database_file import transaction
 from toolplan.storage.journal._blobs import BadBlob, Blobs
-from toolplan.storage.journal._database import connect
-from toolplan.storage.journal._errors import JournalError, LeaseLost, journal_error
+from toolplan.storage.journal._database import STORE
+from toolplan.storage.journal._errors import JournalError, LeaseLost
 from toolplan.storage.journal._processes import is_gone, process_text, this_process
 from toolplan.storage.journal._records import BadRecord, from_record, to_record
 from toolplan.storage.journal._recovery import made_whole
@@ -31,26 +31,26 @@ from toolplan.storage.journal._results import results_of
 from toolplan.storage.journal._worker import Worker, WriterThread
 
 LEASE_S: Final = 10.0
-"""Seconds for which a run belongs to the process that wrote it last."""
+"""Seconds after its last write for which a process has the lease of a run."""
 
 BLOB_SIZE: Final = 64_000
-"""Records of more characters than this are kept as blobs beside the file."""
+"""Longer records, in characters, are kept as blobs beside the file."""
 
 KEPT_DURATIONS: Final = 200
-"""How many of its latest calls are kept for each tool."""
+"""The number of latest calls whose durations are kept for each tool."""
 
-_RUNS_LOOKED_AT: Final = 20
-"""In so many of the latest runs results of tools are looked for."""
+_SEARCHED_RUNS: Final = 20
+"""The number of latest runs that are searched for results of tools."""
 
 _BLOB: Final = '["blob",'
 _OPEN: Final = frozenset((RunState.RUNNING, RunState.WAITING, RunState.IN_DOUBT))
 
 
 class RunRecord(NamedTuple):
-    """What a run was started with: enough to go on with it elsewhere.
+    """What a run was started with, and is resumed from.
 
-    `plan` is the canonical JSON of the plan, `tools` are the objects of the tools that it uses,
-    and `policy` is that of its check.
+    `plan` is the canonical JSON of the plan, `tools` are the objects of its tools, and `policy` is
+    the policy document of its check.
     """
 
     plan: Json
@@ -59,10 +59,10 @@ class RunRecord(NamedTuple):
 
 
 class RunEntry(NamedTuple):
-    """One line of the list of runs. `question` is empty where the plan does not tell it.
+    """One line of the list of runs. `question` is empty if the plan does not contain it.
 
-    `tools` are those of the first steps. `is_left` says that nobody works on it, although it is
-    not over.
+    `tools` are those of the first steps. `is_left` says that it is not over and no process works
+    on it.
     """
 
     run: str
@@ -76,9 +76,9 @@ class RunEntry(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """The right to write a run. `token` grows with each owner: an older one is refused.
+    """The right to write a run. `token` grows with each owner; an older one is refused.
 
-    `at` is the position of the next record when the lease was given.
+    `at` is the position of the next record when the lease was taken.
     """
 
     run: str
@@ -89,9 +89,8 @@ class Lease:
 class Journal:
     """The events of runs in one SQLite file, large ones in a folder beside it.
 
-    Its methods block for as long as the disk takes, and may be called from any thread. `clock`
-    gives seconds since the epoch; `owner` names this process; `worker` does what blocks for those
-    who may not, one after the other.
+    Its methods block on the disk and are thread-safe. `clock` returns seconds since the epoch,
+    `owner` names this process, and `worker` does blocking work for event loops.
     """
 
     def __init__(
@@ -103,7 +102,7 @@ class Journal:
         lease_s: float = LEASE_S,
         worker: Worker | None = None,
     ) -> None:
-        """Open the journal at `path`; it is made where there is none.
+        """Open the journal at `path`; create it if it does not exist.
 
         Raises:
             JournalError: the file cannot be opened.
@@ -115,11 +114,11 @@ class Journal:
         self._owner = owner or this_process()
         self._blobs = Blobs(self.path.with_name(self.path.name + "-blobs"))
         self._lock = threading.Lock()
-        self._held: set[str] = set()  # the runs that are under way in this process
-        self._connection = connect(self.path)
+        self._leased: set[str] = set()  # the runs of this process
+        self._connection = STORE.connect(self.path)
 
     def close(self) -> None:
-        """Close the file, and let the thread of its own end."""
+        """Close the file, and end its thread."""
         if isinstance(self.worker, WriterThread):
             self.worker.stop()
         with self._lock:
@@ -128,10 +127,10 @@ class Journal:
     # Writing
 
     def accept(self, run: str, digest: str, record: RunRecord, events: Sequence[Event]) -> Lease:
-        """Put a new run on disk, synced, with its first events; it belongs to this process.
+        """Write a new run with its first events, synced, and return its lease.
 
         Raises:
-            JournalError: there is such a run, its approval was used, or the disk refuses.
+            JournalError: the run exists, its approval was used, or the file cannot be written.
         """
         texts = [to_record(event) for event in events]
         with self._written(sync=True) as connection:
@@ -145,7 +144,7 @@ class Journal:
                 "INSERT INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0)", (*row, now + self.lease_s)
             )
             self._insert(connection, Lease(run, 1, 0), texts, _status(events), 0)
-        self._held.add(run)
+        self._leased.add(run)
         return Lease(run, 1, len(texts))
 
     def append(
@@ -157,24 +156,23 @@ class Journal:
         sync: bool,
         status: RunState | None = None,
     ) -> None:
-        """Put records (of `to_record`) on disk, the first of them at position `at`.
+        """Write records of `to_record`, the first of them at position `at`, and renew the lease.
 
-        With `sync` they survive a power cut when this returns, else the end of the process. It
-        renews the lease, and does only that where `texts` are none. Records that are there already,
-        because a commit went through that was told to have failed, are not written twice.
+        With `sync` they survive a power cut when this returns, otherwise the end of the process.
+        Records that a commit has written although it reported a failure are not written twice.
 
         Raises:
             LeaseLost: the run belongs to another process; nothing was written.
-            JournalError: the disk refuses. Ask again with the same records.
+            JournalError: the file cannot be written. Retry with the same records.
         """
         with self._written(sync=sync) as connection:
             self._insert(connection, lease, texts, None if status is None else status.value, at)
 
     def take(self, run: str) -> Lease:
-        """Make the run this process's own, to go on with it.
+        """Take the lease of a run, to resume it.
 
         Raises:
-            JournalError: there is no such run, or a process that is alive works on it.
+            JournalError: there is no such run, or a running process works on it.
         """
         with self._written(sync=True) as connection:
             row = connection.execute(
@@ -184,38 +182,38 @@ class Journal:
                 raise _unknown(run)
             owner, token, until, at = cast("tuple[str, int, float, int]", row)
             now = self._clock()
-            mine = owner == self._owner and run not in self._held
+            mine = owner == self._owner and run not in self._leased
             if owner and until > now and not mine and not is_gone(owner):
                 raise JournalError(
                     "journal-taken",
                     f"Run {run!r} is being worked on by {process_text(owner)}.",
-                    "Wait for it, or end it. Where it hangs or is gone, its hold ends "
-                    f"{self.lease_s:g} s after its last sign of life.",
+                    "Wait for it, or end it. If it hangs or is gone, its lease ends "
+                    f"{self.lease_s:g} s after its last write.",
                 )
             connection.execute(
                 "UPDATE runs SET owner = ?, token = ?, lease_until = ? WHERE run = ?",
                 (self._owner, token + 1, now + self.lease_s, run),
             )
-        self._held.add(run)
+        self._leased.add(run)
         return Lease(run, token + 1, at)
 
     def approve(self, lease: Lease, event: RunApproved, at: int) -> None:
-        """Put an approval on disk, synced, at position `at`; no other run may use it.
+        """Write an approval, synced, at position `at`; no other run can use it.
 
         Raises:
-            JournalError: it was used, or the disk refuses.
+            JournalError: it was used, or the file cannot be written.
         """
         with self._written(sync=True) as connection:
             self._use_approvals(connection, lease.run, [event])
             self._insert(connection, lease, [to_record(event)], RunState.RUNNING.value, at)
 
     def release(self, lease: Lease) -> None:
-        """Let the run go; it belongs to nobody, and its next owner need not wait.
+        """Release the lease.
 
         Raises:
-            JournalError: the disk refuses; the lease ends by itself.
+            JournalError: the file cannot be written; the lease expires by itself.
         """
-        self._held.discard(lease.run)
+        self._leased.discard(lease.run)
         with self._written(sync=False) as connection:
             connection.execute(
                 "UPDATE runs SET owner = '', lease_until = 0 WHERE run = ? AND token = ?",
@@ -223,11 +221,11 @@ class Journal:
             )
 
     def forget(self, lease: Lease) -> None:
-        """Let this process take the run again, after it could not even let it go."""
-        self._held.discard(lease.run)
+        """Allow this process to take the run again, even if `release` failed."""
+        self._leased.discard(lease.run)
 
     def keep_durations(self, seconds: Iterable[tuple[str, float]]) -> None:
-        """Keep how long calls took: pairs of a tool's name and seconds, the latest of each tool."""
+        """Keep durations of calls: pairs of a tool's name and seconds."""
         at = self._clock()
         rows = [(tool, at, each) for tool, each in seconds]
         with self._written(sync=False) as connection:
@@ -242,11 +240,11 @@ class Journal:
     # Reading
 
     def runs(self, limit: int = 50) -> list[RunEntry]:
-        """Return the latest runs, the newest first."""
+        """Return the latest runs, newest first."""
         return self._entries("", limit)
 
     def entry(self, run: str) -> RunEntry:
-        """Return the line of one run.
+        """Return the entry of one run.
 
         Raises:
             JournalError: there is no such run.
@@ -257,7 +255,7 @@ class Journal:
         return entries[0]
 
     def _entries(self, run: str, limit: int) -> list[RunEntry]:
-        """Return the line of `run`; where that is empty, those of the latest runs."""
+        """Return the entry of `run`, or of the latest runs if it is empty."""
         rows = self._read(
             "SELECT run, created_at, status, digest, "
             "coalesce(json_extract(record, '$.plan.metadata.query'), ''), coalesce(("
@@ -286,7 +284,7 @@ class Journal:
         """Return the name of the one run whose name begins with `start`.
 
         Raises:
-            JournalError: there is none, or there are several.
+            JournalError: there is none or more than one.
         """
         rows = self._read(
             "SELECT run FROM runs WHERE substr(run, 1, length(?)) = ? ORDER BY run LIMIT 2",
@@ -298,7 +296,7 @@ class Journal:
         if not names or not start:
             raise _unknown(start)
         raise JournalError(
-            "unknown-run", f"Several runs begin with {start!r}.", "Give more of the name."
+            "unknown-run", f"Several runs begin with {start!r}.", "Type more of the name."
         )
 
     def record(self, run: str) -> RunRecord:
@@ -314,7 +312,7 @@ class Journal:
         return RunRecord(*(fields[name] for name in RunRecord._fields))
 
     def events(self, run: str) -> list[Event]:
-        """Return the events of `run`, in the order in which they were written.
+        """Return the events of `run`, in order.
 
         Raises:
             JournalError: there is no such run, or a record cannot be read.
@@ -325,7 +323,7 @@ class Journal:
         return events
 
     def load(self, run: str) -> Run:
-        """Return `run` as its events tell it.
+        """Return the state of `run`.
 
         Raises:
             JournalError: there is no such run, or a record cannot be read.
@@ -333,7 +331,7 @@ class Journal:
         return fold(self.events(run))
 
     def durations(self, tools: Iterable[str]) -> dict[str, list[float]]:
-        """Return how many seconds the latest calls of each of `tools` took, the latest first."""
+        """Return the durations of the latest calls of each of `tools` in seconds, latest first."""
         return {
             tool: [
                 float(cast("float", row[0]))
@@ -345,10 +343,10 @@ class Journal:
         }
 
     def recordings(self, tools: Iterable[str], most: int = 3) -> dict[str, list[Json]]:
-        """Return at most `most` different results of each of `tools`, the latest first.
+        """Return at most `most` different results of each of `tools`, latest first.
 
-        They are from the latest runs; large ones, which are kept as blobs, are left out. A tool
-        without any is not among them.
+        They are from the latest runs, without the large ones in blobs. Tools without results are
+        left out.
 
         Raises:
             JournalError: the journal cannot be read.
@@ -356,7 +354,7 @@ class Journal:
         wanted = set(tools)
         found: dict[str, list[Json]] = {}
         for (run,) in self._read(
-            "SELECT run FROM runs ORDER BY created_at DESC LIMIT ?", (_RUNS_LOOKED_AT,)
+            "SELECT run FROM runs ORDER BY created_at DESC LIMIT ?", (_SEARCHED_RUNS,)
         ):
             records = (line for _, lines in self._rows(str(run)) for line in lines)
             for tool, output in results_of(self.record(str(run)).plan, wanted, records):
@@ -371,7 +369,7 @@ class Journal:
         at = 0
         for seq, lines in self._rows(run):
             if seq != at:
-                raise _damaged(run, at, "it is not there")
+                raise _damaged(run, at, "it is missing")
             for place, text in enumerate(lines, seq):
                 try:
                     whole = text
@@ -383,7 +381,7 @@ class Journal:
             at += len(lines)
 
     def _rows(self, run: str) -> Iterator[tuple[int, list[str]]]:
-        """Yield the groups of records of `run`, each with the position of its first."""
+        """Yield the groups of records of `run`, each with the position of its first record."""
         rows = self._read("SELECT seq, event FROM events WHERE run = ? ORDER BY seq", (run,))
         for seq, text in cast("list[tuple[int, str]]", rows):
             yield seq, text.split("\n")
@@ -412,7 +410,7 @@ class Journal:
         if row is None:
             _check_written(connection, lease, at + len(texts))
         elif texts:
-            # one row for all of them: row by row, each would wait for the interpreter's lock
+            # one row for all: with a row each, every one would wait for the interpreter lock
             connection.execute(
                 "INSERT INTO events VALUES (?, ?, ?)",
                 (lease.run, at, "\n".join(map(self._kept, texts))),
@@ -438,7 +436,7 @@ class Journal:
                     raise JournalError(
                         "approval-used",
                         f"The approval was used by run {row[0]!r}.",
-                        "An approval is good for one run: approve the plan once more.",
+                        "An approval is valid for one run: approve the plan again.",
                     )
 
     @contextmanager
@@ -450,18 +448,18 @@ class Journal:
                 with transaction(connection):
                     yield connection
             except (sqlite3.Error, OSError) as error:
-                raise journal_error(error, self.path.name) from None
+                raise STORE.fault(error, self.path) from None
 
     def _read(self, query: str, values: tuple[object, ...]) -> list[tuple[object, ...]]:
         with self._lock:
             try:
                 return self._connection.execute(query, values).fetchall()
             except sqlite3.Error as error:
-                raise journal_error(error, self.path.name) from None
+                raise STORE.fault(error, self.path) from None
 
 
 def _check_written(connection: sqlite3.Connection, lease: Lease, end: int) -> None:
-    """See that the run is still the lease's, and that its records end at `end` already."""
+    """Check that the lease is valid, and that the records were written already."""
     row = connection.execute(
         "SELECT next_seq FROM runs WHERE run = ? AND token = ?", (lease.run, lease.token)
     ).fetchone()

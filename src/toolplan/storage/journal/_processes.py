@@ -1,4 +1,4 @@
-"""Processes by name, so that one can tell whether another is still there."""
+"""Names of processes, by which another process can check whether they still run."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ import socket
 
 
 def this_process() -> str:
-    """Return a name for this process that others on the same machine can look up."""
+    """Return the name of this process."""
     return f"{_machine()}:{os.getpid()}"
 
 
 def process_text(owner: str) -> str:
-    """Return `owner` as a person would look for it."""
+    """Return `owner` in words."""
     machine, _, number = owner.rpartition(":")
     return f"process {number} on {machine.partition('pid:[')[0]}"
 
 
 def _machine() -> str:
-    # processes in containers may share a host's name and count from 1 each
+    # containers may share the host name, and each counts its processes from 1
     try:
         space = os.readlink("/proc/self/ns/pid")
     except OSError:
@@ -27,7 +27,7 @@ def _machine() -> str:
 
 
 def is_gone(owner: str) -> bool:
-    """Say whether `owner` is a process of this machine that has certainly ended."""
+    """Return whether `owner` is a process of this machine that has certainly ended."""
     machine, _, number = owner.rpartition(":")
     if machine != _machine() or os.name == "nt":
         return False

@@ -1,6 +1,6 @@
-"""Events as they stand in the journal: JSON arrays, a kind and then the fields.
+"""Events in the journal: JSON arrays of a kind and the fields.
 
-The names of kinds belong to the format and not to the code: a class may be renamed, a kind may not.
+The kinds belong to the file format: a class may be renamed, a kind may not.
 """
 
 from __future__ import annotations
@@ -70,12 +70,12 @@ _encode: Final[Callable[[object], str]] = json.JSONEncoder(
 
 
 class BadRecord(ValueError):
-    """A line of the journal is no event of this version."""
+    """A record of the journal is not an event of this version."""
 
 
 def to_record(event: Event) -> str:
     """Return `event` as JSON."""
-    # nearly every event is one of these two, and most of it needs no encoder
+    # a fast path for the two most frequent events
     if type(event) is StepStarted and isfinite(event.at):
         items = "null" if event.items is None else event.items
         return f'["step-started",{encode_basestring(event.step)},{items},{event.at!r}]'
@@ -101,21 +101,21 @@ def _output(output: Json) -> str:
 
 
 def from_record(text: str) -> Event:
-    """Read what `to_record` gave.
+    """Read a record of `to_record`.
 
     Raises:
-        BadRecord: it is something else.
+        BadRecord: it is not valid.
     """
     try:
         fields: object = json.loads(text)
     except (ValueError, RecursionError):
-        raise BadRecord("It is no JSON.") from None
+        raise BadRecord("It is not JSON.") from None
     if not isinstance(fields, list) or not fields:
-        raise BadRecord("It is no list.")
+        raise BadRecord("It is not a list.")
     kind, *rest = cast("list[Json]", fields)
     known = _CLASSES.get(kind) if isinstance(kind, str) else None
     if known is None or len(rest) != len(known._fields):
-        raise BadRecord(f"It is no event: {kind!r} with {len(rest)} fields.")
+        raise BadRecord(f"It is not an event: {kind!r} with {len(rest)} fields.")
     named = dict(zip(known._fields, rest, strict=True))
     return _event(known, {name: _field(name, value) for name, value in named.items()})
 
@@ -126,7 +126,7 @@ def _event(known: type[Event], fields: Mapping[str, object]) -> Event:
 
 
 def _field(name: str, value: Json) -> object:
-    """Return a field in the type that events have for it; most are as JSON has them."""
+    """Return a field in the type of the event; most have their JSON type."""
     if name == "failure" and isinstance(value, list) and len(value) == len(Failure._fields):
         return Failure(*map(str, value))
     if name == "steps" and isinstance(value, list):

@@ -1,7 +1,7 @@
-"""What a run is recovered from: the outcomes that its events tell, by step and item.
+"""The state of a run for its resumption: outcomes by step and item.
 
-The order of the events does not matter, and no outcome is told by its place among others: whatever
-ran at the same time, in whatever order, in however many processes, recovers to the same.
+It does not depend on the order of the events, so steps that ran at the same time, in any number of
+processes, recover to the same state.
 """
 
 from __future__ import annotations
@@ -26,23 +26,23 @@ from toolplan.events import (
 )
 
 Slot: TypeAlias = tuple[str, int | None]
-"""One call: the id of its step, and its item where the step has `for_each`."""
+"""One call: the id of its step, and its item if the step has `for_each`."""
 
 Over: TypeAlias = StepSucceeded | StepFailed | StepSkipped
 
 
 @dataclass(frozen=True, slots=True)
 class Recovered:
-    """How far a run has come, for whoever goes on with it.
+    """How far a run has come.
 
     Attributes:
-        over: how each step ended that is over.
-        items: for each step with `for_each` that is under way, the items that are over.
-        intents: calls with effects whose outcome is not known, with the last try of each.
-        tries: the last try of each call with effects; the next one has a number of its own.
-        decisions: what a person has decided about these, where they have.
-        approval: the id of the approval that the run uses; empty where it has none.
-        status: how the run ended for good, or None where it can go on.
+        over: the last event of each step that is over.
+        items: for each running step with `for_each`, the items that are over.
+        intents: calls with effects without an outcome, with the last attempt of each.
+        tries: the last attempt of each call with effects.
+        decisions: the decisions about the calls in `intents`.
+        approval: the id of the run's approval; empty if there is none.
+        status: how the run ended, or None if it can be resumed.
     """
 
     over: Mapping[str, Over] = field(default_factory=dict[str, Over])
@@ -108,9 +108,9 @@ def recover(events: Iterable[Event]) -> Recovered:
 
 
 def made_whole(events: Iterable[Event]) -> Iterator[Event]:
-    """Yield `events` with the outputs put back that their items make up.
+    """Yield `events` with the outputs of steps with `for_each`.
 
-    The journal keeps the output of a step with `for_each` only once, item by item.
+    The journal keeps such an output only once, item by item.
     """
     items: dict[str, dict[int, ItemEnded]] = {}
     counts: dict[str, int] = {}
@@ -125,7 +125,7 @@ def made_whole(events: Iterable[Event]) -> Iterator[Event]:
 def _whole(
     event: Over, items: Mapping[str, Mapping[int, ItemEnded]], counts: Mapping[str, int]
 ) -> Over:
-    """Return `event` with the output that its items make up, which the journal keeps only once."""
+    """Return `event` with the output of its items."""
     count = counts.get(event.step)
     if not isinstance(event, StepSucceeded) or count is None:
         return event

@@ -1,4 +1,4 @@
-"""What tools gave in earlier runs, read from the records of these."""
+"""Results of tools in earlier runs, read from their records."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _KINDS: Final = ('["step-succeeded",', '["item-ended",')
 
 
 class _Calls(NamedTuple):
-    """What a step calls, and whether it does so for each item of a list."""
+    """The tool of a step, and whether the step has `for_each`."""
 
     tool: str
     is_fan: bool
@@ -22,9 +22,9 @@ class _Calls(NamedTuple):
 def results_of(
     plan: Json, wanted: Collection[str], records: Iterable[str]
 ) -> Iterator[tuple[str, Json]]:
-    """Yield the results of `wanted` tools with their names, in the order of `records`.
+    """Yield the name and result of each call of `wanted` tools, in the order of `records`.
 
-    `plan` is the wire form of the run's plan. Results that are kept as blobs are left out.
+    `plan` is the run's plan in JSON. Results in blobs are left out.
     """
     steps = _calls_of(plan, wanted)
     for record in records if steps else ():

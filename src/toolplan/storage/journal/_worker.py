@@ -1,4 +1,4 @@
-"""A thread for what blocks."""
+"""A thread for blocking work."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ Done: TypeAlias = Callable[[BaseException | None], None]
 
 
 class Worker(Protocol):
-    """Does what blocks, elsewhere."""
+    """Does blocking work outside of the event loop."""
 
     def submit(self, loop: AbstractEventLoop, work: Callable[[], None], done: Done) -> None:
-        """Have `work` done, then `done` called in `loop` with what it raised, or None."""
+        """Do `work`, then call `done` in `loop` with what it raised, or None."""
         ...
 
 
 def settle(future: Future[None], error: BaseException | None) -> None:
-    """Tell whoever waits for `future` how the work ended, if they still wait."""
+    """Set the outcome of the work on `future`, unless it is done."""
     if future.done():
         return
     if error is None:
@@ -32,14 +32,14 @@ def settle(future: Future[None], error: BaseException | None) -> None:
 
 
 _Work: TypeAlias = queue.SimpleQueue[Callable[[], None] | None]
-"""What is to be done, in order; None ends the thread."""
+"""Work in order; None ends the thread."""
 
 
 class WriterThread:
-    """One daemon thread for all that is written.
+    """One daemon thread for all writes.
 
-    It is started when there is something to write, and ends when it is stopped, when nobody holds
-    this object any more, or with the process.
+    It starts with the first write, and ends when it is stopped, when this object is collected, or
+    with the process.
     """
 
     def __init__(self) -> None:
@@ -49,15 +49,15 @@ class WriterThread:
         self._starting = threading.Lock()
 
     def submit(self, loop: AbstractEventLoop, work: Callable[[], None], done: Done) -> None:
-        """Do `work` after what was submitted before."""
+        """Do `work` after all earlier work."""
 
         def job() -> None:
             error: BaseException | None = None
             try:
                 work()
-            except BaseException as raised:  # it belongs to whoever submitted the work
+            except BaseException as raised:  # for the submitter
                 error = raised
-            with suppress(RuntimeError):  # the loop was closed: nobody waits any more
+            with suppress(RuntimeError):  # the loop was closed
                 loop.call_soon_threadsafe(done, error)
 
         with self._starting:
@@ -73,7 +73,7 @@ class WriterThread:
             self._work.put(job)
 
     def stop(self) -> None:
-        """Let the thread end when all is done that was submitted; more work starts another."""
+        """End the thread after all submitted work; more work starts another."""
         with self._starting:
             if self._end is not None:
                 self._end()
@@ -81,10 +81,10 @@ class WriterThread:
 
 
 def _serve(work: _Work, before: threading.Thread | None) -> None:
-    if before is not None:  # it may still be doing what was submitted before it was stopped
+    if before is not None:  # it may still do earlier work
         before.join()
         del before
-    # it knows the queue alone: a thread that knew the object would keep it
+    # only the queue: a reference to the object would keep it alive
     while (job := work.get()) is not None:
         job()
         del job

@@ -1,7 +1,7 @@
-"""Events of one run on their way to the disk: many in one commit, and none waits for nothing.
+"""The writer of one run's events: many in one commit, on another thread.
 
-What is added goes to a thread in groups. While one group is being written the next one gathers, so
-that a disk that is slow gets larger groups and not more of them. Only who asks for it waits.
+While one group is written, the next one gathers, so a slow disk gets larger groups. Only callers of
+`synced` wait.
 """
 
 from __future__ import annotations
@@ -28,22 +28,22 @@ from toolplan.storage.journal._records import to_record
 from toolplan.storage.journal._worker import Worker, settle
 
 GATHER_S: Final = 0.02
-"""How long records wait for others where nobody waits for them: calls that only read are made again
-if the process ends meanwhile, and each commit costs as much as writing fifty records."""
+"""How long records gather if nobody waits for them: if the process ends meanwhile, calls that only
+read are repeated, and a commit costs as much as writing fifty records."""
 
 FULL: Final = 20_000
-"""Records that may wait for a disk that is stuck; no further calls start above that."""
+"""The most records that may wait for the disk before no more calls start."""
 
 _FIRST_PAUSE_S: Final = 0.05
 _MAX_PAUSE_S: Final = 1.0
-_TOLD_AFTER_S: Final = 1.0
-"""What lasts longer, a person should know of: they may be able to end it."""
+_WARN_AFTER_S: Final = 1.0
+"""After this time a warning is logged."""
 
 _LOG: Final = logging.getLogger(__name__)
 
 
 class Appends(Protocol):
-    """What the writer needs of a journal."""
+    """The part of a journal that the writer uses."""
 
     lease_s: float
 
@@ -56,20 +56,20 @@ class Appends(Protocol):
         sync: bool,
         status: RunState | None = None,
     ) -> None:
-        """Put records on disk, the first at position `at`, or raise."""
+        """Write records, the first at position `at`."""
         ...
 
     def approve(self, lease: Lease, event: RunApproved, at: int) -> None:
-        """Put an approval on disk, at position `at`, or raise."""
+        """Write an approval at position `at`."""
         ...
 
 
 class Writer:
-    """Takes the events of one run, in order, and puts them into the journal.
+    """Writes the events of one run to the journal, in order.
 
-    `on_failure` is called once, when the journal cannot be written for `patience_s` seconds or
-    another process has taken the run; from then on nothing is taken. That the run waits for the
-    journal is logged as a warning. `on_room` is called when `full` is over.
+    `on_failure` is called once, when the journal cannot be written for `timeout_s` seconds or
+    another process has taken the run; later events are dropped. `on_room` is called when the
+    journal is no longer `full`. A long wait for the journal is logged as a warning.
     """
 
     def __init__(
@@ -81,7 +81,7 @@ class Writer:
         worker: Worker,
         on_failure: Callable[[JournalError], None],
         on_room: Callable[[], None],
-        patience_s: float,
+        timeout_s: float,
     ) -> None:
         self.failed: JournalError | None = None
         self._journal = journal
@@ -91,7 +91,7 @@ class Writer:
         self._worker = worker
         self._on_failure = on_failure
         self._on_room = on_room
-        self._patience_s = patience_s
+        self._timeout_s = timeout_s
         self._waiting_for_room = False
         self._fans: set[str] = set()
         self._pending: list[str] = []
@@ -100,8 +100,8 @@ class Writer:
         self._group_status: RunState | None = None
         self._busy = False
         self._timer: TimerHandle | None = None
-        self._trouble_since: float | None = None
-        self._is_told = False
+        self._failing_since: float | None = None
+        self._has_warned = False
         self._pause_s = _FIRST_PAUSE_S
         self._waiters: list[Future[None]] = []  # for what is pending
         self._group_waiters: list[Future[None]] = []
@@ -109,12 +109,12 @@ class Writer:
 
     @property
     def full(self) -> bool:
-        """Whether so much waits for the disk that nothing more should be started."""
+        """Whether too many records wait for the disk to start more calls."""
         self._waiting_for_room = len(self._pending) >= FULL
         return self._waiting_for_room
 
     def add(self, event: Event) -> None:
-        """Take the next event."""
+        """Add the next event."""
         if self.failed is not None:
             return
         if type(event) is StepStarted:
@@ -122,7 +122,7 @@ class Writer:
                 self._fans.add(event.step)
         elif type(event) is StepSucceeded:
             if event.step in self._fans:
-                event = event._replace(output=None)  # its items have told it
+                event = event._replace(output=None)  # its items have it
         elif isinstance(event, StepProgressed):
             return
         elif isinstance(event, RunEnded | RunParked):
@@ -134,10 +134,10 @@ class Writer:
             self._timer = self._loop.call_later(GATHER_S, self._flush)
 
     async def synced(self) -> None:
-        """Wait until all that was added so far is on disk and survives a power cut.
+        """Wait until all events so far are on disk and survive a power cut.
 
         Raises:
-            JournalError: it cannot be put there.
+            JournalError: they cannot be written.
         """
         if self.failed is not None:
             raise self.failed
@@ -148,14 +148,14 @@ class Writer:
         await waiter
 
     async def approve(self, event: RunApproved) -> None:
-        """Put an approval on disk, behind all that was added so far.
+        """Write an approval after all events so far.
 
         Raises:
-            JournalError: another run has used it, or it cannot be put there.
+            JournalError: another run has used it, or it cannot be written.
         """
         while self._busy or self._pending:
             await self.synced()
-        self._busy = True  # what is added meanwhile stands behind it
+        self._busy = True  # later events are written after it
         done: Future[None] = self._loop.create_future()
 
         def work() -> None:
@@ -171,7 +171,7 @@ class Writer:
         await done
 
     def close(self) -> None:
-        """Take nothing more, and stop the timers."""
+        """Stop the timers; later events are dropped."""
         for timer in (self._timer, self._heartbeat):
             if timer is not None:
                 timer.cancel()
@@ -200,9 +200,9 @@ class Writer:
         if self.failed is not None:
             return
         if error is not None:
-            self._in_trouble(error)
+            self._retry_or_fail(error)
             return
-        self._trouble_since, self._is_told = None, False
+        self._failing_since, self._has_warned = None, False
         self._pause_s = _FIRST_PAUSE_S
         self._at += len(self._group)
         self._group = []
@@ -215,24 +215,24 @@ class Writer:
             self._on_room()
 
     def _idle(self) -> None:
-        """Go on with what has gathered meanwhile."""
+        """Write what has gathered meanwhile."""
         self._busy = False
         if self._waiters:
             self._flush()
         elif self._pending:
             self._timer = self._loop.call_later(GATHER_S, self._flush)
 
-    def _in_trouble(self, error: BaseException) -> None:
-        """Try again after a while, or give up."""
+    def _retry_or_fail(self, error: BaseException) -> None:
+        """Retry after a pause, or fail."""
         now = self._loop.time()
-        if self._trouble_since is None:
-            self._trouble_since = now
-        lasted_s = now - self._trouble_since
+        if self._failing_since is None:
+            self._failing_since = now
+        lasted_s = now - self._failing_since
         may_pass = isinstance(error, JournalError) and error.code in MAY_PASS
-        if may_pass and lasted_s < self._patience_s:
-            if lasted_s >= _TOLD_AFTER_S and not self._is_told:
-                self._is_told = True
-                _LOG.warning("%s The run waits up to %g s for it.", error, self._patience_s)
+        if may_pass and lasted_s < self._timeout_s:
+            if lasted_s >= _WARN_AFTER_S and not self._has_warned:
+                self._has_warned = True
+                _LOG.warning("%s The run waits up to %g s for it.", error, self._timeout_s)
             self._loop.call_later(self._pause_s, self._write_again)
             self._pause_s = min(2 * self._pause_s, _MAX_PAUSE_S)
             return
@@ -244,7 +244,7 @@ class Writer:
         for waiter in [*self._group_waiters, *self._waiters]:
             if not waiter.done():
                 waiter.set_exception(error)
-                waiter.exception()  # seen: who waited may be gone
+                waiter.exception()  # retrieved: the waiter may be gone
         self._on_failure(error)
 
     def _write_again(self) -> None:
@@ -252,7 +252,7 @@ class Writer:
             self._write()
 
     def _beat(self) -> None:
-        """Renew the lease while nothing is written."""
+        """Renew the lease while nothing else is written."""
         self._heartbeat = self._loop.call_later(self._journal.lease_s / 3, self._beat)
         if not self._busy and self._timer is None:
             self._flush()

@@ -9,7 +9,7 @@ answer, so it must never be the reason why there is no answer: wrap it in `BestE
 
 from toolplan.storage.memory._base import Episode, Memory, Recollection
 from toolplan.storage.memory._best_effort import BestEffortMemory
-from toolplan.storage.memory._faults import MemoryFault
+from toolplan.storage.memory._database import MemoryFault
 from toolplan.storage.memory._sqlite import MemoryLimits, SqliteMemory
 
 __all__ = [

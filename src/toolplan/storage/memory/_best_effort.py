@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from toolplan.path import Json
 from toolplan.storage.memory._base import Episode, Memory, Recollection
-from toolplan.storage.memory._faults import MemoryFault
+from toolplan.storage.memory._database import MemoryFault
 
 T = TypeVar("T")
 

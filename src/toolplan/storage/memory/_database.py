@@ -1,18 +1,16 @@
-"""Memory's file: one SQLite database, its version and its migrations."""
+"""The file of memory: its migrations, and what its faults mean for the user."""
 
 from __future__ import annotations
 
-import sqlite3
-from pathlib import Path
 from typing import Final
 
-from toolplan.storage.database_file import DatabaseFile, ForeignFile, NewerFile
-from toolplan.storage.memory._faults import MemoryFault, damaged
+from toolplan.errors import ToolplanError
+from toolplan.storage.database_file import DatabaseFile, Store
 
-APPLICATION_ID: Final = 0x7470_6D65  # "tpme": whose file it is, as SQLite's header keeps it
+APPLICATION_ID: Final = 0x7470_6D65  # "tpme": in the header of the file
 
 MIGRATIONS: Final = (
-    # 1: sessions, their turns, what the turns spoke of, and an index of their words
+    # 1: sessions, their turns, entities of the turns, and an index of their words
     """
     CREATE TABLE sessions (
         session TEXT PRIMARY KEY,
@@ -40,35 +38,30 @@ MIGRATIONS: Final = (
     );
     """,
 )
-"""Each takes a file from the version before to its own number; a version is never changed."""
+"""Each migrates a file from the version before; a released version is never changed."""
 
 BUSY_S: Final = 1.0
 """How long SQLite waits for another program's lock before the call fails."""
 
-# what people asked is for nobody else to read, and what is forgotten is overwritten
-_FILE: Final = DatabaseFile(APPLICATION_ID, MIGRATIONS, BUSY_S, erases=True)
 
+class MemoryFault(ToolplanError):
+    """Memory cannot be read or written.
 
-def connect(path: Path | None) -> sqlite3.Connection:
-    """Open the memory at `path`, made if it is not there; None opens one that no file keeps.
-
-    Raises:
-        sqlite3.Error, OSError: it cannot be opened.
-        MemoryFault: a newer program, or another one, has written it.
+    Codes: `memory-locked`, `memory-full`, `memory-read-only`, `memory-unavailable`,
+    `memory-damaged`, `memory-newer`.
     """
-    try:
-        return _FILE.connect(path)
-    except NewerFile as newer:
-        raise MemoryFault(
-            "memory-newer",
-            f"The memory {file_name(path)} has version {newer.version}; this program knows"
-            f" {newer.known}.",
-            "Use the newer toolplan that wrote it.",
-        ) from None
-    except ForeignFile:
-        raise damaged(file_name(path), "it is a database of something else") from None
 
 
-def file_name(path: Path | None) -> str:
-    """Return the name by which messages speak of the memory at `path`."""
-    return "(in memory)" if path is None else path.name
+STORE: Final = Store(
+    "memory",
+    # what people asked is private: what is forgotten is overwritten
+    DatabaseFile(APPLICATION_ID, MIGRATIONS, BUSY_S, erases=True),
+    MemoryFault,
+    {
+        "locked": "Another program has locked the file; end it, or wait.",
+        "full": "Make room on the disk.",
+        "read-only": "Make the file and its folder writable, or set TOOLPLAN_HOME elsewhere.",
+        "unavailable": "Check the disk and the folder.",
+        "damaged": "Delete the file: memory then starts anew, and no run is lost.",
+    },
+)

@@ -16,8 +16,7 @@ from typing import Final, NamedTuple
 from toolplan.path import Json
 from toolplan.storage.database_file import transaction
 from toolplan.storage.memory._base import Episode, Recollection
-from toolplan.storage.memory._database import connect, file_name
-from toolplan.storage.memory._faults import damaged, memory_fault
+from toolplan.storage.memory._database import STORE
 
 _WORD: Final = re.compile(r"\w+")
 _MOST_TERMS: Final = 32
@@ -166,10 +165,10 @@ class SqliteMemory:
         with self._lock:
             try:
                 if self._connection is None:
-                    self._connection = connect(self._path)
+                    self._connection = STORE.connect(self._path)
                 yield self._connection
             except (sqlite3.Error, OSError) as error:
-                raise memory_fault(error, file_name(self._path)) from None
+                raise STORE.fault(error, self._path) from None
 
     def _kept(self, value: Json) -> str | None:
         if value is None:
@@ -202,7 +201,7 @@ class SqliteMemory:
                 None if pending is None else json.loads(pending),
             )
         except ValueError:
-            raise damaged(file_name(self._path), "a turn's plan is no JSON") from None
+            raise STORE.error_of("damaged", "the plan of a turn is not JSON", self._path) from None
 
     def _prune(self, connection: sqlite3.Connection, key: str) -> None:
         """Drop the oldest turns of the session, and the sessions that were longest not used."""

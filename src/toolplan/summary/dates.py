@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from toolplan.summary.claims_words import word_set
+from toolplan.summary.words import word_set
 
 _MONTH_NAMES: Final = (
     "january", "february", "march", "april", "may", "june", "july", "august", "september",

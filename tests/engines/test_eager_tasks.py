@@ -20,7 +20,7 @@ from tests.engines._running import in_loop
 from tests.plans_strategy import execution_plan
 from tests.simulation.loop import VirtualLoop
 from toolplan.engines import run
-from toolplan.engines._eager import begun
+from toolplan.engines._eager import eager_task
 from toolplan.events import Event, StepStarted
 from toolplan.path import Json
 from toolplan.plan import Plan, Ref, Step
@@ -254,7 +254,7 @@ def test_a_call_that_waits_shows_where() -> None:
         going = asyncio.ensure_future(run(execution_plan(Plan((FIRST,)), tools), tools))
         await asyncio.sleep(LONG_S / 2)
         (task,) = (each for each in asyncio.all_tasks() if each.get_name() == "a")
-        assert "_attend" in repr(task)
+        assert "_run_call" in repr(task)
         assert task.get_stack()
         await going
 
@@ -304,7 +304,9 @@ def test_what_is_yielded_and_not_awaited_is_an_error_as_ever() -> None:
             await wrong()
 
         loop = asyncio.get_running_loop()
-        task = begun(waits(), loop, "t", copy_context()) if at_once else Task(waits(), loop=loop)
+        task = (
+            eager_task(waits(), loop, "t", copy_context()) if at_once else Task(waits(), loop=loop)
+        )
         (error,) = await asyncio.gather(task, return_exceptions=True)
         return repr(error).partition(" in ")[0]
 
@@ -382,7 +384,7 @@ def test_a_task_that_begins_at_once_does_what_any_other_does(
         for at, acts in enumerate(plays):
             coroutine = acting(acts, shared, told[at])
             if at_once:
-                tasks.append(begun(coroutine, loop, f"t{at}", copy_context()))
+                tasks.append(eager_task(coroutine, loop, f"t{at}", copy_context()))
             else:
                 tasks.append(Task(coroutine, loop=loop, name=f"t{at}"))
         if not at_once:

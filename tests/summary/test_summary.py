@@ -28,7 +28,7 @@ from toolplan.providers import Ended, ModelError, Restarted, Text, Usage
 from toolplan.render.document import Bullets, Fields, Heading, Lead, Note, Table
 from toolplan.summary.form import Format, document_markdown
 from toolplan.summary.prompt import Tone
-from toolplan.summary.summary import Summariser, Summary
+from toolplan.summary.summariser import Summariser, Summary
 from toolplan.testing.model import ModelReply, ScriptedModel
 
 QUESTION = "Which carriers have the highest contamination rates in the last 90 days?"

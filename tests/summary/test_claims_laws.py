@@ -7,7 +7,7 @@ from itertools import pairwise
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from tests.answer.test_claims import evidence
+from tests.summary.test_claims import evidence
 from toolplan.path import Json
 from toolplan.render.printable import number_text
 from toolplan.summary.claims import check_claims

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from toolplan.summary.claims_words import is_ordinary
+from toolplan.summary.words import is_ordinary
 
 _WORD = re.compile(r"[^\W\d_][^\W\d_]*(?:['’&][^\W\d_]+)*")
 _TOKEN = re.compile(r"\w+(?:[-.@/:]\w+)*", re.ASCII)

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
-from tests.answer.test_summary import HONEST, QUESTION, ROWS, ran, summarised
+from tests.summary.test_summary import HONEST, QUESTION, ROWS, ran, summarised
 from toolplan.path import Json
 from toolplan.render.summary_view import summary_view
 from toolplan.summary.prompt import ROWS_BYTES, Style, summary_request

@@ -13,7 +13,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
-from toolplan.answer._answer import Answer
+from toolplan.answer import Answer
 from toolplan.events import Run
 from toolplan.plan import Plan
 from toolplan.providers import Ended, Model, ModelError, ModelRequest, Restarted, Text, Usage

@@ -10,10 +10,10 @@ from toolplan.execution_plan import ExecutionPlan
 from toolplan.path import Json
 from toolplan.plan import Literal, Plan, Step
 from toolplan.summary.claims import ClaimKind, check_claims
-from toolplan.summary.claims_dates import moments
-from toolplan.summary.claims_names import codes, names
-from toolplan.summary.claims_numbers import figures
+from toolplan.summary.dates import moments
 from toolplan.summary.evidence import Evidence, Origin, evidence_of
+from toolplan.summary.names import codes, names
+from toolplan.summary.numbers import figures
 
 ROWS: list[Json] = [
     {

@@ -1,0 +1,47 @@
+"""Errors of engines, approvals and storage: one base, a code, and what to do."""
+
+import asyncio
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.plans_strategy import execution_plan
+from toolplan.approval import ApprovalRequired, ApprovalUsed
+from toolplan.engines import CannotRun, StreamRefused, resume, run
+from toolplan.errors import ToolplanError
+from toolplan.plan import Plan
+from toolplan.storage.journal import Journal, JournalError
+from toolplan.storage.memory import MemoryFault
+from toolplan.tools import OutcomeUnknown, Toolbox, ToolError, ToolObjectError
+
+
+@pytest.mark.parametrize("plan", [None, {"steps": []}, Plan(())])
+def test_what_is_no_execution_plan_is_refused_with_help(plan: Any, tmp_path: Path) -> None:
+    with pytest.raises(ToolplanError) as refused:
+        asyncio.run(run(plan, Toolbox([])))
+    assert refused.value.code == "cannot-run"
+    assert "look at" in (refused.value.help or "")
+    with (
+        closing(Journal(tmp_path / "runs.sqlite")) as journal,
+        pytest.raises(ToolplanError, match=str(refused.value)),
+    ):
+        asyncio.run(resume(plan, Toolbox([]), "r", journal=journal))
+
+
+def test_a_module_in_place_of_tools_is_refused_with_help() -> None:
+    plan = execution_plan(Plan(()))
+    with pytest.raises(ToolplanError, match="not 'module'") as refused:
+        asyncio.run(run(plan, asyncio))  # pyright: ignore[reportArgumentType]
+    assert "toolbox_of" in (refused.value.help or "")
+
+
+def test_every_public_error_is_a_toolplan_error() -> None:
+    errors = (
+        ApprovalRequired, ApprovalUsed, CannotRun, StreamRefused, JournalError, MemoryFault,
+        ToolError, OutcomeUnknown, ToolObjectError,
+    )  # fmt: skip
+    assert all(issubclass(each, ToolplanError) for each in errors)
+    assert str(ToolError("It is closed.")) == "It is closed."
+    assert OutcomeUnknown("The line broke.").code == "outcome-unknown"
