@@ -275,7 +275,7 @@ def test_a_plan_that_passes_no_outputs_on_is_refused_before_any_call() -> None:
     assert compiled.plan is None
     assert [each.code for each in compiled.diagnostics if not each.fixed] == ["missing-argument"]
     assert compiled.diagnostics[-1].message == (
-        "'config_best_practice_agent' needs 'upstream', which is missing."
+        "'config_best_practice_agent' requires 'upstream', which is missing."
     )
 
 

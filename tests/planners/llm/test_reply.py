@@ -95,3 +95,17 @@ def _outcome(text: str) -> str:
             return "clarification"
         case Refusal():
             return "refusal"
+
+
+def test_a_plan_block_is_read_whole_and_the_first_one_counts() -> None:
+    """F002-4: no name of a dialect stands in the reader; the dialect marks its plan."""
+    first = '<plan>[{"toolName": "t", "arguments": {"steps": 1}}]</plan>'
+    second = first.replace('"t"', '"u"')
+    for reply in (f"<think>{{x}}</think>{first}{second}", f"Sure.\n{first}", first[:30]):
+        assert read_reply(reply) == Draft(reply, "kirha")
+
+
+def test_calls_in_prose_make_no_plan_of_the_json_behind_them() -> None:
+    proposal = read_reply(f"1. t(a=1)\n2. u(b=2)\nAs JSON: {PLAN}")
+    assert isinstance(proposal, Draft)
+    assert proposal.dialect == "toolplan"

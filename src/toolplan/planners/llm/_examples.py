@@ -1,4 +1,4 @@
-"""Two short plans made from the very tools that the model may use."""
+"""Two short example plans with the tools that the model may use."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LONGEST: Final = 400
 
 
 class _Link(NamedTuple):
-    """What `producer` gives at `path` is what `consumer` takes as `argument`."""
+    """`producer` returns at `path` what `consumer` takes as `argument`."""
 
     producer: Tool
     path: Path
@@ -27,9 +27,9 @@ class _Link(NamedTuple):
 
 
 def example_plans(tools: Toolbox) -> tuple[str, ...]:
-    """Return a plan of one step, and one of two where a tool takes what another gives.
+    """Return a plan of one step, and one of two steps where a tool takes what another returns.
 
-    None of them has effects. Their values are made up, so they say nothing about any question.
+    They have no effects, and sample values.
     """
     reading = [tool for tool in tools.values() if not tool.has_effects and tool.unusable is None]
     reading = [tool for tool in reading if tool.compute_output is None][:_LOOKED_AT]
@@ -65,10 +65,7 @@ def _pair(link: _Link) -> Plan | None:
 
 
 def _step(name: str, tool: Tool, args: dict[str, Value]) -> Step | None:
-    """Return a step with `args` and the arguments that the tool cannot do without.
-
-    Or one at all.
-    """
+    """Return a step with `args` and the required arguments, at least one."""
     schema = tool.input
     needed = [each for each in required(schema) if each not in args]
     if not needed and not args:
@@ -99,20 +96,20 @@ def _links(tools: Sequence[Tool]) -> Iterator[_Link]:
 
 
 def _thing(argument: str) -> str | None:
-    """Return what an argument such as `book_ids` names: `book`."""
+    """Return the noun of an argument such as `book_ids`: `book`."""
     parts = words(argument)
     return parts[-2] if len(parts) > 1 and parts[-1] in ("id", "ids") else None
 
 
 def _nouns(name: str) -> set[str]:
-    """Return the words of a tool's name, plurals as singulars too."""
+    """Return the words of a tool's name, plurals also as singulars."""
     found = set(words(name))
     found |= {word.removesuffix("s") for word in found}
     return found | {word.removesuffix("ies") + "y" for word in found if word.endswith("ies")}
 
 
 def _identities(tool: Tool) -> Path | None:
-    """Return the path to the ids in a list that the tool gives, at its root or one key down."""
+    """Return the path to the ids of a list in the tool's output, at its root or one key below."""
     output = tool.output
     if output is None:
         return None

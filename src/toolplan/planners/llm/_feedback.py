@@ -1,7 +1,7 @@
-"""What a model is told about a plan of its own that was no good.
+"""The feedback that a model gets about a plan that failed.
 
-Nothing in it comes from a tool: what a tool gave, or said when it failed, never reaches the model
-that plans, so it cannot talk to it.
+Nothing in it comes from a tool: what a tool returned, or said when it failed, never reaches the
+model that plans.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _LONGEST_STEP: Final = 1_500
 
 
 def feedback(attempt: Attempt) -> str:
-    """Return the words about `attempt`: each problem with its place, the way out, and the step."""
+    """Return the feedback on `attempt`: each problem with its place, its help and its step."""
     problems = [each for each in attempt.diagnostics if each.blocks]
     if problems:
         lines = ["This plan does not pass its check:"]
@@ -33,15 +33,17 @@ def feedback(attempt: Attempt) -> str:
     else:
         lines = ["This plan passed its check, but these steps failed when it ran:"]
         failed = _failures(attempt.events)
-        lines += [f"- {each}" for each in failed[:_MOST]] or ["- none, but more is needed"]
+        lines += [f"- {each}" for each in failed[:_MOST]] or [
+            "- none, but the result is not complete"
+        ]
         if done := _done(attempt.events):
             lines.append(
-                f"These are done: {', '.join(done)}. Keep them as they are, and their results are"
-                " used without calling them again."
+                f"These are done: {', '.join(done)}. Keep them unchanged: their results are"
+                " used, and they are not called again."
             )
     lines.append(
-        "Write the whole plan again with this mended; leave what is right as it is."
-        " A plan that was refused is refused again."
+        "Write the whole plan again with these errors fixed; do not change what is right."
+        " The same plan would be refused again."
     )
     return "\n".join(lines)
 
@@ -66,7 +68,7 @@ def _step_at(pointer: str) -> int | None:
 
 
 def _steps(draft: Draft) -> list[Json]:
-    """Return the steps as they were written, where the draft is strict JSON; none otherwise."""
+    """Return the steps as they were written; none where the draft is not strict JSON."""
     try:
         document: Json = json.loads(draft.text)
     except (ValueError, RecursionError):

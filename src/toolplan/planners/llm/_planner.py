@@ -1,4 +1,4 @@
-"""The planner that asks a model."""
+"""The planner that calls a model."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from toolplan.tool_search import FEW, relevant
 from toolplan.tools import Toolbox
 
 Style: TypeAlias = Literal["toolplan", "kirha"]
-"""How a model is asked: `kirha` for models that were trained for kirha's form of plans."""
+"""The form of the prompt: `kirha` is for models that were trained for kirha's plans."""
 
 
 class LLMPlanner:
-    """Plans with one request to a model; what is wrong with the plan goes back to it.
+    """Plans with one request to a model, and with its errors in the next request.
 
-    A model's plan is a draft like any other: it counts for nothing until it has passed its check.
+    A model's plan is a draft like any other: it is checked in full.
     """
 
     def __init__(
@@ -38,20 +38,20 @@ class LLMPlanner:
         most_tools: int = FEW,
         instructions: str = "",
     ) -> None:
-        """Hold what the model is asked with.
+        """Plan with `model`.
 
         Args:
-            model: whom to ask.
-            weeks: what *last week* is: see `toolplan.planners.grounded.dates`.
-            style: how to ask.
+            model: the model to call.
+            weeks: what *last week* means: see `toolplan.planners.grounded.dates`.
+            style: the form of the prompt.
             temperature: of the model, 0 for the likeliest words.
             max_tokens: the most tokens of a plan.
-            most_tools: with more tools than these, those that may be of use are shown.
-            instructions: what the user wants to be heeded in every plan.
+            most_tools: the most tools in the prompt; of more, the most relevant are shown.
+            instructions: the user's instructions for every plan.
         """
         self.model = model
         self.usage = Usage()
-        """What all requests so far have used."""
+        """What all requests so far have used together."""
         self._weeks: Weeks = weeks
         self._style: Style = style
         self._temperature = temperature
@@ -61,12 +61,12 @@ class LLMPlanner:
 
     @property
     def name(self) -> str:
-        """How a plan says who wrote it."""
+        """Display name, which plans have in their metadata."""
         return f"llm/{self.model.name}"
 
     @property
     def version(self) -> str:
-        """What tells plans of this planner from those of another model or of other words."""
+        """Changes with the model, the style and the prompt."""
         return f"{self.model.name}/{self._style}/{PROMPT_VERSION}"
 
     async def propose(
@@ -77,11 +77,12 @@ class LLMPlanner:
         *,
         on_text: OnText | None = None,
     ) -> Proposal:
-        """Ask the model, and give what it proposes.
+        """Call the model, and return what it proposes.
 
         Raises:
-            ModelError: no whole reply came, or one of no use: empty, two plans that differ
-                (`llm-ambiguous`), a plan that was refused already (`llm-no-progress`).
+            ModelError: no complete reply came (`llm-stream-cut`), it is empty (`llm-empty`), has
+                two different plans (`llm-ambiguous`), or the plan that was refused before
+                (`llm-no-progress`).
         """
         text = await self._written(self._request(question, tools, attempts), on_text)
         proposal = read_reply(text, self._style)
@@ -90,7 +91,7 @@ class LLMPlanner:
         if any(_same(proposal, each.draft) for each in attempts):
             raise ModelError(
                 "llm-no-progress",
-                f"{self.model.name} gave a plan again that was refused already{_why(attempts)}.",
+                f"{self.model.name} repeated a plan that was refused{_why(attempts)}.",
                 "Ask in other words, or name another model with --model.",
             )
         return replace(proposal, planner=self.name)
@@ -111,7 +112,7 @@ class LLMPlanner:
         return ModelRequest(asked, schema, self._temperature, self._max_tokens)
 
     async def _written(self, request: ModelRequest, on_text: OnText | None) -> str:
-        """Return the whole reply, and pass its text to `on_text` as it comes."""
+        """Return the complete reply, and pass its text to `on_text` as it comes."""
 
         def report(text: str, *, starts: bool = False) -> None:
             if on_text is not None:
@@ -133,13 +134,13 @@ class LLMPlanner:
                         return "".join(parts)
         raise ModelError(
             "llm-stream-cut",
-            f"The plan of {self.model.name} ended before it was whole.",
+            f"The reply of {self.model.name} was cut off.",
             "Ask again, or name another model with --model.",
         )
 
 
 def _why(attempts: Sequence[Attempt]) -> str:
-    """Say what was wrong with the last plan, as an end of a sentence."""
+    """Return the first error of the last plan, as the end of a sentence."""
     problem = next((each for each in attempts[-1].diagnostics if each.blocks), None)
     if problem is None:
         return ""
@@ -148,14 +149,14 @@ def _why(attempts: Sequence[Attempt]) -> str:
 
 
 def _same(one: Draft, other: Draft) -> bool:
-    """Whether two drafts say the same plan, as far as can be told without reading plans."""
+    """Whether two drafts are the same plan, apart from layout and metadata."""
     return one.text == other.text or (
         one.dialect == other.dialect and _plain(one.text) == _plain(other.text)
     )
 
 
 def _plain(text: str) -> Json:
-    """Return a draft without what does not run: layout, and advice in JSON."""
+    """Return a draft without layout and metadata."""
     try:
         document: Json = json.loads(text)
     except (ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""A tool as one line of types, which a model reads with a tenth of the tokens of its schemas."""
+"""A tool as one line of types, with a tenth of the tokens of its schemas."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from toolplan.schema import Schema, SchemaError, required
 from toolplan.tools import Tool
 
 MAX_CHARACTERS: Final = 2_400
-"""A longer side of a signature is cut off, and the cut is shown."""
+"""The longest side of a signature; a longer one is cut, and ends with `…`."""
 
 _DEPTH: Final = 4
 _WORTH_A_NAME: Final = 60
@@ -27,27 +27,27 @@ def signature_text(tool: Tool) -> str:
 
     Types are `str`, `int`, `number`, `bool`, `date`, `datetime`, `null`, `any`, values in quotes,
     `[T]` for lists, `{name: T}` for objects; `?` marks what may be missing, `|` a choice, `…` what
-    was left out. A tool that does not say what it gives gives `any`.
+    was left out. The output is `any` where the tool declares none.
     """
     try:
         given = _fields(tool.input, _DEPTH, frozenset())
     except SchemaError:
         given = "…"
-    # what was learned from results is not told: the names in it come from what tools gave
+    # a schema learned from results is not shown: its names come from what tools returned
     output = tool.output
     gives = "any" if output is None else _type(output, output.node, _DEPTH, frozenset())
     return f"{tool.name}({_cut(given)}) -> {_cut(gives)}"
 
 
 def signatures_text(tools: Iterable[Tool]) -> tuple[dict[str, str], dict[str, str]]:
-    """Return the types that several of `tools` share, by names made up here, and each signature.
+    """Return the types that several of `tools` share, by generated names, and each signature.
 
-    The signatures use these names; a row that ten tools give is written once.
+    The signatures use these names: a row that ten tools return is written once.
     """
     texts = {tool.name: signature_text(tool) for tool in tools}
     counts = Counter(part for text in texts.values() for part in _objects(text))
     shared: dict[str, str] = {}
-    # the longest first: what stands inside of them is shared less often then, or not at all
+    # the longest first: their parts are then shared less often, or not at all
     for part in sorted(counts, key=lambda each: (-len(each), each)):
         if len(part) < _WORTH_A_NAME or sum(part in each for each in texts.values()) < 2:
             continue
