@@ -1,9 +1,6 @@
-"""toolplan as an MCP server: questions become plans, plans are checked, and run as they are."""
+"""toolplan as an MCP server: questions become plans, which are checked, and run unchanged."""
 
-from toolplan.mcp_server._options import Options
-from toolplan.mcp_server._plans import Plans
-from toolplan.mcp_server._refused import CallRefused, CannotServe
-from toolplan.mcp_server._runs import Runs
+from toolplan.mcp_server._errors import CallRefused, CannotServe
 from toolplan.mcp_server._serve import (
     DEFAULT_PORT,
     PATH,
@@ -12,17 +9,14 @@ from toolplan.mcp_server._serve import (
     http_app,
     serve,
 )
-from toolplan.mcp_server._server import Desk, make_server
+from toolplan.mcp_server._server import Backend, make_server
 
 __all__ = [
     "DEFAULT_PORT",
     "PATH",
+    "Backend",
     "CallRefused",
     "CannotServe",
-    "Desk",
-    "Options",
-    "Plans",
-    "Runs",
     "Transport",
     "checked_rules",
     "http_app",

@@ -1,7 +1,6 @@
-"""Approval to run a plan with effects, asked of the person in front of a client.
+"""Approval of plans with effects by the user of a client, through a form (`elicitation`).
 
-The client shows a form and sends what the person said: whoever lets a client ask trusts it to ask a
-person and not a model. It is off unless the server is told otherwise.
+It is off by default, because the client must be trusted to ask a person and not a model.
 """
 
 from __future__ import annotations
@@ -9,7 +8,7 @@ from __future__ import annotations
 import json
 import uuid
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Final, TypeAlias
 
 from mcp.server import ServerRequestContext
@@ -24,14 +23,14 @@ from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 
 from toolplan.approval import Approval, Approver, approve
 from toolplan.execution_plan import ExecutionPlan
-from toolplan.mcp_server._refused import CallRefused
-from toolplan.mcp_server._told import effects_report
+from toolplan.mcp_server._errors import CallRefused
+from toolplan.mcp_server._reports import effects_report
 from toolplan.path import Json
 from toolplan.render.printable import printable, visible
 from toolplan.tools import Toolbox
 
 MOST_SHOWN: Final = 20_000
-"""A list of effects with more characters is too long for a form; a terminal shows it."""
+"""The maximum size of a form, in characters; longer lists of effects are shown in a terminal."""
 
 _MOST_QUESTIONS: Final = 200
 _FIELD: Final = "run_it"
@@ -45,20 +44,19 @@ Request: TypeAlias = ServerRequestContext[str, Any]
 
 
 class ApprovalPrompt:
-    """Asks for leave through clients that can ask their user (`elicitation`)."""
+    """Asks for approval through clients that can ask their user."""
 
     def __init__(self, toolbox: Toolbox) -> None:
-        """Begin with no question asked."""
         self._toolbox = toolbox
         self._asked: OrderedDict[str, str] = OrderedDict()  # key of a question to a digest
 
     async def ask(
         self, request: Request, params: CallToolRequestParams, plan: ExecutionPlan
     ) -> Approver | InputRequiredResult | None:
-        """Return who approves `plan`, or what is to be asked first; None where nobody can be asked.
+        """Return the user's approval, or the question to send first; None if nobody can be asked.
 
         Raises:
-            CallRefused: the person said no.
+            CallRefused: the user refused.
         """
         able = request.session.client_capabilities
         if not plan.effects or able is None or able.elicitation is None:
@@ -67,10 +65,10 @@ class ApprovalPrompt:
         if len(text) > MOST_SHOWN:
             return None
         if request.protocol_version not in MODERN_PROTOCOL_VERSIONS:
-            said = await request.session.elicit_form(text, _FORM, request.request_id)
-            return _approver(said, plan)
+            answer = await request.session.elicit_form(text, _FORM, request.request_id)
+            return _approver(answer, plan)
         for key, response in (params.input_responses or {}).items():
-            # a question is answered once, and only for the plan that it was about
+            # an answer counts once, and only for the plan of its question
             if self._asked.pop(key, None) == plan.digest and isinstance(response, ElicitResult):
                 return _approver(response, plan)
         key = f"approve-{uuid.uuid4().hex}"
@@ -81,12 +79,12 @@ class ApprovalPrompt:
         return InputRequiredResult(input_requests={key: ElicitRequest(params=form)})
 
 
-def _approver(said: ElicitResult, plan: ExecutionPlan) -> Approver:
-    if said.action != "accept" or (said.content or {}).get(_FIELD) is not True:
+def _approver(answer: ElicitResult, plan: ExecutionPlan) -> Approver:
+    if answer.action != "accept" or (answer.content or {}).get(_FIELD) is not True:
         raise CallRefused(
             "approval-required",
-            "The person who was asked did not approve the plan; nothing was run.",
-            "Ask them what they want instead.",
+            "The user did not approve the plan; nothing was run.",
+            "Ask the user what to do instead.",
             {"digest": plan.digest},
         )
 
@@ -96,9 +94,9 @@ def _approver(said: ElicitResult, plan: ExecutionPlan) -> Approver:
     return approver
 
 
-def _effects_text(effects: Sequence[Json], digest: str) -> str:
+def _effects_text(effects: Json, digest: str) -> str:
     lines = ["This plan changes something. Run it?", ""]
-    for step in effects:
+    for step in effects if isinstance(effects, list) else ():
         if isinstance(step, Mapping):
             lines += _step_lines(step)
     return "\n".join([*lines, "", f"digest {digest}"])
@@ -113,7 +111,7 @@ def _step_lines(step: Mapping[str, Json]) -> list[str]:
     if step["for_each"] is not None:
         lines.append(f"    for each of {_json(step['for_each'])}")
     if step["conditional"]:
-        lines.append("    only where its condition holds")
+        lines.append("    only if its condition holds")
     arguments = step["args"]
     if isinstance(arguments, Mapping):
         lines += [f"    {_plain(name)} = {_json(value)}" for name, value in arguments.items()]

@@ -1,8 +1,8 @@
-"""What a request over HTTP must be before the MCP server sees it.
+"""Checks of HTTP requests before they reach the MCP server.
 
-A server on loopback is reached by every web page that its user opens and by every name that someone
-lets resolve to it. So Host and Origin are looked at whatever address it listens on, and a token,
-where one is set, comes in a header and nowhere else.
+A server on loopback can be reached by every web page that its user opens, and by every name that
+resolves to it. So Host and Origin are checked on every address, and a token is accepted in a header
+only.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ LOOPBACK_NAMES: Final = frozenset(("localhost", "127.0.0.1", "[::1]"))
 SHORTEST_TOKEN: Final = 16
 MOST_HEADERS: Final = 32_768
 MOST_BODY: Final = 4_000_000
-"""Bytes of a request."""
+"""The maximum size of a request, in bytes."""
 
 BODY_S: Final = 30.0
-"""Seconds in which a request must have come in whole."""
+"""The time limit for receiving a request, in seconds."""
 
 _MOST_DRAINED: Final = 16_000_000
 _DRAIN_S: Final = 1.0
@@ -38,7 +38,7 @@ _HOST: Final = re.compile(r"(?P<name>\[[0-9A-Fa-f:.]+\]|[^\[\]:/@\s]+)(:(?P<port
 
 
 def is_loopback(host: str) -> bool:
-    """Say whether `host`, a name or an address to listen on, is reached from this machine only."""
+    """Check whether `host`, a name or an address, can be reached from this machine only."""
     try:
         return ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:
@@ -46,7 +46,7 @@ def is_loopback(host: str) -> bool:
 
 
 class _Refused(Exception):
-    """A request is answered with `status`, and goes no further."""
+    """A request that is answered with `status`."""
 
     def __init__(self, status: int, code: str, message: str) -> None:
         super().__init__(message)
@@ -56,14 +56,14 @@ class _Refused(Exception):
 
 @dataclass(frozen=True)
 class Rules:
-    """What is let through.
+    """The rules for requests.
 
     Attributes:
-        hosts: the names, besides those of loopback, under which the server is reached.
-        origins: the origins, besides the server's own, whose pages may use it.
-        token: what `Authorization: Bearer` must carry; None asks for nothing.
-        most_body: bytes of a request.
-        body_s: seconds in which a request must have come in whole.
+        hosts: the server's names, besides those of loopback.
+        origins: the origins whose pages may use the server, besides its own.
+        token: the required `Authorization: Bearer` token; None requires none.
+        most_body: the maximum size of a request, in bytes.
+        body_s: the time limit for receiving a request, in seconds.
     """
 
     hosts: Collection[str] = ()
@@ -74,17 +74,16 @@ class Rules:
 
 
 class Guard:
-    """An ASGI application that lets to another one only what `Rules` allow."""
+    """An ASGI application that passes the requests that `Rules` allow to another one."""
 
     def __init__(self, app: ASGIApp, rules: Rules) -> None:
-        """Stand in front of `app`."""
         self._app = app
         self._rules = rules
         self._hosts = LOOPBACK_NAMES | {name.casefold() for name in rules.hosts}
         self._origins = {origin.casefold().rstrip("/") for origin in rules.origins}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request, or let it through."""
+        """Refuse a request, or pass it on."""
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
             return
@@ -92,30 +91,30 @@ class Guard:
             await send({"type": "websocket.close", "code": 1008})
             return
         try:
-            self._look(scope)
-            body = await self._whole(receive)
+            self._check(scope)
+            body = await self._body(receive)
         except _Refused as refused:
             await _refuse(refused, receive, send)
             return
         except ConnectionResetError:
-            return  # whoever asked is gone before all was said
+            return  # the client disconnected
         await self._app(scope, _Replayed(body, receive), send)
 
-    def _look(self, scope: Scope) -> None:
-        """See that all but the body is as it must be.
+    def _check(self, scope: Scope) -> None:
+        """Check everything but the body.
 
         Raises:
-            _Refused: it is not.
+            _Refused: a check failed.
         """
         if sum(len(name) + len(value) for name, value in scope["headers"]) > MOST_HEADERS:
-            raise _Refused(431, "headers-too-large", f"Headers have at most {MOST_HEADERS} bytes.")
+            raise _Refused(431, "headers-too-large", f"The limit of headers is {MOST_HEADERS} bytes.")
         headers = _headers(scope)
         host = self._check_host(headers.get("host", []))
         self._check_origin(headers.get("origin", []), host)
         self._check_address(scope)
         self._check_token(headers.get("authorization", []))
         if scope["method"] == "OPTIONS":
-            raise _Refused(405, "method-not-allowed", "Other origins have nothing to ask here.")
+            raise _Refused(405, "method-not-allowed", "Cross-origin requests are not supported.")
         self._check_length(headers)
         if scope["method"] == "POST":
             self._check_kind(headers)
@@ -123,14 +122,14 @@ class Guard:
     def _check_host(self, values: list[str]) -> str:
         matched = _HOST.fullmatch(values[0]) if len(values) == 1 else None
         if matched is None or matched["name"].casefold() not in self._hosts:
-            raise _Refused(421, "foreign-host", "This server is not reached under that name.")
+            raise _Refused(421, "foreign-host", "This is not a name of this server.")
         return values[0].casefold()
 
     def _check_origin(self, values: list[str], host: str) -> None:
         own = {f"http://{host}", f"https://{host}"}
         for value in values:
             if value.casefold() not in own | self._origins:
-                raise _Refused(403, "foreign-origin", "Pages of that origin may not use this.")
+                raise _Refused(403, "foreign-origin", "Pages of that origin may not use this server.")
 
     def _check_address(self, scope: Scope) -> None:
         query = bytes(scope.get("query_string", b"")).decode("latin-1")
@@ -139,7 +138,7 @@ class Guard:
         whole = unquote(f"{scope.get('path', '')}?{query}")
         if names & _SECRET_NAMES or (token is not None and token in whole):
             raise _Refused(
-                400, "token-in-url", "A token belongs into the header Authorization, not in a URL."
+                400, "token-in-url", "Send the token in the header Authorization, not in the URL."
             )
 
     def _check_token(self, values: list[str]) -> None:
@@ -147,7 +146,7 @@ class Guard:
         if token is None:
             return
         kind, _, given = (values[0] if len(values) == 1 else "").partition(" ")
-        # compared in constant time, and also where there is nothing to compare
+        # compared in constant time, even if there is no token in the request
         fits = hmac.compare_digest(given.strip().encode("latin-1"), token.encode("utf-8"))
         if not (fits and kind.casefold() == "bearer"):
             raise _Refused(401, "unauthorised", "The header Authorization has no valid token.")
@@ -155,24 +154,24 @@ class Guard:
     def _check_kind(self, headers: dict[str, list[str]]) -> None:
         kind = headers.get("content-type", [""])[0].partition(";")[0].strip().casefold()
         if kind != "application/json":
-            raise _Refused(415, "content-type", "Requests are application/json.")
+            raise _Refused(415, "content-type", "Requests must be application/json.")
         if headers.get("content-encoding", ["identity"]) != ["identity"]:
-            raise _Refused(415, "content-encoding", "Requests are not compressed.")
+            raise _Refused(415, "content-encoding", "Requests must not be compressed.")
 
     def _check_length(self, headers: dict[str, list[str]]) -> None:
         lengths = headers.get("content-length", [])
         clear = len(set(lengths)) < 2 and all(n.isascii() and n.isdecimal() for n in lengths)
         if not clear or (lengths and "transfer-encoding" in headers):
-            raise _Refused(400, "content-length", "The length of the request is not clear.")
+            raise _Refused(400, "content-length", "The length of the request is ambiguous.")
         if lengths and int(lengths[0]) > self._rules.most_body:
             raise self._too_large()
 
-    async def _whole(self, receive: Receive) -> bytes:
+    async def _body(self, receive: Receive) -> bytes:
         """Read the body.
 
         Raises:
-            _Refused: it is too large, or does not come in time.
-            ConnectionResetError: the connection ended before.
+            _Refused: it is too large, or too slow.
+            ConnectionResetError: the client disconnected.
         """
         parts: list[bytes] = []
         size = 0
@@ -189,14 +188,14 @@ class Guard:
                     if not message.get("more_body", False):
                         return b"".join(parts)
         except TimeoutError:
-            raise _Refused(408, "too-slow", "The request did not come in whole.") from None
+            raise _Refused(408, "too-slow", "The request was not received in time.") from None
 
     def _too_large(self) -> _Refused:
-        return _Refused(413, "too-large", f"A request has at most {self._rules.most_body} bytes.")
+        return _Refused(413, "too-large", f"The limit of a request is {self._rules.most_body} bytes.")
 
 
 class _Replayed:
-    """Gives a body that was read already, and then what else comes."""
+    """Receives a body that was already read, and then further messages."""
 
     def __init__(self, body: bytes, receive: Receive) -> None:
         self._body: bytes | None = body
@@ -234,9 +233,9 @@ async def _refuse(refused: _Refused, receive: Receive, send: Send) -> None:
 
 
 async def _drain(receive: Receive) -> None:
-    """Read what is still on its way, within bounds.
+    """Read the rest of the request, within limits.
 
-    A connection that is closed with something unread is reset, and the answer is lost with it.
+    A connection that is closed with unread data is reset, and the response is lost.
     """
     left = _MOST_DRAINED
     try:

@@ -1,4 +1,4 @@
-"""Plans for clients: made from questions, checked, and remembered by their digests."""
+"""Plans for clients: made from questions, checked, and cached by their digests."""
 
 from __future__ import annotations
 
@@ -7,127 +7,87 @@ import json
 import logging
 from collections import OrderedDict
 from dataclasses import replace
-from datetime import datetime
 from typing import Final
 
-from toolplan.app._session import Session
-from toolplan.app.notes import estimate, foreseen, noted
-from toolplan.app.results import AskResult
-from toolplan.compiler import Compiled, compile_plan
+from toolplan.app.app import App
+from toolplan.app.results import AskResult, CheckResult
+from toolplan.errors import ToolplanError
 from toolplan.execution_plan import ExecutionPlan
-from toolplan.mcp_server._options import Options
-from toolplan.mcp_server._refused import CallRefused, of_journal
-from toolplan.mcp_server._told import kept_metadata
+from toolplan.mcp_server._errors import CallRefused
 from toolplan.plan_json import dump
-from toolplan.planners import Planner
-from toolplan.providers import ModelError
-from toolplan.storage.journal import Journal, JournalError
-from toolplan.tools import Toolbox
 
 logger = logging.getLogger(__name__)
 
 MOST_PLANS: Final = 200
-"""How many plans are remembered."""
+"""The maximum number of cached plans."""
 
 MOST_KEPT: Final = 50_000_000
-"""Characters of JSON that all remembered plans have, the latest left out."""
+"""The maximum size of all cached plans but the latest, in characters of JSON."""
 
 
 class Plans:
-    """The plans that were made or checked here, the latest of them by digest."""
+    """The latest plans that were made or checked here, by digest."""
 
-    def __init__(
-        self, toolbox: Toolbox, *, journal: Journal, planner: Planner, options: Options
-    ) -> None:
-        """Hold what plans are made with."""
-        self._toolbox = toolbox
-        self._journal = journal
-        self._options = options
-        self._session = Session(
-            toolbox,
-            planner,
-            policy=options.policy,
-            limits=options.limits,
-            run_options=options.run_options,
-            journal=journal,
-            metadata=options.metadata,
-            clock=options.clock,
-        )
+    def __init__(self, app: App) -> None:
+        self._app = app
         self._known: OrderedDict[str, ExecutionPlan] = OrderedDict()
         self._sizes: dict[str, int] = {}
 
     async def plan(self, question: str, today: str | None) -> AskResult:
-        """Return what the planner makes of `question` as of `today`, checked.
+        """Return a checked plan for `question` as of `today`, or why there is none.
 
         Raises:
             CallRefused: the planner, its model or the journal failed.
         """
-        now = datetime.fromtimestamp(self._options.clock())
         try:
-            asked = await self._session.plan(question, today=today or now.date())
-        except ModelError as error:
-            raise CallRefused(error.code, str(error), error.help) from None
-        except JournalError as error:
-            raise of_journal(error) from None
-        except Exception as error:  # a planner may be anybody's, and so may what it raises
+            asked = await self._app.plan(question, today=today)
+        except ToolplanError as error:
+            raise CallRefused.of(error) from None
+        except Exception as error:  # a planner may raise anything
             logger.exception("The planner failed.")
             raise CallRefused(
                 "planner-failed",
                 f"The planner failed: {type(error).__name__}.",
-                "The server's log says more; a plan can be given to `check` as well.",
+                "The server's log has the details. You can also write a plan and `check` it.",
             ) from error
         if asked.plan is not None:
             self._remember(asked.plan)
         return asked
 
-    async def check(self, text: str, dialect: str) -> Compiled:
-        """Check a plan that came from a client; one that may run is remembered.
+    async def check(self, text: str, dialect: str) -> CheckResult:
+        """Check a plan of a client, and cache it if it may run.
 
-        Of its metadata only the question is kept.
-
-        Raises:
-            CallRefused: the journal cannot be read.
+        Only the question is kept of its metadata: other entries would be read as our own, such as
+        where to load tools from.
         """
-        compiled = await asyncio.to_thread(
-            compile_plan,
-            text,
-            dialect,
-            tools=self._toolbox,
-            limits=self._options.limits,
-            policy=self._options.policy,
+        checked = await asyncio.to_thread(self._app.check, text, dialect=dialect)
+        if checked.plan is None:
+            return checked
+        plan = checked.plan.plan
+        query = plan.metadata.get("query")
+        metadata = {"query": query} if isinstance(query, str) else {}
+        checked = replace(
+            checked, plan=replace(checked.plan, plan=replace(plan, metadata=metadata))
         )
-        if compiled.plan is None:
-            return compiled
-        plan = await self._with_advice(compiled.plan)
-        self._remember(plan)
-        return compiled._replace(plan=plan, draft=plan.plan)
+        self._remember(checked.needed())
+        return checked
 
     def known(self, digest: str) -> ExecutionPlan:
-        """Return the plan that was made or checked here, by its digest.
+        """Return the plan with this digest.
 
         Raises:
-            CallRefused: there was none, or it is forgotten.
+            CallRefused: it was not made or checked here, or is no longer cached.
         """
         plan = self._known.get(digest)
         if plan is None:
             raise CallRefused(
                 "unknown-digest",
                 f"No plan with the digest {digest} was planned or checked here.",
-                f"Use `plan` or `check` first, or give the plan itself; the last {MOST_PLANS} are "
-                "remembered for as long as the server runs.",
+                f"Use `plan` or `check` first, or pass the plan itself. The last {MOST_PLANS} "
+                "plans are kept while the server runs.",
             )
         self._known.move_to_end(digest)
         return plan
-
-    async def _with_advice(self, plan: ExecutionPlan) -> ExecutionPlan:
-        try:
-            expected = await asyncio.to_thread(
-                foreseen, plan, self._journal, self._toolbox, self._options.run_options
-            )
-        except JournalError as error:
-            raise of_journal(error) from None
-        bare = replace(plan, plan=replace(plan.plan, metadata=kept_metadata(plan.plan.metadata)))
-        return noted(bare, {**self._options.metadata, **estimate(expected)})
 
     def _remember(self, plan: ExecutionPlan) -> None:
         self._known[plan.digest] = plan

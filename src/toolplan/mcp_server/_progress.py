@@ -1,4 +1,4 @@
-"""How far a run is, from its events: a number that only grows, and a few words."""
+"""The progress of a run, from its events: a number that only grows, and a message."""
 
 from __future__ import annotations
 
@@ -29,41 +29,40 @@ _MOST_WORDS: Final = 200
 
 
 class Progress:
-    """How far the run of a plan is: `done` of `total` steps, parts of steps included.
+    """The progress of a run: `done` of `total` steps, with fractions for unfinished steps.
 
-    `message` says what happened last. `kept` is set when the run is on disk, or over. Whoever
-    watches holds an `asyncio.Event` from `watch`, which is set on every change.
+    `message` is the last event. `stored` is set when the run is on disk, or over. The events of
+    `watch` are set on every change.
     """
 
     def __init__(self, plan: Plan) -> None:
-        """Begin with nothing done."""
         self.done = 0.0
         self.total = float(len(plan.steps))
         self.message = ""
-        self.kept = asyncio.Event()
+        self.stored = asyncio.Event()
         self._folding = Folding()
         self._tools = {step.id: step.tool for step in plan.steps}
         self._over: set[str] = set()
-        self._under_way: dict[str, float] = {}  # how much of a step is done
+        self._unfinished: dict[str, float] = {}  # the part of a step that is done
         self._items: dict[str, int] = {}
         self._watchers: set[asyncio.Event] = set()
 
     def add(self, event: Event) -> None:
-        """Take the next event of the run."""
+        """Add the next event of the run."""
         self._folding.add(event)
         if not isinstance(event, RunStarted | RunWaiting | RunApproved):
-            self.kept.set()  # only then does anything else happen
+            self.stored.set()  # nothing else happens before that
         match event:
             case StepStarted(step=step, items=items):
                 self._items[step] = items or 0
                 self._grow(step, _BEGUN, "started")
             case ItemEnded(step=step):
                 count = max(self._items.get(step, 0), 1)
-                share = self._under_way.get(step, _BEGUN) + (_NEARLY - _BEGUN) / count
-                self._grow(step, min(share, _NEARLY), "an item more")
+                share = self._unfinished.get(step, _BEGUN) + (_NEARLY - _BEGUN) / count
+                self._grow(step, min(share, _NEARLY), "next item")
             case StepProgressed(step=step, done=done, total=total, message=message):
                 part = min(max(done / total, 0.0), 1.0) if total else 0.0
-                self._grow(step, _BEGUN + (_NEARLY - _BEGUN) * part, message or "under way")
+                self._grow(step, _BEGUN + (_NEARLY - _BEGUN) * part, message or "running")
             case StepSucceeded(step=step):
                 self._grow(step, 1.0, "succeeded")
             case StepFailed(step=step, failure=failure):
@@ -76,13 +75,13 @@ class Progress:
                 return
 
     def catch_up(self, events: Iterable[Event]) -> None:
-        """Take what happened before the run was gone on with; nothing of that has been since."""
+        """Add the events from before the run was resumed."""
         for event in events:
             self.add(event)
-        self.kept.clear()
+        self.stored.clear()
 
     def run(self) -> Run:
-        """Return the run as it stands."""
+        """Return the run."""
         return self._folding.run()
 
     def watch(self) -> asyncio.Event:
@@ -91,28 +90,28 @@ class Progress:
         self._watchers.add(changed)
         return changed
 
-    def leave(self, changed: asyncio.Event) -> None:
-        """Set `changed`, from `watch`, no more."""
+    def unwatch(self, changed: asyncio.Event) -> None:
+        """End a `watch`."""
         self._watchers.discard(changed)
 
     def end(self) -> None:
-        """Take note that nothing more comes."""
-        self.kept.set()
-        self._stir()
+        """Note that the run is over."""
+        self.stored.set()
+        self._notify()
 
-    def _stir(self) -> None:
+    def _notify(self) -> None:
         for changed in self._watchers:
             changed.set()
 
     def _grow(self, step: str, share: float, words: str) -> None:
         known = step in self._tools and step not in self._over
-        if not known or share <= self._under_way.get(step, 0.0):
+        if not known or share <= self._unfinished.get(step, 0.0):
             return
         if share < 1.0:
-            self._under_way[step] = share
+            self._unfinished[step] = share
         else:
             self._over.add(step)
-            self._under_way.pop(step, None)
-        self.done = max(self.done, len(self._over) + sum(self._under_way.values()))
+            self._unfinished.pop(step, None)
+        self.done = max(self.done, len(self._over) + sum(self._unfinished.values()))
         self.message = f"{step} ({self._tools[step]}): {words}"[:_MOST_WORDS]
-        self._stir()
+        self._notify()

@@ -1,43 +1,41 @@
-"""Runs for clients: each goes on to its end, whoever stops watching it."""
+"""Runs for clients: each continues to its end, even if nobody watches it."""
 
 from __future__ import annotations
 
 import asyncio
-import logging
+import uuid
 from collections import OrderedDict
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Final, Self, TypeVar
 
+from toolplan.app._limits import Concurrency
+from toolplan.app.app import App
 from toolplan.app.resume import plan_of
-from toolplan.approval import Approval, ApprovalRequired, ApprovalUsed, Approver
+from toolplan.approval import Approval, ApprovalRequired, Approver
 from toolplan.engines import CannotRun
-from toolplan.engines import resume as go_on
-from toolplan.engines import run as run_plan
+from toolplan.errors import ToolplanError
 from toolplan.events import Run, RunState
 from toolplan.execution_plan import ExecutionPlan
-from toolplan.mcp_server._options import Options
+from toolplan.mcp_server._errors import CallRefused
 from toolplan.mcp_server._progress import Progress
-from toolplan.mcp_server._refused import CallRefused, of_journal
-from toolplan.mcp_server._told import approval_help, effects_report
+from toolplan.mcp_server._reports import approval_help, effects_report
 from toolplan.render.runs_view import SHORT
-from toolplan.storage.journal import Journal, JournalError, RunEntry
-from toolplan.tools import Toolbox
-
-logger = logging.getLogger(__name__)
+from toolplan.storage.journal import RunEntry
 
 MOST_RUNS: Final = 16
-"""How many runs may be under way at once."""
+"""The maximum number of concurrent runs."""
 
 _MOST_REMEMBERED: Final = 1_000
+_RESUME_ELSEWHERE: Final = "Resume it where it was started, with its own tools: `toolplan resume`."
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class RunGuard:
-    """A run that is under way, or was; `task` ends with it."""
+class ActiveRun:
+    """A run that was started here; `task` ends with it."""
 
     run: str
     plan: ExecutionPlan
@@ -45,23 +43,32 @@ class RunGuard:
     task: asyncio.Task[Run]
 
 
-class _LeftToAPerson(Exception):
-    """Nobody is here who could approve: the run waits until a person does, elsewhere."""
+class _WaitsForPerson(Exception):
+    """Nobody can approve here: the run waits until a person approves it elsewhere."""
 
 
 class Runs:
-    """The runs of a journal, and those that are under way here.
+    """The runs of a journal, and the active ones.
 
-    Leaving it waits for these; `stop` ends them before, and each can be resumed.
+    As a context manager it waits for the active runs at the end; `stop` cancels them, and each can
+    be resumed.
     """
 
-    def __init__(self, toolbox: Toolbox, *, journal: Journal, options: Options) -> None:
-        """Hold what plans are run with."""
-        self._toolbox = toolbox
-        self._journal = journal
-        self._options = options
-        self._going: dict[str, RunGuard] = {}
-        self._requests: OrderedDict[object, RunGuard] = OrderedDict()
+    def __init__(
+        self,
+        app: App,
+        *,
+        approve: Approver | None = None,
+        concurrency: Concurrency | None = None,
+        timeout: float | None = None,
+    ) -> None:
+        self._app = app
+        self._journal = app.needed_journal()
+        self._approve = approve
+        self._concurrency = concurrency
+        self._timeout = timeout
+        self._active: dict[str, ActiveRun] = {}
+        self._requests: OrderedDict[object, ActiveRun] = OrderedDict()
         self._waiting: OrderedDict[str, str] = OrderedDict()  # digest to run
 
     async def __aenter__(self) -> Self:
@@ -76,114 +83,104 @@ class Runs:
         if kind is not None:
             self.stop()
         try:
-            await self._settled()
+            await self._ended()
         except asyncio.CancelledError:
             self.stop()
-            await self._settled()
+            await self._ended()
             raise
 
     def stop(self) -> None:
-        """Cancel the runs that are under way."""
-        for going in self._going.values():
-            going.task.cancel()
+        """Cancel the active runs."""
+        for active in self._active.values():
+            active.task.cancel()
 
     async def start(
-        self, plan: ExecutionPlan, *, approval: Approver | None = None, request: object = None
-    ) -> RunGuard:
-        """Start to run `plan`; `approval` is called with it where it has effects.
+        self, plan: ExecutionPlan, *, approve: Approver | None = None, request: object = None
+    ) -> ActiveRun:
+        """Start to run `plan`; `approve` is called if it has effects.
 
-        `request` names what may cancel it.
+        `request` names the request that may cancel it.
 
         Raises:
-            CallRefused: the plan waits for a person already, or too much is under way.
+            CallRefused: the plan already waits for a person, or there are too many runs.
         """
-        approver = approval or self._options.approval
-        if plan.effects and approver is None:
+        ask = approve or self._approve
+        if plan.effects and ask is None:
             await self._check_waiting(plan)
-        self._make_room()
-        name = self._options.new_id()
-        progress = Progress(plan.plan)
-        running = run_plan(
+        self._check_room()
+        name, progress = uuid.uuid4().hex, Progress(plan.plan)
+        running = self._app.run(
             plan,
-            self._toolbox,
-            journal=self._journal,
-            approval=approver or _wait_for_a_person,
-            limits=self._options.limits,
-            on_event=progress.add,
             run_id=name,
-            clock=self._options.clock,
-            **self._options.run_options.arguments(),
+            approve=ask or _wait_for_person,
+            concurrency=self._concurrency,
+            timeout=self._timeout,
+            on_event=progress.add,
         )
-        return self._begun(name, plan, progress, running, request)
+        return self._begin(name, plan, progress, running, request)
 
-    async def resume(self, beginning: str, *, request: object = None) -> RunGuard:
-        """Go on with the run whose name begins so; one that goes on here is just watched.
+    async def resume(self, prefix: str, *, request: object = None) -> ActiveRun:
+        """Resume the run whose name begins with `prefix`; an active run is just returned.
 
-        `request` names what may cancel it, if it begins it.
+        `request` names the request that may cancel it, if this resumes it.
 
         Raises:
-            CallRefused: there is no such run, it does not pass its check with these tools, it uses
-                what is not allowed here, or too much is under way.
+            CallRefused: there is no such run, its plan is not valid with these tools, it uses a
+                tool that is not allowed, or there are too many runs.
         """
-        name = await self._read(lambda: self._journal.find(beginning))
-        if name in self._going:
-            return self._going[name]
+        name = await self._read(lambda: self._journal.find(prefix))
+        if name in self._active:
+            return self._active[name]
         plan = await self._plan_of(name)
         self._check_allowed(plan)
         progress = Progress(plan.plan)
         progress.catch_up(await self._read(lambda: self._journal.events(name)))
-        if name in self._going:  # somebody else was faster
-            return self._going[name]
-        self._make_room()
-        running = go_on(
-            plan,
-            self._toolbox,
+        if name in self._active:  # another request was faster
+            return self._active[name]
+        self._check_room()
+        running = self._app.resume(
             name,
-            journal=self._journal,
-            approval=self._options.approval or _wait_for_a_person,
-            limits=self._options.limits,
+            approve=self._approve or _wait_for_person,
+            concurrency=self._concurrency,
+            timeout=self._timeout,
             on_event=progress.add,
-            clock=self._options.clock,
-            **self._options.run_options.arguments(),
         )
-        return self._begun(name, plan, progress, running, request)
+        return self._begin(name, plan, progress, running, request)
 
-    async def ended(self, going: RunGuard) -> Run:
-        """Wait until a run is over, or waits for a person; who stops waiting does not stop it.
+    async def ended(self, active: ActiveRun) -> Run:
+        """Return a run when it is over, or waits for a person; cancelling this does not stop it.
 
         Raises:
             CallRefused: it is not approved, or could not be run.
         """
-        await asyncio.wait({going.task})
-        if going.task.cancelled():
-            return await self._read(lambda: self._journal.load(going.run))
+        await asyncio.wait({active.task})
+        if active.task.cancelled():
+            return await self._read(lambda: self._journal.load(active.run))
         try:
-            return going.task.result()
-        except _LeftToAPerson:
-            raise self._approval_required(going.plan, going.run) from None
+            return active.task.result()
+        except _WaitsForPerson:
+            raise self._approval_required(active.plan, active.run) from None
         except ApprovalRequired:
             raise CallRefused(
                 "approval-required",
                 "The plan was not approved; nothing was run.",
-                "A person may approve it when it is run again.",
-                {"digest": going.plan.digest, "run": going.run},
+                "Run it again to ask for an approval again.",
+                {"digest": active.plan.digest, "run": active.run},
             ) from None
-        except ApprovalUsed as error:
-            raise CallRefused("approval-used", str(error)) from None
         except CannotRun as error:
             raise CallRefused(
-                "cannot-run", str(error), f"`runs` with run {going.run[:SHORT]!r} tells of it."
+                "cannot-run", str(error), f"`runs` with run {active.run[:SHORT]!r} shows it."
             ) from None
-        except JournalError as error:
-            raise of_journal(error) from None
+        except ToolplanError as error:
+            raise CallRefused.of(error) from None
 
-    async def standing(self, beginning: str) -> tuple[Run, ExecutionPlan | None]:
-        """Return the run whose name begins so, and its plan, None where that passes no check now.
+    async def current(self, prefix: str) -> tuple[Run, ExecutionPlan | None]:
+        """Return the run whose name begins with `prefix`, and its plan, None if it is not valid.
 
         Raises:
             CallRefused: there is no such run, or the journal cannot be read.
         """
-        name = await self._read(lambda: self._journal.find(beginning))
+        name = await self._read(lambda: self._journal.find(prefix))
         run = await self._read(lambda: self._journal.load(name))
         try:
             return run, await self._plan_of(name)
@@ -196,76 +193,65 @@ class Runs:
         Raises:
             CallRefused: the journal cannot be read.
         """
-        return await self._read(lambda: self._journal.runs(limit))
+        return await self._read(lambda: self._app.runs(limit))
 
     def answered(self, request: object) -> None:
-        """Note that `request` is answered: from now on it cancels nothing, if its run goes on."""
+        """Forget `request`: after its answer it cannot cancel its run."""
         self._requests.pop(request, None)
 
     def cancel(self, request: object) -> None:
-        """Cancel the run that `request` began, if it is under way; it can be resumed."""
-        going = self._requests.pop(request, None)
-        if going is not None:
-            going.task.cancel()
+        """Cancel the run that `request` started, if it is active; it can be resumed."""
+        active = self._requests.pop(request, None)
+        if active is not None:
+            active.task.cancel()
 
-    def _begun(
+    def _begin(
         self,
         name: str,
         plan: ExecutionPlan,
         progress: Progress,
         running: Coroutine[object, object, Run],
         request: object,
-    ) -> RunGuard:
-        # a task of its own: what becomes of the client's request is nothing to the run
-        task = asyncio.get_running_loop().create_task(self._to_its_end(plan, running))
-        going = self._going[name] = RunGuard(name, plan, progress, task)
-        self._requests[request] = going
+    ) -> ActiveRun:
+        # a task of its own, because the run outlives the client's request
+        task = asyncio.get_running_loop().create_task(running)
+        active = self._active[name] = ActiveRun(name, plan, progress, task)
+        self._requests[request] = active
         while len(self._requests) > _MOST_REMEMBERED:
             self._requests.popitem(last=False)
 
         def over(task: asyncio.Task[Run]) -> None:
-            del self._going[name]
+            del self._active[name]
             progress.end()
-            # looked at here, as whoever wanted the run may be gone
-            if not task.cancelled() and isinstance(task.exception(), _LeftToAPerson):
-                self._remember_waiting(going)
+            # checked here, because the client may have left
+            if not task.cancelled() and isinstance(task.exception(), _WaitsForPerson):
+                self._waiting[plan.digest] = name
+                while len(self._waiting) > _MOST_REMEMBERED:
+                    self._waiting.popitem(last=False)
 
         task.add_done_callback(over)
-        return going
+        return active
 
-    async def _to_its_end(
-        self, plan: ExecutionPlan, running: Coroutine[object, object, Run]
-    ) -> Run:
-        run = await running
-        if self._options.on_ended is not None:
-            try:
-                await asyncio.to_thread(self._options.on_ended, plan, run)
-            except Exception:  # whoever looks on must not take the run with it
-                logger.exception("What is done after a run failed.")
-        return run
-
-    def _make_room(self) -> None:
-        if len(self._going) >= MOST_RUNS:
+    def _check_room(self) -> None:
+        if len(self._active) >= MOST_RUNS:
             raise CallRefused(
                 "busy",
-                f"{MOST_RUNS} runs are under way, and no more are begun.",
+                f"There are {MOST_RUNS} active runs, which is the maximum.",
                 "Wait until one of them is over; `runs` lists them.",
             )
 
     def _check_allowed(self, plan: ExecutionPlan) -> None:
-        allow = self._options.policy.allow
-        if allow is None:
-            return
+        allow = self._app.policy.allow
         for step in plan.plan.steps:
-            if step.tool not in allow:
+            if allow is not None and step.tool not in allow:
                 raise CallRefused(
                     "tool-not-allowed",
                     f"The run uses the tool {step.tool!r}, which is not allowed here.",
-                    "Go on with it where it was started: `toolplan resume`.",
+                    _RESUME_ELSEWHERE,
                 )
 
     async def _check_waiting(self, plan: ExecutionPlan) -> None:
-        """Refuse a plan of which a run waits already: asking again makes no further run."""
+        """Refuse a plan that already has a waiting run: asking again makes no second run."""
         name = self._waiting.get(plan.digest)
         if name is None:
             return
@@ -274,43 +260,37 @@ class Runs:
             raise self._approval_required(plan, name)
         del self._waiting[plan.digest]
 
-    def _remember_waiting(self, going: RunGuard) -> None:
-        self._waiting[going.plan.digest] = going.run
-        while len(self._waiting) > _MOST_REMEMBERED:
-            self._waiting.popitem(last=False)
-
     def _approval_required(self, plan: ExecutionPlan, run: str) -> CallRefused:
         return CallRefused(
             "approval-required",
-            "The plan changes something and was not run: it waits for the approval of a person.",
+            "The plan has effects and was not run: it waits for the approval of a person.",
             approval_help(run[:SHORT], plan.digest),
-            {"run": run, "digest": plan.digest, "effects": effects_report(plan, self._toolbox)},
+            {"run": run, "digest": plan.digest, "effects": effects_report(plan, self._app.tools)},
         )
 
     async def _plan_of(self, name: str) -> ExecutionPlan:
-        def read() -> ExecutionPlan:
-            return plan_of(name, self._toolbox, journal=self._journal, limits=self._options.limits)
-
         try:
-            return await self._read(read)
+            return await self._read(
+                lambda: plan_of(
+                    name, self._app.tools, journal=self._journal, limits=self._app.limits
+                )
+            )
         except CannotRun as error:
-            raise CallRefused(
-                "cannot-run",
-                str(error),
-                "Go on with it where it was started, with its own tools: `toolplan resume`.",
-            ) from None
+            raise CallRefused("cannot-run", str(error), _RESUME_ELSEWHERE) from None
 
     async def _read(self, read: Callable[[], T]) -> T:
-        """Return what `read` gives, in a thread: a journal blocks for as long as the disk takes."""
+        """Return the result of `read`, which runs in a thread because disks can be slow."""
         try:
             return await asyncio.to_thread(read)
-        except JournalError as error:
-            raise of_journal(error) from None
+        except CannotRun:
+            raise
+        except ToolplanError as error:
+            raise CallRefused.of(error) from None
 
-    async def _settled(self) -> None:
-        while self._going:
-            await asyncio.wait({going.task for going in self._going.values()})
+    async def _ended(self) -> None:
+        while self._active:
+            await asyncio.wait({active.task for active in self._active.values()})
 
 
-async def _wait_for_a_person(plan: ExecutionPlan) -> Approval | None:
-    raise _LeftToAPerson(plan.digest)
+async def _wait_for_person(plan: ExecutionPlan) -> Approval | None:
+    raise _WaitsForPerson(plan.digest)

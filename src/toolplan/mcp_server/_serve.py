@@ -1,13 +1,12 @@
-"""The server on its way: over standard input and output, or over HTTP."""
+"""Serving over standard input and output, or over HTTP."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 import socket
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection
 from contextlib import closing
-from types import MappingProxyType
 from typing import Any, Final, Literal, TypeAlias
 
 import uvicorn
@@ -16,24 +15,13 @@ from mcp.server.stdio import stdio_server
 from mcp.server.transport_security import TransportSecuritySettings
 from starlette.types import ASGIApp
 
-from toolplan.answer import InsightFunction
-from toolplan.approval import Approver, Policy
-from toolplan.engines import RunOptions
-from toolplan.events import Run
-from toolplan.execution_plan import ExecutionPlan
-from toolplan.mcp_server._approval import ApprovalPrompt
+from toolplan.app._limits import Concurrency
+from toolplan.app.app import App
+from toolplan.approval import Approver
 from toolplan.mcp_server._connection import Connection
+from toolplan.mcp_server._errors import CannotServe
 from toolplan.mcp_server._guard import SHORTEST_TOKEN, Guard, Rules, is_loopback
-from toolplan.mcp_server._options import Options
-from toolplan.mcp_server._plans import Plans
-from toolplan.mcp_server._refused import CannotServe
-from toolplan.mcp_server._runs import Runs
-from toolplan.mcp_server._server import Desk, make_server
-from toolplan.path import Json
-from toolplan.plan import Limits
-from toolplan.planners import Planner
-from toolplan.storage.journal import Journal
-from toolplan.tools import Toolbox
+from toolplan.mcp_server._server import Backend, make_server
 
 Transport: TypeAlias = Literal["stdio", "http"]
 
@@ -41,21 +29,15 @@ PATH: Final = "/mcp"
 DEFAULT_PORT: Final = 8722
 
 _MOST_SESSIONS: Final = 200
-_AT_ONCE: Final = 64
+_MOST_CONNECTIONS: Final = 64
 
 
 async def serve(
-    toolbox: Toolbox,
+    app: App,
     *,
-    journal: Journal,
-    planner: Planner,
-    policy: Policy = Policy(),
-    limits: Limits = Limits(),
-    run_options: RunOptions = RunOptions(),
-    insights: Sequence[InsightFunction] = (),
-    metadata: Mapping[str, Json] = MappingProxyType({}),
-    approval: Approver | None = None,
-    on_ended: Callable[[ExecutionPlan, Run], None] | None = None,
+    approve: Approver | None = None,
+    concurrency: Concurrency | None = None,
+    timeout: float | None = None,
     elicit: bool = False,
     transport: Transport = "stdio",
     host: str = "127.0.0.1",
@@ -65,51 +47,45 @@ async def serve(
     origins: Collection[str] = (),
     on_ready: Callable[[str], None] | None = None,
 ) -> None:
-    """Serve `toolbox` as plans over MCP until the client leaves (stdio) or the process is told to.
+    """Serve `app` over MCP until the client leaves (stdio) or the process gets a signal.
 
-    A run goes on when its client leaves. Over stdio the end of input ends the server after its
-    runs; over HTTP a signal ends these too, and each can be resumed.
+    A run continues when its client leaves. Over stdio the server ends after its runs when the input
+    ends; over HTTP a signal cancels the runs, and each can be resumed.
 
     Args:
-        toolbox: what plans may call.
-        journal: where runs are kept; clients see all runs in it.
-        planner: what proposes plans.
-        policy: what plans may use.
-        limits: the limits of plans and runs.
-        run_options: concurrency and timeouts of each run.
-        insights: functions that find more in rows than holds for any rows.
-        metadata: advice that is put into every plan.
-        approval: called with each plan with effects; None lets the run wait for a person.
-        on_ended: called in a thread with every run that is over, and its plan.
-        elicit: whether that leave may be asked of the user through clients that can do so.
+        app: plans and runs; clients see all runs of its journal.
+        approve: called with a plan with effects; without it the run waits for a person.
+        concurrency: as for `App.run`.
+        timeout: as for `App.run`.
+        elicit: whether clients may ask their user for the approval.
         transport: `stdio`, or `http` for streamable HTTP.
         host: the name or address to listen on; any but loopback needs a token.
-        port: the port to listen on; 0 takes a free one.
-        token: what clients must send as `Authorization: Bearer`, 16 characters or more.
-        hosts: more names under which the server is reached, for the check of `Host`.
+        port: the port to listen on; 0 selects a free one.
+        token: the required `Authorization: Bearer` token, 16 characters or more.
+        hosts: more names of the server, for the check of `Host`.
         origins: origins whose pages may use the server.
-        on_ready: called with the URL when requests are taken.
+        on_ready: called with the URL when the server accepts requests.
 
     Raises:
         CannotServe: the address is not safe or not free, or the token is weak.
+        ToolplanError: a limit is not valid, or the journal cannot be opened.
     """
-    options = Options(policy, limits, run_options, insights, metadata, approval, on_ended)
-    async with Runs(toolbox, journal=journal, options=options) as runs:
-        plans = Plans(toolbox, journal=journal, planner=planner, options=options)
-        desk = Desk(toolbox, options, plans, runs, ApprovalPrompt(toolbox) if elicit else None)
+    async with Backend(
+        app, approve=approve, concurrency=concurrency, timeout=timeout, elicit=elicit
+    ) as backend:
         if transport == "stdio":
-            return await _over_stdio(make_server(desk))
+            return await _over_stdio(make_server(backend))
         rules = checked_rules(host, token, hosts, origins)
         try:
-            await _over_http(make_server(desk), rules, host, port, on_ready)
+            await _over_http(make_server(backend), rules, host, port, on_ready)
         finally:
-            runs.stop()
+            backend.runs.stop()
 
 
 def checked_rules(
     host: str, token: str | None, hosts: Collection[str] = (), origins: Collection[str] = ()
 ) -> Rules:
-    """Return what is let through by a server that listens on `host`.
+    """Return the rules for requests to a server that listens on `host`.
 
     Raises:
         CannotServe: it is not loopback and there is no token, or the token is too short.
@@ -120,10 +96,11 @@ def checked_rules(
             f"{host!r} can be reached from other machines, and no token is set.",
             "Set a token, or listen on 127.0.0.1.",
         )
-    if token is not None and not (len(token) >= SHORTEST_TOKEN and _is_plain(token)):
+    is_plain = token is None or (token.isascii() and token.isprintable() and " " not in token)
+    if token is not None and not (len(token) >= SHORTEST_TOKEN and is_plain):
         raise CannotServe(
             "weak-token",
-            f"The token has fewer than {SHORTEST_TOKEN} characters, or some that no header takes.",
+            f"The token has fewer than {SHORTEST_TOKEN} characters, or some that are not allowed.",
             'Make one: python -c "import secrets; print(secrets.token_urlsafe(32))"',
         )
     return Rules([*hosts, _in_address(host)], origins, token)
@@ -135,7 +112,7 @@ def http_app(server: Server[str], rules: Rules) -> ASGIApp:
         streamable_http_path=PATH,
         max_request_body_size=rules.most_body,
         max_sessions=_MOST_SESSIONS,
-        # the guard has looked at Host and Origin, more closely
+        # the guard checks Host and Origin, more strictly
         transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
     )
     return Guard(app, rules)
@@ -159,32 +136,32 @@ async def _over_http(
             http_app(server, rules),
             http=Connection,
             log_level="error",
-            access_log=False,  # addresses may hold what is nobody's business
+            access_log=False,  # addresses may hold private data
             server_header=False,
             ws="none",
-            limit_concurrency=_AT_ONCE,
+            limit_concurrency=_MOST_CONNECTIONS,
             timeout_graceful_shutdown=1,
             h11_max_incomplete_event_size=65_536,
         )
-        running = _Told(config, lambda: _report(on_ready, host, listening))
-        going = asyncio.create_task(running.serve([listening]))
+        http_server = _ReportingServer(config, lambda: _report(on_ready, host, listening))
+        serving = asyncio.create_task(http_server.serve([listening]))
         try:
-            await asyncio.shield(going)
-        except asyncio.CancelledError:  # it ends what it has begun, then it ends
-            running.should_exit = True
-            await going
+            await asyncio.shield(serving)
+        except asyncio.CancelledError:  # requests are finished first
+            http_server.should_exit = True
+            await serving
             raise
 
 
-class _Told(uvicorn.Server):
-    """A uvicorn server that says when it takes requests."""
+class _ReportingServer(uvicorn.Server):
+    """A uvicorn server that calls `on_ready` when it accepts requests."""
 
     def __init__(self, config: uvicorn.Config, on_ready: Callable[[], None]) -> None:
         super().__init__(config)
         self._on_ready = on_ready
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Begin to take requests, and say so."""
+        """Start to accept requests."""
         await super().startup(sockets)
         if self.started:
             self._on_ready()
@@ -201,10 +178,10 @@ def _in_address(host: str) -> str:
 
 
 def _listening(host: str, port: int) -> socket.socket:
-    """Return a socket that listens.
+    """Return a listening socket.
 
     Raises:
-        CannotServe: the address is not there, or taken.
+        CannotServe: the address does not exist, or is in use.
     """
     try:
         family, kind, number, _, address = socket.getaddrinfo(
@@ -212,7 +189,7 @@ def _listening(host: str, port: int) -> socket.socket:
         )[0]
     except (OSError, UnicodeError, OverflowError):
         raise CannotServe(
-            "unknown-address", f"{host!r} is no address of this machine.", "Try 127.0.0.1."
+            "unknown-address", f"{host!r} is not an address of this machine.", "Try 127.0.0.1."
         ) from None
     listening = socket.socket(family, kind, number)
     try:
@@ -223,12 +200,8 @@ def _listening(host: str, port: int) -> socket.socket:
         listening.close()
         raise CannotServe(
             "port-in-use",
-            f"Port {port} of {host!r} cannot be listened on: {error.strerror or error}.",
-            "Choose another port; 0 takes a free one.",
+            f"Cannot listen on port {port} of {host!r}: {error.strerror or error}.",
+            "Choose another port; 0 selects a free one.",
         ) from None
     listening.setblocking(False)
     return listening
-
-
-def _is_plain(token: str) -> bool:
-    return token.isascii() and token.isprintable() and " " not in token

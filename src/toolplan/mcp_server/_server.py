@@ -1,4 +1,4 @@
-"""The MCP server: calls of clients taken apart, done, and answered."""
+"""The MCP server: reads the calls of clients, and returns their results."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import json
 import uuid
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from importlib.metadata import version
-from typing import Any, Final, TypeAlias
+from types import TracebackType
+from typing import Any, Final, Self, TypeAlias
 
 import anyio
 from mcp import MCPError
@@ -25,63 +25,100 @@ from mcp.types import (
     TextContent,
 )
 
-from toolplan.app.results import AskResult
+from toolplan.app._limits import Concurrency
+from toolplan.app.app import App
+from toolplan.app.results import AskResult, CheckResult
+from toolplan.approval import Approver
 from toolplan.diagnostics import did_you_mean, near
+from toolplan.events import Run
 from toolplan.execution_plan import ExecutionPlan
 from toolplan.mcp_server._approval import ApprovalPrompt
-from toolplan.mcp_server._offered import INPUTS, OFFERED
-from toolplan.mcp_server._options import Options
+from toolplan.mcp_server._errors import CallRefused
 from toolplan.mcp_server._plans import Plans
-from toolplan.mcp_server._refused import CallRefused
-from toolplan.mcp_server._runs import RunGuard, Runs
-from toolplan.mcp_server._told import (
+from toolplan.mcp_server._reports import (
     diagnostics_report,
     entry_report,
     plan_report,
-    plan_text,
     run_report,
 )
+from toolplan.mcp_server._runs import ActiveRun, Runs
+from toolplan.mcp_server._tools import INPUTS, TOOLS
 from toolplan.path import Json
 from toolplan.planners import Clarification, Draft, Refusal
 from toolplan.render.printable import cut, printable
-from toolplan.rules import rule_pages
+from toolplan.rules import RULES, SYNTAX_PAGES
 from toolplan.tools import Toolbox
 
+PAGES: Final = {**SYNTAX_PAGES, **{rule.code: rule.page for rule in RULES}}
+
 _INSTRUCTIONS: Final = (
-    "Turns questions into plans of tool calls, checks all of a plan before anything runs, and runs "
+    "Turns questions into plans of tool calls, checks a whole plan before anything runs, and runs "
     "exactly that plan. Use `plan` with a question, or write a plan and `check` it; then `run` "
-    "with its digest. A plan that changes something runs only after a person has approved it "
-    "outside of this conversation; tell them the effects and the command that the error gives. "
-    "Runs go on without you: `runs` tells how they stand, `resume` goes on with one that stopped."
+    "with its digest. A plan with effects runs only after a person has approved it outside of this "
+    "conversation; show them the effects and the command of the error. Runs continue without you: "
+    "`runs` shows their progress, `resume` continues one that stopped."
 )
 _MOST_NAMES: Final = 60
 _MOST_NAME: Final = 64
 _MOST_FAULTS: Final = 8
-_BETWEEN_NEWS_S: Final = 0.05
+_BETWEEN_REPORTS_S: Final = 0.05
 
 Request: TypeAlias = ServerRequestContext[str, Any]
 Arguments: TypeAlias = Mapping[str, Any]
 
 
-@dataclass(frozen=True)
-class Desk:
-    """What the calls of all clients work with; `leave` None asks nobody through clients."""
+class Backend:
+    """The plans and runs of all clients, over one app. Use it with `async with`.
 
-    toolbox: Toolbox
-    options: Options
-    plans: Plans
-    runs: Runs
-    leave: ApprovalPrompt | None = None
+    At the end it waits for the active runs, or cancels them after an exception.
+
+    Attributes:
+        app: plans and runs.
+        plans: the latest plans.
+        runs: the runs.
+        prompt: asks the user of a client for approvals, if that is allowed.
+    """
+
+    def __init__(
+        self,
+        app: App,
+        *,
+        approve: Approver | None = None,
+        concurrency: Concurrency | None = None,
+        timeout: float | None = None,
+        elicit: bool = False,
+    ) -> None:
+        """Prepare plans and runs; the arguments are those of `serve`.
+
+        Raises:
+            ToolplanError: the app has no journal, or a limit is not valid.
+        """
+        self.app = app
+        self.plans = Plans(app)
+        self.runs = Runs(app, approve=approve, concurrency=concurrency, timeout=timeout)
+        self.prompt = ApprovalPrompt(app.tools) if elicit else None
+
+    async def __aenter__(self) -> Self:
+        await self.runs.__aenter__()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.runs.__aexit__(kind, error, trace)
 
 
-def make_server(desk: Desk) -> Server[str]:
-    """Return the MCP server whose tools work at `desk`."""
-    calls = _Calls(desk)
+def make_server(backend: Backend) -> Server[str]:
+    """Return the MCP server of `backend`."""
+    calls = _Calls(backend)
     server: Server[str] = Server(
         "toolplan",
         version=version("toolplan"),
         title="toolplan",
-        instructions=f"{_INSTRUCTIONS} {_names(desk.toolbox)}",
+        instructions=f"{_INSTRUCTIONS} {_names(backend.app.tools)}",
         lifespan=_connection,
         on_list_tools=_list_tools,
         on_call_tool=calls.call,
@@ -92,12 +129,12 @@ def make_server(desk: Desk) -> Server[str]:
 
 @asynccontextmanager
 async def _connection(_: Server[str]) -> AsyncGenerator[str]:
-    """Name what requests are numbered in, so that two clients' numbers are not mixed up."""
+    """Yield a name for a connection; the numbers of requests are unique within it only."""
     yield uuid.uuid4().hex
 
 
 async def _list_tools(_: Request, __: PaginatedRequestParams | None) -> ListToolsResult:
-    return ListToolsResult(tools=list(OFFERED))
+    return ListToolsResult(tools=list(TOOLS))
 
 
 def _names(toolbox: Toolbox) -> str:
@@ -107,10 +144,11 @@ def _names(toolbox: Toolbox) -> str:
 
 
 class _Calls:
-    """The six tools, each a method that gives what the client gets, or raises `CallRefused`."""
+    """The tools. Each method returns the result for the client, or raises `CallRefused`."""
 
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
+    def __init__(self, backend: Backend) -> None:
+        self._backend = backend
+        self._app = backend.app
         self._plain: Mapping[str, Callable[[Arguments], Awaitable[dict[str, Json]]]] = {
             "plan": self._plan,
             "check": self._check,
@@ -121,7 +159,7 @@ class _Calls:
     async def call(
         self, request: Request, params: CallToolRequestParams
     ) -> CallToolResult | InputRequiredResult:
-        """Do one call. What is wrong with it, or comes of it, is told; only bugs raise."""
+        """Answer one call; an error becomes a result with `isError`."""
         if params.name not in INPUTS:
             hint = did_you_mean(near(params.name, INPUTS)) or "`tools/list` lists them."
             raise MCPError(INVALID_PARAMS, f"There is no tool {params.name[:100]!r}. {hint}")
@@ -134,139 +172,148 @@ class _Calls:
             return _result(refused.to_json(), is_error=True)
 
     async def notice(self, ctx: Request, call_next: CallNext) -> HandlerResult:
-        """Cancel the run that a cancelled request began; closing a connection cancels nothing."""
+        """Cancel the run of a cancelled request; a closed connection cancels nothing."""
         if ctx.method == "notifications/cancelled" and ctx.params is not None:
-            self._desk.runs.cancel(_key(ctx, ctx.params.get("requestId")))
+            self._backend.runs.cancel(_key(ctx, ctx.params.get("requestId")))
         return await call_next(ctx)
 
     async def _plan(self, arguments: Arguments) -> dict[str, Json]:
-        asked = await self._desk.plans.plan(arguments["question"], arguments.get("today"))
-        return _told_proposal(asked, self._desk.toolbox)
+        asked = await self._backend.plans.plan(arguments["question"], arguments.get("today"))
+        return _proposal_report(asked, self._app.tools)
 
     async def _check(self, arguments: Arguments) -> dict[str, Json]:
-        text, dialect = _text(arguments["plan"]), arguments.get("dialect", "toolplan")
-        compiled = await self._desk.plans.check(text, dialect)
-        found: dict[str, Json] = {
-            "valid": not any(each.severity == "error" for each in compiled.diagnostics),
-            "runnable": compiled.plan is not None,
-            **diagnostics_report(compiled.diagnostics),
-            "unchecked_references": compiled.unchecked_references,
+        checked = await self._checked_plan(arguments)
+        report: dict[str, Json] = {
+            "valid": not any(each.severity == "error" for each in checked.diagnostics),
+            "runnable": checked.plan is not None,
+            **diagnostics_report(checked.diagnostics),
+            "unchecked_references": checked.unchecked_references,
         }
-        if compiled.plan is None:
-            return {**found, "plan": None, "digest": None}
-        return {**found, **plan_report(compiled.plan, self._desk.toolbox)}
+        if checked.plan is None:
+            return {**report, "plan": None, "digest": None}
+        return {**report, **plan_report(checked.plan, self._app.tools)}
 
     async def _runs(self, arguments: Arguments) -> dict[str, Json]:
         if "run" not in arguments:
-            latest = await self._desk.runs.latest(int(arguments.get("limit", 20)))
+            latest = await self._backend.runs.latest(int(arguments.get("limit", 20)))
             return {"runs": [entry_report(entry) for entry in latest]}
-        run, plan = await self._desk.runs.standing(arguments["run"])
-        outputs = arguments.get("outputs", False)
-        insights = self._desk.options.insights
-        return {
-            "run": run_report(run, plan, self._desk.toolbox, insights=insights, outputs=outputs)
-        }
+        run, plan = await self._backend.runs.current(arguments["run"])
+        return {"run": self._run_report(run, plan, arguments)}
 
     async def _explain(self, arguments: Arguments) -> dict[str, Json]:
-        code, pages = arguments.get("code"), rule_pages()
+        code = arguments.get("code")
         if code is None:
-            return {"codes": {name: page.partition("\n")[0] for name, page in pages.items()}}
-        if code not in pages:
-            hint = did_you_mean(near(code, pages)) or "Without a code, all are listed."
+            return {"codes": {name: page.partition("\n")[0] for name, page in PAGES.items()}}
+        if code not in PAGES:
+            hint = did_you_mean(near(code, PAGES)) or "Without a code, all are listed."
             raise CallRefused("unknown-code", f"There is no code {code!r}.", hint)
-        return {"code": code, "page": pages[code]}
+        return {"code": code, "page": PAGES[code]}
 
     async def _run_or_resume(
         self, request: Request, params: CallToolRequestParams, arguments: Arguments
     ) -> CallToolResult | InputRequiredResult:
-        runs, leave = self._desk.runs, None
+        runs, prompt, approve = self._backend.runs, self._backend.prompt, None
         key = _key(request, request.request_id)
         if params.name == "run":
-            plan = await self._chosen(arguments)
-            if self._desk.leave is not None:
-                leave = await self._desk.leave.ask(request, params, plan)
-                if isinstance(leave, InputRequiredResult):
-                    return leave
-            going = await runs.start(plan, approval=leave, request=key)
+            plan = await self._plan_to_run(arguments)
+            if prompt is not None:
+                approve = await prompt.ask(request, params, plan)
+                if isinstance(approve, InputRequiredResult):
+                    return approve
+            active = await runs.start(plan, approve=approve, request=key)
         else:
-            going = await runs.resume(arguments["run"], request=key)
-        told = await self._watched(request, going, arguments)
+            active = await runs.resume(arguments["run"], request=key)
+        report = await self._watched(request, active, arguments)
         runs.answered(key)
-        return _result(told)
+        return _result(report)
 
-    async def _chosen(self, arguments: Arguments) -> ExecutionPlan:
-        """Return the plan that is to run.
+    async def _plan_to_run(self, arguments: Arguments) -> ExecutionPlan:
+        """Return the plan of the arguments.
 
         Raises:
-            CallRefused: there is none, it does not pass its check, or it is another one than
-                `digest` says.
+            CallRefused: there is none, it does not pass its check, or it has another `digest`.
         """
-        digest, plans = arguments.get("digest"), self._desk.plans
+        digest = arguments.get("digest")
         if "plan" not in arguments:
             if digest is None:
                 raise CallRefused(
-                    "bad-arguments", "Nothing says what to run.", "Give a digest, or a plan."
+                    "bad-arguments", "There is no plan to run.", "Pass a digest, or a plan."
                 )
-            return plans.known(digest)
-        text, dialect = _text(arguments["plan"]), arguments.get("dialect", "toolplan")
-        compiled = await plans.check(text, dialect)
-        if compiled.plan is None:
+            return self._backend.plans.known(digest)
+        checked = await self._checked_plan(arguments)
+        if checked.plan is None:
             raise CallRefused(
                 "bad-plan",
                 "The plan does not pass the check; nothing was run.",
-                "Mend what the diagnostics name; `explain` says more of a code.",
-                diagnostics_report(compiled.diagnostics),
+                "Fix the problems in the diagnostics; `explain` has a page for each code.",
+                diagnostics_report(checked.diagnostics),
             )
-        if digest is not None and digest != compiled.plan.digest:
+        if digest is not None and digest != checked.plan.digest:
             raise CallRefused(
                 "digest-mismatch",
-                f"The plan has the digest {compiled.plan.digest}, not {digest}; nothing was run.",
-                "Read the plan again, and give either the plan or its digest.",
+                f"The plan has the digest {checked.plan.digest}, not {digest}; nothing was run.",
+                "Read the plan again, and pass either the plan or its digest.",
             )
-        return compiled.plan
+        return checked.plan
+
+    async def _checked_plan(self, arguments: Arguments) -> CheckResult:
+        plan = arguments["plan"]
+        try:
+            text = plan if isinstance(plan, str) else json.dumps(plan, ensure_ascii=False)
+        except RecursionError:
+            raise CallRefused("too-deep", "The plan is nested too deep to be read.") from None
+        return await self._backend.plans.check(text, arguments.get("dialect", "toolplan"))
 
     async def _watched(
-        self, request: Request, going: RunGuard, arguments: Arguments
+        self, request: Request, active: ActiveRun, arguments: Arguments
     ) -> dict[str, Json]:
-        """Tell progress until the run is over, or for as long as is wanted, and give the run."""
-        telling = asyncio.create_task(_report(request, going))
+        """Report progress until the run is over, or `wait_s` is, and return the run."""
+        reporting = asyncio.create_task(_report_progress(request, active))
         try:
-            await going.progress.kept.wait()  # what is acknowledged is on disk
-            await asyncio.wait({going.task}, timeout=arguments.get("wait_s"))
-            if going.task.done():
-                await telling
+            await active.progress.stored.wait()  # what is acknowledged is on disk
+            await asyncio.wait({active.task}, timeout=arguments.get("wait_s"))
+            if active.task.done():
+                await reporting
         finally:
-            telling.cancel()
-        over = going.task.done()
-        run = await self._desk.runs.ended(going) if over else going.progress.run()
+            reporting.cancel()
+        over = active.task.done()
+        run = await self._backend.runs.ended(active) if over else active.progress.run()
+        return self._run_report(run, active.plan, arguments)
+
+    def _run_report(
+        self, run: Run, plan: ExecutionPlan | None, arguments: Arguments
+    ) -> dict[str, Json]:
         outputs = arguments.get("outputs", False)
-        insights = self._desk.options.insights
-        return run_report(run, going.plan, self._desk.toolbox, insights=insights, outputs=outputs)
+        return run_report(
+            run, plan, self._app.tools, insights=self._app.insights, outputs=outputs
+        )
 
 
-async def _report(request: Request, going: RunGuard) -> None:
-    """Send progress whenever there is more of it, until the run is over."""
-    progress, told = going.progress, 0.0
+async def _report_progress(request: Request, active: ActiveRun) -> None:
+    """Send each new progress, until the run is over."""
+    progress, reported = active.progress, 0.0
     changed = progress.watch()
     try:
         while True:
-            over = going.task.done()
+            over = active.task.done()
             changed.clear()
-            if progress.done > told:
-                told = progress.done
-                await request.session.report_progress(told, progress.total, progress.message)
+            if progress.done > reported:
+                reported = progress.done
+                await request.session.report_progress(
+                    reported, progress.total, progress.message
+                )
             if over:
                 return
             await changed.wait()
-            await asyncio.wait({going.task}, timeout=_BETWEEN_NEWS_S)
+            await asyncio.wait({active.task}, timeout=_BETWEEN_REPORTS_S)
     except (anyio.ClosedResourceError, anyio.BrokenResourceError, MCPError):
-        return  # nobody listens any more
+        return  # the client has left
     finally:
-        progress.leave(changed)
+        progress.unwatch(changed)
 
 
 def _key(request: Request, number: object) -> object:
-    """Name a request beyond its number, which is only unique on its connection."""
+    """Return the name of a request; its number is unique within its connection only."""
     headers = getattr(request.request, "headers", {})
     return request.lifespan_context, headers.get("mcp-session-id"), str(number)
 
@@ -275,44 +322,36 @@ def _checked(params: CallToolRequestParams) -> Arguments:
     arguments = params.arguments or {}
     faults = INPUTS[params.name].violations(arguments)
     if faults:
-        told = [f"{fault.pointer or '/'}: {fault.message}" for fault in faults[:_MOST_FAULTS]]
-        raise CallRefused("bad-arguments", " ".join(told), "`tools/list` tells what is taken.")
+        messages = [f"{fault.pointer or '/'}: {fault.message}" for fault in faults[:_MOST_FAULTS]]
+        raise CallRefused("bad-arguments", " ".join(messages), "`tools/list` has the schema.")
     return arguments
 
 
-def _text(plan: Json) -> str:
-    try:
-        return plan_text(plan)
-    except RecursionError:
-        raise CallRefused("too-deep", "The plan is nested too deep to be read.") from None
-
-
-def _told_proposal(asked: AskResult, toolbox: Toolbox) -> dict[str, Json]:
+def _proposal_report(asked: AskResult, toolbox: Toolbox) -> dict[str, Json]:
     match asked.proposal:
-        case Clarification() as wanted:
+        case Clarification() as clarification:
             return {
                 "outcome": "clarification",
                 "clarification": {
-                    "question": wanted.question,
-                    "options": [*wanted.options],
-                    "unexplained": [*wanted.unexplained],
-                    "partial_plan": wanted.partial_plan,
+                    "question": clarification.question,
+                    "options": [*clarification.options],
+                    "unexplained": [*clarification.unexplained],
+                    "partial_plan": clarification.partial_plan,
                 },
             }
         case Refusal(reason=reason):
             return {"outcome": "refusal", "refusal": {"reason": reason}}
         case Draft():
             compiled = asked.compiled
-            diagnostics = () if compiled is None else compiled.diagnostics
-            told = diagnostics_report(diagnostics)
+            report = diagnostics_report(() if compiled is None else compiled.diagnostics)
             if asked.plan is None:
                 raise CallRefused(
                     "bad-draft",
                     "The planner proposed a plan that does not pass the check; nothing was run.",
                     "Ask in other words.",
-                    told,
+                    report,
                 )
-            return {"outcome": "plan", **plan_report(asked.plan, toolbox), **told}
+            return {"outcome": "plan", **plan_report(asked.plan, toolbox), **report}
 
 
 def _result(content: dict[str, Json], *, is_error: bool = False) -> CallToolResult:

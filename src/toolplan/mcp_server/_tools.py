@@ -1,4 +1,4 @@
-"""The tools that the server offers, as MCP describes tools."""
+"""The tools of the server, as MCP describes tools."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from toolplan.path import Json
 from toolplan.schema import Schema
 
 MOST_QUESTION: Final = 10_000
-"""Characters of a question."""
+"""The maximum size of a question, in characters."""
 
 LONGEST_WAIT_S: Final = 86_400
 
@@ -21,7 +21,7 @@ _PLAN: Final[Json] = {
     "anyOf": [{"type": "object"}, {"type": "array"}, {"type": "string", "minLength": 1}],
 }
 _DIALECT: Final[Json] = {
-    "description": "How `plan` is written.",
+    "description": "The dialect of `plan`.",
     "enum": [*sorted(DIALECTS)],
     "default": "toolplan",
 }
@@ -29,19 +29,19 @@ _RUN: Final[Json] = {
     "type": "string",
     "minLength": 1,
     "maxLength": 200,
-    "description": "The name of a run, or how it begins.",
+    "description": "The name of a run, or its beginning.",
 }
 _WAIT: Final[Json] = {
     "type": "number",
     "minimum": 0,
     "maximum": LONGEST_WAIT_S,
-    "description": "Seconds after which to answer with how the run stands; it goes on meanwhile. "
-    "Without this the answer comes when the run is over.",
+    "description": "Return after so many seconds, while the run continues. Without this the result is "
+    "returned when the run is over.",
 }
 _OUTPUTS: Final[Json] = {
     "type": "boolean",
     "default": False,
-    "description": "Whether to tell the output of every step, not only that of the plan.",
+    "description": "Whether to return the output of every step, not only that of the plan.",
 }
 _DIAGNOSTICS: Final[Json] = {
     "type": "array",
@@ -61,7 +61,7 @@ _DIAGNOSTICS: Final[Json] = {
 }
 _EFFECTS: Final[Json] = {
     "type": "array",
-    "description": "The steps that may change something, with their arguments.",
+    "description": "The steps with effects, with their arguments.",
     "items": {
         "type": "object",
         "properties": {
@@ -80,7 +80,7 @@ _CHECKED: Final[dict[str, Json]] = {
     "needs_approval": {"type": "boolean"},
     "effects": _EFFECTS,
     "diagnostics": _DIAGNOSTICS,
-    "diagnostics_left_out": {"type": "integer", "description": "So many more there are."},
+    "diagnostics_left_out": {"type": "integer", "description": "The number of further diagnostics."},
     "unchecked_references": {"type": "integer"},
 }
 _RUN_OUTPUT: Final[Json] = {
@@ -97,13 +97,13 @@ _RUN_OUTPUT: Final[Json] = {
                 "required": ["state"],
             },
         },
-        "output": {"description": "What the plan gives; null until it is there."},
+        "output": {"description": "The output of the plan; null until it is available."},
         "answer": {"type": ["object", "null"]},
-        "help": {"type": ["string", "null"], "description": "What to do where it stands still."},
+        "help": {"type": ["string", "null"], "description": "What to do if the run has stopped."},
         "omitted": {
             "type": "array",
             "items": {"type": "string"},
-            "description": "Pointers of what is too large to be told here.",
+            "description": "Pointers of the values that are too large.",
         },
     },
     "required": ["run", "status", "steps", "output", "answer", "help"],
@@ -122,8 +122,8 @@ def _object(properties: dict[str, Json], *required: str) -> dict[str, Json]:
 PLAN: Final = Tool(
     name="plan",
     title="Plan",
-    description="Turn a question into a checked plan of tool calls, and run nothing. Gives the "
-    "plan and its digest, or a question back (`clarification`), or why there can be no plan "
+    description="Turn a question into a checked plan of tool calls, and run nothing. Returns the "
+    "plan and its digest, or a question to the user (`clarification`), or why there is no plan "
     "(`refusal`). Pass the digest to `run`.",
     input_schema=_object(
         {
@@ -131,7 +131,7 @@ PLAN: Final = Tool(
             "today": {
                 "type": "string",
                 "format": "date",
-                "description": "The day that 'last week' and its like are reckoned from.",
+                "description": "The date for words like 'last week'.",
             },
         },
         "question",
@@ -163,14 +163,14 @@ PLAN: Final = Tool(
 CHECK: Final = Tool(
     name="check",
     title="Check a plan",
-    description="Say all that is wrong with a plan, with the place and the way out, and run "
-    "nothing. A plan that may run gets a digest, to be passed to `run`.",
+    description="Check a plan, and run nothing. Returns every problem with its place and help, and "
+    "the digest of a plan that may run. Pass the digest to `run`.",
     input_schema=_object({"plan": _PLAN, "dialect": _DIALECT}, "plan"),
     output_schema={
         "type": "object",
         "properties": {
-            "valid": {"type": "boolean", "description": "Nothing is wrong as it is written."},
-            "runnable": {"type": "boolean", "description": "It may run, safe fixes applied."},
+            "valid": {"type": "boolean", "description": "It has no errors as written."},
+            "runnable": {"type": "boolean", "description": "It may run, with safe fixes applied."},
             **_CHECKED,
         },
         "required": ["valid", "runnable", "diagnostics", "digest"],
@@ -181,21 +181,19 @@ CHECK: Final = Tool(
 RUN: Final = Tool(
     name="run",
     title="Run a plan",
-    description="Run a plan, exactly as it is: `digest` of one that `plan` or `check` gave, or "
-    "the `plan` itself, which is checked first. A plan that changes something does not run "
-    "before a person has approved it outside of this conversation: the error tells its digest, "
-    "what it would change, and what the person does.",
-    input_schema={
-        **_object(
-            {
-                "digest": {**_SHA, "description": "Of a plan that was planned or checked here."},
-                "plan": _PLAN,
-                "dialect": _DIALECT,
-                "wait_s": _WAIT,
-                "outputs": _OUTPUTS,
-            }
-        ),
-    },
+    description="Run a plan unchanged: the `digest` of one from `plan` or `check`, or the `plan` "
+    "itself, which is checked first. A plan with effects runs only after a person has approved it "
+    "outside of this conversation: the error has its digest, its effects, and the command for "
+    "that person.",
+    input_schema=_object(
+        {
+            "digest": {**_SHA, "description": "Of a plan that was planned or checked here."},
+            "plan": _PLAN,
+            "dialect": _DIALECT,
+            "wait_s": _WAIT,
+            "outputs": _OUTPUTS,
+        }
+    ),
     output_schema=_RUN_OUTPUT,
     annotations=ToolAnnotations(
         read_only_hint=False, destructive_hint=True, idempotent_hint=False, open_world_hint=True
@@ -205,7 +203,7 @@ RUN: Final = Tool(
 RUNS: Final = Tool(
     name="runs",
     title="Runs",
-    description="List the latest runs, or tell how one stands (`run`).",
+    description="List the latest runs, or show one (`run`).",
     input_schema=_object(
         {
             "run": _RUN,
@@ -226,7 +224,7 @@ RUNS: Final = Tool(
                         "status": {"type": "string"},
                         "is_left": {
                             "type": "boolean",
-                            "description": "Nobody works on it, although it is not over.",
+                            "description": "It is not over, but no process works on it.",
                         },
                         "digest": {"type": "string"},
                         "question": {"type": "string"},
@@ -243,10 +241,10 @@ RUNS: Final = Tool(
 
 RESUME: Final = Tool(
     name="resume",
-    title="Go on with a run",
-    description="Go on with a run that was interrupted or cancelled. What is over is not done "
-    "again. A run that waits for an approval, or is in doubt, needs a person: the answer says "
-    "what that person does.",
+    title="Resume a run",
+    description="Resume a run that was interrupted or cancelled. Steps that are done are not "
+    "repeated. A run that waits for an approval, or is in doubt, needs a person: the result has "
+    "the command for that person.",
     input_schema=_object({"run": _RUN, "wait_s": _WAIT, "outputs": _OUTPUTS}, "run"),
     output_schema=_RUN_OUTPUT,
     annotations=ToolAnnotations(
@@ -257,7 +255,7 @@ RESUME: Final = Tool(
 EXPLAIN: Final = Tool(
     name="explain",
     title="Explain a code",
-    description="Say what the code of a diagnostic means, and the way out; without one, list all.",
+    description="Explain the code of a diagnostic and how to fix it; without a code, list all codes.",
     input_schema=_object({"code": {"type": "string", "maxLength": 100}}),
     output_schema={
         "type": "object",
@@ -270,8 +268,8 @@ EXPLAIN: Final = Tool(
     annotations=ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=False),
 )
 
-OFFERED: Final = (PLAN, CHECK, RUN, RUNS, RESUME, EXPLAIN)
-"""All of them, in the order in which they are listed."""
+TOOLS: Final = (PLAN, CHECK, RUN, RUNS, RESUME, EXPLAIN)
+"""All tools, in the order of the list."""
 
-INPUTS: Final = {tool.name: Schema.load(tool.input_schema) for tool in OFFERED}
-"""What each takes, by name."""
+INPUTS: Final = {tool.name: Schema.load(tool.input_schema) for tool in TOOLS}
+"""The input schema of each tool, by name."""

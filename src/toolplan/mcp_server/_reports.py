@@ -1,0 +1,155 @@
+"""Plans and runs as JSON for clients, with limited sizes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Final
+
+from toolplan.answer import InsightFunction, answer
+from toolplan.approval import effect_steps
+from toolplan.compiler import output_schemas
+from toolplan.diagnostics import Diagnostic
+from toolplan.diagnostics import to_json as diagnostic_to_json
+from toolplan.events import Run, RunState
+from toolplan.events import to_json as run_to_json
+from toolplan.execution_plan import ExecutionPlan
+from toolplan.path import Json
+from toolplan.plan_json import dump
+from toolplan.render.approval_view import approval_json
+from toolplan.render.runs_view import SHORT
+from toolplan.storage.journal import RunEntry
+from toolplan.tools import Toolbox
+
+MOST_OUTPUT: Final = 500_000
+"""The maximum size of one value, in characters of JSON; a larger one stays in the journal."""
+
+MOST_OUTPUTS: Final = 2_000_000
+"""The maximum size of all values of one run, in characters of JSON."""
+
+MOST_DIAGNOSTICS: Final = 200
+"""The maximum number of diagnostics; errors come before warnings."""
+
+_MOST_PLACES: Final = 8
+
+
+def effects_report(plan: ExecutionPlan, tools: Toolbox) -> Json:
+    """Return the steps with effects, with all their arguments."""
+    return approval_json(effect_steps(plan, tools), plan.digest)["effects"]
+
+
+def plan_report(plan: ExecutionPlan, tools: Toolbox) -> dict[str, Json]:
+    """Return a plan that may run."""
+    return {
+        "plan": dump(plan.plan),
+        "digest": plan.digest,
+        "needs_approval": bool(plan.effects),
+        "effects": effects_report(plan, tools),
+        "unchecked_references": plan.unchecked_references,
+    }
+
+
+def diagnostics_report(diagnostics: Sequence[Diagnostic]) -> dict[str, Json]:
+    """Return diagnostics in their wire form; if there are too many, errors come first."""
+    shown = diagnostics
+    if len(diagnostics) > MOST_DIAGNOSTICS:
+        shown = sorted(diagnostics, key=lambda each: not each.blocks)[:MOST_DIAGNOSTICS]
+    report: dict[str, Json] = {"diagnostics": [diagnostic_to_json(each) for each in shown]}
+    if len(shown) < len(diagnostics):
+        report["diagnostics_left_out"] = len(diagnostics) - len(shown)
+    return report
+
+
+def run_report(
+    run: Run,
+    plan: ExecutionPlan | None,
+    tools: Toolbox,
+    *,
+    insights: Sequence[InsightFunction] = (),
+    outputs: bool = False,
+) -> dict[str, Json]:
+    """Return a run as `toolplan run --json` does, with the outputs of steps only if `outputs`.
+
+    Without `plan` there is no answer. A value that is too large is null, and its pointer is in
+    `omitted`.
+    """
+    document = run_to_json(run)
+    omitted: list[Json] = []
+    left = MOST_OUTPUTS
+
+    def limited(pointer: str, value: Json) -> Json:
+        nonlocal left
+        size = len(json.dumps(value, ensure_ascii=False))
+        if size > min(MOST_OUTPUT, left):
+            omitted.append(pointer)
+            return None
+        left -= size
+        return value
+
+    document["output"] = limited("/output", document["output"])
+    found: Json = None
+    if plan is not None and run.status is not RunState.RUNNING:
+        schemas = output_schemas(plan.plan, tools)
+        found = answer(plan, run, schemas=schemas, insights=insights).to_json()
+        found = limited("/answer", found)
+    steps = document["steps"]
+    for name, step in steps.items() if isinstance(steps, dict) else ():
+        if isinstance(step, dict):
+            output = step.pop("output")
+            if outputs:
+                step["output"] = limited(f"/steps/{name}/output", output)
+    report = {**document, "digest": run.digest, "answer": found, "help": help_(run)}
+    return {**report, "omitted": omitted} if omitted else report
+
+
+def entry_report(entry: RunEntry) -> Json:
+    """Return one entry of the list of runs."""
+    return {
+        "run": entry.run,
+        "created_at": datetime.fromtimestamp(entry.created_at, UTC).isoformat(),
+        "status": entry.status.value,
+        "is_left": entry.is_left,
+        "digest": entry.digest,
+        "question": entry.question,
+        "tools": entry.tools,
+    }
+
+
+def help_(run: Run) -> str | None:
+    """Return what to do about a run that is not over; None if there is nothing to do."""
+    short = run.run[:SHORT]
+    match run.status:
+        case RunState.RUNNING:
+            return f"`runs` with run {short!r} shows its progress."
+        case RunState.CANCELLED:
+            return f"`resume` with run {short!r} continues it."
+        case RunState.WAITING:
+            return approval_help(short, run.digest)
+        case RunState.IN_DOUBT:
+            return _doubt_help(run, short)
+        case RunState.SUCCEEDED | RunState.FAILED:
+            return None
+
+
+def approval_help(run: str, digest: str) -> str:
+    """Return how a person approves the waiting `run`."""
+    return (
+        "A model cannot approve. A person who has read the effects types, in a terminal: "
+        f"toolplan resume {run} --approve {digest}"
+    )
+
+
+def _doubt_help(run: Run, short: str) -> str:
+    places = [
+        name if item is None else f"{name}:{item}"
+        for name, step in run.steps.items()
+        for item in step.in_doubt
+    ]
+    shown = ", ".join(places[:_MOST_PLACES]) + (" …" if len(places) > _MOST_PLACES else "")
+    first = places[0] if places else "STEP"
+    return (
+        f"It is unknown whether these calls had their effects: {shown}. A person decides, in a "
+        f"terminal: toolplan resume {short} --retry {first} (repeat it), "
+        f"--resolve {first}=JSON (it succeeded, with this result) or --abort {first} (it failed)."
+    )
