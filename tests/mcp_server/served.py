@@ -13,8 +13,10 @@ from mcp import Client
 from mcp.server import Server
 from mcp.types import CallToolResult
 
-from toolplan.mcp_server import Desk, Options, Plans, Runs, make_server
-from toolplan.mcp_server._approval import ApprovalPrompt
+from toolplan.app.app import App
+from toolplan.approval import Approver
+from toolplan.mcp_server import Backend, make_server
+from toolplan.mcp_server._runs import Runs
 from toolplan.path import Json
 from toolplan.planners import Planner
 from toolplan.storage.journal import Journal
@@ -92,18 +94,16 @@ async def serving(
     folder: Path,
     toolbox: Toolbox,
     planner: Planner | None = None,
-    options: Options | None = None,
     *,
+    approve: Approver | None = None,
     elicit: bool = False,
+    **options: Any,
 ) -> AsyncGenerator[Served]:
-    """Yield a server whose journal is in `folder`."""
-    options = options or Options()
-    planner = planner or ScriptedPlanner("{}")
+    """Yield a server whose journal is in `folder`; `options` are those of `App`."""
     with closing(Journal(folder / "runs.sqlite")) as journal:
-        async with Runs(toolbox, journal=journal, options=options) as runs:
-            plans = Plans(toolbox, journal=journal, planner=planner, options=options)
-            desk = Desk(toolbox, options, plans, runs, ApprovalPrompt(toolbox) if elicit else None)
-            yield Served(make_server(desk), runs, journal, toolbox)
+        app = App(toolbox, planner or ScriptedPlanner("{}"), journal=journal, **options)
+        async with Backend(app, approve=approve, elicit=elicit) as backend:
+            yield Served(make_server(backend), backend.runs, journal, toolbox)
 
 
 def in_loop(work: Callable[[], Awaitable[T]]) -> T:

@@ -26,7 +26,6 @@ from toolplan.approval import Approval, Policy, approve
 from toolplan.engines import Decided
 from toolplan.events import RunState
 from toolplan.execution_plan import ExecutionPlan
-from toolplan.mcp_server import Options
 from toolplan.path import Json
 from toolplan.storage.journal import JournalError
 from toolplan.testing import Gives, Raises
@@ -155,7 +154,7 @@ def test_whoever_starts_the_server_may_approve_plans_by_their_digest(tmp_path: P
         def allow(plan: ExecutionPlan) -> Approval | None:
             return approve(plan) if plan.digest in allowed else None
 
-        async with serving(tmp_path, tools.toolbox, None, Options(approval=allow)) as served:
+        async with serving(tmp_path, tools.toolbox, approve=allow) as served:
             told = await served.refused("run", plan=WRITES)
             assert told["error"]["code"] == "approval-required"
             assert tools.calls == []
@@ -172,8 +171,7 @@ def test_a_call_in_doubt_is_decided_by_a_person(tmp_path: Path) -> None:
         tools.add(
             "send", Raises(OutcomeUnknown("the line broke")), Gives({}), effects=Effects.WRITE
         )
-        options = Options(approval=approve)
-        async with serving(tmp_path, tools.toolbox, None, options) as served:
+        async with serving(tmp_path, tools.toolbox, approve=approve) as served:
             told = await served.call("run", plan=WRITES)
             assert told["status"] == "in_doubt"
             assert f"toolplan resume {told['run'][:8]} --retry mail:0" in told["help"]
@@ -196,8 +194,8 @@ def test_a_run_with_tools_that_are_not_allowed_here_is_not_gone_on_with(tmp_path
         tools = scripted()
         async with serving(tmp_path, tools.toolbox) as served:
             waiting = await served.refused("run", plan=WRITES)
-        options = Options(policy=Policy(("people",)), approval=approve)
-        async with serving(tmp_path, tools.toolbox, None, options) as served:
+        policy = Policy(("people",))
+        async with serving(tmp_path, tools.toolbox, approve=approve, policy=policy) as served:
             told = await served.refused("resume", run=waiting["run"])
             assert told["error"]["code"] == "tool-not-allowed"
         assert tools.calls == []
@@ -354,7 +352,7 @@ def test_without_a_journal_that_works_nothing_with_effects_happens(
 ) -> None:
     async def work() -> None:
         tools = scripted()
-        async with serving(tmp_path, tools.toolbox, None, Options(approval=approve)) as served:
+        async with serving(tmp_path, tools.toolbox, approve=approve) as served:
 
             def full(*_: object, **__: object) -> None:
                 raise JournalError("journal-full", "The disk is full.", "Make room.")

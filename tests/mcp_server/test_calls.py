@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Literal
 
 import pytest
@@ -18,9 +19,6 @@ from toolplan.compiler import compile_plan
 from toolplan.demo import TOOLS as DEMO
 from toolplan.dialects import DIALECTS
 from toolplan.engines import RunOptions
-from toolplan.events import Run
-from toolplan.execution_plan import ExecutionPlan
-from toolplan.mcp_server import Options
 from toolplan.path import Json
 from toolplan.plan import Limits
 from toolplan.planners import (
@@ -35,7 +33,8 @@ from toolplan.planners import (
 )
 from toolplan.providers import ModelError
 from toolplan.schema import Schema
-from toolplan.testing import Gives, Raises, ScriptedPlanner
+from toolplan.sources.learned import LearnedSchemas, tool_digest
+from toolplan.testing import Gives, Raises, ScriptedPlanner, ScriptedTools
 from toolplan.tools import Toolbox, ToolError
 
 ERAS: list[Literal["auto", "legacy"]] = ["auto", "legacy"]
@@ -49,13 +48,13 @@ def call(
     arguments: dict[str, Any],
     *,
     planner: Planner | None = None,
-    options: Options | None = None,
+    options: Mapping[str, Any] = MappingProxyType({}),
     toolbox: Toolbox | None = None,
     refused: bool = False,
 ) -> Any:
     async def work() -> Any:
         box = scripted().toolbox if toolbox is None else toolbox
-        async with serving(folder, box, planner, options) as served:
+        async with serving(folder, box, planner, **options) as served:
             ask = served.refused if refused else served.call
             return await ask(tool, **arguments)
 
@@ -68,7 +67,7 @@ def test_no_run_makes_more_calls_at_once_than_the_server_lets_it(tmp_path: Path,
     steps: list[Json] = [
         {"id": f"s{at}", "tool": "people", "args": {"team": "red"}} for at in range(6)
     ]
-    options = Options(run_options=RunOptions(tool_concurrency={"people": most}))
+    options = {"options": RunOptions(tool_concurrency={"people": most})}
     plan: Json = {"toolplan": 1, "steps": steps}
     call(tmp_path, "run", {"plan": plan}, options=options, toolbox=tools.toolbox)
     assert tools.most_running == most
@@ -161,7 +160,7 @@ def test_a_planner_that_fails_is_a_clean_error(
 def test_today_is_given_by_the_client_or_taken_from_the_clock(tmp_path: Path) -> None:
     planner = ScriptedPlanner(json.dumps(READS))
     call(tmp_path, "plan", {"question": "a", "today": "2024-02-29"}, planner=planner)
-    clock = Options(clock=lambda: 86_400.0 * 10.5)
+    clock: dict[str, Any] = {"clock": lambda: 86_400.0 * 10.5}
     call(tmp_path, "plan", {"question": "a"}, planner=planner, options=clock)
     assert [each.question.today for each in planner.asked] == ["2024-02-29", "1970-01-11"]
 
@@ -254,7 +253,7 @@ def test_a_tool_that_is_not_there_is_an_error_of_the_protocol(tmp_path: Path) ->
 
 
 def test_a_plan_that_is_too_long_is_refused_before_it_is_read(tmp_path: Path) -> None:
-    options = Options(limits=Limits(text_bytes=200))
+    options = {"limits": Limits(text_bytes=200)}
     arguments: dict[str, Any] = {"plan": json.dumps(READS) + " " * 300}
     told = call(tmp_path, "check", arguments, options=options)
     assert [each["code"] for each in told["diagnostics"]] == ["too-large"]
@@ -271,7 +270,7 @@ def test_a_plan_that_is_nested_too_deep_is_told(tmp_path: Path) -> None:
 
 
 def test_a_tool_that_is_not_allowed_is_refused(tmp_path: Path) -> None:
-    options = Options(policy=Policy(("send",)))
+    options = {"policy": Policy(("send",))}
     told = call(tmp_path, "check", {"plan": READS}, options=options)
     assert "tool-not-allowed" in [each["code"] for each in told["diagnostics"]]
 
@@ -300,7 +299,7 @@ def test_what_is_too_large_to_tell_is_left_out_and_named(tmp_path: Path) -> None
 def test_all_outputs_together_are_bounded_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("toolplan.mcp_server._told.MOST_TOLD", 1_000)
+    monkeypatch.setattr("toolplan.mcp_server._reports.MOST_OUTPUTS", 1_000)
     toolbox = scripted(Gives({"data": ["x" * 300]})).toolbox
     told = call(tmp_path, "run", {"plan": READS, "outputs": True}, toolbox=toolbox)
     assert told["output"]
@@ -333,25 +332,22 @@ def test_plans_are_forgotten_the_oldest_first(
     in_loop(work)
 
 
-def test_whoever_serves_is_told_of_every_run_that_is_over(tmp_path: Path) -> None:
-    told: list[tuple[str, bool]] = []
-
-    def note(plan: ExecutionPlan, run: Run) -> None:
-        told.append((plan.digest, run.succeeded))
-        raise RuntimeError("what is done after a run is no matter of the run")
-
-    ran = call(tmp_path, "run", {"plan": READS}, options=Options(on_ended=note))
+def test_output_schemas_are_learned_from_runs_as_on_the_command_line(tmp_path: Path) -> None:
+    tools = ScriptedTools()
+    tools.add("people", Gives({"data": ["ann"]}))
+    ran = call(tmp_path, "run", {"plan": READS}, options={"data": tmp_path}, toolbox=tools.toolbox)
     assert ran["status"] == "succeeded"
-    assert told == [(ran["digest"], True)]
+    with LearnedSchemas(tmp_path / "learned.sqlite") as learned:
+        assert learned.schema(tool_digest(tools.toolbox["people"])) is not None
 
 
 def test_of_a_clients_metadata_only_the_question_is_kept(tmp_path: Path) -> None:
     """A run that says where its tools come from would make `toolplan resume` open them."""
 
     async def work() -> Json:
-        options = Options(metadata={"run_with": {"tools": "mine:TOOLS"}})
+        metadata: Json = {"run_with": {"tools": "mine:TOOLS"}}
         evil = {"query": "who?", "run_with": {"tools": "evil:TOOLS"}, "notes": "hm"}
-        async with serving(tmp_path, scripted().toolbox, None, options) as served:
+        async with serving(tmp_path, scripted().toolbox, metadata=metadata) as served:
             assert isinstance(READS, dict)
             ran = await served.call("run", plan={**READS, "metadata": evil})
             return served.journal.record(ran["run"]).plan

@@ -16,6 +16,7 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
 from tests.mcp_server.served import READS, WRITES, content, error, in_loop, scripted
+from toolplan.app.app import App
 from toolplan.events import RunState
 from toolplan.mcp_server import CannotServe, serve
 from toolplan.storage.journal import Journal
@@ -54,9 +55,7 @@ async def listening(
     ready: asyncio.Future[str] = asyncio.get_running_loop().create_future()
     serving = asyncio.create_task(
         serve(
-            toolbox,
-            journal=journal,
-            planner=ScriptedPlanner("{}"),
+            App(toolbox, ScriptedPlanner("{}"), journal=journal),
             transport="http",
             port=0,
             token=token,
@@ -325,9 +324,8 @@ def test_a_port_that_is_taken_is_told(tmp_path: Path) -> None:
 
     async def work(port: int) -> None:
         with closing(Journal(tmp_path / "runs.sqlite")) as journal:
-            planner = ScriptedPlanner("{}")
-            box = scripted().toolbox
-            await serve(box, journal=journal, planner=planner, transport="http", port=port)
+            app = App(scripted().toolbox, ScriptedPlanner("{}"), journal=journal)
+            await serve(app, transport="http", port=port)
 
     with closing(socket.create_server(("127.0.0.1", 0))) as taken:
         port = taken.getsockname()[1]
@@ -340,14 +338,8 @@ def test_a_port_that_is_taken_is_told(tmp_path: Path) -> None:
 def test_an_address_that_is_not_there_is_told(tmp_path: Path) -> None:
     async def work() -> None:
         with closing(Journal(tmp_path / "runs.sqlite")) as journal:
-            await serve(
-                scripted().toolbox,
-                journal=journal,
-                planner=ScriptedPlanner("{}"),
-                transport="http",
-                host="192.0.2.1",
-                token=TOKEN,
-            )
+            app = App(scripted().toolbox, ScriptedPlanner("{}"), journal=journal)
+            await serve(app, transport="http", host="192.0.2.1", token=TOKEN)
 
     with pytest.raises(CannotServe):
         in_loop(work)

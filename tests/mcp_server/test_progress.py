@@ -66,14 +66,14 @@ def test_a_run_that_is_over_step_by_step_is_whole() -> None:
 def test_a_run_is_acknowledged_only_when_something_happens_after_it_was_kept() -> None:
     progress = Progress(PLAN)
     progress.add(RunStarted("r", "d", ("a", "b"), 0.0))
-    assert not progress.kept.is_set()
+    assert not progress.stored.is_set()
     progress.add(StepStarted("a", None, 0.0))
-    assert progress.kept.is_set()
+    assert progress.stored.is_set()
 
 
 def test_who_leaves_is_told_no_more() -> None:
     progress = Progress(PLAN)
     changed = progress.watch()
-    progress.leave(changed)
+    progress.unwatch(changed)
     progress.end()
     assert not changed.is_set()

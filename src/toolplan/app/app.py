@@ -129,7 +129,7 @@ class App:
         self.model = model
         self.tracker = UsageTracker() if tracker is None else tracker
         self.insights = tuple(insights)
-        self._limits = limits
+        self.limits = limits
         self._options = options
         self._settings = Settings(environment={}) if settings is None else settings
         self._attempts = attempts
@@ -314,7 +314,12 @@ class App:
                 raise ToolplanError("no-plan", f"There is no plan to run: {plan.reason}", None)
             plan = plan.plan
         if isinstance(plan, ExecutionPlan):
-            return CheckResult(plan, (), marks=effect_marks(plan.plan, self.tools))
+            return CheckResult(
+                plan,
+                (),
+                marks=effect_marks(plan.plan, self.tools),
+                unchecked_references=plan.unchecked_references,
+            )
         if isinstance(plan, Plan):
             plan, dialect = dump(plan), "toolplan"
         if not isinstance(plan, str | dict):
@@ -325,13 +330,17 @@ class App:
             )
         text = plan if isinstance(plan, str) else json.dumps(plan)
         compiled = compile_plan(
-            text, dialect, tools=self.tools, limits=self._limits, policy=self.policy
+            text, dialect, tools=self.tools, limits=self.limits, policy=self.policy
         )
         found = compiled.diagnostics
         locate = DIALECTS[dialect].locate
         located = [Located(each, locate(text, each.pointer)) for each in found[:_MOST_LOCATED]]
         return CheckResult(
-            compiled.plan, found, (*located, *map(Located, found[_MOST_LOCATED:])), text
+            compiled.plan,
+            found,
+            (*located, *map(Located, found[_MOST_LOCATED:])),
+            text,
+            unchecked_references=compiled.unchecked_references,
         )
 
     @overload
@@ -345,6 +354,7 @@ class App:
         plan: PlanArgument,
         *,
         dialect: str = ...,
+        run_id: str | None = ...,
         today: date | str | None = ...,
         yes: bool = ...,
         approve: Approve | None = ...,
@@ -360,6 +370,7 @@ class App:
         plan: PlanArgument,
         *,
         dialect: str = "toolplan",
+        run_id: str | None = None,
         today: date | str | None = None,
         yes: bool = False,
         approve: Approve | None = None,
@@ -374,6 +385,7 @@ class App:
         Args:
             plan: the result of `plan` or `check`, a plan, text in `dialect`, or a JSON document.
             dialect: how a text is written.
+            run_id: the name of the run; a new one by default.
             today: the date that counts as today, for tools that ask for it.
             yes: approve any plan with effects without asking.
             approve: as for `ask`.
@@ -405,8 +417,8 @@ class App:
                 self.tools,
                 journal=None if self._journal is None else self.needed_journal(),
                 approval=approver_of(approve, yes=yes),
-                limits=self._limits,
-                run_id=self._new_id(),
+                limits=self.limits,
+                run_id=run_id or self._new_id(),
                 on_event=on_event,
                 clock=self._clock,
                 **options.arguments(),
@@ -454,7 +466,7 @@ class App:
         name = journal.find(run)
         metadata = metadata_of(journal.record(name).plan)
         given = LimitOptions.of(concurrency, timeout)
-        plan = plan_of(name, self.tools, journal=journal, limits=self._limits)
+        plan = plan_of(name, self.tools, journal=journal, limits=self.limits)
         if on_plan is not None:
             on_plan(plan)
         refuse_other(approve, plan)
@@ -465,7 +477,7 @@ class App:
                 journal=journal,
                 approval=approver_of(approve, yes=yes),
                 decisions=decisions,
-                limits=self._limits,
+                limits=self.limits,
                 run_options=self.run_options(LimitOptions.kept(metadata.get(ADVICE)), given),
                 on_event=on_event,
                 clock=self._clock,
@@ -515,7 +527,7 @@ class App:
             self.planner if conversation is None else self._talking,
             insights=self.insights,
             policy=self.policy,
-            limits=self._limits,
+            limits=self.limits,
             run_options=self.run_options(given),
             attempts=self._attempts,
             approval=approval,

@@ -127,6 +127,7 @@ class CheckResult(Shown):
     located: tuple[Located, ...] = ()
     text: str = ""
     marks: dict[str, str] = field(default_factory=dict[str, str])
+    unchecked_references: int = 0
 
     @property
     def valid(self) -> bool:

@@ -8,7 +8,6 @@ from typing import Annotated, Final
 
 from cyclopts import Parameter
 
-from toolplan.app._limits import LimitOptions
 from toolplan.app._open import open
 from toolplan.cli._options import (
     BaseUrlOption,
@@ -66,7 +65,6 @@ def mcp_command(
     `toolplan resume RUN` asks for the approval. With --http clients send
     the token of the variable TOOLPLAN_MCP_TOKEN, if it is set.
     """
-    given = LimitOptions.of(concurrency, timeout)
     with open(
         tools,
         model=model or None,
@@ -79,23 +77,19 @@ def mcp_command(
         try:
             asyncio.run(
                 serve(
-                    app.tools,
-                    journal=app.needed_journal(),
-                    planner=app.planner,
-                    run_options=app.run_options(given),
-                    insights=app.insights,
-                    metadata=app.metadata(given),
+                    app,
+                    concurrency=concurrency,
+                    timeout=timeout,
+                    elicit=elicit,
                     transport="http" if http else "stdio",
                     host=host,
                     port=known_port(port),
                     token=os.environ.get(BEARER) or None,
-                    elicit=elicit,
                     on_ready=lambda url: note(f"Listening: {url}"),
-                    on_ended=app.learn,
                 )
             )
         except CannotServe as error:
             raise CommandError(
-                error.code, str(error), f"{error.help} A token is read from {BEARER}.".strip()
+                error.code, error.message, f"{error.help} A token is read from {BEARER}.".strip()
             ) from None
     return Exit.FINE.value

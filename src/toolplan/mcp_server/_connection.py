@@ -9,7 +9,7 @@ import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 HEADERS_S: Final = 15.0
-"""The interval of checks for incomplete headers. At the second failed check the connection is closed."""
+"""The interval of checks for incomplete headers; the second failed check closes the connection."""
 
 _TOO_SLOW: Final = b"HTTP/1.1 408 Request Timeout\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
 

@@ -107,7 +107,9 @@ class Guard:
             _Refused: a check failed.
         """
         if sum(len(name) + len(value) for name, value in scope["headers"]) > MOST_HEADERS:
-            raise _Refused(431, "headers-too-large", f"The limit of headers is {MOST_HEADERS} bytes.")
+            raise _Refused(
+                431, "headers-too-large", f"The limit of headers is {MOST_HEADERS} bytes."
+            )
         headers = _headers(scope)
         host = self._check_host(headers.get("host", []))
         self._check_origin(headers.get("origin", []), host)
@@ -129,7 +131,9 @@ class Guard:
         own = {f"http://{host}", f"https://{host}"}
         for value in values:
             if value.casefold() not in own | self._origins:
-                raise _Refused(403, "foreign-origin", "Pages of that origin may not use this server.")
+                raise _Refused(
+                    403, "foreign-origin", "Pages of that origin may not use this server."
+                )
 
     def _check_address(self, scope: Scope) -> None:
         query = bytes(scope.get("query_string", b"")).decode("latin-1")
@@ -191,7 +195,9 @@ class Guard:
             raise _Refused(408, "too-slow", "The request was not received in time.") from None
 
     def _too_large(self) -> _Refused:
-        return _Refused(413, "too-large", f"The limit of a request is {self._rules.most_body} bytes.")
+        return _Refused(
+            413, "too-large", f"The limit of a request is {self._rules.most_body} bytes."
+        )
 
 
 class _Replayed:

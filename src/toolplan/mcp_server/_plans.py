@@ -15,6 +15,7 @@ from toolplan.errors import ToolplanError
 from toolplan.execution_plan import ExecutionPlan
 from toolplan.mcp_server._errors import CallRefused
 from toolplan.plan_json import dump
+from toolplan.storage.journal import JournalError
 
 logger = logging.getLogger(__name__)
 
@@ -41,7 +42,7 @@ class Plans:
         """
         try:
             asked = await self._app.plan(question, today=today)
-        except ToolplanError as error:
+        except (ToolplanError, JournalError) as error:
             raise CallRefused.of(error) from None
         except Exception as error:  # a planner may raise anything
             logger.exception("The planner failed.")

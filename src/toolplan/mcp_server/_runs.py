@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Final, Self, TypeVar
 
-from toolplan.app._limits import Concurrency
+from toolplan.app._limits import Concurrency, LimitOptions
 from toolplan.app.app import App
 from toolplan.app.resume import plan_of
 from toolplan.approval import Approval, ApprovalRequired, Approver
@@ -22,7 +22,7 @@ from toolplan.mcp_server._errors import CallRefused
 from toolplan.mcp_server._progress import Progress
 from toolplan.mcp_server._reports import approval_help, effects_report
 from toolplan.render.runs_view import SHORT
-from toolplan.storage.journal import RunEntry
+from toolplan.storage.journal import JournalError, RunEntry
 
 MOST_RUNS: Final = 16
 """The maximum number of concurrent runs."""
@@ -62,6 +62,7 @@ class Runs:
         concurrency: Concurrency | None = None,
         timeout: float | None = None,
     ) -> None:
+        app.run_options(LimitOptions.of(concurrency, timeout))  # a wrong limit is an error now
         self._app = app
         self._journal = app.needed_journal()
         self._approve = approve
@@ -171,7 +172,7 @@ class Runs:
             raise CallRefused(
                 "cannot-run", str(error), f"`runs` with run {active.run[:SHORT]!r} shows it."
             ) from None
-        except ToolplanError as error:
+        except (ToolplanError, JournalError) as error:
             raise CallRefused.of(error) from None
 
     async def current(self, prefix: str) -> tuple[Run, ExecutionPlan | None]:
@@ -284,7 +285,7 @@ class Runs:
             return await asyncio.to_thread(read)
         except CannotRun:
             raise
-        except ToolplanError as error:
+        except (ToolplanError, JournalError) as error:
             raise CallRefused.of(error) from None
 
     async def _ended(self) -> None:

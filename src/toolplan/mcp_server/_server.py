@@ -284,9 +284,7 @@ class _Calls:
         self, run: Run, plan: ExecutionPlan | None, arguments: Arguments
     ) -> dict[str, Json]:
         outputs = arguments.get("outputs", False)
-        return run_report(
-            run, plan, self._app.tools, insights=self._app.insights, outputs=outputs
-        )
+        return run_report(run, plan, self._app.tools, insights=self._app.insights, outputs=outputs)
 
 
 async def _report_progress(request: Request, active: ActiveRun) -> None:
@@ -299,9 +297,7 @@ async def _report_progress(request: Request, active: ActiveRun) -> None:
             changed.clear()
             if progress.done > reported:
                 reported = progress.done
-                await request.session.report_progress(
-                    reported, progress.total, progress.message
-                )
+                await request.session.report_progress(reported, progress.total, progress.message)
             if over:
                 return
             await changed.wait()

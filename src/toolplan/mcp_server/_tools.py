@@ -35,8 +35,8 @@ _WAIT: Final[Json] = {
     "type": "number",
     "minimum": 0,
     "maximum": LONGEST_WAIT_S,
-    "description": "Return after so many seconds, while the run continues. Without this the result is "
-    "returned when the run is over.",
+    "description": "Return after so many seconds, while the run continues. Without this the "
+    "result is returned when the run is over.",
 }
 _OUTPUTS: Final[Json] = {
     "type": "boolean",
@@ -80,7 +80,10 @@ _CHECKED: Final[dict[str, Json]] = {
     "needs_approval": {"type": "boolean"},
     "effects": _EFFECTS,
     "diagnostics": _DIAGNOSTICS,
-    "diagnostics_left_out": {"type": "integer", "description": "The number of further diagnostics."},
+    "diagnostics_left_out": {
+        "type": "integer",
+        "description": "The number of further diagnostics.",
+    },
     "unchecked_references": {"type": "integer"},
 }
 _RUN_OUTPUT: Final[Json] = {
@@ -255,7 +258,7 @@ RESUME: Final = Tool(
 EXPLAIN: Final = Tool(
     name="explain",
     title="Explain a code",
-    description="Explain the code of a diagnostic and how to fix it; without a code, list all codes.",
+    description="Explain the code of a diagnostic and how to fix it; without one, list all codes.",
     input_schema=_object({"code": {"type": "string", "maxLength": 100}}),
     output_schema={
         "type": "object",
