@@ -7,7 +7,6 @@ from types import MappingProxyType
 
 from toolplan.errors import ToolplanError
 from toolplan.path import Json
-from toolplan.storage.journal import JournalError
 
 
 class CallRefused(ToolplanError):
@@ -24,9 +23,9 @@ class CallRefused(ToolplanError):
         self.more = dict(more)
 
     @classmethod
-    def of(cls, error: ToolplanError | JournalError) -> CallRefused:
+    def of(cls, error: ToolplanError) -> CallRefused:
         """Return the error for a client."""
-        return cls(error.code, str(error), error.help)
+        return cls(error.code, error.message, error.help)
 
     def to_json(self) -> dict[str, Json]:
         """Return the content of the result that a client gets."""

@@ -15,7 +15,6 @@ from toolplan.errors import ToolplanError
 from toolplan.execution_plan import ExecutionPlan
 from toolplan.mcp_server._errors import CallRefused
 from toolplan.plan_json import dump
-from toolplan.storage.journal import JournalError
 
 logger = logging.getLogger(__name__)
 
@@ -42,7 +41,7 @@ class Plans:
         """
         try:
             asked = await self._app.plan(question, today=today)
-        except (ToolplanError, JournalError) as error:
+        except ToolplanError as error:
             raise CallRefused.of(error) from None
         except Exception as error:  # a planner may raise anything
             logger.exception("The planner failed.")

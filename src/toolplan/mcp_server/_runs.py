@@ -22,7 +22,7 @@ from toolplan.mcp_server._errors import CallRefused
 from toolplan.mcp_server._progress import Progress
 from toolplan.mcp_server._reports import approval_help, effects_report
 from toolplan.render.runs_view import SHORT
-from toolplan.storage.journal import JournalError, RunEntry
+from toolplan.storage.journal import RunEntry
 
 MOST_RUNS: Final = 16
 """The maximum number of concurrent runs."""
@@ -172,7 +172,7 @@ class Runs:
             raise CallRefused(
                 "cannot-run", str(error), f"`runs` with run {active.run[:SHORT]!r} shows it."
             ) from None
-        except (ToolplanError, JournalError) as error:
+        except ToolplanError as error:
             raise CallRefused.of(error) from None
 
     async def current(self, prefix: str) -> tuple[Run, ExecutionPlan | None]:
@@ -285,7 +285,7 @@ class Runs:
             return await asyncio.to_thread(read)
         except CannotRun:
             raise
-        except (ToolplanError, JournalError) as error:
+        except ToolplanError as error:
             raise CallRefused.of(error) from None
 
     async def _ended(self) -> None:
