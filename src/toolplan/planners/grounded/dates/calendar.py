@@ -26,6 +26,11 @@ class Days(NamedTuple):
     first: date
     last: date
 
+    @classmethod
+    def one(cls, day: date) -> Days:
+        """Return a single day."""
+        return cls(day, day)
+
 
 @dataclass(frozen=True, slots=True)
 class Period:
@@ -114,7 +119,7 @@ def around(day: date, unit: Unit) -> Days:
     """Return the whole calendar unit in which `day` lies; weeks go from Monday to Sunday."""
     match unit:
         case "day":
-            return Days(day, day)
+            return Days.one(day)
         case "week":
             monday = day - timedelta(days=day.weekday())
             return Days(monday, monday + timedelta(days=6))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import date
-from typing import Final
+from typing import Final, cast
 
 from toolplan.planners.grounded.dates.calendar import (
     Clock,
@@ -12,6 +12,7 @@ from toolplan.planners.grounded.dates.calendar import (
     Impossible,
     Period,
     Reading,
+    Unit,
     around,
     date_of,
     day_of,
@@ -61,7 +62,7 @@ _MONTH_CUES: Final = DAY_CUES | word_set("in during for of throughout part pair 
 def _one_day(
     day: date, why: str = "", *, ambiguous: bool = False, floating: bool = False
 ) -> Period:
-    return Period(Days(day, day), why, ambiguous=ambiguous, floating=floating, dated=True)
+    return Period(Days.one(day), why, ambiguous=ambiguous, floating=floating, dated=True)
 
 
 def _exact_day(
@@ -139,11 +140,8 @@ def _named_day(found: Found, clock: Clock) -> Reading:
     month, year = month_number(found.get("month")), _year_said(found, clock)
     if year is not None:
         return _exact_day(year, month, day)
-    if (
-        word.isdecimal()
-        and not found.get("suffix")
-        and (day > 31 or found.counts_something or _is_verb(found))
-    ):
+    plain = word.isdecimal() and not found.get("suffix")
+    if plain and (day > 31 or found.counts_something or _is_verb(found)):
         return None
     return _day_in_month(clock, month, day)
 
@@ -165,25 +163,22 @@ def _days_of_month(found: Found, clock: Clock) -> Reading:
     inner = replace(clock, year=year) if year is not None else clock
     first = _day_in_month(inner, month, int(found.get("one")))
     last = _day_in_month(inner, month, int(found.get("two")))
-    match first, last:
-        case Period(days=Days(start, _)), Period(days=Days(end, _)):
-            if start > end:
-                return Impossible(f"The range ends on {end}, before it begins on {start}.")
-            why = why_chosen(inner, MONTH_NAMES[month - 1])
-            return Period(Days(start, end), why, floating=year is None, spanning=True)
-        case (Impossible(), _) | (_, Period() | None):
-            return first
-        case _:
-            return last
+    if not isinstance(first, Period):
+        return first
+    if not isinstance(last, Period):
+        return last
+    start, end = first.days.first, last.days.first
+    if start > end:
+        return Impossible(f"The range ends on {end}, before it begins on {start}.")
+    why = why_chosen(inner, MONTH_NAMES[month - 1])
+    return Period(Days(start, end), why, floating=year is None, spanning=True)
 
 
 def _iso_month(found: Found, clock: Clock) -> Reading:
     year, month = int(found.get("y")), int(found.get("m"))
     if not 1 <= month <= 12 or year == 0:
         return None
-    return Period(
-        month_days(month_first(year, month)),
-    )
+    return Period(month_days(month_first(year, month)))
 
 
 def _month(found: Found, clock: Clock) -> Reading:
@@ -278,13 +273,10 @@ def _unit_itself(found: Found, clock: Clock) -> Reading:
     """Read the unit itself, where a part of it was asked for: *the end of the month*."""
     if found.cue != "part":
         return None
-    for unit in ("week", "month", "quarter", "year"):
-        if found.get("unit") == unit:
-            return Period(around(clock.today, unit), f"the {unit} of today")
-    return None
+    unit = cast("Unit", found.get("unit"))
+    return Period(around(clock.today, unit), f"the {unit} of today")
 
 
-_SEPARATOR: Final = r"\s*(?:-|to|through|thru|until|till|and)\s*"
 _ALONE: Final = (
     r"(?=\s*(?:$|[,;:.?!)'\-]| (?:of|at|in|with|without|that|which|who|and|or|but|to|until|till|"
     r"through|from|by|for|were|was|are|is|have|has|had|did|do|does|since|on|please|between|"
@@ -294,6 +286,8 @@ _NO_DIGITS: Final = r"(?![\w/]|[.,:-][0-9])"
 
 # a year that is joined on in another way than `OF_YEAR` does it
 _JOINED_YEAR: Final = YEAR.replace("<year>", "<y>")
+_JOIN: Final = "(?P<join>-|to|through|thru|until|till|and)"
+_DAY_OF_MONTH: Final = r"[0-9]{1,2})(?:st|nd|rd|th)?"
 
 PHRASES: Final = (
     Phrase(
@@ -318,13 +312,13 @@ PHRASES: Final = (
     ),
     Phrase(rf"(?P<ordinal>{one_of(ORDINALS)}) (?:of )?{MONTH}{OF_YEAR}?", _named_day),
     Phrase(
-        rf"{MONTH} (?:the )?(?P<one>[0-9]{{1,2}})(?:st|nd|rd|th)?\s*(?P<join>-|to|through|thru|"
-        rf"until|till|and)\s*(?:the )?(?P<two>[0-9]{{1,2}})(?:st|nd|rd|th)?{OF_YEAR}?{_NO_DIGITS}",
+        rf"{MONTH} (?:the )?(?P<one>{_DAY_OF_MONTH}\s*{_JOIN}\s*(?:the )?(?P<two>{_DAY_OF_MONTH}"
+        rf"{OF_YEAR}?{_NO_DIGITS}",
         _days_of_month,
     ),
     Phrase(
-        r"(?P<one>[0-9]{1,2})(?:st|nd|rd|th)?\s*(?P<join>-|to|through|thru|until|till|and)\s*"
-        rf"(?:the )?(?P<two>[0-9]{{1,2}})(?:st|nd|rd|th)?\.? (?:of )?{MONTH}{OF_YEAR}?",
+        rf"(?P<one>{_DAY_OF_MONTH}\s*{_JOIN}\s*(?:the )?(?P<two>{_DAY_OF_MONTH}\.? (?:of )?{MONTH}"
+        rf"{OF_YEAR}?",
         _days_of_month,
     ),
     Phrase(rf"(?P<y>[0-9]{{4}})-(?P<m>[0-9]{{2}}){_NO_DIGITS}", _iso_month),

@@ -197,7 +197,11 @@ def _spots(text: str, clock: Clock) -> list[_Spot]:
             touching |= {at, at + 1}
         elif listed and (at in touching or isinstance(left.meaning, _NoTime)):
             touching.add(at + 1)  # "not in May and June" denies both
-    return [spot for at, spot in enumerate(spots) if at not in touching or _is_bad(spot)]
+    return [
+        spot
+        for at, spot in enumerate(spots)
+        if at not in touching or isinstance(spot.meaning, Impossible)
+    ]
 
 
 def _with_years(spots: list[_Spot], text: Text, clock: Clock) -> list[_Spot]:
@@ -223,10 +227,6 @@ def _continues(text: str, left: _Spot, right: _Spot) -> bool:
     return said is not None and _BARE_ORDINAL.match(text, left.start, left.end) is None
 
 
-def _is_bad(spot: _Spot) -> bool:
-    return isinstance(spot.meaning, Impossible)
-
-
 def _scan(text: Text, clock: Clock) -> Iterator[_Spot]:
     behind = 0
     for begin in _STARTS.finditer(text.folded):
@@ -240,12 +240,11 @@ def _scan(text: Text, clock: Clock) -> Iterator[_Spot]:
 
 
 def _read(text: Text, at: int, clock: Clock) -> _Spot | None:
-    spots = [
-        spot
-        for spot in (_bare(text, at, clock), *_cued(text, at, clock), _pair(text, at, clock))
-        if spot is not None
-    ]
-    return max(spots, key=lambda spot: spot.end, default=None)
+    bare = _period(text, at, clock, "")
+    alone = _bounded(text, at, *bare, Bound.AT, clock) if bare is not None else None
+    spots = (alone, *_cued(text, at, clock), _pair(text, at, clock))
+    found = (spot for spot in spots if spot is not None)
+    return max(found, key=lambda spot: spot.end, default=None)
 
 
 def _period(text: Text, at: int, clock: Clock, cue: str) -> tuple[int, Period | Impossible] | None:
@@ -265,27 +264,20 @@ def _period(text: Text, at: int, clock: Clock, cue: str) -> tuple[int, Period | 
     return end, what
 
 
-def _bare(text: Text, at: int, clock: Clock) -> _Spot | None:
-    read = _period(text, at, clock, "")
-    return read and _bounded(text, at, *read, Bound.AT, clock)
-
-
 def _cued(text: Text, at: int, clock: Clock) -> Iterator[_Spot | None]:
     for cue in _CUES:
         if match := cue.pattern.match(text.folded, at):
             word = cue.word or match[0].strip()
             read = _period(text, match.end(), clock, word)
-            if read is None or (word == "between" and not _spans(read[1])):
+            if read is None:
                 continue
-            if cue.bound is Bound.FROM_ON and match[0].strip() == "from":
-                onwards = _ONWARDS.match(text.folded, read[0])
-                if onwards is None:
-                    continue
+            end, what = read
+            if word == "between" and isinstance(what, Period) and not what.spanning:
+                continue
+            onwards = _ONWARDS.match(text.folded, end)
+            if cue.bound is Bound.FROM_ON and match[0].strip() == "from" and onwards is None:
+                continue
             yield _bounded(text, at, *read, cue.bound, clock)
-
-
-def _spans(what: Period | Impossible) -> bool:
-    return isinstance(what, Impossible) or what.spanning
 
 
 def _bounded(
@@ -361,7 +353,7 @@ def _pair(text: Text, at: int, clock: Clock) -> _Spot | None:
         joint = _AND.match(text.folded, first[0])
     if joint is None:
         return None
-    second = _period(text, joint.end(), clock, _second_cue(cue))
+    second = _period(text, joint.end(), clock, "to" if cue == "pair" else cue)
     if second is None:
         return None
     match first[1], second[1]:
@@ -370,10 +362,6 @@ def _pair(text: Text, at: int, clock: Clock) -> _Spot | None:
         case (Impossible() as bad, _) | (_, Impossible() as bad):
             meaning = bad
     return _Spot(at, second[0], meaning)
-
-
-def _second_cue(cue: str) -> str:
-    return "to" if cue == "pair" else cue
 
 
 def _joined(
@@ -391,7 +379,7 @@ def _joined(
                 break
     elif right.floating:
         later = replace(clock, not_before=left.days.first)
-        again = _period(text, middle, later, _second_cue(cue))
+        again = _period(text, middle, later, "to" if cue == "pair" else cue)
         if again and isinstance(again[1], Period):
             right = again[1]
     start, end = left.days.first, right.days.last

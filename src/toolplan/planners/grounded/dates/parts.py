@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, cast
 
 from toolplan.planners.grounded.dates.calendar import (
     DAY,
@@ -99,7 +99,7 @@ def _edge(found: Found, whole: Period) -> Reading:
     day, name = (whole.days.last, "last") if at_end else (whole.days.first, "first")
     ambiguous = found.cue not in _EDGE_CUES
     why = f"its {name} day only" if ambiguous else f"its {name} day"
-    return _within(Days(day, day), whole, why, ambiguous=ambiguous)
+    return _within(Days.one(day), whole, why, ambiguous=ambiguous)
 
 
 def _within(days: Days, whole: Period, why: str, *, ambiguous: bool = False) -> Period:
@@ -110,15 +110,8 @@ def _within(days: Days, whole: Period, why: str, *, ambiguous: bool = False) -> 
 def _nth_unit(found: Found, whole: Period) -> Reading:
     """Read *the second week of May*, *the last 3 days of 2024*, *the first 10 days of October*."""
     number = number_of(found.get("number")) if found.get("number") else None
-    match found.get("unit"):
-        case "day" | "week" | "month" | "quarter" as unit:
-            return _block(found.get("ordinal"), unit, number, whole)
-        case _:
-            return None
-
-
-def _block(ordinal: str, unit: Unit, number: int | None, whole: Period) -> Reading:
-    nth, count = ordinal_number(ordinal) if ordinal else 0, number or 1
+    nth, count = ordinal_number(found.get("ordinal")) if found.get("ordinal") else 0, number or 1
+    unit = cast("Unit", found.get("unit"))
     if number is not None and nth > 1:
         return None
     first, last = whole.days
@@ -141,50 +134,43 @@ def _nth_weekday(found: Found, whole: Period) -> Reading:
     if day is None:
         name = WEEKDAY_NAMES[weekday]
         return Impossible(f"There is no {name} number {nth} in that time.", whole.floating)
-    return _within(Days(day, day), whole, "")
+    return _within(Days.one(day), whole, "")
 
 
 def _half(found: Found, whole: Period) -> Reading:
     first, last = whole.days
+    half = ordinal_number(found.get("ordinal"))
     if whole.days == around(first, "month"):
         middle = first.replace(day=15)
     elif whole.days == around(first, "year"):
         middle = months_from(first, 6).last
     else:
         return None
-    match ordinal_number(found.get("ordinal")):
-        case 1:
-            return _within(Days(first, middle), whole, "")
-        case 2:
-            return _within(Days(middle + DAY, last), whole, "")
-        case _:
-            return None
+    if half > 2:
+        return None
+    return _within(Days(first, middle) if half == 1 else Days(middle + DAY, last), whole, "")
 
 
 def _week_at(found: Found, whole: Period) -> Reading:
     day = whole.days.first
     if day != whole.days.last:
         return None
-    match found.get("way"):
-        case "of":
-            return _within(around(day, "week"), whole, "Monday to Sunday round that day")
-        case "ending":
+    week = around(day, "week")
+    match " ".join(found.get("way").split()):
+        case "weekend of":
+            return _within(Days(week.last - DAY, week.last), whole, "the weekend of that week")
+        case "week of":
+            return _within(week, whole, "Monday to Sunday round that day")
+        case "week ending":
             return _within(Days(day - 6 * DAY, day), whole, "the 7 days up to that one")
         case _:
             return _within(Days(day, day + 6 * DAY), whole, "the 7 days from that one on")
 
 
-def _weekend_at(found: Found, whole: Period) -> Reading:
-    if whole.days.first != whole.days.last:
-        return None
-    sunday = around(whole.days.first, "week").last
-    return _within(Days(sunday - DAY, sunday), whole, "the weekend of that week")
-
-
 def _day_beside(found: Found, whole: Period) -> Reading:
     first, last = whole.days
     day = first - DAY if found.get("way") == "before" else last + DAY
-    return _within(Days(day, day), whole, f"the day {found.get('way')} it")
+    return _within(Days.one(day), whole, f"the day {found.get('way')} it")
 
 
 def _weekday_of_date(found: Found, whole: Period) -> Reading:
@@ -207,8 +193,7 @@ _PARTS: Final = tuple(
         (f"{_NTH} (?:{NUMBER} )?(?P<unit>day|week|month|quarter)s? (?:of|in)", _nth_unit),
         (f"{_NTH} {WEEKDAY} (?:of|in)", _nth_weekday),
         (f"{ORDINAL} half of", _half),
-        ("week (?P<way>of|beginning|starting|commencing|ending)(?: on)?", _week_at),
-        ("weekend of", _weekend_at),
+        ("(?P<way>weekend of|week (?:of|beginning|starting|commencing|ending))(?: on)?", _week_at),
         ("day (?P<way>before|after)", _day_beside),
         (f"{WEEKDAY},?", _weekday_of_date),
     )

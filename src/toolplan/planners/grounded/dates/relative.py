@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 from typing import Final
@@ -37,6 +38,9 @@ from toolplan.planners.grounded.dates.words import (
     weekday_number,
 )
 
+_NO_HOURS: Final = "times of day are left out"
+_WHOLE_DAY: Final = f"the whole day: {_NO_HOURS}"
+
 _DAY_WORDS: Final = {
     "today": 0, "todays": 0, "tonight": 0, "now": 0, "yesterday": -1, "yesterdays": -1,
     "tomorrow": 1, "tomorrows": 1,
@@ -63,22 +67,16 @@ def _day_word(found: Found, clock: Clock) -> Reading:
     if word == "now" and found.cue not in _NOW_CUES:
         return None
     day = clock.today + timedelta(days=_DAY_WORDS[word])
-    return Period(
-        Days(day, day), "the whole day: times of day are left out" if word == "tonight" else ""
-    )
+    return Period(Days.one(day), _WHOLE_DAY if word == "tonight" else "")
 
 
-def _part_of_today(found: Found, clock: Clock) -> Reading:
-    return Period(Days(clock.today, clock.today), "the whole day: times of day are left out")
+def _offset(first: int, last: int, why: str = "") -> Callable[[Found, Clock], Reading]:
+    """Return the reading of a phrase that means the days from `first` to `last` after today."""
 
+    def read(found: Found, clock: Clock) -> Reading:
+        return Period(Days(clock.today + first * DAY, clock.today + last * DAY), why)
 
-def _last_night(found: Found, clock: Clock) -> Reading:
-    return Period(Days(clock.today - DAY, clock.today), "both days that the night lies in")
-
-
-def _next_but_one_day(found: Found, clock: Clock) -> Reading:
-    day = clock.today + (2 * DAY if found.get("after") else -2 * DAY)
-    return Period(Days(day, day))
+    return read
 
 
 def _unit_period(found: Found, clock: Clock) -> Reading:
@@ -162,7 +160,7 @@ def _rolling(found: Found, clock: Clock) -> Reading:
         return _ahead(*amount, clock)
     period = _back(*amount, clock)
     if found.get("unit") == "hour":
-        return Period(period.days, f"{period.why}; times of day are left out")
+        return Period(period.days, f"{period.why}; {_NO_HOURS}")
     return period
 
 
@@ -170,20 +168,15 @@ def _since_amount(found: Found, clock: Clock) -> Reading:
     return _rolling(found, clock) if found.cue == "since" else None
 
 
-def _last_hour(found: Found, clock: Clock) -> Reading:
-    return Period(
-        Days(clock.today - DAY, clock.today), "the day before and today: times of day are left out"
-    )
-
-
 def _ago(found: Found, clock: Clock) -> Reading:
     amount = _amount(found)
     if amount is None:
         return None
-    day = plus(clock.today, amount[0], -amount[1])
-    if amount[0] in {"day", "week"} or found.get("today"):
-        return Period(Days(day, day), "that one day")
-    return Period(Days(day, day), f"that one day, not the whole {amount[0]}", ambiguous=True)
+    unit, count = amount
+    days = Days.one(plus(clock.today, unit, -count))
+    if unit in {"day", "week"} or found.get("today"):
+        return Period(days, "that one day")
+    return Period(days, f"that one day, not the whole {unit}", ambiguous=True)
 
 
 def _ago_compared(found: Found, clock: Clock) -> Reading:
@@ -196,7 +189,7 @@ def _ago_compared(found: Found, clock: Clock) -> Reading:
         case "more than" | "over" | "older than" | "longer than":
             return Period(Days(day - DAY, day - DAY), f"before {day}", open_start=True)
         case "at least":
-            return Period(Days(day, day), f"on {day} or before", open_start=True)
+            return Period(Days.one(day), f"on {day} or before", open_start=True)
         case "less than" | "under" | "newer than" | "younger than":
             return Period(Days(day + DAY, clock.today), f"after {day}, up to today")
         case way:
@@ -209,7 +202,7 @@ def _from_now(found: Found, clock: Clock) -> Reading:
     if amount is None:
         return None
     day = plus(clock.today, *amount)
-    return Period(Days(day, day), "that one day")
+    return Period(Days.one(day), "that one day")
 
 
 def _to_date(found: Found, clock: Clock) -> Reading:
@@ -257,21 +250,26 @@ def _weekday(found: Found, clock: Clock) -> Reading:
             if word not in WEEKDAYS and not _cued(word, found):
                 return None
             day = weekday_of(clock, weekday)
-            why, due = why_chosen(clock, _named(weekday)), found.cue == "by" and day < clock.today
+            why, due = (
+                why_chosen(clock, WEEKDAY_NAMES[weekday]),
+                found.cue == "by" and day < clock.today,
+            )
             if due:
                 why += f"; the next one is {day + 7 * DAY}"
-            return Period(Days(day, day), why, ambiguous=due, floating=True)
+            return Period(Days.one(day), why, ambiguous=due, floating=True)
         case "last" | "past" | "this past" | "previous":
             day = weekday_of(Clock(clock.today - DAY), weekday)
-            return Period(Days(day, day), "the most recent one before today")
+            return Period(Days.one(day), "the most recent one before today")
         case "next":
             day, ahead = in_this_week + 7 * DAY, in_this_week > clock.today
-            why = f"{_named(weekday)} of next week"
+            why = f"{WEEKDAY_NAMES[weekday]} of next week"
             if ahead:
                 why += f"; this week's is {in_this_week}"
-            return Period(Days(day, day), why, ambiguous=ahead)
+            return Period(Days.one(day), why, ambiguous=ahead)
         case _:
-            return Period(Days(in_this_week, in_this_week), f"{_named(weekday)} of this week")
+            return Period(
+                Days(in_this_week, in_this_week), f"{WEEKDAY_NAMES[weekday]} of this week"
+            )
 
 
 def _cued(abbreviation: str, found: Found) -> bool:
@@ -279,15 +277,11 @@ def _cued(abbreviation: str, found: Found) -> bool:
     return found.cue in (_SURE_CUES if unsure else _WEEKDAY_CUES)
 
 
-def _named(weekday: int) -> str:
-    return WEEKDAY_NAMES[weekday]
-
-
 def _weekday_of_week(found: Found, clock: Clock) -> Reading:
     weekday = weekday_number(found.get("weekday"))
     weeks = {"last": -1, "previous": -1, "this": 0, "next": 1}[found.get("which")]
     day = around(clock.today, "week").first + (7 * weeks + weekday) * DAY
-    return Period(Days(day, day), f"{_named(weekday)} of that week, which begins on Monday")
+    return Period(Days.one(day), f"{WEEKDAY_NAMES[weekday]} of that week, which begins on Monday")
 
 
 def _month_beside(found: Found, clock: Clock) -> Reading:
@@ -296,29 +290,29 @@ def _month_beside(found: Found, clock: Clock) -> Reading:
     year, name = clock.today.year, MONTH_NAMES[month - 1]
     match found.get("which"):
         case "this":
-            return Period(month_days(month_first(year, month)), f"{name} of this year")
+            why = f"{name} of this year"
         case "next":
-            year += month <= clock.today.month
-            return Period(month_days(month_first(year, month)), f"the first {name} to come")
+            year, why = year + (month <= clock.today.month), f"the first {name} to come"
         case _:
-            year -= month >= clock.today.month
-            return Period(month_days(month_first(year, month)), f"the last {name} that is over")
+            year, why = year - (month >= clock.today.month), f"the last {name} that is over"
+    return Period(month_days(month_first(year, month)), why)
 
 
 _WHICH: Final = "(?P<which>last|previous|prior|this past|past|this|current|next)"
 
 PHRASES: Final = (
     Phrase(f"(?P<word>{'|'.join(_DAY_WORDS)})", _day_word),
-    Phrase("this (?:morning|afternoon|evening|noon)", _part_of_today),
-    Phrase("last night", _last_night),
-    Phrase("day before yesterday|day (?P<after>after) tomorrow", _next_but_one_day),
+    Phrase("this (?:morning|afternoon|evening|noon)", _offset(0, 0, _WHOLE_DAY)),
+    Phrase("last night", _offset(-1, 0, "both days that the night lies in")),
+    Phrase("day before yesterday", _offset(-2, -2)),
+    Phrase("day after tomorrow", _offset(2, 2)),
     Phrase(f"{_WHICH} {UNIT}", _unit_period),
     Phrase(
         "(?P<which>last|past|this past|previous|preceding|trailing|next|coming|upcoming) "
         f"{NUMBER} {UNIT_OR_HOUR}s?",
         _rolling,
     ),
-    Phrase("(?:last|past) hour", _last_hour),
+    Phrase("(?:last|past) hour", _offset(-1, 0, f"the day before and today: {_NO_HOURS}")),
     Phrase(f"{NUMBER} {UNIT_OR_HOUR}s?", _since_amount),
     Phrase(f"{NUMBER} {UNIT}s? ago(?P<today> today)?", _ago),
     Phrase(
