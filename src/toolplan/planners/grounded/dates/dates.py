@@ -6,40 +6,10 @@ from dataclasses import replace
 from datetime import date
 from typing import Final, cast
 
-from toolplan.planners.grounded.dates.calendar import (
-    Clock,
-    Days,
-    Impossible,
-    Period,
-    Reading,
-    Unit,
-    around,
-    date_of,
-    day_of,
-    day_of_month,
-    month_days,
-    month_first,
-    month_of,
-    months_from,
-    why_chosen,
-    why_no_date,
-)
+from toolplan.planners.grounded.dates import calendar, words
+from toolplan.planners.grounded.dates.calendar import Clock, Days, Impossible, Period, Reading, Unit
 from toolplan.planners.grounded.dates.phrase import Phrase
-from toolplan.planners.grounded.dates.words import DAY as DAY_NUMBER
-from toolplan.planners.grounded.dates.words import (
-    GIVEN_NAMES,
-    MONTH,
-    MONTH_NAMES,
-    MONTHS,
-    OF_YEAR,
-    ORDINAL,
-    ORDINALS,
-    YEAR,
-    Found,
-    month_number,
-    one_of,
-    ordinal_number,
-)
+from toolplan.planners.grounded.dates.words import Found
 from toolplan.planners.grounded.language.words import word_set
 
 # a bare year is one behind these words; behind the weak ones a round number is a quantity
@@ -68,9 +38,9 @@ def _one_day(
 def _exact_day(
     year: int, month: int, day: int, why: str = "", *, ambiguous: bool = False
 ) -> Reading:
-    known = date_of(year, month, day)
+    known = calendar.date_of(year, month, day)
     if known is None:
-        return Impossible(why_no_date(year, month, day))
+        return Impossible(calendar.why_no_date(year, month, day))
     return _one_day(known, why, ambiguous=ambiguous)
 
 
@@ -101,7 +71,7 @@ def _numeric_day(found: Found, clock: Clock) -> Reading:
     month, day = (second, first) if first > 12 >= second else (first, second)
     if first > 12 or second > 12 or first == second:
         return _exact_day(year, month, day)
-    why = f"read month first; day first it would be {date_of(year, second, first)}"
+    why = f"read month first; day first it would be {calendar.date_of(year, second, first)}"
     return _exact_day(year, month, day, why, ambiguous=True)
 
 
@@ -116,17 +86,17 @@ def _numeric_day_without_year(found: Found, clock: Clock) -> Reading:
     if isinstance(reading, Period) and not dotted and first <= 12 >= second and first != second:
         return replace(
             reading,
-            why=f"read month first, not {first} {MONTH_NAMES[second - 1]}; {reading.why}",
+            why=f"read month first, not {first} {words.MONTH_NAMES[second - 1]}; {reading.why}",
             ambiguous=True,
         )
     return reading
 
 
 def _day_in_month(clock: Clock, month: int, day: int) -> Reading:
-    known = day_of(clock, month, day) if 1 <= month <= 12 else None
+    known = calendar.day_of(clock, month, day) if 1 <= month <= 12 else None
     if known is None:
-        return Impossible(why_no_date(clock.year, month, day))
-    why = why_chosen(clock, MONTH_NAMES[month - 1])
+        return Impossible(calendar.why_no_date(clock.year, month, day))
+    why = calendar.why_chosen(clock, words.MONTH_NAMES[month - 1])
     ahead = known > clock.today and clock.year is None and clock.not_before is None
     if ahead:
         why += "; the day is still to come"
@@ -136,8 +106,8 @@ def _day_in_month(clock: Clock, month: int, day: int) -> Reading:
 def _named_day(found: Found, clock: Clock) -> Reading:
     """Read a month with a day, in either order, with a year or without."""
     word = found.get("ordinal") or found.get("day")
-    day = ORDINALS.get(word) or int(word.rstrip("stndrh"))
-    month, year = month_number(found.get("month")), _year_said(found, clock)
+    day = words.ORDINALS.get(word) or int(word.rstrip("stndrh"))
+    month, year = words.month_number(found.get("month")), _year_said(found, clock)
     if year is not None:
         return _exact_day(year, month, day)
     plain = word.isdecimal() and not found.get("suffix")
@@ -159,7 +129,7 @@ def _days_of_month(found: Found, clock: Clock) -> Reading:
         return None
     if found.counts_something:
         return None
-    month, year = month_number(found.get("month")), _year_said(found, clock)
+    month, year = words.month_number(found.get("month")), _year_said(found, clock)
     inner = replace(clock, year=year) if year is not None else clock
     first = _day_in_month(inner, month, int(found.get("one")))
     last = _day_in_month(inner, month, int(found.get("two")))
@@ -170,7 +140,7 @@ def _days_of_month(found: Found, clock: Clock) -> Reading:
     start, end = first.days.first, last.days.first
     if start > end:
         return Impossible(f"The range ends on {end}, before it begins on {start}.")
-    why = why_chosen(inner, MONTH_NAMES[month - 1])
+    why = calendar.why_chosen(inner, words.MONTH_NAMES[month - 1])
     return Period(Days(start, end), why, floating=year is None, spanning=True)
 
 
@@ -178,18 +148,18 @@ def _iso_month(found: Found, clock: Clock) -> Reading:
     year, month = int(found.get("y")), int(found.get("m"))
     if not 1 <= month <= 12 or year == 0:
         return None
-    return Period(month_days(month_first(year, month)))
+    return Period(calendar.month_days(calendar.month_first(year, month)))
 
 
 def _month(found: Found, clock: Clock) -> Reading:
-    month, year = month_number(found.get("month")), _year_said(found, clock)
-    name = MONTH_NAMES[month - 1]
+    month, year = words.month_number(found.get("month")), _year_said(found, clock)
+    name = words.MONTH_NAMES[month - 1]
     if year is not None:
-        return Period(month_days(month_first(year, month)))
+        return Period(calendar.month_days(calendar.month_first(year, month)))
     if not found.get("said") and not _is_month_alone(found):
         return None
-    days = month_days(month_of(clock, month))
-    why = why_chosen(clock, name)
+    days = calendar.month_days(calendar.month_of(clock, month))
+    why = calendar.why_chosen(clock, name)
     return Period(days, why and why + ALL_OF_IT, floating=True)
 
 
@@ -197,11 +167,11 @@ def _is_month_alone(found: Found) -> bool:
     """Tell *in May*, *the March figures* from *may I*, *march*, *by June Smith*."""
     word = found.get("month").rstrip(".")
     behind_by = found.cue == "by" or found.text.previous_word(found.match.start()) == "by"
-    if word in GIVEN_NAMES and (behind_by or found.before_name):
+    if word in words.GIVEN_NAMES and (behind_by or found.before_name):
         return False
     if found.cue in _MONTH_CUES:
         return word != "jan" or found.cue not in {"from", "for", "of"}
-    return word in MONTHS and (word not in _VERBS or found.capitalised)
+    return word in words.MONTHS and (word not in _VERBS or found.capitalised)
 
 
 def _day_alone(found: Found, clock: Clock) -> Reading:
@@ -209,29 +179,29 @@ def _day_alone(found: Found, clock: Clock) -> Reading:
     if not found.get("the") and found.cue not in DAY_CUES:
         return None
     day = int(found.get("day"))
-    known = day_of_month(clock, day) if 1 <= day <= 31 else None
+    known = calendar.day_of_month(clock, day) if 1 <= day <= 31 else None
     if known is None:
         return None
-    why = why_chosen(replace(clock, year=None), f"{day}{found.get('suffix')}")
+    why = calendar.why_chosen(replace(clock, year=None), f"{day}{found.get('suffix')}")
     return _one_day(known, why, floating=True)
 
 
 def _day_of_relative_month(found: Found, clock: Clock) -> Reading:
     months = {"last": -1, "previous": -1, "next": 1}.get(found.get("which"), 0)
-    first = month_first(clock.today.year, clock.today.month + months)
-    return _exact_day(first.year, first.month, ordinal_number(found.get("ordinal")))
+    first = calendar.month_first(clock.today.year, clock.today.month + months)
+    return _exact_day(first.year, first.month, words.ordinal_number(found.get("ordinal")))
 
 
 def _quarter(found: Found, clock: Clock) -> Reading:
-    number = int(found.get("q")) if found.get("q") else ordinal_number(found.get("ordinal"))
+    number = int(found.get("q")) if found.get("q") else words.ordinal_number(found.get("ordinal"))
     year = _year_said(found, clock)
     if not 1 <= number <= 4:
         return Impossible(f"A year has 4 quarters, not {number}.") if year is not None else None
     if year is not None:
-        return Period(months_from(month_first(year, 3 * number - 2), 3))
-    first = month_of(clock, 3 * number - 2)
-    why = why_chosen(clock, f"Q{number}")
-    return Period(months_from(first, 3), why, floating=True)
+        return Period(calendar.months_from(calendar.month_first(year, 3 * number - 2), 3))
+    first = calendar.month_of(clock, 3 * number - 2)
+    why = calendar.why_chosen(clock, f"Q{number}")
+    return Period(calendar.months_from(first, 3), why, floating=True)
 
 
 def _half(found: Found, clock: Clock) -> Reading:
@@ -239,8 +209,8 @@ def _half(found: Found, clock: Clock) -> Reading:
     if year is None and found.cue not in _MONTH_CUES:
         return None
     number = int(found.get("h"))
-    first = month_of(clock if year is None else replace(clock, year=year), 6 * number - 5)
-    return Period(months_from(first, 6), floating=year is None)
+    first = calendar.month_of(clock if year is None else replace(clock, year=year), 6 * number - 5)
+    return Period(calendar.months_from(first, 6), floating=year is None)
 
 
 def _week_number(found: Found, clock: Clock) -> Reading:
@@ -251,13 +221,15 @@ def _week_number(found: Found, clock: Clock) -> Reading:
         year = clock.year or clock.today.isocalendar().year
         if clock.year is None and number > clock.today.isocalendar().week:
             year -= 1
-    weeks = month_first(year, 12).replace(day=28).isocalendar().week  # it is in the last week
+    weeks = (
+        calendar.month_first(year, 12).replace(day=28).isocalendar().week
+    )  # it is in the last week
     if number > weeks:
         return Impossible(
             f"{year} has {weeks} calendar weeks, not {number}.", _year_said(found, clock) is None
         )
     monday = date.fromisocalendar(year, number, 1)
-    return Period(around(monday, "week"), f"ISO week {number} of {year}", floating=False)
+    return Period(calendar.around(monday, "week"), f"ISO week {number} of {year}", floating=False)
 
 
 def _year(found: Found, clock: Clock) -> Reading:
@@ -274,7 +246,7 @@ def _unit_itself(found: Found, clock: Clock) -> Reading:
     if found.cue != "part":
         return None
     unit = cast("Unit", found.get("unit"))
-    return Period(around(clock.today, unit), f"the {unit} of today")
+    return Period(calendar.around(clock.today, unit), f"the {unit} of today")
 
 
 _ALONE: Final = (
@@ -284,9 +256,10 @@ _ALONE: Final = (
 )
 _NO_DIGITS: Final = r"(?![\w/]|[.,:-][0-9])"
 
-# a year that is joined on in another way than `OF_YEAR` does it
-_JOINED_YEAR: Final = YEAR.replace("<year>", "<y>")
+# a year that is joined on in another way than `words.OF_YEAR` does it
+_JOINED_YEAR: Final = words.YEAR.replace("<year>", "<y>")
 _JOIN: Final = "(?P<join>-|to|through|thru|until|till|and)"
+_ORDINAL_WORD: Final = words.one_of(words.ORDINALS)
 _DAY_OF_MONTH: Final = r"[0-9]{1,2})(?:st|nd|rd|th)?"
 
 PHRASES: Final = (
@@ -303,44 +276,48 @@ PHRASES: Final = (
     ),
     Phrase(r"(?P<a>[0-9]{1,2})(?P<sep>\.)(?P<b>[0-9]{1,2})\.(?![0-9])", _numeric_day_without_year),
     Phrase(r"(?P<a>[0-9]{1,2})(?P<sep>/)(?P<b>[0-9]{1,2})(?![\w/.-])", _numeric_day_without_year),
-    Phrase(rf"{MONTH}(?: (?:the )?|-){DAY_NUMBER}{OF_YEAR}?(?![.,:][0-9])", _named_day),
-    Phrase(rf"{MONTH} (?:the )?(?P<ordinal>{one_of(ORDINALS)})(?:{OF_YEAR}|{_ALONE})", _named_day),
+    Phrase(rf"{words.MONTH}(?: (?:the )?|-){words.DAY}{words.OF_YEAR}?(?![.,:][0-9])", _named_day),
     Phrase(
-        rf"{DAY_NUMBER}\.?(?: (?:of )?|-){MONTH}(?:{OF_YEAR}|-(?P<yy>[0-9]{{2}})(?![\w-])"
-        rf"|-{_JOINED_YEAR})?",
+        rf"{words.MONTH} (?:the )?(?P<ordinal>{_ORDINAL_WORD})(?:{words.OF_YEAR}|{_ALONE})",
         _named_day,
     ),
-    Phrase(rf"(?P<ordinal>{one_of(ORDINALS)}) (?:of )?{MONTH}{OF_YEAR}?", _named_day),
     Phrase(
-        rf"{MONTH} (?:the )?(?P<one>{_DAY_OF_MONTH}\s*{_JOIN}\s*(?:the )?(?P<two>{_DAY_OF_MONTH}"
-        rf"{OF_YEAR}?{_NO_DIGITS}",
+        rf"{words.DAY}\.?(?: (?:of )?|-){words.MONTH}"
+        rf"(?:{words.OF_YEAR}|-(?P<yy>[0-9]{{2}})(?![\w-])|-{_JOINED_YEAR})?",
+        _named_day,
+    ),
+    Phrase(rf"(?P<ordinal>{_ORDINAL_WORD}) (?:of )?{words.MONTH}{words.OF_YEAR}?", _named_day),
+    Phrase(
+        rf"{words.MONTH} (?:the )?(?P<one>{_DAY_OF_MONTH}\s*{_JOIN}\s*(?:the )?"
+        rf"(?P<two>{_DAY_OF_MONTH}{words.OF_YEAR}?{_NO_DIGITS}",
         _days_of_month,
     ),
     Phrase(
-        rf"(?P<one>{_DAY_OF_MONTH}\s*{_JOIN}\s*(?:the )?(?P<two>{_DAY_OF_MONTH}\.? (?:of )?{MONTH}"
-        rf"{OF_YEAR}?",
+        rf"(?P<one>{_DAY_OF_MONTH}\s*{_JOIN}\s*(?:the )?(?P<two>{_DAY_OF_MONTH}\.?"
+        rf" (?:of )?{words.MONTH}{words.OF_YEAR}?",
         _days_of_month,
     ),
     Phrase(rf"(?P<y>[0-9]{{4}})-(?P<m>[0-9]{{2}}){_NO_DIGITS}", _iso_month),
     Phrase(rf"(?P<m>[0-9]{{1,2}})/{_JOINED_YEAR}{_NO_DIGITS}", _iso_month),
-    Phrase(rf"(?P<said>month of )?{MONTH}(?:{OF_YEAR}|[/-]{_JOINED_YEAR})?", _month),
-    Phrase(rf"(?P<the>the )?{DAY_NUMBER.replace(')?', ')')}{_ALONE}", _day_alone),
+    Phrase(rf"(?P<said>month of )?{words.MONTH}(?:{words.OF_YEAR}|[/-]{_JOINED_YEAR})?", _month),
+    Phrase(rf"(?P<the>the )?{words.DAY.replace(')?', ')')}{_ALONE}", _day_alone),
     Phrase(
-        rf"(?:the )?{ORDINAL} (?:day )?of (?:the|(?P<which>this|last|previous|next)) month",
+        rf"(?:the )?{words.ORDINAL} (?:day )?of (?:the|(?P<which>this|last|previous|next)) month",
         _day_of_relative_month,
     ),
     Phrase(
-        rf"q(?P<q>[0-9])(?:{OF_YEAR}|\s*[/-]\s*{_JOINED_YEAR}| ?'(?P<yy>[0-9]{{2}}))?", _quarter
+        rf"q(?P<q>[0-9])(?:{words.OF_YEAR}|\s*[/-]\s*{_JOINED_YEAR}| ?'(?P<yy>[0-9]{{2}}))?",
+        _quarter,
     ),
-    Phrase(rf"{YEAR}(?: |-|/)?q(?P<q>[0-9])", _quarter),
-    Phrase(rf"{ORDINAL} quarter{OF_YEAR}?", _quarter),
-    Phrase(rf"h(?P<h>[12])(?:{OF_YEAR}|\s*[/-]\s*{_JOINED_YEAR})?", _half),
+    Phrase(rf"{words.YEAR}(?: |-|/)?q(?P<q>[0-9])", _quarter),
+    Phrase(rf"{words.ORDINAL} quarter{words.OF_YEAR}?", _quarter),
+    Phrase(rf"h(?P<h>[12])(?:{words.OF_YEAR}|\s*[/-]\s*{_JOINED_YEAR})?", _half),
     Phrase(
         r"(?:calendar week|week number|week no\.?|week|cw|kw|wk\.?)\s*(?P<week>[0-9]{1,2})"
-        rf"(?:{OF_YEAR}|\s*/\s*{_JOINED_YEAR})?(?![.,][0-9])",
+        rf"(?:{words.OF_YEAR}|\s*/\s*{_JOINED_YEAR})?(?![.,][0-9])",
         _week_number,
     ),
-    Phrase(rf"{YEAR}-?w(?P<week>[0-9]{{2}})", _week_number),
-    Phrase(rf"(?P<said>(?:calendar )?year )?{YEAR}(?![.,:/][0-9])", _year),
+    Phrase(rf"{words.YEAR}-?w(?P<week>[0-9]{{2}})", _week_number),
+    Phrase(rf"(?P<said>(?:calendar )?year )?{words.YEAR}(?![.,:/][0-9])", _year),
     Phrase("(?P<unit>week|month|quarter|year)", _unit_itself),
 )

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final, NamedTuple, cast
 
+from toolplan.planners.grounded.dates import calendar, words
 from toolplan.planners.grounded.dates.calendar import (
     DAY,
     Clock,
@@ -15,33 +16,18 @@ from toolplan.planners.grounded.dates.calendar import (
     Period,
     Reading,
     Unit,
-    around,
-    months_from,
-    nth_weekday,
-    plus,
 )
 from toolplan.planners.grounded.dates.dates import ALL_OF_IT
 from toolplan.planners.grounded.dates.dates import PHRASES as DATES
 from toolplan.planners.grounded.dates.phrase import Read, longest
 from toolplan.planners.grounded.dates.relative import PHRASES as RELATIVE
-from toolplan.planners.grounded.dates.words import (
-    NUMBER,
-    ORDINAL,
-    WEEKDAY,
-    WEEKDAY_NAMES,
-    Found,
-    Text,
-    number_of,
-    opening,
-    ordinal_number,
-    weekday_number,
-)
+from toolplan.planners.grounded.dates.words import Found, Text
 from toolplan.planners.grounded.language.words import word_set
 
 # "the end of the first week of March" is as deep as phrases are nested
 _DEPTH: Final = 3
 
-_ARTICLE: Final = opening(
+_ARTICLE: Final = words.opening(
     "all of the|all of|the whole of|the whole|the entire|the full|all|whole|entire|the"
 )
 _PHRASES: Final = (*RELATIVE, *DATES)
@@ -109,17 +95,20 @@ def _within(days: Days, whole: Period, why: str, *, ambiguous: bool = False) -> 
 
 def _nth_unit(found: Found, whole: Period) -> Reading:
     """Read *the second week of May*, *the last 3 days of 2024*, *the first 10 days of October*."""
-    number = number_of(found.get("number")) if found.get("number") else None
-    nth, count = ordinal_number(found.get("ordinal")) if found.get("ordinal") else 0, number or 1
+    number = words.number_of(found.get("number")) if found.get("number") else None
+    nth, count = (
+        words.ordinal_number(found.get("ordinal")) if found.get("ordinal") else 0,
+        number or 1,
+    )
     unit = cast("Unit", found.get("unit"))
     if number is not None and nth > 1:
         return None
     first, last = whole.days
     if nth:
-        start = plus(first, unit, nth - 1)
-        days = Days(start, plus(start, unit, count) - DAY)
+        start = calendar.plus(first, unit, nth - 1)
+        days = Days(start, calendar.plus(start, unit, count) - DAY)
     else:
-        days = Days(plus(last + DAY, unit, -count), last)
+        days = Days(calendar.plus(last + DAY, unit, -count), last)
     if days == whole.days or days.first < first or days.last > last:
         return None
     if unit == "week":
@@ -128,22 +117,22 @@ def _nth_unit(found: Found, whole: Period) -> Reading:
 
 
 def _nth_weekday(found: Found, whole: Period) -> Reading:
-    weekday = weekday_number(found.get("weekday"))
-    nth = ordinal_number(found.get("ordinal")) if found.get("ordinal") else -1
-    day = nth_weekday(whole.days, weekday, nth)
+    weekday = words.weekday_number(found.get("weekday"))
+    nth = words.ordinal_number(found.get("ordinal")) if found.get("ordinal") else -1
+    day = calendar.nth_weekday(whole.days, weekday, nth)
     if day is None:
-        name = WEEKDAY_NAMES[weekday]
+        name = words.WEEKDAY_NAMES[weekday]
         return Impossible(f"There is no {name} number {nth} in that time.", whole.floating)
     return _within(Days.one(day), whole, "")
 
 
 def _half(found: Found, whole: Period) -> Reading:
     first, last = whole.days
-    half = ordinal_number(found.get("ordinal"))
-    if whole.days == around(first, "month"):
+    half = words.ordinal_number(found.get("ordinal"))
+    if whole.days == calendar.around(first, "month"):
         middle = first.replace(day=15)
-    elif whole.days == around(first, "year"):
-        middle = months_from(first, 6).last
+    elif whole.days == calendar.around(first, "year"):
+        middle = calendar.months_from(first, 6).last
     else:
         return None
     if half > 2:
@@ -155,7 +144,7 @@ def _week_at(found: Found, whole: Period) -> Reading:
     day = whole.days.first
     if day != whole.days.last:
         return None
-    week = around(day, "week")
+    week = calendar.around(day, "week")
     match " ".join(found.get("way").split()):
         case "weekend of":
             return _within(Days(week.last - DAY, week.last), whole, "the weekend of that week")
@@ -177,24 +166,24 @@ def _weekday_of_date(found: Found, whole: Period) -> Reading:
     """Read *Monday, October 6*, and see whether it is one."""
     if not whole.dated:
         return None
-    wanted, day = weekday_number(found.get("weekday")), whole.days.first
+    wanted, day = words.weekday_number(found.get("weekday")), whole.days.first
     if day.weekday() == wanted:
         return whole
-    names = WEEKDAY_NAMES[day.weekday()], WEEKDAY_NAMES[wanted]
+    names = words.WEEKDAY_NAMES[day.weekday()], words.WEEKDAY_NAMES[wanted]
     return Impossible(f"{day} is a {names[0]}, not a {names[1]}.", relative=whole.floating)
 
 
-_NTH: Final = f"(?:{ORDINAL}|last)"
+_NTH: Final = f"(?:{words.ORDINAL}|last)"
 
 _PARTS: Final = tuple(
-    Part(opening(spelling), take)
+    Part(words.opening(spelling), take)
     for spelling, take in (
         ("(?P<edge>end|close|beginning|start) of", _edge),
-        (f"{_NTH} (?:{NUMBER} )?(?P<unit>day|week|month|quarter)s? (?:of|in)", _nth_unit),
-        (f"{_NTH} {WEEKDAY} (?:of|in)", _nth_weekday),
-        (f"{ORDINAL} half of", _half),
+        (f"{_NTH} (?:{words.NUMBER} )?(?P<unit>day|week|month|quarter)s? (?:of|in)", _nth_unit),
+        (f"{_NTH} {words.WEEKDAY} (?:of|in)", _nth_weekday),
+        (f"{words.ORDINAL} half of", _half),
         ("(?P<way>weekend of|week (?:of|beginning|starting|commencing|ending))(?: on)?", _week_at),
         ("day (?P<way>before|after)", _day_beside),
-        (f"{WEEKDAY},?", _weekday_of_date),
+        (f"{words.WEEKDAY},?", _weekday_of_date),
     )
 )

@@ -7,36 +7,11 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Final
 
-from toolplan.planners.grounded.dates.calendar import (
-    DAY,
-    Clock,
-    Days,
-    Period,
-    Reading,
-    Unit,
-    around,
-    month_days,
-    month_first,
-    plus,
-    weekday_of,
-    why_chosen,
-)
+from toolplan.planners.grounded.dates import calendar, words
+from toolplan.planners.grounded.dates.calendar import DAY, Clock, Days, Period, Reading, Unit
 from toolplan.planners.grounded.dates.dates import DAY_CUES
 from toolplan.planners.grounded.dates.phrase import Phrase
-from toolplan.planners.grounded.dates.words import (
-    MONTH,
-    MONTH_NAMES,
-    NUMBER,
-    UNIT,
-    UNIT_OR_HOUR,
-    WEEKDAY,
-    WEEKDAY_NAMES,
-    WEEKDAYS,
-    Found,
-    month_number,
-    number_of,
-    weekday_number,
-)
+from toolplan.planners.grounded.dates.words import Found
 
 _NO_HOURS: Final = "times of day are left out"
 _WHOLE_DAY: Final = f"the whole day: {_NO_HOURS}"
@@ -99,7 +74,7 @@ def _unit_period(found: Found, clock: Clock) -> Reading:
 def _this(unit: Unit, count: int, clock: Clock) -> Reading:
     if count > 1:
         return None
-    whole = around(clock.today, unit)
+    whole = calendar.around(clock.today, unit)
     if clock.whole or unit == "day":
         return Period(whole)
     begins = "Monday" if unit == "week" else f"the first day of the {unit}"
@@ -109,21 +84,21 @@ def _this(unit: Unit, count: int, clock: Clock) -> Reading:
 def _next(unit: Unit, count: int, clock: Clock) -> Reading:
     if count > 1:
         return _ahead(unit, count, clock)
-    days = around(around(clock.today, unit).last + DAY, unit)
+    days = calendar.around(calendar.around(clock.today, unit).last + DAY, unit)
     return Period(days, "Monday to Sunday after this week" if unit == "week" else f"all {unit}")
 
 
 def _last(unit: Unit, clock: Clock) -> Period:
     if unit == "week" and clock.weeks == "rolling":
         return _back("week", 1, clock)
-    days = around(around(clock.today, unit).first - DAY, unit)
+    days = calendar.around(calendar.around(clock.today, unit).first - DAY, unit)
     if unit == "week":
         return Period(days, "Monday to Sunday of the week before this one")
     return Period(days, f"the calendar {unit} before this one")
 
 
 def _back(unit: Unit, count: int, clock: Clock) -> Period:
-    days = Days(plus(clock.today, unit, -count), clock.today)
+    days = Days(calendar.plus(clock.today, unit, -count), clock.today)
     if unit in {"day", "week"}:
         return Period(
             days, f"{_counted((days.last - days.first).days, 'day')} before today, and today"
@@ -132,7 +107,7 @@ def _back(unit: Unit, count: int, clock: Clock) -> Period:
 
 
 def _ahead(unit: Unit, count: int, clock: Clock) -> Period:
-    days = Days(clock.today, plus(clock.today, unit, count))
+    days = Days(clock.today, calendar.plus(clock.today, unit, count))
     return Period(days, f"today and {_counted(count, unit)} ahead")
 
 
@@ -144,7 +119,7 @@ def _counted(count: int, unit: str) -> str:
 
 def _amount(found: Found) -> tuple[Unit, int] | None:
     """Return the number and the unit that were said; hours are rounded up to days."""
-    count = number_of(found.get("number"))
+    count = words.number_of(found.get("number"))
     name = " ".join(found.get("unit").split())
     if name == "hour":
         return "day", -(-count // 24)
@@ -173,7 +148,7 @@ def _ago(found: Found, clock: Clock) -> Reading:
     if amount is None:
         return None
     unit, count = amount
-    days = Days.one(plus(clock.today, unit, -count))
+    days = Days.one(calendar.plus(clock.today, unit, -count))
     if unit in {"day", "week"} or found.get("today"):
         return Period(days, "that one day")
     return Period(days, f"that one day, not the whole {unit}", ambiguous=True)
@@ -184,7 +159,7 @@ def _ago_compared(found: Found, clock: Clock) -> Reading:
     amount = _amount(found)
     if amount is None:
         return None
-    day = plus(clock.today, amount[0], -amount[1])
+    day = calendar.plus(clock.today, amount[0], -amount[1])
     match " ".join(found.get("way").split()):
         case "more than" | "over" | "older than" | "longer than":
             return Period(Days(day - DAY, day - DAY), f"before {day}", open_start=True)
@@ -201,7 +176,7 @@ def _from_now(found: Found, clock: Clock) -> Reading:
     amount = _amount(found)
     if amount is None:
         return None
-    day = plus(clock.today, *amount)
+    day = calendar.plus(clock.today, *amount)
     return Period(Days.one(day), "that one day")
 
 
@@ -220,12 +195,14 @@ def _last_but_one(found: Found, clock: Clock) -> Reading:
     if unit == "week" and clock.weeks == "rolling":
         days = Days(clock.today - 14 * DAY, clock.today - 8 * DAY)
         return Period(days, "the 7 days before the last 8")
-    last = around(around(clock.today, unit).first - DAY, unit)
-    return Period(around(last.first - DAY, unit), f"the calendar {unit} before the last one")
+    last = calendar.around(calendar.around(clock.today, unit).first - DAY, unit)
+    return Period(
+        calendar.around(last.first - DAY, unit), f"the calendar {unit} before the last one"
+    )
 
 
 def _weekend(found: Found, clock: Clock) -> Reading:
-    saturday = around(clock.today, "week").last - DAY
+    saturday = calendar.around(clock.today, "week").last - DAY
     began = saturday if clock.today >= saturday else saturday - 7 * DAY
     match found.get("which"):
         case "last" | "past" | "previous" | "this past":
@@ -243,32 +220,32 @@ def _weekend(found: Found, clock: Clock) -> Reading:
 
 def _weekday(found: Found, clock: Clock) -> Reading:
     word, which = found.get("weekday"), found.get("which")
-    weekday, week = weekday_number(word), around(clock.today, "week")
+    weekday, week = words.weekday_number(word), calendar.around(clock.today, "week")
     in_this_week = week.first + weekday * DAY
     match which:
         case "":
-            if word not in WEEKDAYS and not _cued(word, found):
+            if word not in words.WEEKDAYS and not _cued(word, found):
                 return None
-            day = weekday_of(clock, weekday)
+            day = calendar.weekday_of(clock, weekday)
             why, due = (
-                why_chosen(clock, WEEKDAY_NAMES[weekday]),
+                calendar.why_chosen(clock, words.WEEKDAY_NAMES[weekday]),
                 found.cue == "by" and day < clock.today,
             )
             if due:
                 why += f"; the next one is {day + 7 * DAY}"
             return Period(Days.one(day), why, ambiguous=due, floating=True)
         case "last" | "past" | "this past" | "previous":
-            day = weekday_of(Clock(clock.today - DAY), weekday)
+            day = calendar.weekday_of(Clock(clock.today - DAY), weekday)
             return Period(Days.one(day), "the most recent one before today")
         case "next":
             day, ahead = in_this_week + 7 * DAY, in_this_week > clock.today
-            why = f"{WEEKDAY_NAMES[weekday]} of next week"
+            why = f"{words.WEEKDAY_NAMES[weekday]} of next week"
             if ahead:
                 why += f"; this week's is {in_this_week}"
             return Period(Days.one(day), why, ambiguous=ahead)
         case _:
             return Period(
-                Days(in_this_week, in_this_week), f"{WEEKDAY_NAMES[weekday]} of this week"
+                Days(in_this_week, in_this_week), f"{words.WEEKDAY_NAMES[weekday]} of this week"
             )
 
 
@@ -278,16 +255,18 @@ def _cued(abbreviation: str, found: Found) -> bool:
 
 
 def _weekday_of_week(found: Found, clock: Clock) -> Reading:
-    weekday = weekday_number(found.get("weekday"))
+    weekday = words.weekday_number(found.get("weekday"))
     weeks = {"last": -1, "previous": -1, "this": 0, "next": 1}[found.get("which")]
-    day = around(clock.today, "week").first + (7 * weeks + weekday) * DAY
-    return Period(Days.one(day), f"{WEEKDAY_NAMES[weekday]} of that week, which begins on Monday")
+    day = calendar.around(clock.today, "week").first + (7 * weeks + weekday) * DAY
+    return Period(
+        Days.one(day), f"{words.WEEKDAY_NAMES[weekday]} of that week, which begins on Monday"
+    )
 
 
 def _month_beside(found: Found, clock: Clock) -> Reading:
     """Read *last October*, *this October*, *next October*."""
-    month = month_number(found.get("month"))
-    year, name = clock.today.year, MONTH_NAMES[month - 1]
+    month = words.month_number(found.get("month"))
+    year, name = clock.today.year, words.MONTH_NAMES[month - 1]
     match found.get("which"):
         case "this":
             why = f"{name} of this year"
@@ -295,7 +274,7 @@ def _month_beside(found: Found, clock: Clock) -> Reading:
             year, why = year + (month <= clock.today.month), f"the first {name} to come"
         case _:
             year, why = year - (month >= clock.today.month), f"the last {name} that is over"
-    return Period(month_days(month_first(year, month)), why)
+    return Period(calendar.month_days(calendar.month_first(year, month)), why)
 
 
 _WHICH: Final = "(?P<which>last|previous|prior|this past|past|this|current|next)"
@@ -306,33 +285,34 @@ PHRASES: Final = (
     Phrase("last night", _offset(-1, 0, "both days that the night lies in")),
     Phrase("day before yesterday", _offset(-2, -2)),
     Phrase("day after tomorrow", _offset(2, 2)),
-    Phrase(f"{_WHICH} {UNIT}", _unit_period),
+    Phrase(f"{_WHICH} {words.UNIT}", _unit_period),
     Phrase(
         "(?P<which>last|past|this past|previous|preceding|trailing|next|coming|upcoming) "
-        f"{NUMBER} {UNIT_OR_HOUR}s?",
+        f"{words.NUMBER} {words.UNIT_OR_HOUR}s?",
         _rolling,
     ),
     Phrase("(?:last|past) hour", _offset(-1, 0, f"the day before and today: {_NO_HOURS}")),
-    Phrase(f"{NUMBER} {UNIT_OR_HOUR}s?", _since_amount),
-    Phrase(f"{NUMBER} {UNIT}s? ago(?P<today> today)?", _ago),
+    Phrase(f"{words.NUMBER} {words.UNIT_OR_HOUR}s?", _since_amount),
+    Phrase(f"{words.NUMBER} {words.UNIT}s? ago(?P<today> today)?", _ago),
     Phrase(
         "(?P<way>more than|over|at least|less than|under|at most|up to|within|no more than) "
-        f"{NUMBER} {UNIT}s? ago",
+        f"{words.NUMBER} {words.UNIT}s? ago",
         _ago_compared,
     ),
     Phrase(
-        f"(?P<way>older than|longer than|newer than|younger than) {NUMBER} {UNIT}s?(?: ago)?",
+        "(?P<way>older than|longer than|newer than|younger than) "
+        f"{words.NUMBER} {words.UNIT}s?(?: ago)?",
         _ago_compared,
     ),
-    Phrase(f"{NUMBER} {UNIT}s? from (?:now|today)", _from_now),
+    Phrase(f"{words.NUMBER} {words.UNIT}s? from (?:now|today)", _from_now),
     Phrase("(?P<short>ytd|qtd|mtd|wtd)", _to_date),
     Phrase("(?P<unit>week|month|quarter|year)(?: |-)to(?: |-)date", _to_date),
     Phrase("so far this (?P<unit>week|month|quarter|year)", _to_date),
     Phrase("this (?P<unit>week|month|quarter|year) so far", _to_date),
     Phrase("(?P<unit>week|month|quarter|year) before last", _last_but_one),
     Phrase("(?:(?P<which>last|past|previous|this past|this|next) )?weekend", _weekend),
-    Phrase(f"(?:(?P<which>last|past|previous|this past|this|next) )?{WEEKDAY}", _weekday),
-    Phrase(f"{WEEKDAY},? (?:of )?(?P<which>last|previous|this|next) week", _weekday_of_week),
-    Phrase(f"(?P<which>last|previous|this|next) week,? (?:on )?{WEEKDAY}", _weekday_of_week),
-    Phrase(f"(?P<which>last|past|this past|this|next) {MONTH}", _month_beside),
+    Phrase(f"(?:(?P<which>last|past|previous|this past|this|next) )?{words.WEEKDAY}", _weekday),
+    Phrase(f"{words.WEEKDAY},? (?:of )?(?P<which>last|previous|this|next) week", _weekday_of_week),
+    Phrase(f"(?P<which>last|previous|this|next) week,? (?:on )?{words.WEEKDAY}", _weekday_of_week),
+    Phrase(f"(?P<which>last|past|this past|this|next) {words.MONTH}", _month_beside),
 )

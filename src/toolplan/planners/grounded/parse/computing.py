@@ -10,27 +10,10 @@ from collections.abc import Sequence
 
 from toolplan.planners.grounded.catalogue.kinds import Catalogue
 from toolplan.planners.grounded.language.phrases import WordClass
+from toolplan.planners.grounded.parse import groups, measures, ranks
 from toolplan.planners.grounded.parse.amounts import strictly
 from toolplan.planners.grounded.parse.computation_state import ComputationState
-from toolplan.planners.grounded.parse.groups import (
-    read_compared,
-    read_groups,
-    read_heads,
-    read_trends,
-)
-from toolplan.planners.grounded.parse.measures import (
-    read_amounts,
-    read_counts,
-    read_rates,
-    read_statistics,
-)
 from toolplan.planners.grounded.parse.mentions import Mention, Number
-from toolplan.planners.grounded.parse.ranks import (
-    countable,
-    read_extremes,
-    read_ranks,
-    take_subject,
-)
 from toolplan.planners.grounded.parse.requests import Computation, Count, Least, Listed, Rate
 
 
@@ -63,7 +46,7 @@ def _read_at_least(state: ComputationState) -> None:
                 _keep_groups(state, at, operator, number.what.value / 100, min(state.taken))
             continue
         counts = number.what.unit is None and state.found.measure is None
-        if counts and countable(state, at + 2) and _can_have(state, at, operator):
+        if counts and ranks.countable(state, at + 2) and _can_have(state, at, operator):
             _keep_groups(state, at, operator, number.what.value, at)
 
 
@@ -86,7 +69,7 @@ def _keep_groups(
 ) -> None:
     """Keep the groups before `measured` whose figure compares so with `value`."""
     state.found.measure = state.found.measure or Count()
-    if not take_subject(state, measured):
+    if not ranks.take_subject(state, measured):
         return
     state.found.single = False
     state.found.least = Least(operator, int(value) if value == int(value) else value)
@@ -142,7 +125,8 @@ def _is_about_time(mention: Mention) -> bool:
 
 
 _READERS = (
-    read_rates, read_amounts, _read_at_least, read_counts, read_statistics, read_ranks,
-    read_extremes, _read_orders, read_trends, read_groups, _read_orders, read_compared, read_heads,
+    measures.read_rates, measures.read_amounts, _read_at_least, measures.read_counts,
+    measures.read_statistics, ranks.read_ranks, ranks.read_extremes, _read_orders,
+    groups.read_trends, groups.read_groups, _read_orders, groups.read_compared, groups.read_heads,
 )  # fmt: skip
 """In this order: what is read first uses up its words. Groups may open the way to an order."""

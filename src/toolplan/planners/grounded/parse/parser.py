@@ -13,30 +13,12 @@ from toolplan.planners.grounded.catalogue.kinds import Catalogue
 from toolplan.planners.grounded.language import phrases, words
 from toolplan.planners.grounded.language.phrases import WordClass
 from toolplan.planners.grounded.language.words import key
+from toolplan.planners.grounded.parse import relations, values
 from toolplan.planners.grounded.parse.amounts import CUTS
 from toolplan.planners.grounded.parse.mentions import Code, Mention, Number, Time, present
 from toolplan.planners.grounded.parse.noun_phrase import codes_from, noun_from
-from toolplan.planners.grounded.parse.relations import (
-    closes_relation,
-    relate,
-    return_to,
-    same_as_before,
-    settle_definite,
-    take_verb,
-)
 from toolplan.planners.grounded.parse.requests import Link, Modifier, ParsedQuestion, ThingRequest
 from toolplan.planners.grounded.parse.state import VERBS, ParseState
-from toolplan.planners.grounded.parse.values import (
-    drop_column,
-    is_only_a_word,
-    measures_here,
-    name_column,
-    take_bound,
-    take_cut,
-    take_number,
-    take_pending_cut,
-    take_value,
-)
 
 _BENIGN = (
     WordClass.FILLER, WordClass.DETAIL, WordClass.WHICH, WordClass.READ, WordClass.COMPARE
@@ -65,23 +47,23 @@ def parse(
 def _take(state: ParseState, mention: Mention) -> None:
     match mention.what:
         case Time():
-            take_value(state, mention)
+            values.take_value(state, mention)
         case Number():
-            take_number(state, mention)
+            values.take_number(state, mention)
         case _ if state.at == 0 and words.fold(mention.text) in phrases.ASKING:
             state.parsed.asked.append(mention)
         case _ if mention.nouns and _is_imperative(state, mention):
             state.mark_unexplained(mention)
-        case _ if mention.nouns and measures_here(state, mention):
-            name_column(state, mention)
+        case _ if mention.nouns and values.measures_here(state, mention):
+            values.name_column(state, mention)
         case _ if mention.nouns and not _is_value_here(state, mention):
             _take_noun(state, mention)
         case _ if mention.is_value and _is_value_here(state, mention):
-            take_value(state, mention)
+            values.take_value(state, mention)
         case _ if mention.verbs and state.cue is None:
-            take_verb(state, mention)
-        case _ if mention.columns and not is_only_a_word(state, mention):
-            name_column(state, mention)
+            relations.take_verb(state, mention)
+        case _ if mention.columns and not values.is_only_a_word(state, mention):
+            values.name_column(state, mention)
         case _:
             _take_word(state, mention)
 
@@ -126,9 +108,11 @@ def _take_word(state: ParseState, mention: Mention) -> None:
         _point_back(state, mention)
     elif mention.does(WordClass.NOT, WordClass.WITHOUT):
         _take_negative(state, mention)
-    elif (mention.does(*CUTS) and (take_cut(state, mention) or _comes_first(state, mention))) or (
+    elif (
+        mention.does(*CUTS) and (values.take_cut(state, mention) or _comes_first(state, mention))
+    ) or (
         mention.does(WordClass.ABOVE, WordClass.BELOW, WordClass.BETWEEN, WordClass.EXACTLY)
-        and take_bound(state)
+        and values.take_bound(state)
     ):
         pass
     elif mention.does(WordClass.EACH):
@@ -199,7 +183,7 @@ def _separate(state: ParseState, mention: Mention) -> None:
         state.joiner = mention  # "red and blue things": the same noun is still to come
         return
     _release_cue(state)
-    drop_column(state)
+    values.drop_column(state)
     state.drop_joiner()
     state.joiner = mention
     state.boundary = True
@@ -209,7 +193,11 @@ def _separate(state: ParseState, mention: Mention) -> None:
 
 def _release_cue(state: ParseState) -> None:
     cue = state.cue
-    if cue is not None and not cue.does(*VERBS, WordClass.READ) and not closes_relation(state, cue):
+    if (
+        cue is not None
+        and not cue.does(*VERBS, WordClass.READ)
+        and not relations.closes_relation(state, cue)
+    ):
         state.mark_unexplained(cue)
     state.cue = None
 
@@ -236,13 +224,15 @@ def _point_back(state: ParseState, mention: Mention) -> None:
 
 def _take_noun(state: ParseState, mention: Mention) -> None:
     entity = mention.nouns[0]
-    earlier = same_as_before(state, entity)
+    earlier = relations.same_as_before(state, entity)
     if earlier is not None:
-        return_to(state, earlier)
+        relations.return_to(state, earlier)
         return
-    request = ThingRequest(entity, mention, state.before, [], take_pending_cut(state, mention))
+    request = ThingRequest(
+        entity, mention, state.before, [], values.take_pending_cut(state, mention)
+    )
     state.before = []
-    relate(state, request)
+    relations.relate(state, request)
     state.add(request)
     state.forget_place()
     _take_codes(state, request)
@@ -263,9 +253,9 @@ def _take_codes(state: ParseState, request: ThingRequest) -> None:
 
 
 def _finish(state: ParseState) -> None:
-    settle_definite(state)
+    relations.settle_definite(state)
     _release_cue(state)
-    drop_column(state)
+    values.drop_column(state)
     state.parsed.unexplained.extend(present(state.negation, state.their, state.each))
     state.drop_joiner()
     for modifier in (*state.before, *state.leading):

@@ -6,21 +6,9 @@ from dataclasses import replace
 
 from toolplan.planners.grounded.language import phrases, words
 from toolplan.planners.grounded.language.phrases import WordClass
-from toolplan.planners.grounded.parse.amounts import (
-    Bound,
-    bound_at,
-    bound_from_number,
-    cut_at,
-    share_at,
-)
+from toolplan.planners.grounded.parse import amounts, relations
 from toolplan.planners.grounded.parse.mentions import Mention, Number, present
 from toolplan.planners.grounded.parse.noun_phrase import alike, is_singular, names, noun_from
-from toolplan.planners.grounded.parse.relations import (
-    implied_by_value,
-    modify_other,
-    stands_for_itself,
-    take_negation,
-)
 from toolplan.planners.grounded.parse.requests import Cut, Modifier, ThingRequest
 from toolplan.planners.grounded.parse.state import VERBS, ParseState
 
@@ -30,14 +18,14 @@ _BEFORE_COLUMNS = frozenset({"with", "of", "in", "at", "by", "for", "on"})
 def take_value(state: ParseState, mention: Mention) -> None:
     """Take `mention` as a value of the thing here, of the one to come, or of one it implies."""
     ahead = noun_from(state, state.at, state.current)
-    if ahead is None and (entity := stands_for_itself(state, mention)) is not None:
+    if ahead is None and (entity := relations.stands_for_itself(state, mention)) is not None:
         state.add(ThingRequest(entity, None, [Modifier(mention)]))
         state.forget_place()
         return
-    if ahead is None and (entity := implied_by_value(state, mention)) is not None:
-        modify_other(state, mention, entity)
+    if ahead is None and (entity := relations.implied_by_value(state, mention)) is not None:
+        relations.modify_other(state, mention, entity)
         return
-    negation = take_negation(state, adjacent_only=ahead is not None)
+    negation = relations.take_negation(state, adjacent_only=ahead is not None)
     goes_before = ahead is not None and state.column is None
     cue = None if goes_before else state.cue
     modifier = Modifier(
@@ -106,7 +94,9 @@ def _denies_unsaid(joiner: Mention, last: Modifier | None, modifier: Modifier) -
 
 def take_number(state: ParseState, mention: Mention) -> None:
     """Take a number: a bound, how many things are wanted, or the value of a column."""
-    bound = bound_from_number(state.mentions, state.at) or share_at(state.mentions, state.at)
+    bound = amounts.bound_from_number(state.mentions, state.at) or amounts.share_at(
+        state.mentions, state.at
+    )
     ahead = noun_from(state, state.at + 1, None)
     match mention.what:
         case Number() if bound is not None:
@@ -121,14 +111,14 @@ def take_number(state: ParseState, mention: Mention) -> None:
 
 def take_bound(state: ParseState) -> bool:
     """Take "over 5 kg", "between 1 and 2 kg"; False where there is no such thing here."""
-    bound = bound_at(state.mentions, state.at)
+    bound = amounts.bound_at(state.mentions, state.at)
     if bound is not None:
         _add_bound(state, bound)
     return bound is not None
 
 
-def _add_bound(state: ParseState, bound: Bound) -> None:
-    negation = take_negation(state, adjacent_only=False)
+def _add_bound(state: ParseState, bound: amounts.Bound) -> None:
+    negation = relations.take_negation(state, adjacent_only=False)
     modifier = Modifier(
         bound.number,
         column=state.column,
@@ -144,7 +134,7 @@ def _add_bound(state: ParseState, bound: Bound) -> None:
 
 def take_cut(state: ParseState, mention: Mention) -> bool:
     """Take "latest 20", "limit 5"; False where there is no such thing here."""
-    found = cut_at(state.mentions, state.at)
+    found = amounts.cut_at(state.mentions, state.at)
     if found is None:
         return False
     cut, behind = found
