@@ -24,7 +24,7 @@ from toolplan.plan import (
     When,
     template,
 )
-from toolplan.plan_json import Parsed, dump, load, parse_text, print_text
+from toolplan.plan_json import Parsed, Report, dump, load, parse_text, print_text
 
 
 def plan_of(*steps: object, **more: object) -> Json:
@@ -373,3 +373,35 @@ def test_no_json_makes_load_raise(value: Json) -> None:
     load({"steps": value, "metadata": value, "output": value})
     fields = ("id", "tool", "args", "after", "for_each", "when", "on_error", "timeout_s", "thought")
     load({"steps": [dict.fromkeys(fields, value)]})
+
+
+def kept(report: Report) -> dict[Severity, int]:
+    return {s: sum(each.severity is s for each in report.diagnostics) for s in Severity}
+
+
+def test_a_report_keeps_a_thousand_errors_and_a_thousand_warnings() -> None:
+    report = Report()
+    for at in range(1_500):
+        assert report.is_full(Severity.WARNING) == (at >= 1_000)
+        report.warning("noise", "A warning.")
+    assert not report.is_full()
+    for at in range(1_500):
+        assert report.is_full() == (at >= 1_000)
+        report.error("syntax", "An error.")
+    assert kept(report) == {Severity.ERROR: 1_000, Severity.WARNING: 1_000}
+
+
+def test_a_report_keeps_four_million_characters_of_pointers_and_one_error_at_least() -> None:
+    report = Report()
+    for _ in range(10):
+        report.warning("noise", "A warning.", "/" * 1_500_000)
+    assert kept(report) == {Severity.ERROR: 0, Severity.WARNING: 3}
+    assert report.is_full(Severity.WARNING)
+    assert not report.is_full()
+    for _ in range(10):
+        report.error("syntax", "An error.", "/a")
+    assert kept(report) == {Severity.ERROR: 1, Severity.WARNING: 3}
+    exact = Report()
+    for _ in range(3):
+        exact.error("syntax", "An error.", "/" * 2_000_000)
+    assert kept(exact)[Severity.ERROR] == 3  # the budget is used up, and not yet exceeded, at two

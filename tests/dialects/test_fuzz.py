@@ -7,8 +7,9 @@ with `HYPOTHESIS_PROFILE=long` for 2,000 examples each and bombs of nearly 2 MB.
 from __future__ import annotations
 
 import gc
+import signal
 import tracemalloc
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -29,8 +30,25 @@ SIGNATURES: Mapping[str, Signature] = dict.fromkeys(
     Signature(("a", "query", "input"), ("result", "id", "data")),
 )
 
-# a hang is what lasts this long; nothing here is meant to come near it
-pytestmark = pytest.mark.timeout(1_800 if IS_LONG else 20)
+MOST_SECONDS = 1_800 if IS_LONG else 20
+"""Of work, not of waiting for other processes. Nothing here is meant to come near it."""
+
+pytestmark = pytest.mark.timeout(30 * MOST_SECONDS)  # in case that a test waits
+
+
+@pytest.fixture(autouse=True)
+def bounded_work() -> Iterator[None]:
+    """Fail a test that keeps the processor busy for too long, however busy the machine is."""
+
+    def stop(*_: object) -> None:
+        raise TimeoutError(f"{MOST_SECONDS} s of work")
+
+    before = signal.signal(signal.SIGPROF, stop)
+    signal.setitimer(signal.ITIMER_PROF, MOST_SECONDS)
+    yield
+    signal.setitimer(signal.ITIMER_PROF, 0)
+    signal.signal(signal.SIGPROF, before)
+
 
 MARKS = (
     "{", "}", "[", "]", "(", ")", '"', "'", '"""', "\\", ",", ":", "=", "\n", "\0", "\ud800", "$",
