@@ -15,6 +15,8 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.timeout(300)  # processes start slowly on a busy machine
+
 ENTRY_POINTS = """
 [toolplan.rules]
 scratch = scratch_toolplan:greeted_twice
