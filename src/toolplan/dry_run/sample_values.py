@@ -362,4 +362,4 @@ def _wished(schema: Schema, wishes: Iterable[Json]) -> Json:
     try:
         return schema.part({"allOf": [schema.node, *wishes]}).example()
     except SchemaError as error:
-        raise NoExample(str(error)) from error
+        raise NoExample from error

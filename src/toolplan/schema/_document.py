@@ -1,23 +1,25 @@
-"""Schema documents as they come in: refused where they could hurt, made self-contained.
+"""Schema documents from outside: checked, and made self-contained.
 
-A tool's schema is hostile input. Nothing is ever fetched, and what would take exponential work is
-refused before a validator sees it.
+A tool's schema is hostile input. Nothing is ever fetched, and schemas that would take exponential
+work are refused before a validator sees them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, Literal, NamedTuple, TypeAlias
 
+from toolplan.errors import ToolplanError
 from toolplan.path import Json
 
 MAX_NODES: Final = 50_000
 MAX_TEXT: Final = 1_000_000
 MAX_DEPTH: Final = 64
 MAX_WORK: Final = 100_000
-"""How many sub-schemas may speak about one and the same value."""
+"""The most sub-schemas that may apply to one value."""
 
 Node: TypeAlias = dict[str, Json] | bool
+JsonType: TypeAlias = Literal["null", "boolean", "integer", "number", "string", "array", "object"]
 
 _IN_PLACE_LISTS: Final = ("allOf", "anyOf", "oneOf")
 _IN_PLACE: Final = ("not", "if", "then", "else")
@@ -33,15 +35,18 @@ _CHILD_MAPS: Final = ("properties", "patternProperties", "$defs", "definitions")
 _ROOT: Final = "root"
 
 
-class SchemaError(ValueError):
-    """A schema cannot be used; the text says why."""
+class SchemaError(ToolplanError):
+    """A schema cannot be used; the message is the reason. The code is `bad-schema`."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__("bad-schema", reason)
 
 
 class Document(NamedTuple):
-    """A schema node and the definitions that its references lead into (None where it has none).
+    """A schema node and the definitions for its references, None where it has none.
 
-    Every `$ref` in `node` and in `definitions` reads `#/$defs/root/…`, so that any node beside the
-    definitions is a schema of its own.
+    Every `$ref` in both reads `#/$defs/root/…`, so that any node beside the definitions is a schema
+    of its own.
     """
 
     node: Node
@@ -52,8 +57,8 @@ def read(raw: Json) -> Document:
     """Return the document of `raw`.
 
     Raises:
-        SchemaError: it is no schema, too large, too deep, refers to what is not in it, refers to
-            itself without end, or would take exponential work.
+        SchemaError: it is not a schema, is too large or too deep, has a reference that leads
+            nowhere or to itself without end, or would take exponential work.
     """
     _bound(raw)
     if isinstance(raw, bool):
@@ -88,7 +93,7 @@ def whole(document: Document) -> Node:
 
 
 def sub_schemas(node: Json) -> Iterator[dict[str, Json]]:
-    """Yield `node` and every schema object in it; data such as `enum` or `default` is no schema."""
+    """Yield `node` and every schema object in it, without data such as `enum` and `default`."""
     pending: list[Json] = [node]
     while pending:
         current = pending.pop()
@@ -115,7 +120,7 @@ def _children(node: dict[str, Json]) -> Iterator[Json]:
 
 
 def in_place(node: dict[str, Json]) -> Iterator[Json]:
-    """Yield the sub-schemas of `node` that speak about the same value as it does, `$ref` aside."""
+    """Yield the sub-schemas of `node` that apply to the same value, without `$ref`."""
     for name in _IN_PLACE_LISTS:
         value = node.get(name)
         if isinstance(value, list):
@@ -153,9 +158,9 @@ def _bound(raw: Json) -> None:
 
 def _check_reference(reference: Json, root: dict[str, Json]) -> None:
     if not isinstance(reference, str):
-        raise SchemaError("a '$ref' is not text")
+        raise SchemaError("a '$ref' is not a string")
     if not reference.startswith("#"):
-        raise SchemaError(f"it refers to {reference!r}, and nothing outside of it is ever fetched")
+        raise SchemaError(f"it refers to {reference!r}, and schemas are never fetched")
     if _follow(root, reference[1:]) is None:
         raise SchemaError(f"it refers to {reference!r}, which is not in it")
 
@@ -175,7 +180,7 @@ def _follow(node: Json, pointer: str) -> Node | None:
 
 
 def _bound_work(node: Json, root: dict[str, Json]) -> None:
-    """Refuse `node` where one value could meet more than MAX_WORK sub-schemas."""
+    """Refuse `node` if more than MAX_WORK sub-schemas may apply to one value."""
     done: dict[int, int] = {}
     open_: set[int] = set()
 
@@ -194,7 +199,7 @@ def _bound_work(node: Json, root: dict[str, Json]) -> None:
             total += work(_follow(root, reference[1:]))
         open_.discard(key)
         if total > MAX_WORK:
-            raise SchemaError(f"one value would meet more than {MAX_WORK} of its parts")
+            raise SchemaError(f"more than {MAX_WORK} of its parts apply to one value")
         done[key] = total
         return total
 
@@ -206,7 +211,7 @@ def _bound_work(node: Json, root: dict[str, Json]) -> None:
 
 
 def _moved(schema: dict[str, Json]) -> dict[str, Json]:
-    """Return `schema` with its references reading `#/$defs/root/…`; data in it is left alone."""
+    """Return `schema` with references that begin with `#/$defs/root`; data stays as it is."""
 
     def moved(node: Json) -> Json:
         if not isinstance(node, dict):
@@ -230,3 +235,22 @@ def _moved(schema: dict[str, Json]) -> dict[str, Json]:
 
     result = moved(schema)
     return result if isinstance(result, dict) else {}
+
+
+def value_types(value: Json) -> tuple[JsonType, ...]:
+    """Return the JSON types of `value`: a whole number is an integer and a number."""
+    match value:
+        case None:
+            return ("null",)
+        case bool():
+            return ("boolean",)
+        case int():
+            return ("integer", "number")
+        case float():
+            return ("integer", "number") if value.is_integer() else ("number",)
+        case str():
+            return ("string",)
+        case list():
+            return ("array",)
+        case dict():
+            return ("object",)

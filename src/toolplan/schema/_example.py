@@ -1,7 +1,7 @@
-"""Values made up to fit a schema.
+"""Sample values that fit a schema.
 
-JSON Schema can ask for what is hard to find (and even for what does not exist), so this is a search
-with a bound: the likely choices first, each value held against the schema before it is given.
+A fitting value can be hard to find, or may not exist, so this is a bounded search: likely choices
+first, and each value is checked against the schema.
 """
 
 from __future__ import annotations
@@ -12,15 +12,16 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import Final, TypeAlias, TypeVar
 
+from toolplan.errors import ToolplanError
 from toolplan.path import Json, copied
-from toolplan.schema._document import Node, SchemaError
+from toolplan.schema._document import Node, SchemaError, value_types
 from toolplan.schema._literals import numbers, sizes, texts
 
 Target: TypeAlias = Callable[[Json], Node | None]
 Accepts: TypeAlias = Callable[[Node, Json], bool]
 
 MAX_ITEMS: Final = 1_000
-"""A schema that wants longer lists gets no example."""
+"""A schema that requires longer lists gets no example."""
 
 _MAX_VALUES: Final = 5_000
 _MAX_CHECKS: Final = 40
@@ -43,23 +44,25 @@ _ORDER: Final = ("string", "object", "array", "number", "integer", "boolean", "n
 _HARD: Final = ("not", "oneOf", "if", "contains", "pattern", "dependentRequired", "propertyNames")
 
 
-class NoExample(ValueError):
-    """No value was found that fits a schema; there may be none, or none that is easy to find."""
+class NoExample(ToolplanError):
+    """No value was found that fits a schema. The code is `no-example`."""
+
+    def __init__(self) -> None:
+        super().__init__("no-example", "No value was found that fits the schema.")
 
 
 class _Nothing(Exception):
-    """No value fits here; another choice further up may help."""
+    """No value fits here; another earlier choice may help."""
 
 
 class _Exhausted(Exception):
-    """As much was tried as may be."""
+    """The limit of the search was reached."""
 
 
 def make_example(node: Node, target: Target, accepts: Accepts, seed: int, items: int) -> Json:
-    """Return a value that fits `node`: what `Schema.example` gives.
+    """Return a value that fits `node`: see `Schema.example`.
 
-    `target` follows a `$ref`, and `accepts` says whether a node of the same document accepts a
-    value.
+    `target` follows a `$ref`; `accepts` checks a value against a node of the same document.
 
     Raises:
         NoExample: none was found.
@@ -74,29 +77,29 @@ def make_example(node: Node, target: Target, accepts: Accepts, seed: int, items:
                     return value
             except (_Nothing, _Exhausted, RecursionError, SchemaError):
                 continue
-    raise NoExample("No value was found that fits the schema.")
+    raise NoExample
 
 
 class _Checks:
-    """Values held against parts of a schema; each part costs a validator, so they are counted."""
+    """A limited number of checks against parts of a schema: each part needs a validator."""
 
     def __init__(self, accepts: Accepts) -> None:
         self._accepts = accepts
         self._left = _MAX_CHECKS
 
     def passes(self, node: Node, value: Json, *, unknown: bool) -> bool:
-        """Say whether `node` accepts `value`; `unknown` where no check is left."""
+        """Say whether `node` accepts `value`; `unknown` if no check is left."""
         if not self._left:
             return unknown
         self._left -= 1
         try:
             return self._accepts(node, value)
-        except (SchemaError, ValueError):
+        except SchemaError:
             return False
 
 
 class _Maker:
-    """One attempt. `turn` rotates every choice; `lean` leaves out what is not required."""
+    """One attempt. `turn` rotates every choice; `lean` omits what is not required."""
 
     def __init__(self, target: Target, checks: _Checks, turn: int, items: int, lean: bool) -> None:
         self._target = target
@@ -127,10 +130,8 @@ class _Maker:
                 self._open.subtract(map(id, parts))
         raise _Nothing
 
-    # What speaks about one value
-
     def _branches(self, node: Json, nesting: int) -> Iterator[_Parts]:
-        """Yield what must hold together, one way after the other."""
+        """Yield alternatives, each a tuple of nodes that must all fit."""
         self._spend()
         if node is False or nesting > _MAX_IN_PLACE:
             return
@@ -142,11 +143,11 @@ class _Maker:
             yield from self._joined((node,), groups, 0, nesting)
 
     def _groups(self, node: dict[str, Json]) -> list[list[Json]] | None:
-        """Return groups of nodes: of each group one must hold; None where nothing can."""
+        """Return groups of nodes: one of each group must fit; None if none can."""
         groups: list[list[Json]] = []
         if "$ref" in node:
             found = self._target(node["$ref"])
-            # once round a circle is enough to show what it is like
+            # a recursive schema is expanded once
             if found is None or self._open[id(found)] > 1:
                 return None
             groups.append([found])
@@ -171,20 +172,18 @@ class _Maker:
             for more in self._branches(option, nesting + 1):
                 yield from self._joined((*parts, *more), groups, at + 1, nesting)
 
-    # Values of one branch
-
     def _candidates(self, node: Node, parts: _Parts, depth: int) -> Iterator[Json]:
         types = _types(parts)
         if not types:
             return
         fixed = _fixed(parts)
         if fixed is not None:
-            fitting = [each for each in fixed if _type(each) & set(types)]
+            fitting = [each for each in fixed if {*value_types(each)} & {*types}]
             several = sorted(_rotated(fitting, self._turn), key=lambda each: each is None)
             yield from map(copied, several)
             return
         for given in _given(parts):
-            if _type(given) & set(types) and self._checks.passes(node, given, unknown=False):
+            if {*value_types(given)} & {*types} and self._checks.passes(node, given, unknown=False):
                 yield copied(given)
         for name in sorted(_rotated(types, self._turn), key=lambda each: each == "null"):
             try:
@@ -275,7 +274,7 @@ class _Maker:
         return [*made]
 
     def _is_lean(self, depth: int) -> bool:
-        """Say whether only what must be there is made: deep down, and when much has been made."""
+        """Say whether to make only what is required: deep down, or near the limit."""
         return self._lean or depth >= _FULL_DEPTH or self._left < _MAX_VALUES // 2
 
     def _spend(self) -> None:
@@ -284,11 +283,8 @@ class _Maker:
             raise _Exhausted
 
 
-# Reading a branch
-
-
 def _rotated(options: Sequence[T], turn: int) -> list[T]:
-    """Return `options` beginning with another one at each turn."""
+    """Return `options`, beginning with another one at each turn."""
     start = turn % len(options) if options else 0
     return [*options[start:], *options[:start]]
 
@@ -302,12 +298,12 @@ def _is_null(parts: _Parts) -> bool:
 
 
 def _is_hard(parts: _Parts) -> bool:
-    """Say whether a value made for `parts` may well not fit them."""
+    """Say whether a value made for `parts` must be checked."""
     return len(parts) > 1 or any(name in part for part in parts for name in _HARD)
 
 
 def _types(parts: _Parts) -> tuple[str, ...]:
-    """Return the types that all of `parts` allow, the likely ones first."""
+    """Return the types that all of `parts` allow, declared and likely ones first."""
     order: list[str] = []
     allowed = set(_ORDER)
     for part in parts:
@@ -324,26 +320,8 @@ def _types(parts: _Parts) -> tuple[str, ...]:
     return tuple(name for name in order if name in allowed)
 
 
-def _type(value: Json) -> set[str]:
-    match value:
-        case None:
-            return {"null"}
-        case bool():
-            return {"boolean"}
-        case int():
-            return {"integer", "number"}
-        case float():
-            return {"integer", "number"} if value.is_integer() else {"number"}
-        case str():
-            return {"string"}
-        case list():
-            return {"array"}
-        case dict():
-            return {"object"}
-
-
 def _fixed(parts: _Parts) -> list[Json] | None:
-    """Return the values that `enum` and `const` leave; None where neither is there."""
+    """Return the values that `enum` and `const` allow; None without either."""
     found: list[Json] | None = None
     for part in parts:
         listed = part.get("enum")
@@ -357,7 +335,7 @@ def _fixed(parts: _Parts) -> list[Json] | None:
 
 
 def _given(parts: _Parts) -> Iterator[Json]:
-    """Yield what the schema itself gives as an example; what is empty would show nothing."""
+    """Yield the schema's own examples and default that are not empty."""
     for part in parts:
         examples = part.get("examples")
         listed = examples[:3] if isinstance(examples, list) else []
@@ -397,7 +375,7 @@ def _undeclared(parts: _Parts) -> list[Json]:
 
 
 def _names(parts: _Parts) -> Iterator[tuple[str, list[Json]]]:
-    """Yield names for further properties, each with what speaks about it."""
+    """Yield names for further properties, each with its schemas."""
     patterns = [
         (pattern, inner)
         for part in parts
@@ -414,11 +392,11 @@ def _names(parts: _Parts) -> Iterator[tuple[str, list[Json]]]:
 
 
 def _element(parts: _Parts, at: int) -> list[Json]:
-    """Return all that speaks about the element at position `at` of a list."""
+    """Return the schemas of the element at position `at` of a list."""
     found: list[Json] = []
     for part in parts:
         first, rest = part.get("prefixItems"), part.get("items")
-        if isinstance(rest, list):  # the spelling of tuples before draft 2020-12
+        if isinstance(rest, list):  # tuples before draft 2020-12
             first, rest = rest, part.get("additionalItems")
         if isinstance(first, list) and at < len(first):
             found.append(first[at])

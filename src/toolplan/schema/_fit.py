@@ -1,7 +1,7 @@
-"""Whether what one schema gives fits what another takes.
+"""Whether values of one schema fit another.
 
-The library's canonical form of schemas is marked experimental, so this is the only module that
-touches it, and nothing that it does not know is ever an error.
+Only this module uses the library's canonical form of schemas, which is experimental; what it does
+not know is never an error.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Verdict(Enum):
 
 
 def assignable(producer: Schema | None, consumer: Schema | None) -> Verdict:
-    """Say whether values of `producer` fit `consumer`; None is a schema that is not known."""
+    """Return whether values of `producer` fit `consumer`; None is an unknown schema."""
     if producer is None or consumer is None:
         return Verdict.UNKNOWN
     known = producer.verdicts.get(id(consumer))
@@ -53,7 +53,7 @@ def _assignable(producer: Schema, consumer: Schema) -> Verdict:
             if isinstance(one, Schema) and isinstance(other, Schema)
             else Verdict.UNKNOWN
         )
-        # an empty list would fit all the same, but a list of these was not declared to be empty
+        # an empty list would fit, but the list was not declared to be empty
         if inner is Verdict.NO:
             return Verdict.NO
     return _by_canonical_form(producer, consumer)

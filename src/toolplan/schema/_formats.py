@@ -1,8 +1,7 @@
-"""The formats of times, read as they are written in practice.
+"""The formats `date-time` and `time`, as in ISO 8601.
 
-RFC 3339 wants seconds and an offset from UTC in every `date-time` and `time`. Most tools that
-declare these formats take local times too, and ISO 8601 allows both to be left out. What is a time
-by neither is refused.
+RFC 3339 requires seconds and an offset from UTC. ISO 8601 makes both optional, and most tools that
+declare these formats accept local times.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ def is_time(text: str) -> bool:
     if found is None:
         return False
     try:
-        # a leap second is a time that `datetime` does not know
+        # `datetime` has no leap seconds
         time.fromisoformat(f"{found[1]}:{'59' if found[2] == '60' else found[2] or '00'}")
     except ValueError:
         return False
@@ -55,4 +54,4 @@ def is_date_time(text: str) -> bool:
 FORMATS: Final[Mapping[str, Callable[[str], bool]]] = MappingProxyType(
     {"date-time": is_date_time, "time": is_time}
 )
-"""The formats that are read here; all others are the validator's own."""
+"""The formats that replace those of the validator."""

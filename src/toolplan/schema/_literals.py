@@ -1,4 +1,4 @@
-"""Numbers and texts made up to fit what a schema says of them."""
+"""Sample numbers and texts that fit a schema."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _FORMATS: Final[Mapping[str, Callable[[int], str]]] = {
 
 
 def texts(parts: Sequence[dict[str, Json]], number: int) -> Iterator[str]:
-    """Yield texts that may fit all of `parts`, the likeliest first; `number` makes them differ."""
+    """Yield texts that may fit all of `parts`, the likeliest first, different for each `number`."""
     least = max([0, *sizes(parts, "minLength")])
     most = min([_MAX_LENGTH, *sizes(parts, "maxLength")])
     if least > most:
@@ -56,7 +56,7 @@ def texts(parts: Sequence[dict[str, Json]], number: int) -> Iterator[str]:
             yield text
     if not any("pattern" in part or part.get("format") in _FORMATS for part in parts):
         plain = f"text {number}"
-        # what is cut keeps its end, which is where it differs
+        # the end is what differs
         yield plain.ljust(least, "x") if len(plain) <= most else plain[len(plain) - most :]
 
 
@@ -76,7 +76,7 @@ def _texts(parts: Sequence[dict[str, Json]], number: int, least: int) -> Iterato
 
 
 def numbers(parts: Sequence[dict[str, Json]], number: int, *, whole: bool) -> Iterator[int | float]:
-    """Yield numbers that may fit all of `parts`; `number` makes them differ."""
+    """Yield numbers that may fit all of `parts`, different for each `number`."""
     least, most = _limits(parts)
     steps = [Fraction(1)] if whole else []
     for part in parts:
@@ -84,7 +84,7 @@ def numbers(parts: Sequence[dict[str, Json]], number: int, *, whole: bool) -> It
         if step is not None and step > 0:
             steps.append(step)
     if not steps:
-        # no whole number, so that it is seen where one is taken for granted
+        # not a whole number, so that a plan that needs one fails
         wanted = Fraction(2 * (number % 1_000) + 1, 2)
         yield from map(_number, _between(wanted, least, most))
         return
@@ -102,7 +102,7 @@ def numbers(parts: Sequence[dict[str, Json]], number: int, *, whole: bool) -> It
 
 
 def _between(wanted: Fraction, least: Fraction | None, most: Fraction | None) -> Iterator[Fraction]:
-    """Yield numbers between two bounds, of which each may itself be left out."""
+    """Yield numbers between two limits; either may be None."""
     if (least is None or least < wanted) and (most is None or wanted < most):
         yield wanted
     elif least is not None and most is not None:
@@ -116,7 +116,7 @@ def _between(wanted: Fraction, least: Fraction | None, most: Fraction | None) ->
 
 
 def _limits(parts: Sequence[dict[str, Json]]) -> tuple[Fraction | None, Fraction | None]:
-    """Return the closed bounds; an open one is moved by as little as whole numbers need."""
+    """Return the inclusive limits; an exclusive one is moved by a little."""
     least: list[Fraction] = []
     most: list[Fraction] = []
     for part in parts:
@@ -166,7 +166,7 @@ def _number(value: Fraction) -> int | float:
 
 
 def sizes(parts: Iterable[dict[str, Json]], name: str) -> list[int]:
-    """Return the whole numbers that `parts` of a schema have under `name`."""
+    """Return the integers that `parts` have for the keyword `name`."""
     values = (part.get(name) for part in parts)
     return [
         int(value)

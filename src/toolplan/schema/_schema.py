@@ -1,21 +1,19 @@
-"""One schema: what it says, and which values it accepts."""
+"""A JSON Schema and the values that it accepts."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
-from typing import Final, Literal, NamedTuple, TypeAlias
+from typing import Final, Literal, NamedTuple
 
 import jsonschema_rs
 
 from toolplan.path import Json, Path, json_type
 from toolplan.plan import escape_pointer
 from toolplan.schema import _document
-from toolplan.schema._document import Document, Node, SchemaError
+from toolplan.schema._document import Document, JsonType, Node, SchemaError
 from toolplan.schema._example import make_example
 from toolplan.schema._formats import FORMATS
-
-JsonType: TypeAlias = Literal["null", "boolean", "integer", "number", "string", "array", "object"]
 
 ARTICLE: Final[dict[JsonType, str]] = {
     "null": "null",
@@ -46,9 +44,9 @@ _OF_THE_WHOLE: Final = frozenset(
         "const",
     )
 )
-"""Keywords that speak about an object as one thing, not about each of its properties."""
+"""Keywords that apply to an object as a whole, not to each of its properties."""
 
-# Linear in the text, whatever the pattern; look-around and back-references do not exist in it.
+# Linear in the text for every pattern, but without look-around and back-references.
 _LINEAR = jsonschema_rs.RegexOptions()
 
 
@@ -56,8 +54,8 @@ class Violation(NamedTuple):
     """A value that a schema does not accept.
 
     `kind` is `type` (wrong JSON type), `missing` (a required property), `unknown` (an undeclared
-    one) or `value` (all else: enum, bounds, pattern, format …). `pointer` leads to the value that
-    is wrong, or to the object that lacks or has the property `name`.
+    property) or `value` (enum, range, pattern, format, …). `pointer` leads to the wrong value, or
+    to the object without or with the property `name`.
     """
 
     kind: Literal["type", "missing", "unknown", "value"]
@@ -67,10 +65,10 @@ class Violation(NamedTuple):
 
 
 class Absent(NamedTuple):
-    """A path leads nowhere in a schema, for sure.
+    """A path certainly does not exist in a schema.
 
-    `message` says where the way ends; `names` are the keys that are declared there; `not_a_list`
-    says that `[*]` meets what is never a list, `is_a_list` that a key meets what is always one.
+    `message` says where it ends; `names` are the keys declared there. `not_a_list`: `[*]` is used
+    on something that is never a list. `is_a_list`: a key is used on a list.
     """
 
     message: str
@@ -83,25 +81,25 @@ class Schema:
     """A JSON Schema (draft 2020-12 unless it says otherwise), self-contained and safe to use."""
 
     def __init__(self, document: Document) -> None:
-        """Hold what `_document.read` gave; use `Schema.load` for schemas from outside."""
+        """Use `Schema.load` for schemas from outside."""
         self._parts = document
         self.node: Node = document.node
         """The schema's own node; its references need `target`."""
         self.found: dict[Path, Schema | Absent | None] = {}
-        """What `toolplan.schema.at` found here before, by path."""
+        """Cache of `toolplan.schema.at`, by path."""
         self.verdicts: dict[int, tuple[Schema, object]] = {}
-        """What `toolplan.schema.assignable` said before, by the id of the other schema."""
+        """Cache of `toolplan.schema.assignable`, by the id of the other schema."""
         self.types: frozenset[JsonType] | None = None
-        """What `toolplan.schema.types_of` said before."""
+        """Cache of `toolplan.schema.types_of`."""
         self.required: tuple[str, ...] | None = None
-        """What `toolplan.schema.required` said before."""
+        """Cache of `toolplan.schema.required`."""
 
     @classmethod
     def load(cls, raw: Json) -> Schema:
         """Read a schema from outside.
 
         Raises:
-            SchemaError: it cannot be used; the text says why.
+            SchemaError: it cannot be used.
         """
         schema = cls(_document.read(raw))
         _ = schema._validator
@@ -112,7 +110,7 @@ class Schema:
 
     @cached_property
     def document(self) -> Node:
-        """The schema as one JSON value that needs nothing else."""
+        """The schema as one self-contained JSON value."""
         return _document.whole(self._parts)
 
     def target(self, reference: Json) -> Node | None:
@@ -125,12 +123,12 @@ class Schema:
 
     @cached_property
     def declares_properties(self) -> bool:
-        """Whether the schema, at its root or in what it combines there, names any property."""
+        """Whether the root of the schema, or what it combines, declares any property."""
         return any(node.get("properties") for node in self._in_place_nodes())
 
     @cached_property
     def literal_only(self) -> tuple[str, ...]:
-        """The properties that take no reference: `x-literal`, they must be written out."""
+        """The properties that must be written out in the plan (`x-literal`)."""
         named = [node.get("properties") for node in self._in_place_nodes()]
         return tuple(
             name
@@ -143,7 +141,7 @@ class Schema:
     def closed(self) -> Schema:
         """Return this schema with undeclared properties refused, unless it allows them itself.
 
-        A schema that declares no property at all stays open.
+        A schema without declared properties stays open.
         """
         node = self.node
         if isinstance(node, bool) or not self.declares_properties:
@@ -157,9 +155,9 @@ class Schema:
 
     @cached_property
     def of_parts(self) -> Schema | None:
-        """The schema as it speaks of an object with some of its properties left out.
+        """The schema without `required`, to check an object with only some properties.
 
-        None where what it says of one property may hang on another.
+        None if the check of one property may depend on another.
         """
         node = self.node
         if isinstance(node, bool) or _OF_THE_WHOLE & node.keys():
@@ -168,24 +166,23 @@ class Schema:
 
     @cached_property
     def is_valid(self) -> Callable[[Json], bool]:
-        """What says whether the schema accepts a value: the validator's own function."""
+        """Whether the schema accepts a value: the validator's own function."""
         return self._validator.is_valid
 
     def violations(self, value: Json) -> list[Violation]:
-        """Return everything about `value` that the schema does not accept."""
+        """Return every violation of the schema in `value`."""
         if self._validator.is_valid(value):
             return []
         return [each for error in self._validator.iter_errors(value) for each in _read(error)]
 
     def example(self, seed: int = 0, items: int = 2) -> Json:
-        """Return a made-up value that the schema accepts; the same for the same `seed`.
+        """Return a sample value that the schema accepts; the same for the same `seed`.
 
-        It has every declared property that can have a value, lists have about `items` elements,
-        and nothing is null that could be something else. The schema's own `examples` and `default`
-        are used where they are valid.
+        It has every declared property that can have a value, about `items` elements in lists, and
+        no null where another value is possible. Valid `examples` and `default` are used.
 
         Raises:
-            NoExample: none was found: there is none, or none that is easy to find.
+            NoExample: none exists, or none was found within limits.
         """
         return make_example(self.node, self.target, self._part_accepts, seed, items)
 
@@ -194,7 +191,7 @@ class Schema:
 
     @cached_property
     def is_whole(self) -> bool:
-        """Whether all of the schema is enforced: no pattern had to be left out."""
+        """Whether the whole schema is enforced, without a pattern left out."""
         return not _unusable_patterns(self.document)
 
     @cached_property
@@ -254,7 +251,7 @@ def _without_unusable_patterns(document: Node) -> Node | None:
         patterns = kept.get("patternProperties")
         if isinstance(patterns, dict) and bad & patterns.keys():
             kept["patternProperties"] = {k: v for k, v in patterns.items() if k not in bad}
-            kept.pop("additionalProperties", None)  # it would now refuse what the pattern allowed
+            kept.pop("additionalProperties", None)  # it would refuse what the pattern allowed
         return kept
 
     if not bad:
@@ -292,7 +289,7 @@ def _first_line(error: Exception) -> str:
     line = str(error).strip().partition("\n")[0] or type(error).__name__
     if isinstance(error, jsonschema_rs.ValidationError) and error.instance_path:
         place = "".join(f"/{token}" for token in error.instance_path)
-        return f"{place} is not as JSON Schema has it ({line})"
+        return f"{place} is not valid JSON Schema ({line})"
     return line
 
 
@@ -322,7 +319,7 @@ def _read(error: jsonschema_rs.ValidationError) -> list[Violation]:
 def _of_branches(
     pointer: str, found: object, branches: list[list[jsonschema_rs.ValidationError]]
 ) -> Violation:
-    """Say the nearest reason why no branch fits: a branch of the right type speaks first."""
+    """Return why the nearest branch does not fit: one of the right type, if any."""
     reasons = [[violation for error in branch for violation in _read(error)] for branch in branches]
     fitting = [r for r in reasons if not any(v.kind == "type" and v.pointer == pointer for v in r)]
     if not fitting:
@@ -339,6 +336,6 @@ def _wanted(message: str) -> str:
 
 
 def _sentence(message: str) -> str:
-    # the value stands in front, and what is wrong with it behind
+    # the value comes first and the problem last
     short = message if len(message) <= 200 else f"{message[:80]} … {message[-115:]}"
     return short if short.endswith(".") else short + "."

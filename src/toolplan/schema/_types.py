@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 from typing import Final, TypeAlias
 
 from toolplan.path import EVERY, Every, Json, Path, print_path
-from toolplan.schema._document import Node
-from toolplan.schema._schema import ARTICLE, Absent, JsonType, Schema
+from toolplan.schema._document import JsonType, Node, value_types
+from toolplan.schema._schema import ARTICLE, Absent, Schema
 
 ALL_TYPES: Final[frozenset[JsonType]] = frozenset(
     ("null", "boolean", "integer", "number", "string", "array", "object")
@@ -15,15 +15,15 @@ ALL_TYPES: Final[frozenset[JsonType]] = frozenset(
 _MAX_BRANCHES: Final = 64
 _MAX_REMEMBERED: Final = 10_000
 
-# What must hold together for one branch of a schema: a value of the branch fits every one of them.
+# One alternative of a schema: its values fit all of these nodes.
 _Branch: TypeAlias = tuple[dict[str, Json], ...]
 
 
 def at(schema: Schema, path: Path) -> Schema | Absent | None:
-    """Return the schema of what `path` selects from a value that fits `schema`.
+    """Return the schema of what `path` selects from values of `schema`, None where it is unknown.
 
-    None: the schema does not say. Where alternatives differ, one that has the path is enough. Each
-    path with `[*]` gives a flat list, as `toolplan.path.select` does.
+    Of several alternatives, one with the path is enough. A path with `[*]` gives a flat list, as in
+    `toolplan.path.select`.
     """
     try:
         return schema.found[path]
@@ -41,10 +41,7 @@ def elements(schema: Schema) -> Schema | Absent | None:
 
 
 def types_of(schema: Schema) -> frozenset[JsonType]:
-    """Return the JSON types that values of `schema` may have.
-
-    `number` always includes `integer`.
-    """
+    """Return the JSON types of values of `schema`; `number` always includes `integer`."""
     if schema.types is None:
         branches = _branches(schema)
         schema.types = (
@@ -56,7 +53,7 @@ def types_of(schema: Schema) -> frozenset[JsonType]:
 
 
 def required(schema: Schema) -> tuple[str, ...]:
-    """Return the properties that every value of `schema` must have, in declared order."""
+    """Return the required properties of all alternatives, in declared order."""
     if schema.required is None:
         schema.required = _required(schema)
     return schema.required
@@ -73,7 +70,7 @@ def _required(schema: Schema) -> tuple[str, ...]:
 
 
 def describe(schema: Schema) -> str:
-    """Say in a few words what `schema` takes: `a string`, `a date (YYYY-MM-DD)`, `'a' or 'b'`."""
+    """Return what `schema` accepts in a few words: `a string`, `a date (YYYY-MM-DD)`."""
     node = schema.node
     if isinstance(node, dict):
         values = node.get("enum")
@@ -141,7 +138,7 @@ def _worded(absent: list[Absent], path: Path, index: int) -> Absent:
     place = print_path(path[:index]) or "the output"
     if not absent:
         return Absent(f"{place} can have no value")
-    # a branch that is null, or of another type, says less than one that has other keys
+    # a branch with other keys says more than one of another type
     best = max(absent, key=lambda each: (len(each.names), each.not_a_list))
     return best._replace(message=f"{place} {best.message}")
 
@@ -228,7 +225,7 @@ def _required_of(branch: _Branch) -> tuple[str, ...]:
 
 
 def _branches(schema: Schema) -> list[_Branch] | None:
-    """Return the alternatives of `schema`; None where it does not say, or says too many."""
+    """Return the alternatives of `schema`; None where unknown, or too many."""
     result = _expand(schema, schema.node, frozenset())
     return None if result is None or len(result) > _MAX_BRANCHES else result
 
@@ -274,7 +271,7 @@ def _union(options: Iterable[list[_Branch] | None]) -> list[_Branch] | None:
 
 
 def _product(left: list[_Branch], right: list[_Branch] | None) -> list[_Branch]:
-    if right is None:  # says nothing, so it takes nothing away
+    if right is None:  # unknown, so it excludes nothing
         return left
     joined = ((*one, *other) for one in left for other in right)
     return [branch for branch in joined if _branch_types(branch)]
@@ -307,30 +304,12 @@ def _node_types(node: dict[str, Json]) -> Iterator[JsonType]:
             yield "integer"
         return
     if "const" in node:
-        yield from _value_types(node["const"])
+        yield from value_types(node["const"])
     elif isinstance(values := node.get("enum"), list):
         for value in values:
-            yield from _value_types(value)
+            yield from value_types(value)
     else:
         yield from ALL_TYPES
-
-
-def _value_types(value: Json) -> tuple[JsonType, ...]:
-    match value:
-        case None:
-            return ("null",)
-        case bool():
-            return ("boolean",)
-        case int():
-            return ("integer", "number")
-        case float():
-            return ("integer", "number") if value.is_integer() else ("number",)
-        case str():
-            return ("string",)
-        case list():
-            return ("array",)
-        case dict():
-            return ("object",)
 
 
 def _named(types: frozenset[JsonType]) -> str:
