@@ -236,7 +236,7 @@ class Tool:
     @property
     def remedy(self) -> str:
         """What to do about a tool that is `unusable`."""
-        return "The tool's own schema must be mended where the tool comes from."
+        return "Correct the schema where the tool is defined."
 
     @cached_property
     def aliases(self) -> tuple[str, ...]:
