@@ -100,8 +100,8 @@ def test_what_is_done_is_kept_under_whatever_name() -> None:
     found = delta(before, events, compiled(renamed))
     assert found.kept == {"first": "a"}
     assert found.added == ("second",)
-    assert found.dropped == ("b", "c")
-    assert found.asks == ()
+    assert found.removed == ("b", "c")
+    assert found.unapproved == ()
 
 
 def test_a_step_that_reads_what_is_made_anew_is_not_kept() -> None:
@@ -120,10 +120,10 @@ def test_only_changed_effects_need_leave_again() -> None:
     mended = [step("w", "write"), {**step("b"), "tool": "other"}, step("v", "write", source="b")]
     found = delta(before, events, compiled(mended))
     assert found.kept == {"w": "w"}
-    assert found.asks == ("v",), "what it writes comes from elsewhere now"
+    assert found.unapproved == ("v",), "what it writes comes from elsewhere now"
     again = delta(before, events, compiled([*steps, step("more")]))
     assert again.kept == {"w": "w"}
-    assert again.asks == (), "all that comes before it is as it was, and it was not begun"
+    assert again.unapproved == (), "all that comes before it is as it was, and it was not begun"
 
 
 @pytest.mark.parametrize("change", ["after", "on_error", "max_items", "when"])
@@ -147,7 +147,7 @@ def test_an_effect_without_its_guard_needs_leave(change: str) -> None:
         case _:
             del changed[2]["when"]
     assert CALLED["write/v"] == 0
-    assert delta(before, events, compiled(changed)).asks == ("v",)
+    assert delta(before, events, compiled(changed)).unapproved == ("v",)
 
 
 def test_finished_items_are_kept() -> None:

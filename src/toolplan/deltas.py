@@ -1,8 +1,7 @@
-"""Deltas: what becomes of a run when its plan is replaced by another one.
+"""Deltas: how a new plan continues the run of an old one.
 
-What is done is frozen. A step of the new plan that makes the very call that a step of the old one
-has made takes over its result and is not run again; only what is not done is added, dropped or
-changed.
+A step of the new plan that makes the same call as a finished step of the old one takes over its
+result and is not run again. Only unfinished steps are added, removed or changed.
 """
 
 from __future__ import annotations
@@ -10,9 +9,9 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Any, Final
 
 from toolplan.events import (
     CallIntended,
@@ -22,49 +21,41 @@ from toolplan.events import (
     StepSucceeded,
 )
 from toolplan.execution_plan import ExecutionPlan
-from toolplan.path import Json
 from toolplan.plan import INDEX, ITEM, Plan, Ref, Step, When, map_refs, step_refs
 from toolplan.plan_json import dump
 
-_NO_PART_OF_A_STEP: Final = ("id", "thought")
-_NO_PART_OF_A_CALL: Final = (
-    *_NO_PART_OF_A_STEP,
-    "after",
-    "retries",
-    "timeout_s",
-    "on_error",
-    "max_items",
-)
-"""Fields of a step that change when or how often it is tried, but not what it is asked for."""
+_NOT_OF_STEP: Final = ("id", "thought")
+_NOT_OF_CALL: Final = (*_NOT_OF_STEP, "after", "retries", "timeout_s", "on_error", "max_items")
+"""Fields of a step that change when or how often it is called, but not what is called."""
 
 
 @dataclass(frozen=True, slots=True)
 class Delta:
-    """How a new plan takes up what the run of an old one has done.
+    """How a new plan continues the run of an old one.
 
     Attributes:
-        kept: steps of the new plan whose results are there, with the steps that gave them.
+        kept: steps of the new plan with results, and the old steps that gave them.
         partly: steps with `for_each` of which some items are done, likewise.
-        added: steps of the new plan that make calls which no step of the old plan made.
-        dropped: steps of the old plan, done or not, that the new one has no use for.
-        asks: steps with effects that need leave: all that are not kept, but those that stand in
-            both plans with everything that comes before them, word for word, and were not begun.
-        events: what tells an engine of all that is kept, in the names of the new plan.
+        added: steps of the new plan with calls that the old plan did not have.
+        removed: steps of the old plan, done or not, that the new one does not use.
+        unapproved: steps with effects that need a new approval: those that are neither kept nor
+            in both plans, unchanged with everything before them, and not yet begun.
+        events: the events of all that is kept, with the step ids of the new plan.
     """
 
     kept: Mapping[str, str]
     partly: Mapping[str, str]
     added: tuple[str, ...]
-    dropped: tuple[str, ...]
-    asks: tuple[str, ...]
+    removed: tuple[str, ...]
+    unapproved: tuple[str, ...]
     events: tuple[Event, ...]
 
 
 def delta(before: ExecutionPlan, events: Sequence[Event], after: ExecutionPlan) -> Delta:
-    """Return what becomes of the run of `before`, of which `events` tell, under the plan `after`.
+    """Return how the plan `after` continues the run of `before` with these `events`.
 
-    The tools of both plans are taken to be the same. Each step of `before` is taken up at most
-    once, so that a plan that does something twice does it twice.
+    Both plans must use the same tools. Each step of `before` is used at most once, so that a plan
+    that does something twice does it twice.
     """
     givers = defaultdict[str, list[str]](list)
     for name, key in call_keys(before.plan, before.order).items():
@@ -82,7 +73,7 @@ def delta(before: ExecutionPlan, events: Sequence[Event], after: ExecutionPlan) 
     for name, key in call_keys(after.plan, after.order).items():
         if not givers[key]:
             continue
-        # of several that make the same call, one that is done is worth the most
+        # of several with the same call, prefer one that is done
         giver = min(givers[key], key=lambda each: (each not in done, each not in items))
         givers[key].remove(giver)
         same[name] = giver
@@ -92,29 +83,28 @@ def delta(before: ExecutionPlan, events: Sequence[Event], after: ExecutionPlan) 
             kept[name] = giver
         elif giver in items:
             partly[name] = giver
-    asks: list[str] = []
+    unapproved: list[str] = []
     for name in after.effects:
         if name not in kept:
             if allowed[whole[name]]:
                 allowed[whole[name]] -= 1
             else:
-                asks.append(name)
+                unapproved.append(name)
     used = set(same.values())
-    written = [step.id for step in after.plan.steps]
     return Delta(
         kept=kept,
         partly=partly,
-        added=tuple(name for name in written if name not in same),
-        dropped=tuple(step.id for step in before.plan.steps if step.id not in used),
-        asks=tuple(asks),
+        added=tuple(name for name in new if name not in same),
+        removed=tuple(name for name in old if name not in used),
+        unapproved=tuple(unapproved),
         events=tuple(_renamed(events, kept, partly)),
     )
 
 
 def _reads_the_same(giver: Step, taker: Step, kept: Mapping[str, str]) -> bool:
-    """Whether what `taker` refers to is, result by result, what `giver` was filled with.
+    """Say whether `taker` refers to the very results that filled `giver`.
 
-    Both ask for the same, so their references stand in the same order.
+    Both make the same call, so their references are in the same order.
     """
     pairs = zip(step_refs(taker), step_refs(giver), strict=True)
     return all(
@@ -124,25 +114,22 @@ def _reads_the_same(giver: Step, taker: Step, kept: Mapping[str, str]) -> bool:
 
 
 def left(plan: ExecutionPlan, events: Iterable[Event]) -> int:
-    """Return how many steps of `plan` have not succeeded: what a further plan must make less."""
+    """Return how many steps of `plan` have not succeeded; each further plan must lower it."""
     done = {e.step for e in events if isinstance(e, StepSucceeded) and e.failure is None}
     return sum(step.id not in done for step in plan.plan.steps)
 
 
 def call_keys(plan: Plan, order: Iterable[str]) -> dict[str, str]:
-    """Return for each step what tells its calls from others: equal for steps that ask for the same.
+    """Return a key for each step, equal for steps that make the same call.
 
-    References count as the calls that they refer to, so the names of steps do not matter.
+    A reference counts as the call that it refers to, so the ids of steps do not matter.
     """
-    return _keys(plan, order, _NO_PART_OF_A_CALL)
+    return _keys(plan, order, _NOT_OF_CALL)
 
 
 def step_keys(plan: Plan, order: Iterable[str]) -> dict[str, str]:
-    """Return for each step what is equal only for steps that are the same in every field that runs.
-
-    So are then all steps that come before them, by reference or by `after`.
-    """
-    return _keys(plan, order, _NO_PART_OF_A_STEP)
+    """Return a key for each step, equal for steps with the same fields and steps before them."""
+    return _keys(plan, order, _NOT_OF_STEP)
 
 
 def _keys(plan: Plan, order: Iterable[str], without: Collection[str]) -> dict[str, str]:
@@ -159,25 +146,15 @@ def _keys(plan: Plan, order: Iterable[str], without: Collection[str]) -> dict[st
             args={key: map_refs(value, renamed) for key, value in step.args.items()},
             after=tuple(sorted(keys[each] for each in step.after)),
             for_each=None if step.for_each is None else map_refs(step.for_each, renamed),
-            when=_renamed_when(step, renamed),
+            when=step.when and When(map_refs(step.when.value, renamed), step.when.schema),
         )
         keys[name] = _key(plain, without)
     return keys
 
 
-def _renamed_when(step: Step, renamed: Callable[[Ref], Ref]) -> When | None:
-    when = step.when
-    return None if when is None else When(map_refs(when.value, renamed), when.schema)
-
-
 def _key(step: Step, without: Collection[str]) -> str:
-    steps: Json = dump(Plan((step,)))["steps"]
-    fields: Json = steps[0] if isinstance(steps, list) else {}
-    kept = {
-        name: value
-        for name, value in (fields.items() if isinstance(fields, dict) else ())
-        if name not in without
-    }
+    document: Any = dump(Plan((step,)))
+    kept = {name: value for name, value in document["steps"][0].items() if name not in without}
     text = json.dumps(kept, sort_keys=True)
     return "k" + hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:40]
 
@@ -185,7 +162,7 @@ def _key(step: Step, without: Collection[str]) -> str:
 def _renamed(
     events: Sequence[Event], kept: Mapping[str, str], partly: Mapping[str, str]
 ) -> Iterable[Event]:
-    """Yield what tells of steps that are kept, in the names that they have in the new plan."""
+    """Yield the events of kept steps, with their ids in the new plan."""
     takers = {giver: taker for taker, giver in (*kept.items(), *partly.items())}
     whole = set(kept.values())
     for event in events:
@@ -194,7 +171,7 @@ def _renamed(
                 yield event._replace(step=takers[giver])
             case ItemEnded(step=giver, failure=None) if giver in takers:
                 yield event._replace(step=takers[giver])
-            # a step of which some items are done has not ended in the new run, nor have the others
+            # of a step with some items done, neither the step nor other items have ended
             case StepSucceeded(step=giver) | ItemEnded(step=giver) if giver in whole:
                 yield event._replace(step=takers[giver])
             case _:

@@ -326,7 +326,12 @@ class Session:
         if watchers.on_plan is not None and asked.compiled is not None:
             watchers.on_plan(asked.compiled)
         approval = self._approval
-        if change is not None and before is not None and before.plan.effects and not change.asks:
+        if (
+            change is not None
+            and before is not None
+            and before.plan.effects
+            and not change.unapproved
+        ):
             # whoever let the plan before run has let these very calls be made
             approval = approve
         watchers.events.clear()

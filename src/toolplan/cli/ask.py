@@ -177,6 +177,6 @@ class _Watching:
             return
         self._guard.display.close()
         parts = [("kept", [*change.kept, *change.partly]), ("new", change.added)]
-        parts.append(("removed", change.dropped))
+        parts.append(("removed", change.removed))
         listed = "; ".join(f"{word}: {', '.join(names)}" for word, names in parts if names)
         note(printable(f"Another plan. {listed}"))
