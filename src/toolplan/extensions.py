@@ -6,19 +6,45 @@ A package offers them as entry points in the groups `toolplan.dialects`, `toolpl
 
 from __future__ import annotations
 
+import functools
+import importlib
+import os
+import sys
 from collections.abc import Iterator, Mapping
 from functools import cached_property
-from importlib.metadata import EntryPoint, entry_points
-from typing import Generic, TypeVar, cast
+from typing import Final, Generic, NamedTuple, TypeVar, cast
 
 from toolplan.errors import ToolplanError
 
 _T = TypeVar("_T")
-_OURS = "toolplan"
+_OURS: Final = "toolplan"
+_PREFIX: Final = f"{_OURS}."
+_FILE: Final = "entry_points.txt"
 
 
 class ExtensionError(ToolplanError):
     """An installed package offers something that cannot be used. The code is `bad-extension`."""
+
+
+class EntryPoint(NamedTuple):
+    """An object that a package offers: `value` is `MODULE:ATTRIBUTE`, as the package wrote it."""
+
+    package: str
+    group: str
+    name: str
+    value: str
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether it is built in."""
+        return self.package == _OURS
+
+    def load(self) -> object:
+        """Return the object; importing its module may raise anything."""
+        module, _, attributes = self.value.partition("[")[0].strip().partition(":")
+        return functools.reduce(
+            getattr, filter(None, attributes.split(".")), importlib.import_module(module)
+        )
 
 
 class Extensions(Mapping[str, _T], Generic[_T]):
@@ -55,12 +81,10 @@ class Extensions(Mapping[str, _T], Generic[_T]):
     @cached_property
     def _offers(self) -> dict[str, tuple[EntryPoint, ...]]:
         found: dict[str, tuple[EntryPoint, ...]] = {}
-        ordered = sorted(
-            entry_points(group=self._group), key=lambda each: (not _is_ours(each), each.name)
-        )
-        for entry in ordered:
+        offered = [each for each in entry_points(tuple(sys.path)) if each.group == self._group]
+        for entry in sorted(offered, key=lambda each: (not each.is_ours, each.name)):
             offers = found.get(entry.name, ())
-            if not (offers and _is_ours(offers[0])):
+            if not (offers and offers[0].is_ours):
                 found[entry.name] = (*offers, entry)
         return found
 
@@ -68,26 +92,59 @@ class Extensions(Mapping[str, _T], Generic[_T]):
         first, *others = offers
         kind = f"{self._group} entry point {first.name!r}"
         if others:
-            packages = " and ".join(sorted(_package(each) for each in offers))
+            packages = " and ".join(sorted(each.package for each in offers))
             raise ExtensionError(
                 "bad-extension", f"The {kind} is offered by {packages}.", "Uninstall one of them."
             )
         try:
             return cast("_T", first.load())
         except Exception as error:  # the module of another package may raise anything
-            if _is_ours(first):
+            if first.is_ours:
                 raise
             reason = f"{type(error).__name__}: {error}"
             raise ExtensionError(
                 "bad-extension",
-                f"The {kind} of the package {_package(first)} cannot be loaded: {reason}.",
-                f"Upgrade {_package(first)}, or uninstall it.",
+                f"The {kind} of the package {first.package} cannot be loaded: {reason}.",
+                f"Upgrade {first.package}, or uninstall it.",
             ) from error
 
 
-def _package(entry: EntryPoint) -> str:
-    return "an unknown package" if entry.dist is None else entry.dist.name
+@functools.cache
+def entry_points(path: tuple[str, ...]) -> tuple[EntryPoint, ...]:
+    """Return the entry points in our groups of the packages that are installed on `path`.
+
+    They are what `importlib.metadata.entry_points` finds, read from the same files in the format of
+    the entry points specification. The library's own reader costs more than `toolplan --help`
+    may take as a whole (benchmarks/start.py), most of it for parsing mail headers.
+    """
+    found: list[EntryPoint] = []
+    seen: set[str] = set()
+    for folder in dict.fromkeys(path):
+        for name in _metadata_folders(folder or os.curdir):
+            package = name.rpartition(".")[0].partition("-")[0].replace("_", "-").lower()
+            if package not in seen:  # the first one on the path is the one that is imported
+                seen.add(package)
+                found += _written(os.path.join(folder, name, _FILE), package)
+    return tuple(found)
 
 
-def _is_ours(entry: EntryPoint) -> bool:
-    return entry.value.partition(":")[0].partition(".")[0] == _OURS
+def _metadata_folders(folder: str) -> list[str]:
+    try:
+        return [name for name in os.listdir(folder) if name.endswith((".dist-info", ".egg-info"))]
+    except OSError:
+        return []  # what is on the path need not be a folder, nor be there
+
+
+def _written(file: str, package: str) -> Iterator[EntryPoint]:
+    try:
+        with open(file, encoding="utf-8") as opened:
+            lines = opened.read().splitlines()
+    except (OSError, UnicodeDecodeError):
+        return
+    group = ""
+    for line in map(str.strip, lines):
+        if line.startswith("["):
+            group = line.strip("[]").strip()
+        elif group.startswith(_PREFIX) and "=" in line and not line.startswith(("#", ";")):
+            name, _, value = line.partition("=")
+            yield EntryPoint(package, group, name.strip(), value.strip())

@@ -8,7 +8,6 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from importlib.metadata import EntryPoint, EntryPoints, entry_points
 from inspect import signature
 from pathlib import Path
 
@@ -18,6 +17,7 @@ from toolplan import extensions
 from toolplan.compiler import check, compile_plan, compile_stream
 from toolplan.diagnostics import Severity
 from toolplan.errors import ToolplanError
+from toolplan.extensions import EntryPoint, entry_points
 from toolplan.plan import Plan, Step
 from toolplan.rules import RULES, PlanContext, Problem, all_rules, diagnose, rule, rule_pages
 from toolplan.tools import Toolbox
@@ -121,15 +121,10 @@ def offer(monkeypatch: pytest.MonkeyPatch) -> Iterator[Offer]:
 
     def offer(**named: str) -> None:
         values = ((name, f"{__name__}:{value}") for name, value in named.items())
-        theirs = [EntryPoint(name, value, "toolplan.rules") for name, value in values]
+        theirs = [EntryPoint("a-package", "toolplan.rules", name, value) for name, value in values]
 
-        def installed(**selected: str) -> EntryPoints:
-            return EntryPoints(
-                [
-                    *(each for each in theirs if each.group == selected["group"]),
-                    *entry_points(group=selected["group"]),
-                ]
-            )
+        def installed(path: tuple[str, ...]) -> tuple[EntryPoint, ...]:
+            return (*theirs, *entry_points(path))
 
         monkeypatch.setattr(extensions, "entry_points", installed)
         all_rules.cache_clear()
