@@ -39,7 +39,7 @@ ASKED: Final = (Message("system", "Answer in one word."), Message("user", "What 
 
 @dataclass
 class Outcome:
-    """What came of asking a model: pieces, the error, pauses made, requests by server."""
+    """The outcome of asking a model: pieces, the error, pauses made, requests by server."""
 
     pieces: list[Piece] = field(default_factory=list[Piece])
     error: ModelError | None = None
@@ -87,7 +87,7 @@ async def drain(model: Model, request: ModelRequest, outcome: Outcome) -> None:
 
 
 class Options(TypedDict, total=False):
-    """What `open_model` may be told besides."""
+    """Further options of `open_model`."""
 
     timeout_s: float
     first_piece_s: float

@@ -109,14 +109,14 @@ def test_a_pause_longer_than_anyone_waits_sends_to_the_next_model() -> None:
     assert (chain.calls, chain.pauses) == ([1, 1], [])
 
 
-@pytest.mark.parametrize(("told", "pause"), [("3", 3.0), ("0", 0.0), ("soon", 0.5)])
-def test_retry_after_is_read_from_the_header(told: str, pause: float) -> None:
+@pytest.mark.parametrize(("expected", "pause"), [("3", 3.0), ("0", 0.0), ("soon", 0.5)])
+def test_retry_after_is_read_from_the_header(expected: str, pause: float) -> None:
     """L08 over real HTTP."""
-    outcome = ask_servers([[Fails(429, retry_after=told), "Hello"]])
+    outcome = ask_servers([[Fails(429, retry_after=expected), "Hello"]])
     assert (outcome.text, outcome.pauses) == ("Hello", [pause])
 
 
-def test_where_all_fail_each_reason_is_told() -> None:
+def test_where_all_fail_each_reason_is_reported() -> None:
     chain = Chained(
         [
             ScriptedEndpoint("a", fails("llm-auth", "a refused the key.")),
@@ -159,7 +159,7 @@ def test_the_last_call_that_is_allowed_is_made() -> None:
     assert chain.ask().text == "one"
 
 
-def test_a_model_that_fails_five_times_in_a_row_is_left_alone_for_a_minute() -> None:
+def test_a_model_that_fails_five_times_in_a_row_is_not_asked_for_a_minute() -> None:
     """Behaviours 2.6: a circuit breaker for each provider; threshold 5, reset 60 s."""
     first = ScriptedEndpoint("a", fails("llm-timeout"))
     chain = Chained([first, ScriptedEndpoint("b", says("two"))])
@@ -242,7 +242,7 @@ def test_whatever_happens_calls_are_bounded_and_no_half_reply_is_whole(
         assert outcome.ended.usage.calls == made
 
 
-def test_a_lone_model_that_is_left_alone_is_told_without_a_call() -> None:
+def test_a_lone_model_that_is_not_asked_is_reported_without_a_call() -> None:
     chain = Chained([ScriptedEndpoint("a", fails("llm-timeout"))])
     for _ in range(5):
         chain.ask()

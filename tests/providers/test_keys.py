@@ -84,7 +84,7 @@ def everything_said(error: BaseException) -> str:
     [(name, True) for name in FAILURES]
     + [(name, False) for name in ("400", "HTML", "envelope", "refusal", "cut", "stall")],
 )
-def test_no_failure_tells_the_key(
+def test_no_failure_says_the_key(
     name: str,
     streamed: bool,
     caplog: pytest.LogCaptureFixture,
@@ -107,12 +107,12 @@ def test_no_failure_tells_the_key(
     # What a server puts into its own headers, the HTTP library repeats at the level DEBUG.
     logged = [each.getMessage() for each in caplog.records if "return_value" not in each.msg]
     printed = capfd.readouterr()
-    told = "\n".join([everything_said(outcome.error), str(outcome.error.help), *logged, *printed])
+    said = [everything_said(outcome.error), str(outcome.error.help), *logged, *printed]
     for part in (KEY, KEY[:10], KEY[-10:], ENCODED[8:24], quote(KEY, safe="")):
-        assert part not in told
+        assert part not in "\n".join(said)
 
 
-def test_a_connection_that_is_refused_does_not_tell_the_key(
+def test_a_connection_that_is_refused_does_not_say_the_key(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     """L09: nothing listens; and it is asked once only."""
@@ -131,7 +131,7 @@ def test_a_connection_that_is_refused_does_not_tell_the_key(
 
 
 @pytest.mark.parametrize("key", [f"{KEY}\nx-more: 1", f"{KEY} more", "ключ-ключ-ключ", "\x00" * 9])
-def test_a_key_that_cannot_be_sent_is_neither_sent_nor_told(key: str) -> None:
+def test_a_key_that_cannot_be_sent_is_neither_sent_nor_reported(key: str) -> None:
     outcome = ask("Hello", spec="openai:gpt-4o", key=key)
     assert (outcome.code, outcome.calls) == ("llm-auth", 0)
     assert outcome.error is not None
@@ -139,7 +139,7 @@ def test_a_key_that_cannot_be_sent_is_neither_sent_nor_told(key: str) -> None:
     assert KEY not in everything_said(outcome.error)
 
 
-def test_a_missing_key_is_told_before_any_call_and_the_next_model_is_asked() -> None:
+def test_a_missing_key_is_reported_before_any_call_and_the_next_model_is_asked() -> None:
     """L10."""
     alone = ask("Hello", spec="anthropic:claude-sonnet-5")
     assert (alone.code, alone.calls) == ("llm-auth", 0)

@@ -48,7 +48,7 @@ def test_an_open_breaker_lets_one_call_try_in_each_while() -> None:
     clock[0] = 10.0
     assert [breaker.admits() for _ in range(3)] == [True, False, False]
     clock[0] = 20.0
-    assert breaker.admits(), "a call that never told how it ended does not block for ever"
+    assert breaker.admits(), "a call that never expected how it ended does not block for ever"
     breaker.succeeded()
     assert all(breaker.admits() for _ in range(3))
 
@@ -103,7 +103,7 @@ def test_a_repetition_is_found_whatever_stands_before_it(unit: str, before: str)
     assert goes_round(before + unit * 400, 30)
 
 
-def test_too_long_is_told_at_the_first_piece_beyond() -> None:
+def test_too_long_is_reported_at_the_first_piece_beyond() -> None:
     """L18."""
     bounds = TextBounds(10)
     assert [bounds.breach("12345") for _ in range(3)] == [None, None, "llm-too-long"]
@@ -119,7 +119,7 @@ def test_pauses_grow_and_differ_by_chance(tried: int, chance: float, pause: floa
 
 
 def test_each_wait_has_its_own_bound_and_the_listener_has_none() -> None:
-    """L07: a slow listener is not told that the model was slow."""
+    """L07: a slow listener is not expected that the model was slow."""
 
     async def parts() -> AsyncGenerator[Part]:
         for at in count():

@@ -231,7 +231,7 @@ def test_two_ends_that_say_the_same_are_one() -> None:
     assert ask(Says("Hello", finishes=2)).text == "Hello"
 
 
-def test_a_stream_that_stalls_is_told_as_a_timeout_and_the_connection_is_given_up() -> None:
+def test_a_stream_that_stalls_is_reported_as_a_timeout_and_the_connection_is_given_up() -> None:
     """L07."""
     outcome = ask(Sent("Hello there", stall_at=400), between_pieces_s=0.2)
     assert outcome.code == "llm-timeout"
@@ -239,7 +239,7 @@ def test_a_stream_that_stalls_is_told_as_a_timeout_and_the_connection_is_given_u
     assert outcome.calls == 1
 
 
-def test_a_server_that_says_nothing_is_told_as_a_timeout() -> None:
+def test_a_server_that_says_nothing_is_reported_as_a_timeout() -> None:
     """L07: comments that keep a connection alive are no reply."""
     outcome = ask(Endless(silent=True), first_piece_s=0.2)
     assert (outcome.code, outcome.calls) == ("llm-timeout", 1)
@@ -348,7 +348,7 @@ def test_a_model_that_takes_no_schema_is_asked_once_more_without_and_that_is_rem
     assert outcome.ended.usage.calls == 2
 
 
-def test_a_request_that_is_wrong_with_and_without_a_schema_is_told_once() -> None:
+def test_a_request_that_is_wrong_with_and_without_a_schema_is_reported_once() -> None:
     outcome = ask(Fails(400, "No such field"), schema=SCHEMA)
     assert (outcome.code, outcome.calls) == ("llm-request", 2)
     assert "No such field" in str(outcome.error)

@@ -173,7 +173,7 @@ def test_a_bad_variable_is_named_and_no_value_is_repeated(
     assert (caught.value.__cause__, caught.value.__context__) == (None, None)
 
 
-def test_all_that_is_wrong_is_told_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_faults_are_reported_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = write(tmp_path, f'openai_api_key = ["{KEY}"]\nplanner_max_tokens = "many"\n')
     monkeypatch.setenv("PLANNER_CACHE_TTL", "long")
     with pytest.raises(SettingsError) as caught:
@@ -186,16 +186,16 @@ def test_all_that_is_wrong_is_told_at_once(tmp_path: Path, monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "expected"),
     [
         ("planner_temprature = 1", "no setting 'planner_temprature'"),
         ("OPENAI_API_KEY = 'x'", "no setting 'OPENAI_API_KEY'"),
         ("models =", "not valid TOML"),
     ],
 )
-def test_a_file_that_cannot_be_used_is_told(tmp_path: Path, text: str, told: str) -> None:
+def test_a_file_that_cannot_be_used_is_reported(tmp_path: Path, text: str, expected: str) -> None:
     """C01, C02 of reliability.md: an unknown key is an error."""
-    with pytest.raises(SettingsError, match=told) as caught:
+    with pytest.raises(SettingsError, match=expected) as caught:
         read_settings(write(tmp_path, text))
     assert caught.value.help
 
@@ -208,7 +208,7 @@ def test_a_misspelt_name_is_answered_with_the_one_that_was_meant(tmp_path: Path)
     assert known == f"[effects], [limits], [openapi], {', '.join(NAMES)}."
 
 
-def test_a_file_that_is_no_text_or_no_file_is_told(tmp_path: Path) -> None:
+def test_a_file_that_is_no_text_or_no_file_is_reported(tmp_path: Path) -> None:
     (tmp_path / "toolplan.toml").write_bytes(b"\xff\xfe")
     with pytest.raises(SettingsError, match="UTF-8"):
         _ = read_settings(tmp_path).models

@@ -174,7 +174,7 @@ def test_few_texts_do_not_become_an_enumeration() -> None:
     assert schema(rows)["items"]["properties"]["state"] == {"type": "string"}
 
 
-def test_a_format_is_told_only_where_all_texts_have_it() -> None:
+def test_a_format_is_reported_only_where_all_texts_have_it() -> None:
     assert schema("2025-01-01", "2024-02-29") == {"type": "string", "format": "date"}
     assert schema("2025-01-01", "soon") == {"type": "string"}
     assert schema("2025-01-01", None) == {"type": ["null", "string"], "format": "date"}
@@ -224,10 +224,10 @@ def test_a_learned_schema_is_bounded_whatever_is_seen() -> None:
     with LearnedSchemas(":memory:") as kept:
         for start in range(12):
             kept.observe("t", [wide(4, start)])
-        told = kept.schema("t")
-    assert told is not None
-    assert json.dumps(told.schema).count("type") <= 2 * MOST_SCHEMA
-    Schema.load(told.schema)
+        expected = kept.schema("t")
+    assert expected is not None
+    assert json.dumps(expected.schema).count("type") <= 2 * MOST_SCHEMA
+    Schema.load(expected.schema)
 
 
 def test_what_is_nested_without_end_is_not_looked_into() -> None:
@@ -274,13 +274,13 @@ def changed(**fields: Json) -> Json:
         (None, ("the result is null; it was an object before.",)),
     ],
 )
-def test_drift_is_told_by_its_place(value: Json, said: tuple[str, ...]) -> None:
+def test_drift_is_reported_by_its_place(value: Json, said: tuple[str, ...]) -> None:
     with LearnedSchemas(":memory:") as kept:
         kept.observe("t", ROWS)
         assert kept.drift("t", value) == said
 
 
-def test_drift_is_told_in_a_few_sentences() -> None:
+def test_drift_is_reported_in_a_few_sentences() -> None:
     with LearnedSchemas(":memory:") as kept:
         kept.observe("t", {"a": 1})
         assert len(kept.drift("t", {f"new{n}": n for n in range(50)})) == 8
@@ -334,16 +334,16 @@ def test_threads_and_files_learn_together(tmp_path: Path) -> None:
     for thread in threads:
         thread.join()
     with LearnedSchemas(path) as kept:
-        told = kept.schema("t")
-    assert told is not None
-    assert told.samples == 40
-    assert isinstance(told.schema, dict)
-    properties = told.schema["properties"]
+        expected = kept.schema("t")
+    assert expected is not None
+    assert expected.samples == 40
+    assert isinstance(expected.schema, dict)
+    properties = expected.schema["properties"]
     assert isinstance(properties, dict)
     assert len(properties) == 40
 
 
-def test_a_file_of_a_newer_version_is_left_alone(tmp_path: Path) -> None:
+def test_a_file_of_a_newer_version_is_not_asked(tmp_path: Path) -> None:
     path = tmp_path / "learned.sqlite"
     with LearnedSchemas(path) as kept:
         kept.observe("t", ROWS)
@@ -361,12 +361,12 @@ def test_a_file_of_a_newer_version_is_left_alone(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "content", [b"this is no database" * 100, b"SQLite format 3\x00" + b"x" * 900]
 )
-def test_a_file_that_is_something_else_is_told(tmp_path: Path, content: bytes) -> None:
+def test_a_file_that_is_something_else_is_reported(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "learned.sqlite"
     path.write_bytes(content)
     with pytest.raises(LearnedError, match=r"learned\.sqlite") as caught:
         LearnedSchemas(path)
-    assert "anew" in str(caught.value.help)
+    assert "again" in str(caught.value.help)
 
 
 def test_a_folder_that_cannot_be_made_is_reported(tmp_path: Path) -> None:
@@ -427,7 +427,7 @@ def picky(arguments: dict[str, Json]) -> Json:
     return {"n": arguments["n"]}
 
 
-def test_a_run_is_learned_from_and_what_is_new_is_told() -> None:
+def test_a_run_is_learned_from_and_what_is_new_is_reported() -> None:
     tools = ScriptedTools()
     tools.add("a", Gives({"tons": 1}), Gives({"tons": 2}), Gives({"tons": "3 t"}))
     step: dict[str, Json] = {"id": "s", "tool": "a"}

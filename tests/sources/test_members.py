@@ -122,7 +122,7 @@ def test_an_object_offers_its_methods(library: ModuleType) -> None:
         toolbox_of(library.Desk)
 
 
-def test_names_that_are_not_there_are_told(library: ModuleType) -> None:
+def test_names_that_are_not_there_are_reported(library: ModuleType) -> None:
     with pytest.raises(ToolObjectError, match="'zebra'"):
         toolbox_of(library, effects={"zebra": "read"})
     with pytest.raises(ToolObjectError, match="'_hidden'"):
@@ -165,8 +165,8 @@ def test_models_and_dataclasses_are_results() -> None:
     assert called(trip, km=3) == {"to": {"name": "Kiel"}, "km": 3.0}
     plan = {"id": "t", "tool": "trip", "args": {"km": 1}}
     text = json.dumps({"toolplan": 1, "steps": [plan], "output": "${t.to.nam}"})
-    (told,) = compile_plan(text, tools=[trip]).diagnostics
-    assert told.code == "unknown-output"
+    (expected,) = compile_plan(text, tools=[trip]).diagnostics
+    assert expected.code == "unknown-output"
 
 
 def test_injected_resources_are_no_arguments() -> None:

@@ -92,7 +92,7 @@ def test_an_absolute_path_is_read(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "expected"),
     [
         ("[{", "not JSON"),
         ("", "not JSON"),
@@ -108,16 +108,16 @@ def test_an_absolute_path_is_read(folder: Path) -> None:
     ],
 )
 def test_a_file_that_cannot_be_used_is_named_with_the_reason(
-    folder: Path, text: str | bytes, told: str
+    folder: Path, text: str | bytes, expected: str
 ) -> None:
-    with pytest.raises(ToolObjectError, match=told) as caught:
+    with pytest.raises(ToolObjectError, match=expected) as caught:
         load_tools(write(folder, text), folder)
     assert "tools.json" in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
-    ("spec", "told"),
+    ("spec", "expected"),
     [
         ("absent.json", "There is no file"),
         ("deep/absent", "There is no file"),
@@ -127,8 +127,8 @@ def test_a_file_that_cannot_be_used_is_named_with_the_reason(
         ("a b:c", "neither a file nor"),
     ],
 )
-def test_what_names_nothing_is_told(folder: Path, spec: str, told: str) -> None:
-    with pytest.raises(ToolObjectError, match=told):
+def test_what_names_nothing_is_reported(folder: Path, spec: str, expected: str) -> None:
+    with pytest.raises(ToolObjectError, match=expected):
         load_tools(spec, folder)
 
 
@@ -149,7 +149,7 @@ def test_an_attribute_of_a_module_in_the_folder_gives_tools(
 
 
 @pytest.mark.parametrize(
-    ("spec", "told"),
+    ("spec", "expected"),
     [
         ("no_such_shelf:X", "There is no module 'no_such_shelf'"),
         ("shelf_of_tools.inner:X", "There is no module 'shelf_of_tools.inner'"),
@@ -167,8 +167,8 @@ def test_an_attribute_of_a_module_in_the_folder_gives_tools(
         ("ending_shelf:X", "SystemExit"),
     ],
 )
-def test_an_attribute_that_gives_no_tools_is_told(folder: Path, spec: str, told: str) -> None:
-    with pytest.raises(ToolObjectError, match=told):
+def test_an_attribute_without_tools_is_reported(folder: Path, spec: str, expected: str) -> None:
+    with pytest.raises(ToolObjectError, match=expected):
         load_tools(spec, folder)
 
 
@@ -177,7 +177,7 @@ def test_the_current_folder_is_importable(folder: Path, monkeypatch: pytest.Monk
     assert list(load_tools("shelf_of_tools:BOX")) == ["look"]
 
 
-def test_a_function_that_is_no_tool_is_named_with_the_way_out() -> None:
+def test_a_function_that_is_no_tool_is_named_with_help() -> None:
     def send(to: str) -> str:
         return to
 

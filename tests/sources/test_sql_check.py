@@ -65,13 +65,13 @@ def test_computed_columns_are_typed_and_counts_are_never_null() -> None:
     assert columns["heavy"] == {"type": ["boolean", "null"]}
 
 
-def test_what_cannot_be_told_has_no_type_but_a_name() -> None:
+def test_what_cannot_be_reported_has_no_type_but_a_name() -> None:
     columns = columns_of(check("SELECT extra, mixed FROM t", {"t": SHIPMENTS}))
     assert columns == {"extra": {}, "mixed": {}}
 
 
 @pytest.mark.parametrize(
-    ("sql", "told"),
+    ("sql", "expected"),
     [
         ("SELECT carier FROM t", "no column 'carier'. The nearest are: 'carrier'"),
         ("SELECT t.carier FROM t", "no column 'carier' in 't'"),
@@ -95,12 +95,12 @@ def test_what_cannot_be_told_has_no_type_but_a_name() -> None:
         ("SELECT id FROM t WHERE seen_at BETWEEN '2025-10-01' AND 'now'", "'now' is no date-time"),
     ],
 )
-def test_a_wrong_statement_is_one_problem_in_one_line(sql: str, told: str) -> None:
+def test_a_wrong_statement_is_one_problem_in_one_line(sql: str, expected: str) -> None:
     found = check(sql, {"t": SHIPMENTS})
     assert found.schema is None
     [(pointer, message)] = found.problems
     assert pointer == "/sql"
-    assert told in message
+    assert expected in message
     assert "\n" not in message
     assert "^" not in message
 

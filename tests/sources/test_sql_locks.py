@@ -129,20 +129,22 @@ HOSTILE = [
 ]
 
 
-@pytest.mark.parametrize(("sql", "told"), HOSTILE, ids=[sql[:60] for sql, _ in HOSTILE])
-def test_a_hostile_statement_is_a_problem_of_the_plan(sql: str, told: str) -> None:
+@pytest.mark.parametrize(("sql", "expected"), HOSTILE, ids=[sql[:60] for sql, _ in HOSTILE])
+def test_a_hostile_statement_is_a_problem_of_the_plan(sql: str, expected: str) -> None:
     found = check(sql, {"t": SHIPMENTS})
     assert found.schema is None
     assert [pointer for pointer, _ in found.problems] == ["/sql"] * len(found.problems)
-    assert any(told in message for _, message in found.problems)
+    assert any(expected in message for _, message in found.problems)
     assert all("\n" not in message and len(message) < 400 for _, message in found.problems)
 
 
-@pytest.mark.parametrize(("sql", "told"), HOSTILE[::6], ids=[sql[:60] for sql, _ in HOSTILE[::6]])
-def test_a_hostile_statement_that_was_not_checked_fails_its_step(sql: str, told: str) -> None:
+@pytest.mark.parametrize(
+    ("sql", "expected"), HOSTILE[::6], ids=[sql[:60] for sql, _ in HOSTILE[::6]]
+)
+def test_a_hostile_statement_that_was_not_checked_fails_its_step(sql: str, expected: str) -> None:
     with pytest.raises(ToolError) as caught:
         run(sql, {"t": ROWS})
-    assert told in str(caught.value)
+    assert expected in str(caught.value)
 
 
 def test_a_file_beside_the_program_is_out_of_reach(

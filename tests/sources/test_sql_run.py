@@ -101,7 +101,7 @@ def test_results_are_json(sql: str, expected: Json) -> None:
         "SELECT [INTERVAL 1 DAY] AS x",
     ],
 )
-def test_a_result_that_json_cannot_say_is_told_at_check_and_run(sql: str) -> None:
+def test_a_result_that_json_cannot_say_is_reported_at_check_and_run(sql: str) -> None:
     [(_, message)] = check(sql).problems
     assert "CAST" in message
     with pytest.raises(ToolError, match="JSON cannot say"):
@@ -113,7 +113,7 @@ def test_a_day_outside_of_the_calendar_fails_the_step() -> None:
         run("SELECT DATE '9999-12-31' + 1 AS d", {})
 
 
-def test_a_failing_computation_is_told_in_one_line() -> None:
+def test_a_failing_computation_is_reported_in_one_line() -> None:
     with pytest.raises(ToolError) as caught:
         run("SELECT CAST(carrier AS INTEGER) AS n FROM t", {"t": ROWS})
     assert "Aller" in str(caught.value)
@@ -165,7 +165,7 @@ def test_objects_and_mixed_values_can_be_read_as_json() -> None:
     ]
 
 
-def test_a_column_that_no_row_has_is_told_with_the_way_out() -> None:
+def test_a_column_that_no_row_has_is_reported_with_help() -> None:
     rows: Json = [{"carrier": "Aller"}]
     with pytest.raises(ToolError, match=r"No row has a column 'carier'\. Did you mean 'carrier'"):
         run("SELECT carier FROM t", {"t": rows})
@@ -205,7 +205,7 @@ def test_a_value_that_does_not_fit_its_declared_column_fails_the_step(
         run("SELECT a FROM t", {"t": [{"a": None}, {"a": value}]}, {"t": {"a": declared}})
 
 
-def test_times_with_an_offset_are_told_in_utc() -> None:
+def test_times_with_an_offset_are_reported_in_utc() -> None:
     rows: Json = [{"x": "2025-10-12T10:30:00+02:00"}, {"x": "2025-10-12T10:30:00.25Z"}]
     assert run("SELECT x FROM t", {"t": rows}) == [
         {"x": "2025-10-12T08:30:00Z"},

@@ -12,7 +12,7 @@ RESET_S: Final = 60.0
 class Breaker:
     """Opens after `threshold` failures in a row, and lets one call try after `reset_s` seconds.
 
-    A call that tries and fails, or never tells how it ended, keeps it open for as long again.
+    A call that tries and fails, or whose end is never reported, keeps it open for as long again.
     `clock` is monotonic, in seconds.
     """
 

@@ -141,7 +141,7 @@ class HttpEndpoint:
     def _trust(self) -> ssl.SSLContext:
         if urlsplit(self._spec.url).scheme == "https":
             return httpx2.create_ssl_context()
-        return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # trusts nobody, and is not used
+        return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # trusts no certificate, and is not used
 
 
 class _Call:
@@ -205,20 +205,22 @@ class _Call:
             if self._reader.too_long:
                 return _faults.not_available(spec, "", self._status, None)
             error = error_in(_json(self._refusal)) or ErrorObject("", "", "")
-            failure = self._told(self._status, error, _retry_after(self._headers, now))
+            failure = self._meaning(self._status, error, _retry_after(self._headers, now))
             return failure or _faults.no_reply(spec, self._quoted(error))
         error = self._reader.seen.error
         if error is None:
             return self._reader.fault(spec.name)
         status = int(error.code) if error.code.isdigit() and len(error.code) == 3 else None
-        failure = self._told(status, error, None)
+        failure = self._meaning(status, error, None)
         broken = self._reader.fault(spec.name) if failure is None else None
         return failure or broken or _faults.no_reply(spec, self._quoted(error))
 
     def _quoted(self, error: ErrorObject) -> str:
         return _faults.quoted(without(error.message, [self._key]))
 
-    def _told(self, status: int | None, error: ErrorObject, wait_s: float | None) -> Failure | None:
+    def _meaning(
+        self, status: int | None, error: ErrorObject, wait_s: float | None
+    ) -> Failure | None:
         """Return what an error of the endpoint means; None where that is not known."""
         spec, said = self._spec, self._quoted(error)
         message = error.message.lower()

@@ -44,7 +44,7 @@ class Shape:
     """What was seen at one place.
 
     Attributes:
-        kinds: the JSON types; `integer` and `number` are told apart.
+        kinds: the JSON types; `integer` and `number` are distinct.
         formats: those of `FORMATS` that every string had.
         items: the elements of all lists.
         fields: by name.

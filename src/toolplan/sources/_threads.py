@@ -62,7 +62,7 @@ def _carry_out(function: Callable[[], _Result], future: Future[_Result]) -> None
         stopped = RuntimeError("The tool raised StopIteration.")
         stopped.__cause__ = error
         future.set_exception(stopped)
-    except BaseException as error:  # a tool may raise anything; it reaches whoever waits for it
+    except BaseException as error:  # a tool may raise anything; the caller gets it
         future.set_exception(error)
     else:
         future.set_result(result)
@@ -94,5 +94,5 @@ async def run_in_thread(
             on_cancel()
             await asyncio.wait([waiting], timeout=_STOP_AGAIN_S)
         if not waiting.cancelled():
-            waiting.exception()  # seen, so that nobody complains of it
+            waiting.exception()  # retrieved, so that asyncio does not log it
         raise

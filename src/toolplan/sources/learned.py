@@ -190,13 +190,13 @@ class LearnedSchemas:
         except NewerFile:
             raise LearnedError(
                 f"{self.path.name} was written by a newer version of toolplan.",
-                "Use that version, or move the file away: it is made anew.",
+                "Use that version, or move the file away: it is made again.",
             ) from None
         except (ForeignFile, OSError, sqlite3.Error) as error:
             reason = str(error) or "it is another kind of file"
             raise LearnedError(
                 f"What was learned of tools ({self.path.name}) cannot be used: {reason}.",
-                "Move the file away: it is made anew, and learned again.",
+                "Move the file away: it is made again, and learned again.",
             ) from None
 
 

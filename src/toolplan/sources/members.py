@@ -53,14 +53,14 @@ def toolbox_of(
             stated = effects
     for name in (*(only or ()), *stated):
         if name not in found:
-            raise ToolObjectError(f"{_told(source)} has no public function {name!r}.")
+            raise ToolObjectError(f"{_named(source)} has no public function {name!r}.")
     tools = [
         _tool(member, f"{prefix}{name}", stated.get(name), inject)
         for name, member in found.items()
         if only is None or name in only
     ]
     if not tools:
-        raise ToolObjectError(f"{_told(source)} has no public function.")
+        raise ToolObjectError(f"{_named(source)} has no public function.")
     return Toolbox(tools)
 
 
@@ -103,7 +103,7 @@ def _members(source: ModuleType | object) -> Iterator[tuple[str, Tool | Function
                 yield name, cast("Function", member)
 
 
-def _told(source: object) -> str:
+def _named(source: object) -> str:
     if isinstance(source, ModuleType):
         return f"The module {source.__name__!r}"
     return f"An object of {type(source).__name__!r}"

@@ -120,7 +120,7 @@ def _import(name: str, folder: Path) -> ModuleType:
         ) from error
     except (Exception, SystemExit) as error:  # a module may do anything when it is imported
         raise ToolObjectError(
-            f"The module {name!r} fails when it is imported: {_told(error)}"
+            f"The module {name!r} fails when it is imported: {_shown(error)}"
         ) from error
 
 
@@ -134,7 +134,7 @@ def _made_by(function: Callable[..., object], spec: str) -> object:
     try:
         return function()
     except (Exception, SystemExit) as error:  # code of someone else
-        raise ToolObjectError(f"{spec!r} fails when it is called: {_told(error)}") from error
+        raise ToolObjectError(f"{spec!r} fails when it is called: {_shown(error)}") from error
 
 
 def _toolbox(found: object, spec: str) -> Toolbox:
@@ -174,7 +174,7 @@ def _no_tools(found: object) -> str:
     return f"is {kind}; it must be a Toolbox, a Tool, or an iterable of tools."
 
 
-def _told(error: BaseException) -> str:
+def _shown(error: BaseException) -> str:
     text = str(error).strip().partition("\n")[0]
     return f"{type(error).__name__}: {text}" if text else f"{type(error).__name__}."
 

@@ -1,7 +1,8 @@
 """Pins: the tools as they were when a person accepted them, kept in `toolplan.lock.json`.
 
-A pin is the SHA-256 over RFC 8785 JSON of all that a source told of a tool, and of who that source
-is. A tool that has changed since, in any field, cannot be called until it is accepted again.
+A pin is the SHA-256 over RFC 8785 JSON of a tool's object as its source sent it, and of
+the source's identity. A tool that has changed since, in any field, cannot be called until it is
+accepted again.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ import rfc8785
 
 from toolplan.diagnostics import did_you_mean, near
 from toolplan.path import Json
+from toolplan.plan import escape_pointer
 from toolplan.tools import Arguments, Call, Tool, Toolbox, ToolError, ToolObjectError
 
 FILE_NAME: Final = "toolplan.lock.json"
@@ -29,8 +31,8 @@ VERSION: Final = 1
 MAX_LOCK_BYTES: Final = 200_000_000
 
 _SAFE_INTEGER: Final = 2**53
-_MOST_FIELDS_TOLD: Final = 12
-_LONGEST_TOLD: Final = 120
+_MOST_DIFFERENCES: Final = 12
+_LONGEST_VALUE: Final = 120
 _NOTHING: Final[Mapping[str, Json]] = MappingProxyType({})
 
 
@@ -39,12 +41,12 @@ class Absent(NamedTuple):
 
 
 ABSENT: Final = Absent()
-Told: TypeAlias = "Json | Absent"
+Shown: TypeAlias = "Json | Absent"
 
 
 @dataclass(frozen=True)
 class SourcedTool(Tool):
-    """A tool, and all that its source told of it.
+    """A tool, with its object as the source sent it.
 
     Attributes:
         wire: the tool's object as it came, with the fields that nothing here reads.
@@ -56,7 +58,7 @@ class SourcedTool(Tool):
 
     @cached_property
     def pin(self) -> str:
-        """The digest of what was told."""
+        """The digest of the object and the identity."""
         return digest_of(self.wire, self.identity)
 
     def to_json(self) -> dict[str, Json]:
@@ -88,8 +90,8 @@ class Difference(NamedTuple):
     """One place that is not as it was: a JSON pointer into `{"tool": …, "server": …}`."""
 
     pointer: str
-    before: Told
-    after: Told
+    before: Shown
+    after: Shown
 
     def __str__(self) -> str:
         place = self.pointer.lstrip("/").removeprefix("tool/")
@@ -105,9 +107,9 @@ class Change(NamedTuple):
     @property
     def lines(self) -> tuple[str, ...]:
         """What has changed, a line each, for a person to read."""
-        told = [str(each) for each in self.differences[:_MOST_FIELDS_TOLD]]
-        rest = len(self.differences) - len(told)
-        return (*told, f"and {rest} more") if rest else tuple(told)
+        found = [str(each) for each in self.differences[:_MOST_DIFFERENCES]]
+        rest = len(self.differences) - len(found)
+        return (*found, f"and {rest} more") if rest else tuple(found)
 
 
 class Comparison(NamedTuple):
@@ -122,7 +124,7 @@ class Comparison(NamedTuple):
 
 
 class Pin(NamedTuple):
-    """What was accepted of one tool: its object as told, and the identity of its source."""
+    """What was accepted of one tool: its object as sent, and the identity of its source."""
 
     tool: Mapping[str, Json]
     server: Mapping[str, Json]
@@ -146,7 +148,7 @@ class Pins:
         try:
             if path.stat().st_size > MAX_LOCK_BYTES:
                 raise ToolObjectError(f"{str(path)!r} is larger than {MAX_LOCK_BYTES} bytes.")
-            told = cast("object", json.loads(path.read_text(encoding="utf-8")))
+            document = cast("object", json.loads(path.read_text(encoding="utf-8")))
         except FileNotFoundError:
             return cls(path)
         except OSError as error:
@@ -154,7 +156,7 @@ class Pins:
             raise ToolObjectError(f"{str(path)!r} cannot be read: {reason}.") from None
         except (ValueError, RecursionError):
             raise ToolObjectError(f"{str(path)!r} is not JSON; restore it or delete it.") from None
-        return cls(path, dict(_read_pins(told, str(path))))
+        return cls(path, dict(_read_pins(document, str(path))))
 
     def save(self) -> None:
         """Write the file, whole or not at all: sorted, so that changes of it can be read.
@@ -193,8 +195,8 @@ class Pins:
         for name in names or ():
             if name not in tools:
                 hint = did_you_mean(near(name, tools))
-                told = f"There is no tool {name!r} to accept."
-                raise ToolObjectError(f"{told} {hint}" if hint else told)
+                message = f"There is no tool {name!r} to accept."
+                raise ToolObjectError(f"{message} {hint}" if hint else message)
         accepted = tools if names is None else dict.fromkeys(names)
         return Pins(self.path, {**self.pins, **{name: _pin(tools[name]) for name in accepted}})
 
@@ -233,15 +235,15 @@ def digest_of(tool: Mapping[str, Json], server: Mapping[str, Json]) -> str:
     """
     large: dict[str, Json] = {}
     tamed = _tamed({"tool": dict(tool), "server": dict(server)}, "", large)
-    return hashlib.sha256(rfc8785.dumps({"told": tamed, "large": large})).hexdigest()
+    return hashlib.sha256(rfc8785.dumps({"pinned": tamed, "large": large})).hexdigest()
 
 
-def differences(before: Told, after: Told, pointer: str = "") -> Iterator[Difference]:
+def differences(before: Shown, after: Shown, pointer: str = "") -> Iterator[Difference]:
     """Yield the smallest places in which two values differ, in order of their pointers."""
     match before, after:
         case dict(), dict():
             for key in sorted({*before, *after}):
-                place = f"{pointer}/{_escaped(key)}"
+                place = f"{pointer}/{escape_pointer(key)}"
                 yield from differences(before.get(key, ABSENT), after.get(key, ABSENT), place)
         case list(), list() if len(before) == len(after):
             for at, (one, other) in enumerate(zip(before, after, strict=True)):
@@ -252,7 +254,7 @@ def differences(before: Told, after: Told, pointer: str = "") -> Iterator[Differ
             yield Difference(pointer, before, after)
 
 
-def _same(before: Told, after: Told) -> bool:
+def _same(before: Shown, after: Shown) -> bool:
     """Say whether the digest takes the two for the same: true is not 1, and 1 is 1.0."""
     if isinstance(before, bool) != isinstance(after, bool) or before != after:
         return False
@@ -269,7 +271,7 @@ def _tamed(part: Json, pointer: str, large: dict[str, Json]) -> Json:
             return None
         case dict():
             return {
-                key: _tamed(inner, f"{pointer}/{_escaped(key)}", large)
+                key: _tamed(inner, f"{pointer}/{escape_pointer(key)}", large)
                 for key, inner in part.items()
             }
         case list():
@@ -278,19 +280,15 @@ def _tamed(part: Json, pointer: str, large: dict[str, Json]) -> Json:
             return part
 
 
-def _escaped(key: str) -> str:
-    return key.replace("~", "~0").replace("/", "~1")
-
-
 def _pin(tool: Tool) -> Pin:
     if isinstance(tool, SourcedTool) and tool.wire:
         return Pin(tool.wire, tool.identity, tool.pin)
-    told, source = tool.to_json(), cast("dict[str, Json]", {"source": tool.source})
-    return Pin(told, source, digest_of(told, source))
+    wire, source = tool.to_json(), cast("dict[str, Json]", {"source": tool.source})
+    return Pin(wire, source, digest_of(wire, source))
 
 
 def _refused(tool: Tool, change: Change) -> Tool:
-    """Return `tool` as one that says why it may not be called, and keeps what its source told."""
+    """Return `tool` as one that says why it may not be called, and keeps its object."""
     what = "; ".join(change.lines[:3])
     reason = (
         f"it is not the tool that was accepted ({what}); look at it, and accept it with"
@@ -320,8 +318,8 @@ def _refusing(name: str, reason: str) -> Call:
     return refuse
 
 
-def _read_pins(told: object, place: str) -> Iterator[tuple[str, Pin]]:
-    document = _object(told)
+def _read_pins(value: object, place: str) -> Iterator[tuple[str, Pin]]:
+    document = _object(value)
     version, entries = document.get("lock"), document.get("tools")
     if isinstance(version, int) and version > VERSION:
         raise ToolObjectError(f"{place!r} was written by a newer toolplan (form {version}).")
@@ -350,11 +348,11 @@ def _is_true(pin: Pin) -> bool:
         return False
 
 
-def _shown(told: Told) -> str:
-    if isinstance(told, Absent):
+def _shown(value: Shown) -> str:
+    if isinstance(value, Absent):
         return "nothing"
-    text = json.dumps(told, ensure_ascii=True)
-    return text if len(text) <= _LONGEST_TOLD else text[: _LONGEST_TOLD - 3] + "..."
+    text = json.dumps(value, ensure_ascii=True)
+    return text if len(text) <= _LONGEST_VALUE else text[: _LONGEST_VALUE - 3] + "..."
 
 
 def _replace(path: Path, text: str) -> None:

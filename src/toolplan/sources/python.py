@@ -33,7 +33,7 @@ _REFUSED_KINDS: Final[Mapping[object, str]] = {
     inspect.Parameter.VAR_KEYWORD: "takes any names",
     inspect.Parameter.POSITIONAL_ONLY: "cannot be given by name",
 }
-_MOST_ERRORS_TOLD: Final = 5
+_MOST_ERRORS: Final = 5
 
 
 class _Schemas(GenerateJsonSchema):
@@ -67,7 +67,7 @@ class _Parameters:
         try:
             values = self.model.model_validate(arguments)
         except ValidationError as error:
-            raise ToolError(f"The arguments do not fit: {_told(error)}") from error
+            raise ToolError(f"The arguments do not fit: {_shown_errors(error)}") from error
         return {name: getattr(values, field) for field, name in self.names}
 
 
@@ -123,7 +123,7 @@ def tool(
         output_schema: instead of the schema that is read from the return hint.
         hints: keywords for the root of the input schema, such as `x-entity` (`docs/hints.md`).
         inject: parameters that are no arguments, by name: a function that gives the value, called
-            anew for each call. No plan sees them or can set them.
+            again for each call. No plan sees them or can set them.
 
     Raises:
         ToolObjectError: the function cannot be called by named arguments alone, or lacks hints.
@@ -132,7 +132,7 @@ def tool(
     def make(function: Function) -> Tool:
         called = name or _name_of(function)
         signature = _signature(called, function)
-        parameters = _parameters(called, signature, inject, _told_of_parameters(function))
+        parameters = _parameters(called, signature, inject, _descriptions(function))
         returned = _returned(called, signature)
         read_input = _schema(called, TypeAdapter(parameters.model), "validation")
         base = read_input if input_schema is None else input_schema
@@ -181,7 +181,9 @@ def _plain(result: object, returned: TypeAdapter[object] | None) -> Json:
             valid = returned.validate_python(result, by_alias=True, by_name=True)
             text = returned.dump_json(valid, by_alias=True)
     except ValidationError as error:
-        raise ToolError(f"The result is not what the tool declares: {_told(error)}") from error
+        raise ToolError(
+            f"The result is not what the tool declares: {_shown_errors(error)}"
+        ) from error
     except (PydanticSerializationError, RecursionError) as error:
         raise ToolError(f"The result cannot be said in JSON: {error}") from error
     return from_json(text)
@@ -210,7 +212,7 @@ def _parameters(
     name: str,
     signature: inspect.Signature,
     inject: Mapping[str, Provider],
-    told: Mapping[str, str],
+    descriptions: Mapping[str, str],
 ) -> _Parameters:
     if unknown := inject.keys() - signature.parameters.keys():
         raise ToolObjectError(f"Tool {name!r}: there is no parameter {min(unknown)!r} to inject.")
@@ -229,7 +231,7 @@ def _parameters(
                 f"Tool {name!r}: the parameter {parameter.name!r} has no type hint."
             )
         field = f"p{at}"
-        fields[field] = _field(parameter, told.get(parameter.name))
+        fields[field] = _field(parameter, descriptions.get(parameter.name))
         names.append((field, parameter.name))
     try:
         model = create_model(
@@ -240,7 +242,7 @@ def _parameters(
     return _Parameters(model, tuple(names))
 
 
-def _field(parameter: inspect.Parameter, told: str | None) -> tuple[object, object]:
+def _field(parameter: inspect.Parameter, description: str | None) -> tuple[object, object]:
     annotation: object = parameter.annotation
     default: object = parameter.default
     if isinstance(default, FieldInfo):  # `limit: int = Field(10, le=100)`
@@ -251,9 +253,9 @@ def _field(parameter: inspect.Parameter, told: str | None) -> tuple[object, obje
     stated = [each for each in typing.get_args(annotation) if isinstance(each, FieldInfo)]
     # `from_: Annotated[str, Field(alias="from")]`
     alias = next((each.alias for each in stated if each.alias is not None), parameter.name)
-    if told is None or any(each.description for each in stated):
+    if description is None or any(each.description for each in stated):
         return annotation, Field(default=cast("Any", default), alias=alias)
-    return annotation, Field(default=cast("Any", default), alias=alias, description=told)
+    return annotation, Field(default=cast("Any", default), alias=alias, description=description)
 
 
 def _returned(name: str, signature: inspect.Signature) -> TypeAdapter[object] | None:
@@ -290,7 +292,7 @@ def _description(function: Function) -> str:
     return " ".join(paragraph.split())
 
 
-def _told_of_parameters(function: Function) -> dict[str, str]:
+def _descriptions(function: Function) -> dict[str, str]:
     """Return what the docstring says of each parameter, on one line."""
     text = inspect.getdoc(function)
     if not text:
@@ -306,14 +308,14 @@ def _told_of_parameters(function: Function) -> dict[str, str]:
     }
 
 
-def _told(error: ValidationError) -> str:
+def _shown_errors(error: ValidationError) -> str:
     found = error.errors(include_url=False, include_context=False, include_input=False)
-    told = [
+    shown = [
         f"{'.'.join(map(str, each['loc'])) or 'value'}: {each['msg']}"
-        for each in found[:_MOST_ERRORS_TOLD]
+        for each in found[:_MOST_ERRORS]
     ]
-    rest = len(found) - len(told)
-    return "; ".join(told) + (f"; and {rest} more." if rest else ".")
+    rest = len(found) - len(shown)
+    return "; ".join(shown) + (f"; and {rest} more." if rest else ".")
 
 
 def _first_line(error: Exception) -> str:

@@ -11,7 +11,7 @@ TOOLS: Final = 30
 
 
 def tool(n: int) -> Wire:
-    """A tool as a server tells it, with every field that MCP has."""
+    """A tool as a server lists it, with every field that MCP has."""
     return {
         "name": f"tool_{n}",
         "title": f"Tool {n}",

@@ -49,8 +49,8 @@ def one_page(*tools: object) -> dict[str, Any]:
     return {"": {"tools": list(tools)}}
 
 
-def told(name: str, **fields: Any) -> dict[str, Any]:
-    """A tool as a server tells it; it only reads, if nothing else is said."""
+def listed_tool(name: str, **fields: Any) -> dict[str, Any]:
+    """A tool as a server lists it; by default it only reads."""
     return {
         "name": name,
         "description": f"Does {name}.",
@@ -83,7 +83,7 @@ class Changeable:
         return LocalServer(self._server)
 
     async def announce(self) -> None:
-        """Tell that the tools have changed, and let it come through."""
+        """Report that the tools have changed, and wait until that has arrived."""
         await self._bus.publish(ToolsListChanged())
         for _ in range(50):
             await asyncio.sleep(0)

@@ -14,7 +14,7 @@ import mcp.types as wire
 import pytest
 from mcp.server import Server
 
-from tests.sources.mcp.scripts import ANYTHING, Scripted, call, called, one_page, text, told
+from tests.sources.mcp.scripts import ANYTHING, Scripted, call, called, listed_tool, one_page, text
 from toolplan.compiler import compile_plan
 from toolplan.engines import run
 from toolplan.events import Event, StepProgressed
@@ -39,7 +39,7 @@ ASKED: dict[str, dict[str, Any]] = {
 
 def give(folder: Path, result: dict[str, Any], **options: Any) -> Json:
     """Call a tool that gives `result`."""
-    tool = told("look", **options)
+    tool = listed_tool("look", **options)
     script = Scripted(folder, pages=one_page(tool), results={"look": result})
     with connected({"it": script.server()}) as source:
         return call(source.toolbox(), "it.look")
@@ -135,7 +135,7 @@ def test_a_result_is_not_held_to_the_servers_schema_by_the_sdk(tmp_path: Path) -
 
 def test_a_call_has_a_time_limit_of_its_own(tmp_path: Path) -> None:
     script = Scripted(
-        tmp_path, pages=one_page(told("slow")), results={"slow": {**text("x"), "sleep": 2.0}}
+        tmp_path, pages=one_page(listed_tool("slow")), results={"slow": {**text("x"), "sleep": 2.0}}
     )
     with connected({"it": script.server(timeout_s=0.8)}) as source:
         tools = source.toolbox()
@@ -146,7 +146,7 @@ def test_a_call_has_a_time_limit_of_its_own(tmp_path: Path) -> None:
 
 def test_a_cancelled_call_is_cancelled_at_the_server(tmp_path: Path) -> None:
     script = Scripted(
-        tmp_path, pages=one_page(told("slow")), results={"slow": {**text("x"), "sleep": 0.5}}
+        tmp_path, pages=one_page(listed_tool("slow")), results={"slow": {**text("x"), "sleep": 0.5}}
     )
 
     async def cancel() -> None:
@@ -159,8 +159,8 @@ def test_a_cancelled_call_is_cancelled_at_the_server(tmp_path: Path) -> None:
     with connected({"it": script.server()}) as source:
         tools = source.toolbox()
         asyncio.run(cancel())
-    [told_so] = script.sent("notifications/cancelled")
-    assert told_so["params"]["requestId"] == script.sent("tools/call")[0]["id"]
+    [found] = script.sent("notifications/cancelled")
+    assert found["params"]["requestId"] == script.sent("tools/call")[0]["id"]
 
 
 def test_progress_of_a_server_is_progress_of_the_step(tmp_path: Path) -> None:
@@ -171,8 +171,8 @@ def test_progress_of_a_server_is_progress_of_the_step(tmp_path: Path) -> None:
     }
     script = Scripted(
         tmp_path,
-        pages=one_page(told("slow")),
-        results={"slow": {**text("x"), "tell": [progress], "sleep": 0.2}},
+        pages=one_page(listed_tool("slow")),
+        results={"slow": {**text("x"), "sends": [progress], "sleep": 0.2}},
     )
     events: list[Event] = []
     with connected({"it": script.server()}) as source:
@@ -182,12 +182,12 @@ def test_progress_of_a_server_is_progress_of_the_step(tmp_path: Path) -> None:
         ).plan
         assert plan is not None
         asyncio.run(run(plan, tools, on_event=events.append))
-    [told_so] = [each for each in events if isinstance(each, StepProgressed)]
-    assert (told_so.step, told_so.done, told_so.total, told_so.message) == ("a", 3, 10, "ab")
+    [found] = [each for each in events if isinstance(each, StepProgressed)]
+    assert (found.step, found.done, found.total, found.message) == ("a", 3, 10, "ab")
 
 
 def test_an_idempotency_key_goes_with_the_call(tmp_path: Path) -> None:
-    script = Scripted(tmp_path, pages=one_page(told("look")), results={"look": text("x")})
+    script = Scripted(tmp_path, pages=one_page(listed_tool("look")), results={"look": text("x")})
     with connected({"it": script.server()}) as source:
         tools = source.toolbox()
         plan = compile_plan(
@@ -209,7 +209,7 @@ def test_a_secret_reaches_the_process_and_nothing_else(
     notices: list[Notice] = []
     script = Scripted(
         tmp_path,
-        pages=one_page(told("look", description=f"Uses {SECRET}."), told("fail")),
+        pages=one_page(listed_tool("look", description=f"Uses {SECRET}."), listed_tool("fail")),
         results={"look": {"echo": True}, "fail": text(f"{SECRET} is wrong", isError=True)},
         stderr=f"key {SECRET}",
     )
@@ -228,7 +228,7 @@ def test_a_secret_reaches_the_process_and_nothing_else(
     assert SECRET not in json.dumps([tool.to_json() for tool in tools.values()])
 
 
-def test_logs_of_a_server_are_told(tmp_path: Path) -> None:
+def test_logs_of_a_server_are_reported(tmp_path: Path) -> None:
     log = {
         "jsonrpc": "2.0",
         "method": "notifications/message",
@@ -237,8 +237,8 @@ def test_logs_of_a_server_are_told(tmp_path: Path) -> None:
     notices: list[Notice] = []
     script = Scripted(
         tmp_path,
-        pages=one_page(told("look")),
-        results={"look": {**text("x"), "tell": [log], "sleep": 0.1}},
+        pages=one_page(listed_tool("look")),
+        results={"look": {**text("x"), "sends": [log], "sleep": 0.1}},
         hello=["this is no message"],
         stderr="on stderr",
     )
@@ -252,13 +252,13 @@ def test_logs_of_a_server_are_told(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("method", ASKED)
-def test_what_a_server_asks_for_is_refused_and_told(method: str, tmp_path: Path) -> None:
+def test_what_a_server_asks_for_is_refused_and_reported(method: str, tmp_path: Path) -> None:
     ask: dict[str, Any] = {"jsonrpc": "2.0", "id": "q", "method": method, "params": ASKED[method]}
     notices: list[Notice] = []
     script = Scripted(
         tmp_path,
-        pages=one_page(told("look")),
-        results={"look": {**text("x"), "tell": [ask], "sleep": 0.2}},
+        pages=one_page(listed_tool("look")),
+        results={"look": {**text("x"), "sends": [ask], "sleep": 0.2}},
     )
     with connected({"it": script.server()}, on_event=notices.append) as source:
         assert call(source.toolbox(), "it.look") == "x"
@@ -277,7 +277,7 @@ def test_answers_to_nothing_that_was_asked_are_left_aside(tmp_path: Path) -> Non
         {"jsonrpc": "2.0", "method": "notifications/unheard/of", "params": {}},
         {"jsonrpc": "2.0", "method": "notifications/progress", "params": {"progressToken": 7}},
     ]
-    assert give(tmp_path, {**text("right"), "tell": stray}) == "right"
+    assert give(tmp_path, {**text("right"), "sends": stray}) == "right"
 
 
 def test_a_ping_of_a_server_is_answered(tmp_path: Path) -> None:
@@ -285,8 +285,8 @@ def test_a_ping_of_a_server_is_answered(tmp_path: Path) -> None:
     notices: list[Notice] = []
     script = Scripted(
         tmp_path,
-        pages=one_page(told("look")),
-        results={"look": {**text("x"), "tell": [ping], "sleep": 0.2}},
+        pages=one_page(listed_tool("look")),
+        results={"look": {**text("x"), "sends": [ping], "sleep": 0.2}},
     )
     with connected({"it": script.server()}, on_event=notices.append) as source:
         call(source.toolbox(), "it.look")
@@ -299,7 +299,7 @@ def test_a_tool_that_asks_in_the_middle_of_its_call_fails_and_says_so() -> None:
     """The newer protocol: the question is the answer."""
 
     async def on_list_tools(_request: object, _params: object) -> wire.ListToolsResult:
-        return wire.ListToolsResult(tools=[wire.Tool.model_validate(told("look"))])
+        return wire.ListToolsResult(tools=[wire.Tool.model_validate(listed_tool("look"))])
 
     async def on_call_tool(_request: object, _params: object) -> wire.InputRequiredResult:
         schema: dict[str, Any] = {"type": "object", "properties": {}}
@@ -319,13 +319,13 @@ def test_a_watcher_that_fails_ends_nothing(tmp_path: Path) -> None:
     def fail(_notice: Notice) -> None:
         raise RuntimeError("no")
 
-    script = Scripted(tmp_path, pages=one_page(told("look")), results={"look": text("x")})
+    script = Scripted(tmp_path, pages=one_page(listed_tool("look")), results={"look": text("x")})
     with connected({"it": script.server()}, on_event=fail) as source:
         assert call(source.toolbox(), "it.look") == "x"
 
 
 def test_tools_are_called_from_many_loops_at_once(tmp_path: Path) -> None:
-    script = Scripted(tmp_path, pages=one_page(told("look")), results={"look": text("x")})
+    script = Scripted(tmp_path, pages=one_page(listed_tool("look")), results={"look": text("x")})
     results: list[Json] = []
 
     def work() -> None:
@@ -342,7 +342,7 @@ def test_tools_are_called_from_many_loops_at_once(tmp_path: Path) -> None:
 
 
 def test_connections_may_live_in_the_loop_that_calls(tmp_path: Path) -> None:
-    script = Scripted(tmp_path, pages=one_page(told("look")), results={"look": text("x")})
+    script = Scripted(tmp_path, pages=one_page(listed_tool("look")), results={"look": text("x")})
 
     async def use() -> Json:
         async with connected_here({"it": script.server()}) as source:
@@ -355,7 +355,7 @@ def test_connections_may_live_in_the_loop_that_calls(tmp_path: Path) -> None:
 
 
 def test_what_the_block_raises_comes_out_as_it_is(tmp_path: Path) -> None:
-    script = Scripted(tmp_path, pages=one_page(told("look")))
+    script = Scripted(tmp_path, pages=one_page(listed_tool("look")))
 
     def use() -> None:
         with connected({"it": script.server()}) as source:
@@ -368,7 +368,7 @@ def test_what_the_block_raises_comes_out_as_it_is(tmp_path: Path) -> None:
 
 def test_a_call_that_goes_on_while_the_source_is_closed_ends(tmp_path: Path) -> None:
     script = Scripted(
-        tmp_path, pages=one_page(told("slow")), results={"slow": {**text("x"), "sleep": 1}}
+        tmp_path, pages=one_page(listed_tool("slow")), results={"slow": {**text("x"), "sleep": 1}}
     )
     failures: list[BaseException] = []
 

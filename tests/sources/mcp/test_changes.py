@@ -10,7 +10,15 @@ from typing import Any
 import pytest
 
 from tests.sources.mcp.mutations import MUTATIONS, TOOLS, tools
-from tests.sources.mcp.scripts import Changeable, Scripted, call, called, one_page, text, told
+from tests.sources.mcp.scripts import (
+    Changeable,
+    Scripted,
+    call,
+    called,
+    listed_tool,
+    one_page,
+    text,
+)
 from toolplan.compiler import compile_plan
 from toolplan.engines import run
 from toolplan.events import StepState
@@ -118,29 +126,29 @@ def test_the_change_of_one_tool_does_not_stop_the_others() -> None:
     assert asyncio.run(change()) == "tool_2 was called"
 
 
-def test_over_stdio_a_server_that_tells_of_a_change_is_looked_at_again(tmp_path: Path) -> None:
+def test_over_stdio_a_server_that_says_of_a_change_is_looked_at_again(tmp_path: Path) -> None:
     """The older protocol: a notification on the wire."""
     script = Scripted(
         tmp_path,
-        pages=one_page(told("poke"), told("look")),
-        results={"poke": {**text("x"), "tell": [POKE], "sleep": 0.1}, "look": text("x")},
+        pages=one_page(listed_tool("poke"), listed_tool("look")),
+        results={"poke": {**text("x"), "sends": [POKE], "sleep": 0.1}, "look": text("x")},
     )
     with connected({"it": script.server()}) as source:
         box = source.toolbox()
         assert call(box, "it.look") == "x"
-        script.write(pages=one_page(told("poke"), told("look", title="Look out")))
+        script.write(pages=one_page(listed_tool("poke"), listed_tool("look", title="Look out")))
         assert call(box, "it.poke") == "x"
         with pytest.raises(ToolError, match="is not as it was"):
             call(box, "it.look")
     assert len(script.sent("tools/list")) == 2
 
 
-def test_a_server_that_does_not_tell_is_found_out_by_looking_again(tmp_path: Path) -> None:
-    script = Scripted(tmp_path, pages=one_page(told("look")), results={"look": text("x")})
+def test_a_server_that_does_not_say_is_found_out_by_looking_again(tmp_path: Path) -> None:
+    script = Scripted(tmp_path, pages=one_page(listed_tool("look")), results={"look": text("x")})
     now = [0.0]
     with connected({"it": script.server()}, recheck_s=60, clock=lambda: now[0]) as source:
         box = source.toolbox()
-        script.write(pages=one_page(told("look", future_field=1)))
+        script.write(pages=one_page(listed_tool("look", future_field=1)))
         now[0] = 59
         assert call(box, "it.look") == "x"
         now[0] = 61
@@ -151,13 +159,13 @@ def test_a_server_that_does_not_tell_is_found_out_by_looking_again(tmp_path: Pat
 def test_a_server_that_is_started_again_with_other_tools_is_not_called(tmp_path: Path) -> None:
     """A restart with changed tools, or as another version."""
     changes: list[dict[str, Any]] = [
-        {"pages": one_page(told("look", title="Look out"))},
+        {"pages": one_page(listed_tool("look", title="Look out"))},
         {"info": {"name": "wire", "version": "2"}},
     ]
     for at, change in enumerate(changes):
         folder = tmp_path / str(at)
         folder.mkdir()
-        script = Scripted(folder, pages=one_page(told("look")), results={"look": text("x")})
+        script = Scripted(folder, pages=one_page(listed_tool("look")), results={"look": text("x")})
         with connected({"it": script.server()}) as source:
             box = source.toolbox()
             script.write(**change, results={"look": {"error": {"code": 1, "message": "x"}}})

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import mcp_ledger
-from tests.sources.mcp.scripts import Scripted, call, called, one_page, text, told
+from tests.sources.mcp.scripts import Scripted, call, called, listed_tool, one_page, text
 from toolplan.approval import approve
 from toolplan.compiler import compile_plan
 from toolplan.engines import run
@@ -97,7 +97,7 @@ def test_a_call_with_effects_on_a_server_that_dies_is_in_doubt_and_never_sent_ag
             assert found.steps["pay"].state is StepState.IN_DOUBT
             error = found.steps["pay"].error
             assert error is not None
-            assert "nobody knows what became of it" in error.message
+            assert "its outcome is unknown" in error.message
     assert [line["n"] for line in mcp_ledger.lines(ledger)] == [0, 1, 2]
     assert len({line["pid"] for line in mcp_ledger.lines(ledger)}) == 3
 
@@ -146,7 +146,7 @@ def test_a_server_that_died_is_started_again_for_the_next_call(tmp_path: Path) -
 
 
 def test_a_death_between_calls_costs_no_call(tmp_path: Path) -> None:
-    """A call that was not sent is made on the server that is started anew, effects or not."""
+    """A call that was not sent is made on the server that is started again, effects or not."""
     ledger = tmp_path / "ledger"
     notices: list[Notice] = []
     with connected({"a": ledger_server(ledger)}, on_event=notices.append) as source:
@@ -260,8 +260,8 @@ def test_a_call_that_never_reached_its_server_is_not_in_doubt(tmp_path: Path) ->
     assert mcp_ledger.lines(tmp_path / "ledger") == []
 
 
-def test_the_end_of_what_a_process_wrote_is_told(tmp_path: Path) -> None:
-    script = Scripted(tmp_path, pages=one_page(told("look")), results={"look": text("x")})
+def test_the_end_of_what_a_process_wrote_is_reported(tmp_path: Path) -> None:
+    script = Scripted(tmp_path, pages=one_page(listed_tool("look")), results={"look": text("x")})
     script.write(stderr="ModuleNotFoundError: No module named 'x'", exit=1)
     notices: list[Notice] = []
     with connected({"it": script.server()}, on_event=notices.append) as source:

@@ -20,7 +20,7 @@ import uvicorn
 from mcp.server import MCPServer
 
 from benchmarks.mcp_ledger import listening
-from tests.sources.mcp.scripts import call, text, told
+from tests.sources.mcp.scripts import call, listed_tool, text
 from toolplan.sources.mcp import HttpServer, Notice, ServerStarted, connected
 from toolplan.sources.mcp._http import FailuresAsAnswers
 from toolplan.sources.mcp._interceptors import DELIVERY, Delivery
@@ -93,7 +93,7 @@ def test_an_error_of_the_network_is_an_answer(error: Exception, may_be_made: boo
         (503, "", "HTTP 503"),
     ],
 )
-def test_a_status_is_told(status: int, body: str, message: str) -> None:
+def test_a_status_is_reported(status: int, body: str, message: str) -> None:
     response, begun, _ = answered(lambda _: reply(status, body.encode()))
     assert message in response.json()["error"]["message"]
     assert begun
@@ -150,7 +150,7 @@ class Service:
                     "serverInfo": {"name": "service", "version": "1"},
                 }
             case "tools/list":
-                return {"tools": [told("pay", annotations={"destructiveHint": True})]}
+                return {"tools": [listed_tool("pay", annotations={"destructiveHint": True})]}
             case _:
                 self.calls.append(request["params"]["arguments"]["n"])
                 return text("paid")
@@ -247,14 +247,14 @@ def test_a_stream_that_breaks_off_leaves_its_call_in_doubt_and_sends_nothing_twi
     with serving(service) as address, connected({"h": HttpServer(address)}) as source:
         tools = source.toolbox()
         service.breaks_streams = True
-        with pytest.raises(OutcomeUnknown, match="nobody knows what became of it"):
+        with pytest.raises(OutcomeUnknown, match="its outcome is unknown"):
             call(tools, "h.pay", n=1)
         service.breaks_streams = False
         assert call(tools, "h.pay", n=2) == "paid"
     assert service.calls == [1, 2]
 
 
-def test_headers_are_sent_and_not_told() -> None:
+def test_headers_are_sent_and_not_reported() -> None:
     service = Service()
     service.status = 401
     with serving(service) as address:

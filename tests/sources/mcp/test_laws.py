@@ -60,11 +60,11 @@ def nothing(_target: Target) -> Call:
     return call
 
 
-async def offer(server: str, told: list[Any]) -> Offer:
-    names = {name for each in told if (name := _name(each)) is not None}
+async def offer(server: str, listed: list[Any]) -> Offer:
+    names = {name for each in listed if (name := _name(each)) is not None}
 
     async def page(_cursor: str | None) -> Page:
-        return Page(told, names, None)
+        return Page(listed, names, None)
 
     return Offer({"name": server}, await read_listing(server, {"name": server}, page))
 
@@ -76,7 +76,7 @@ def _name(tool: object) -> str | None:
 
 @given(TOOLS, TOOLS)
 def test_whatever_servers_list_there_is_a_toolbox(one: list[Any], other: list[Any]) -> None:
-    offers = {name: asyncio.run(offer(name, told)) for name, told in (("x", one), ("y", other))}
+    offers = {name: asyncio.run(offer(name, tools)) for name, tools in (("x", one), ("y", other))}
     box = Toolbox(tools_of(offers, nothing))
     for name, tool in box.items():
         assert name.startswith(f"{tool.source}.")
@@ -87,12 +87,12 @@ def test_whatever_servers_list_there_is_a_toolbox(one: list[Any], other: list[An
 
 
 @given(st.lists(VALUES, max_size=4))
-def test_whatever_a_page_holds_the_sdk_gets_what_it_can_read(told: list[Any]) -> None:
-    tap = Interceptor(lambda: None, lambda _method: None)
-    tap.going_out(SessionMessage(JSONRPCRequest(jsonrpc="2.0", id=1, method="tools/list")))
-    answer = JSONRPCResponse(jsonrpc="2.0", id=1, result={"tools": told})
-    tap.coming_in(SessionMessage(answer))
-    assert tap.page == told
+def test_whatever_a_page_holds_the_sdk_gets_what_it_can_read(listed: list[Any]) -> None:
+    interceptor = Interceptor(lambda: None, lambda _method: None)
+    interceptor.going_out(SessionMessage(JSONRPCRequest(jsonrpc="2.0", id=1, method="tools/list")))
+    answer = JSONRPCResponse(jsonrpc="2.0", id=1, result={"tools": listed})
+    interceptor.coming_in(SessionMessage(answer))
+    assert interceptor.page == listed
     for each in answer.result["tools"]:
         assert set(each) == {"name", "inputSchema"}
         assert each["inputSchema"]["type"] == "object"

@@ -45,9 +45,9 @@ def _answer(request: dict[str, Any], script: dict[str, Any]) -> None:
             result = script["results"][params["name"]]
             if "die" in result:
                 os._exit(1)
-            for told in result.pop("tell", []):
+            for message in result.pop("sends", []):
                 token = params.get("_meta", {}).get("progressToken")
-                print(json.dumps(told).replace('"TOKEN"', json.dumps(token)), flush=True)
+                print(json.dumps(message).replace('"TOKEN"', json.dumps(token)), flush=True)
             time.sleep(result.pop("sleep", 0))
             if result.pop("echo", False):
                 text = json.dumps({"arguments": params["arguments"], "env": dict(os.environ)})

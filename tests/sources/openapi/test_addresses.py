@@ -192,8 +192,8 @@ class Network:
         return httpx2.MockTransport(self.answer)
 
     def answer(self, request: httpx2.Request) -> httpx2.Response:
-        told = (request.headers["host"], request.url.host, request.extensions["sni_hostname"])
-        self.connected.append(told)
+        expected = (request.headers["host"], request.url.host, request.extensions["sni_hostname"])
+        self.connected.append(expected)
         reply = self.replies.pop(0) if self.replies else httpx2.Response(204)
         return httpx2.Response(reply.status_code, headers=reply.headers, stream=Empty())
 
@@ -309,7 +309,7 @@ def test_credentials_go_over_plain_http_only_where_the_user_named_the_host() -> 
     assert get(network, "http://api.example/x", "api.example", credentials=key) == 204
 
 
-def test_a_host_that_cannot_be_found_is_told() -> None:
+def test_a_host_that_cannot_be_found_is_reported() -> None:
     with pytest.raises(ToolError, match=r"The host 'api.example' cannot be found: Name or service"):
         get(Network())
 

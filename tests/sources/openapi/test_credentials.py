@@ -112,7 +112,7 @@ def test_a_call_that_needs_credentials_is_not_made_without() -> None:
         ({"key": "LINES"}, "The value of 'LINES' has characters that cannot be sent"),
     ],
 )
-def test_a_credential_that_is_missing_or_cannot_be_sent_is_told_without_its_value(
+def test_a_credential_that_is_missing_or_cannot_be_sent_is_reported_without_its_value(
     auth: dict[str, str], message: str
 ) -> None:
     environment = {**ENVIRONMENT, "LINES": "a\r\nX-Evil: 1"}

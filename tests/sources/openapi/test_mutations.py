@@ -1,4 +1,4 @@
-"""Documents with anything at any place: what cannot be used is told, and nothing else happens."""
+"""Documents with anything at any place: what cannot be used is a fault, nothing more."""
 
 from __future__ import annotations
 

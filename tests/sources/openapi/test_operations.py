@@ -101,7 +101,7 @@ def test_parameters_become_arguments_and_credentials_do_not() -> None:
     }
 
 
-def test_names_that_collide_are_told_apart() -> None:
+def test_names_that_collide_are_distinguished() -> None:
     order = operations(SHOP)["order"]
     assert list(properties(order)) == [
         "id",
@@ -356,7 +356,7 @@ def test_an_odd_server_is_a_fault_with_and_without_a_base_url(url: str) -> None:
         ),
     ],
 )
-def test_what_is_no_document_is_refused_with_the_way_out(document: Json, message: str) -> None:
+def test_what_is_no_document_is_refused_with_help(document: Json, message: str) -> None:
     with pytest.raises(ToolObjectError) as raised:
         openapi_toolbox(document)
     assert message in str(raised.value)

@@ -94,7 +94,7 @@ def test_what_only_one_side_writes_is_not_asked_of_the_other() -> None:
     assert response(odd).output_fault is not None
 
 
-def test_a_discriminator_tells_alternatives_apart_that_fit_the_same_value() -> None:
+def test_a_discriminator_says_alternatives_apart_that_fit_the_same_value() -> None:
     pet = openapi_toolbox(PETS)["getPet"].output
     assert pet is not None
     both: Node = {"id": 1, "name": "x", "kind": {"type": "cat"}}

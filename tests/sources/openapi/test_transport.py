@@ -132,7 +132,7 @@ def test_a_refusal_fails_the_call_and_is_not_tried_again(name: str, status: int)
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "expected"),
     [
         (b'{"detail": "d"}', ": d"),
         (b'{"detail": [{"loc": 1}], "title": "t"}', ": t"),
@@ -144,9 +144,9 @@ def test_a_refusal_fails_the_call_and_is_not_tried_again(name: str, status: int)
         (b"x" * 900, ": " + "x" * 497 + "..."),
     ],
 )
-def test_what_a_refusal_says_is_bounded(content: bytes, told: str) -> None:
+def test_what_a_refusal_says_is_bounded(content: bytes, expected: str) -> None:
     _, error = failed("read", reply(418, content))
-    assert str(error) == f"The service answered 418{told}"
+    assert str(error) == f"The service answered 418{expected}"
 
 
 @pytest.mark.parametrize("status", [429, 502, 503, 504])
@@ -204,7 +204,7 @@ def test_a_connection_that_breaks_after_the_request_was_sent_leaves_effects_in_d
     for name in ("write",) if isinstance(said, Stall) else ("write", "put", "delete"):
         wire, error = failed(name, said)
         assert isinstance(error, OutcomeUnknown), error
-        assert "Nobody knows whether it did its work." in str(error)
+        assert "It is not known whether it took effect." in str(error)
         assert len(wire.requests) == 1
 
 

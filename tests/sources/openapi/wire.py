@@ -1,4 +1,4 @@
-"""A service on loopback that says what a test tells it to, byte by byte."""
+"""A service on loopback that sends what a test gives it, byte by byte."""
 
 from __future__ import annotations
 

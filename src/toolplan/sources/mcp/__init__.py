@@ -1,4 +1,4 @@
-"""Tools from MCP servers, over stdio and HTTP. The only home of the SDK's client."""
+"""Tools from MCP servers, over stdio and HTTP."""
 
 from toolplan.sources.mcp.notices import (
     Notice,

@@ -100,8 +100,10 @@ def _explained(response: httpx2.Response, body: bytes) -> httpx2.Response:
     """Return the answer whole; one that is no JSON-RPC and a failure says which."""
     whole = httpx2.Response(response.status_code, headers=response.headers, content=body)
     if response.status_code in _REFUSED and not _is_rpc(whole):
-        told = f"HTTP {response.status_code} ({_REFUSED[response.status_code]}): see its 'headers'."
-        return _failure(INVALID_REQUEST, told, response.status_code)
+        reason = (
+            f"HTTP {response.status_code} ({_REFUSED[response.status_code]}): see its 'headers'."
+        )
+        return _failure(INVALID_REQUEST, reason, response.status_code)
     if response.status_code >= _SERVER_ERROR and not _is_rpc(whole):
         return _failure(CONNECTION_CLOSED, f"The server failed: HTTP {response.status_code}.")
     return whole
@@ -109,10 +111,10 @@ def _explained(response: httpx2.Response, body: bytes) -> httpx2.Response:
 
 def _is_rpc(response: httpx2.Response) -> bool:
     try:
-        told: object = response.json()
+        content: object = response.json()
     except (ValueError, RecursionError):
         return False
-    return isinstance(told, dict) and "jsonrpc" in told
+    return isinstance(content, dict) and "jsonrpc" in content
 
 
 def _failure(code: int, message: str, status: int = 503) -> httpx2.Response:

@@ -1,4 +1,4 @@
-"""The two streams of a connection, tapped: what was sent, when it ended, and tools as told.
+"""Interceptors on the two streams of a connection: what was sent, when it ended, tools as sent.
 
 The SDK keeps of a tool only the fields that it knows, and drops a whole page for one tool that it
 cannot read. Pins need every field, and one bad tool may not take the others away; so pages are
@@ -15,6 +15,8 @@ from typing import Any, Final, Generic, Protocol, Self, TypeVar, cast
 import anyio
 from mcp.shared.message import SessionMessage
 from mcp.types import JSONRPCRequest, JSONRPCResponse, RequestId
+
+from toolplan.sources.mcp._listing import name_of
 
 _Item = TypeVar("_Item", covariant=True)
 _Sent = TypeVar("_Sent", contravariant=True)
@@ -51,14 +53,14 @@ class Delivery:
 
 
 DELIVERY: Final[ContextVar[Delivery | None]] = ContextVar("mcp_delivery", default=None)
-"""The delivery of the call that the running task makes; whoever carries it marks it."""
+"""The delivery of the call that the running task makes; the code that sends it marks it."""
 
 
 class Interceptor:
     """What passes through a connection."""
 
     def __init__(self, on_end: Callable[[], None], on_request: Callable[[str], None]) -> None:
-        """Hold whom to tell.
+        """Set what is called.
 
         Args:
             on_end: called when the server says nothing more, for whatever reason.
@@ -100,19 +102,19 @@ class Interceptor:
             tools = answer.result.get("tools")
             if isinstance(tools, list):
                 self.page = cast("list[object]", tools)
-                answer.result["tools"] = [_bare(each) for each in self.page if _name_of(each)]
+                answer.result["tools"] = [_bare(each) for each in self.page if name_of(each)]
 
     def ended(self) -> None:
         """Note that nothing comes in any more."""
         self._on_end()
 
 
-class _Tapped(Generic[_Stream]):
-    """A stream with a tap, closed where its `async with` is left."""
+class _Intercepted(Generic[_Stream]):
+    """An intercepted stream, closed at the end of its `async with`."""
 
-    def __init__(self, inner: _Stream, tap: Interceptor) -> None:
+    def __init__(self, inner: _Stream, interceptor: Interceptor) -> None:
         self._inner = inner
-        self._tap = tap
+        self._interceptor = interceptor
 
     async def aclose(self) -> None:
         """Close the stream."""
@@ -130,8 +132,8 @@ class _Tapped(Generic[_Stream]):
         await self.aclose()
 
 
-class InterceptedReceiving(_Tapped[Receiving[SessionMessage | Exception]]):
-    """A stream to read from, tapped."""
+class InterceptedReceiving(_Intercepted[Receiving[SessionMessage | Exception]]):
+    """An intercepted stream to read from."""
 
     @property
     def last_context(self) -> object:
@@ -146,11 +148,11 @@ class InterceptedReceiving(_Tapped[Receiving[SessionMessage | Exception]]):
         """
         try:
             item = await self._inner.receive()
-        except BaseException:  # the end of the stream, or of whoever reads it
-            self._tap.ended()
+        except BaseException:  # the end of the stream, or of its reader
+            self._interceptor.ended()
             raise
         if isinstance(item, SessionMessage):
-            self._tap.coming_in(item)
+            self._interceptor.coming_in(item)
         return item
 
     def __aiter__(self) -> InterceptedReceiving:
@@ -163,22 +165,17 @@ class InterceptedReceiving(_Tapped[Receiving[SessionMessage | Exception]]):
             raise StopAsyncIteration from None
 
 
-class InterceptedSending(_Tapped[Sending[SessionMessage]]):
-    """A stream to write to, tapped."""
+class InterceptedSending(_Intercepted[Sending[SessionMessage]]):
+    """An intercepted stream to write to."""
 
     async def send(self, item: SessionMessage, /) -> None:
         """Send a message."""
-        self._tap.going_out(item)
+        self._interceptor.going_out(item)
         try:
             await self._inner.send(item)
         except (anyio.BrokenResourceError, anyio.ClosedResourceError):
-            self._tap.not_gone_out()
+            self._interceptor.not_gone_out()
             raise
-
-
-def _name_of(tool: object) -> str:
-    name = cast("dict[str, object]", tool).get("name") if isinstance(tool, dict) else None
-    return name if isinstance(name, str) else ""
 
 
 def _bare(tool: object) -> dict[str, Any]:
@@ -186,4 +183,4 @@ def _bare(tool: object) -> dict[str, Any]:
     schema = cast("dict[str, Any]", tool).get("inputSchema")
     known = cast("dict[str, Any]", schema) if isinstance(schema, dict) else {}
     is_object = known.get("type") == "object"
-    return {"name": _name_of(tool), "inputSchema": known if is_object else {"type": "object"}}
+    return {"name": name_of(tool), "inputSchema": known if is_object else {"type": "object"}}

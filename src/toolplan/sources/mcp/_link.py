@@ -39,7 +39,7 @@ from toolplan.tools import ToolObjectError
 
 Progress: TypeAlias = Callable[[float, float | None, str], None]
 Called: TypeAlias = CallToolResult | InputRequiredResult
-Tell: TypeAlias = Callable[[Notice], None]
+Report: TypeAlias = Callable[[Notice], None]
 
 _CALLED: Final[TypeAdapter[Called]] = TypeAdapter(CallToolResult | InputRequiredResult)
 _LISTEN_AGAIN_S: Final = 1.0
@@ -54,8 +54,8 @@ class Terms:
     Attributes:
         timeout_s: for each call.
         start_timeout_s: for a server to start and to list its tools.
-        recheck_s: after which tools are listed anew before a call; None is only when a server
-            tells that they have changed.
+        recheck_s: after which tools are listed again before a call; None is only when a server
+            reports that they have changed.
         clock: a monotonic clock.
     """
 
@@ -69,22 +69,28 @@ class Link:
     """A connection that stands. `over` is set when it is lost, or given up."""
 
     def __init__(
-        self, name: str, client: Client, tap: Interceptor, server: Server, mask: Mask, terms: Terms
+        self,
+        name: str,
+        client: Client,
+        interceptor: Interceptor,
+        server: Server,
+        mask: Mask,
+        terms: Terms,
     ) -> None:
         self.name = name
         self.protocol = client.protocol_version
         self.over = anyio.Event()
-        told = client.server_info
-        self.told_name = "" if told is None else mask(clean(told.name, 200))
-        self.told_version = "" if told is None else mask(clean(told.version, 200))
+        info = client.server_info
+        self.server_name = "" if info is None else mask(clean(info.name, 200))
+        self.server_version = "" if info is None else mask(clean(info.version, 200))
         self.identity: dict[str, Json] = {
             **place_of(server),
-            "name": self.told_name,
-            "version": self.told_version,
+            "name": self.server_name,
+            "version": self.server_version,
         }
         self._client = client
         self._session: ClientSession = client.session
-        self._tap = tap
+        self._interceptor = interceptor
         self._mask = mask
         self._terms = terms
         self._listing: Listing | None = None
@@ -102,10 +108,10 @@ class Link:
 
     @property
     def known(self) -> Listing | None:
-        """The tools as they were listed; None where they have to be listed anew first."""
+        """The tools as they were listed; None where they have to be listed again first."""
         return None if self._is_stale or self._is_old() else self._listing
 
-    async def listing(self, tell: Tell) -> Listing:
+    async def listing(self, report: Report) -> Listing:
         """Return the tools that the server lists now.
 
         Raises:
@@ -118,7 +124,7 @@ class Link:
         async with self._listing_now:
             listing = self.known
             if listing is None:
-                # what is told while the pages come in makes the next call look again
+                # what is reported while the pages come in makes the next call look again
                 self._is_stale = False
                 try:
                     read = await read_listing(self.name, self.identity, self._page, self._listing)
@@ -126,7 +132,7 @@ class Link:
                     self._is_stale = True
                     raise
                 if self._listing is not None and read.digests != self._listing.digests:
-                    tell(_changes(self.name, self._listing, read))
+                    report(_changes(self.name, self._listing, read))
                 self._listing = read
                 self._listed_at = self._terms.clock()
                 return read
@@ -170,7 +176,7 @@ class Link:
             except ListenNotSupportedError:
                 return
             except (MCPError, SubscriptionLost, TimeoutError):
-                # what was told in between is not told again
+                # what was reported in between is not reported again
                 self.stale()
             await anyio.sleep(_LISTEN_AGAIN_S)
 
@@ -179,15 +185,15 @@ class Link:
         return recheck_s is not None and self._terms.clock() - self._listed_at > recheck_s
 
     async def _page(self, cursor: str | None) -> Page:
-        self._tap.page = None
+        self._interceptor.page = None
         result = await self._session.list_tools(params=PaginatedRequestParams(cursor=cursor))
-        told = self._tap.page
-        if told is None:  # a server in this process: there is no wire to tap
-            told = [
+        sent = self._interceptor.page
+        if sent is None:  # a server in this process: there is no wire to read
+            sent = [
                 tool.model_dump(mode="json", by_alias=True, exclude_unset=True)
                 for tool in result.tools
             ]
-        masked = [self._mask.every_text(cast("Json", each)) for each in told]
+        masked = [self._mask.every_text(cast("Json", each)) for each in sent]
         return Page(list(masked), {tool.name for tool in result.tools}, result.next_cursor)
 
 
@@ -198,7 +204,7 @@ async def linked(
     stderr: StandardError | None,
     mask: Mask,
     terms: Terms,
-    tell: Tell,
+    report: Report,
 ) -> AsyncGenerator[Link, None]:
     """Connect to `server`, list its tools, and give the connection.
 
@@ -215,22 +221,24 @@ async def linked(
 
     def on_request(method: str) -> None:
         if method != "ping":  # which is answered
-            tell(RequestRefused(name, clean(method, 100)))
+            report(RequestRefused(name, clean(method, 100)))
 
     async def on_log(params: LoggingMessageNotificationParams) -> None:
         text = params.data if isinstance(params.data, str) else repr(params.data)
-        tell(ServerSaid(name, params.level, clean(mask(text))))
+        report(ServerSaid(name, params.level, clean(mask(text))))
 
     async def on_message(message: object) -> None:
         if isinstance(message, ToolListChangedNotification):
             for link in holder:
                 link.stale()
         elif isinstance(message, Exception):
-            tell(ServerSaid(name, "warning", "It wrote a line that is no message of the protocol."))
+            report(
+                ServerSaid(name, "warning", "It wrote a line that is no message of the protocol.")
+            )
 
-    tap = Interceptor(on_end, on_request)
+    interceptor = Interceptor(on_end, on_request)
     async with Client(
-        _target(server, tap, stderr, on_end),
+        _target(server, interceptor, stderr, on_end),
         client_info=_CLIENT,
         read_timeout_seconds=None,
         cache=None,
@@ -238,9 +246,9 @@ async def linked(
         logging_callback=on_log,
         message_handler=on_message,
     ) as client:
-        link = Link(name, client, tap, server, mask, terms)
+        link = Link(name, client, interceptor, server, mask, terms)
         holder.append(link)
-        await link.listing(tell)
+        await link.listing(report)
         tools = client.server_capabilities.tools
         async with anyio.create_task_group() as tasks:
             if tools is not None and tools.list_changed:
@@ -251,7 +259,7 @@ async def linked(
 
 def _target(
     server: Server,
-    tap: Interceptor,
+    interceptor: Interceptor,
     stderr: StandardError | None,
     on_session_lost: Callable[[], None],
 ) -> Transport | SdkServer[Any] | MCPServer[Any]:
@@ -259,9 +267,9 @@ def _target(
         case StdioServer():
             if stderr is None:
                 raise ValueError("A process needs somewhere to write its errors to.")
-            return over_stdio(server, tap, stderr)
+            return over_stdio(server, interceptor, stderr)
         case HttpServer():
-            return over_http(server, tap, on_session_lost)
+            return over_http(server, interceptor, on_session_lost)
         case LocalServer(server=target):
             if isinstance(target, SdkServer):
                 return cast("SdkServer[Any]", target)

@@ -1,4 +1,4 @@
-"""The tools that a server lists: read page by page, bounded, and taken whole as they were told."""
+"""The tools that a server lists: read page by page, bounded, and taken whole as they were sent."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ Pages: TypeAlias = Callable[[str | None], Awaitable[Page]]
 
 
 class Listed(NamedTuple):
-    """A tool as its server told it.
+    """A tool as its server sent it.
 
     Attributes:
         wire: the object, with every field.
@@ -81,20 +81,20 @@ async def read_listing(
     Raises:
         ListingError: there is no end of pages or of tools.
     """
-    told: list[object] = []
+    sent: list[object] = []
     callable_names: set[str] = set()
     seen: set[str] = set()
     cursor: str | None = None
     while True:
         page = await pages(cursor)
-        told.extend(page.tools)
+        sent.extend(page.tools)
         callable_names.update(page.callable)
         cursor = page.cursor
-        if len(told) > MAX_TOOLS:
+        if len(sent) > MAX_TOOLS:
             raise ListingError(f"it lists more than {MAX_TOOLS} tools")
         if cursor is None:
             known = (before or _NO_LISTING).tools
-            return _listing(server, identity, told, callable_names, known)
+            return _listing(server, identity, sent, callable_names, known)
         if cursor in seen or len(seen) >= MAX_PAGES:
             raise ListingError("its list of tools does not end: a page comes again and again")
         seen.add(cursor)
@@ -103,15 +103,15 @@ async def read_listing(
 def _listing(
     server: str,
     identity: Mapping[str, Json],
-    told: list[object],
+    sent: list[object],
     callable_names: Collection[str],
     known: Mapping[str, Listed],
 ) -> Listing:
-    counts = Counter(_name_of(each) for each in told)
+    counts = Counter(name_of(each) for each in sent)
     tools: dict[str, Listed] = {}
     refused: dict[str, str] = {}
-    for each in told:
-        name = _name_of(each)
+    for each in sent:
+        name = name_of(each)
         fault = _fault(name, counts[name], callable_names)
         listed = None if fault else _listed(each, identity, known.get(name))
         if isinstance(listed, Listed):
@@ -134,9 +134,9 @@ def _fault(name: str, count: int, callable_names: Collection[str]) -> str | None
     return None
 
 
-def _listed(told: object, identity: Mapping[str, Json], known: Listed | None) -> Listed | str:
+def _listed(sent: object, identity: Mapping[str, Json], known: Listed | None) -> Listed | str:
     """Return the tool, or why it cannot be taken. `known` is the tool of this name as it was."""
-    wire = cast("dict[str, Json]", told)
+    wire = cast("dict[str, Json]", sent)
     try:
         text = json.dumps(wire, allow_nan=False).encode()
         if len(text) > MAX_TOOL_BYTES:
@@ -149,7 +149,8 @@ def _listed(told: object, identity: Mapping[str, Json], known: Listed | None) ->
         return f"its description cannot be put into one form: {type(error).__name__}"
 
 
-def _name_of(tool: object) -> str:
+def name_of(tool: object) -> str:
+    """Return the name in a tool's object; empty where it has none."""
     name = cast("dict[str, object]", tool).get("name") if isinstance(tool, dict) else None
     return name if isinstance(name, str) else ""
 

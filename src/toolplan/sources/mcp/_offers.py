@@ -1,7 +1,7 @@
 """What servers offer, made into tools: `server.tool`, and the plain name where it is the only one.
 
 The other names of a tool come from its server, which is not trusted: a name that another server's
-tool has, or would have, is nobody's.
+tool has, or would have, is not given.
 """
 
 from __future__ import annotations
@@ -46,18 +46,18 @@ def tools_of(
     own, others = _claims(offers)
     for server, offer in offers.items():
         for name, listed in offer.listing.tools.items():
-            told = Tool.from_json(dict(listed.wire))
-            inner = unwrapped_schema(told.raw_output)
+            sent = Tool.from_json(dict(listed.wire))
+            inner = unwrapped_schema(sent.raw_output)
             aliases = [name] if own[name] == 1 else []
-            aliases += [a for a in _aliases(name, told) if others[a] == 1 and not own[a]]
+            aliases += [a for a in _aliases(name, sent) if others[a] == 1 and not own[a]]
             yield SourcedTool(
                 name=f"{server}{SEPARATOR}{name}",
-                description=clean(told.description, LONGEST_DESCRIPTION),
-                raw_input=_with_aliases(clean_schema(told.raw_input), aliases),
-                raw_output=clean_schema(told.raw_output if inner is None else inner),
-                effects=told.effects,
-                idempotent=told.idempotent,
-                annotations=told.annotations,
+                description=clean(sent.description, LONGEST_DESCRIPTION),
+                raw_input=_with_aliases(clean_schema(sent.raw_input), aliases),
+                raw_output=clean_schema(sent.raw_output if inner is None else inner),
+                effects=sent.effects,
+                idempotent=sent.idempotent,
+                annotations=sent.annotations,
                 call=call_to(Target(server, name, listed.digest, inner is not None)),
                 source=server,
                 wire=listed.wire,
@@ -81,8 +81,8 @@ def _claims(offers: Mapping[str, Offer]) -> tuple[Counter[str], Counter[str]]:
 
 
 def _aliases(name: str, tool: Tool) -> list[str]:
-    told = [each for each in tool.aliases[:_MOST_ALIASES] if _PLAIN.fullmatch(each)]
-    return [each for each in dict.fromkeys(told) if each != name]
+    named = [each for each in tool.aliases[:_MOST_ALIASES] if _PLAIN.fullmatch(each)]
+    return [each for each in dict.fromkeys(named) if each != name]
 
 
 def _with_aliases(schema: Json, aliases: list[str]) -> Json:

@@ -20,7 +20,7 @@ from pydantic import ValidationError
 
 from toolplan.path import Json
 from toolplan.sources.mcp._interceptors import DELIVERY, Delivery
-from toolplan.sources.mcp._link import Called, Link, Progress, Tell, Terms, linked
+from toolplan.sources.mcp._link import Called, Link, Progress, Report, Terms, linked
 from toolplan.sources.mcp._listing import Listing, ListingError
 from toolplan.sources.mcp._results import result_of
 from toolplan.sources.mcp._secrets import Mask
@@ -33,7 +33,7 @@ from toolplan.tools import OutcomeUnknown, ToolError
 FIRST_PAUSE_S: Final = 0.1
 LONGEST_PAUSE_S: Final = 5.0
 
-_STDERR_PATIENCE_S: Final = 0.3
+_STDERR_WAIT_S: Final = 0.3
 _TRIES_OF_WHAT_WAS_NOT_SENT: Final = 3
 
 
@@ -45,7 +45,7 @@ class Request(NamedTuple):
         digest: of the tool as it was when the plan was checked.
         wrapped: results are wrapped in an object.
         arguments: of the call.
-        progress: told how far the call is; None where nobody wants to know.
+        progress: called with the call's progress, or None.
         key: the call's idempotency key, passed on to the server; empty for none.
     """
 
@@ -80,11 +80,11 @@ class _Start:
 class Owner:
     """Holds the connection to one server. Everything here runs in one event loop."""
 
-    def __init__(self, name: str, server: Server, terms: Terms, tell: Tell) -> None:
+    def __init__(self, name: str, server: Server, terms: Terms, report: Report) -> None:
         self.name = name
         self._server = server
         self._terms = terms
-        self._report = tell
+        self._report = report
         self._mask = Mask(() if isinstance(server, LocalServer) else server.secrets)
         self._timeout_s = terms.timeout_s if server.timeout_s is None else server.timeout_s
         self._wanted = anyio.Event()
@@ -94,7 +94,7 @@ class Owner:
         self._scope: anyio.CancelScope | None = None
         self._starts = 0
         self._failures = 0
-        self._refused_told: set[ToolRefused] = set()
+        self._refused_reported: set[ToolRefused] = set()
 
     async def run(self) -> None:
         """Start the server whenever it is wanted and not there, until `close`."""
@@ -119,17 +119,17 @@ class Owner:
         """Return what the server has to offer now.
 
         Raises:
-            Unreachable: there is no server, or it does not tell.
+            Unreachable: there is no server, or it does not list its tools.
         """
         link = await self._linked()
         try:
             with anyio.fail_after(self._terms.start_timeout_s):
                 listing = await link.listing(self._report)
         except (MCPError, ListingError, TimeoutError) as error:
-            raise Unreachable(self._told(reason_of(error))) from error
+            raise Unreachable(self._sentence(reason_of(error))) from error
         for refused in listing.refused:
-            if refused not in self._refused_told:
-                self._refused_told.add(refused)
+            if refused not in self._refused_reported:
+                self._refused_reported.add(refused)
                 self._report(refused)
         return Offer(link.identity, listing)
 
@@ -176,9 +176,9 @@ class Owner:
                 if delivery.begun or not link.over.is_set():
                     raise self._failure(reason_of(error), delivery) from error
             except ValidationError as error:
-                told = "what it answered is no answer of the protocol"
-                raise self._failure(told, delivery) from error
-            except Exception as error:  # whatever the SDK lets through: nobody knows what was done
+                why = "what it answered is no answer of the protocol"
+                raise self._failure(why, delivery) from error
+            except Exception as error:  # whatever the SDK lets through: the outcome is unknown
                 raise self._failure(reason_of(error), delivery) from error
         raise self._failure("it ends whenever it is called", delivery)
 
@@ -191,7 +191,7 @@ class Owner:
         try:
             listing = link.known or await link.listing(self._report)
         except (MCPError, ListingError) as error:
-            raise Unreachable(self._told(reason_of(error))) from error
+            raise Unreachable(self._sentence(reason_of(error))) from error
         now = listing.digests.get(request.name)
         if now == request.digest:
             return
@@ -219,7 +219,7 @@ class Owner:
             self._wanted.set()
             await start.settled.wait()
             if start.link is None:
-                raise Unreachable(self._told(start.fault))
+                raise Unreachable(self._sentence(start.fault))
             if not start.link.over.is_set():
                 return start.link
 
@@ -237,7 +237,9 @@ class Owner:
         fault, starts = "", self._starts
         try:
             fault = await self._held(stderr)
-        except Exception as error:  # a start may fail in any way; the calls that wait are told
+        except (
+            Exception
+        ) as error:  # a start may fail in any way; the calls that wait get the reason
             fault = reason_of(error)
         finally:
             if stderr is not None:
@@ -246,7 +248,7 @@ class Owner:
         if self._closing.is_set():
             return
         if stderr is not None:
-            last = await anyio.to_thread.run_sync(stderr.ending, _STDERR_PATIENCE_S)
+            last = await anyio.to_thread.run_sync(stderr.ending, _STDERR_WAIT_S)
             fault = f"{fault}; it wrote: {clean(last, 500)}" if last else fault
         fault = self._mask(fault)
         has_stood = self._starts > starts
@@ -268,7 +270,11 @@ class Owner:
                 self._starts += 1
                 self._report(
                     ServerStarted(
-                        self.name, link.told_name, link.told_version, link.protocol, self._starts
+                        self.name,
+                        link.server_name,
+                        link.server_version,
+                        link.protocol,
+                        self._starts,
                     )
                 )
                 self._settle(link=link)
@@ -315,11 +321,11 @@ class Owner:
     def _failure(self, why: str, delivery: Delivery) -> ToolError:
         if delivery.begun:
             return OutcomeUnknown(
-                self._told(f"{why}; the call had been sent, and nobody knows what became of it")
+                self._sentence(f"{why}; the call was sent, and its outcome is unknown")
             )
-        return Unreachable(self._told(f"{why}; the call was not sent"))
+        return Unreachable(self._sentence(f"{why}; the call was not sent"))
 
-    def _told(self, why: str) -> str:
+    def _sentence(self, why: str) -> str:
         return f"The server {self.name!r} failed: {self._mask(why).rstrip('.')}."
 
     def _said(self, line: str) -> None:

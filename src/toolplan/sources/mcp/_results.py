@@ -86,10 +86,10 @@ def result_of(result: CallToolResult, *, wrapped: bool) -> Json:
 
 def _fail(result: CallToolResult) -> NoReturn:
     texts = [clean(each.text) for each in result.content if isinstance(each, TextContent)]
-    told = "\n".join(text.strip() for text in texts if text.strip())
-    if not told and result.structured_content is not None:
-        told = json.dumps(result.structured_content, ensure_ascii=False)
-    raise ToolError(clean(told) or "The tool says that it failed, and not why.")
+    reason = "\n".join(text.strip() for text in texts if text.strip())
+    if not reason and result.structured_content is not None:
+        reason = json.dumps(result.structured_content, ensure_ascii=False)
+    raise ToolError(clean(reason) or "The tool says that it failed, and not why.")
 
 
 def _value(content: ContentBlock) -> Json:

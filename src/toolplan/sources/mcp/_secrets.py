@@ -36,8 +36,8 @@ def resolved(text: str, environment: Mapping[str, str], place: str) -> tuple[str
     What comes in is not looked into again.
 
     Raises:
-        ToolObjectError: a variable is not set, or a name cannot be read; `place` is told, and no
-            value is.
+        ToolObjectError: a variable is not set, or a name cannot be read; the message has
+            `place`, and no value.
     """
     for opened in _OPENED.finditer(text):
         named = _NAMED.fullmatch(opened[0])

@@ -1,4 +1,4 @@
-"""What the process of a server writes to its standard error: told line by line, the end kept."""
+"""The standard error of a server's process: reported line by line, the last lines kept."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _CHUNK: Final = 65_536
 class StandardError:
     """A pipe for a process's standard error, read by a thread until the process has ended."""
 
-    def __init__(self, tell: Callable[[str], None]) -> None:
-        """`tell` is called with each line, from the thread."""
-        self._report = tell
+    def __init__(self, report: Callable[[str], None]) -> None:
+        """`report` is called with each line, from the thread."""
+        self._report = report
         self._lines: deque[str] = deque(maxlen=_KEPT_LINES)
         self._reading, writing = os.pipe()
         self.file = os.fdopen(writing, "w", encoding="utf-8")
@@ -26,12 +26,12 @@ class StandardError:
         self._thread.start()
 
     def close(self) -> None:
-        """Return up this process's end: the thread ends with the server's."""
+        """Close this process's end: the thread ends with the server's."""
         self.file.close()
 
-    def ending(self, patience_s: float) -> str:
-        """Return the last lines, after at most `patience_s` seconds for the rest to come in."""
-        self._thread.join(patience_s)
+    def ending(self, wait_s: float) -> str:
+        """Return the last lines, after at most `wait_s` seconds for the rest to come in."""
+        self._thread.join(wait_s)
         return "\n".join(self._lines)
 
     def _read(self) -> None:

@@ -1,4 +1,4 @@
-"""How a server is reached: its process started, or its address spoken to, behind a tap."""
+"""How a server is reached, as a process or over HTTP."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Transport: TypeAlias = AbstractAsyncContextManager[Streams]
 
 @asynccontextmanager
 async def over_stdio(
-    server: StdioServer, tap: Interceptor, stderr: StandardError
+    server: StdioServer, interceptor: Interceptor, stderr: StandardError
 ) -> AsyncGenerator[Streams, None]:
     """Start the server's process, and end it for sure, with all that it has started.
 
@@ -45,14 +45,14 @@ async def over_stdio(
         )
         async with stdio_client(started, errlog=stderr.file) as (read, write):
             stderr.close()
-            yield InterceptedReceiving(read, tap), InterceptedSending(write, tap)
+            yield InterceptedReceiving(read, interceptor), InterceptedSending(write, interceptor)
     finally:
         stderr.close()
 
 
 @asynccontextmanager
 async def over_http(
-    server: HttpServer, tap: Interceptor, on_session_lost: Callable[[], None]
+    server: HttpServer, interceptor: Interceptor, on_session_lost: Callable[[], None]
 ) -> AsyncGenerator[Streams, None]:
     """Speak to the server's address; requests that fail fail alone."""
     client = http_client(dict(server.headers), on_session_lost)
@@ -63,7 +63,7 @@ async def over_http(
             httpx_client_factory=lambda headers=None, timeout=None, auth=None: client,
             sse_read_timeout=86_400.0,
         ) as (read, write):
-            yield InterceptedReceiving(read, tap), InterceptedSending(write, tap)
+            yield InterceptedReceiving(read, interceptor), InterceptedSending(write, interceptor)
         return
     async with (
         client,
@@ -71,7 +71,7 @@ async def over_http(
             server.url, http_client=client, max_sse_event_size=MAX_EVENT_BYTES
         ) as (read, write),
     ):
-        yield InterceptedReceiving(read, tap), InterceptedSending(write, tap)
+        yield InterceptedReceiving(read, interceptor), InterceptedSending(write, interceptor)
 
 
 def _folder(cwd: str | None) -> str | None:
@@ -83,7 +83,7 @@ def _folder(cwd: str | None) -> str | None:
 def _found(command: str) -> str:
     """Return the path of `command`; one that is not on the PATH may stand beside this Python.
 
-    So `toolplan` is found in an environment that nobody has activated.
+    So `toolplan` is found in an environment that is not activated.
     """
     if shutil.which(command) is None and Path(command).name == command:
         beside = Path(sys.executable).parent / command

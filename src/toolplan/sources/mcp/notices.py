@@ -1,4 +1,4 @@
-"""What is told of servers while they are used, as values.
+"""What happens to servers while they are used, as values.
 
 Texts come from servers: control characters and secrets are out of them, and they are cut.
 """

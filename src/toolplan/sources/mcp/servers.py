@@ -34,7 +34,7 @@ _STDIO_FIELDS: Final = ("command", "args", "env", "cwd")
 _HTTP_FIELDS: Final = ("url", "headers")
 _OWN_FIELDS: Final = ("transport", "type", "timeout_s", "disabled")
 _KNOWN: Final = (*_STDIO_FIELDS, *_HTTP_FIELDS, *_OWN_FIELDS)
-_IGNORED: Final = frozenset(  # what other clients keep there; none of it gives leave for anything
+_IGNORED: Final = frozenset(  # what other clients keep there; none of it approves anything
     {"alwaysAllow", "autoApprove", "description", "disabledTools", "icon", "name", "timeout"}
 )
 _TRANSPORTS: Final[Mapping[str, str]] = {
@@ -124,8 +124,8 @@ def read_servers(document: str | Path, environment: Mapping[str, str]) -> dict[s
         environment: where `${NAME}` is looked up; nothing else is.
 
     Raises:
-        ToolObjectError: it cannot be read; the text says where, and never tells a value that came
-            from the environment.
+        ToolObjectError: it cannot be read; the message says where, and holds no value from the
+            environment.
     """
     source = repr(str(document)) if isinstance(document, Path) else "The MCP configuration"
     text = _text(document) if isinstance(document, Path) else document
@@ -152,8 +152,8 @@ def read_servers(document: str | Path, environment: Mapping[str, str]) -> dict[s
 def commands(servers: Mapping[str, Server]) -> list[Command]:
     """Return the commands that would be started, in the order of `servers`, to be shown beforehand.
 
-    A line tells everything that decides what runs: variables as the file names them, with stars
-    for a secret that stands in the file itself.
+    A line shows everything that decides what runs: variables as the file names them, with stars
+    for a secret in the file itself.
     """
     return [
         Command(name, _line(server), _command_digest(server))
@@ -350,7 +350,7 @@ def _refuse(fields: Mapping[str, object], names: tuple[str, ...], place: str, wa
 def _refuse_variable(text: str, place: str) -> None:
     if names_a_variable(text):
         raise ToolObjectError(
-            f"{place}: variables are read only in 'env' and 'headers', where nobody sees them;"
+            f"{place}: variables are read only in 'env' and 'headers', which are not shown;"
             " what stands here is shown to everyone on the machine."
         )
 
@@ -392,5 +392,5 @@ def _shown_value(name: str, written: str) -> str:
 
 
 def _command_digest(server: StdioServer) -> str:
-    told = [server.command, [*server.args], dict(server.written_env), server.cwd]
-    return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
+    parts = [server.command, [*server.args], dict(server.written_env), server.cwd]
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()

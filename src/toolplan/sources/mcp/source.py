@@ -41,12 +41,12 @@ DEFAULT_RECHECK_S: Final = 60.0
 
 _CLOSED: Final = "The source of these tools is closed."
 _CLOSING_S: Final = 15.0
-_LOGGERS: Final = ("mcp", "client")  # where the SDK tells of bad lines, with their text
+_LOGGERS: Final = ("mcp", "client")  # where the SDK logs bad lines, with their text
 
 _LOG: Final = logging.getLogger(__name__)
 
 OnEvent: TypeAlias = Callable[[Notice], None]
-"""Told of servers while they are used; called from threads of the source, and should be quick."""
+"""Called with what happens to servers, from threads of the source; it should be quick."""
 
 
 class McpSource:
@@ -154,11 +154,11 @@ def connected(
 
     Args:
         servers: by the names that their tools get.
-        on_event: told of servers while they are used.
+        on_event: called with what happens to servers while they are used.
         timeout_s: seconds for each call, where the server's entry says nothing.
         start_timeout_s: seconds for a server to start and list its tools.
-        recheck_s: seconds after which a server's tools are listed anew before a call, so that one
-            that does not tell of changes is found out; None is never.
+        recheck_s: seconds after which a server's tools are listed again before a call, so that
+            changes that are not reported are noticed; None is never.
         clock: a monotonic clock, in seconds.
     """
     terms = Terms(timeout_s, start_timeout_s, recheck_s, clock)
@@ -197,12 +197,12 @@ async def _loop() -> asyncio.AbstractEventLoop:
 async def _running(
     servers: Mapping[str, Server], terms: Terms, on_event: OnEvent | None
 ) -> AsyncGenerator[dict[str, Owner], None]:
-    tell = partial(_told, on_event)
+    report = partial(_report, on_event)
     for name in _LOGGERS:
         logger = logging.getLogger(name)
         if not logger.handlers:
             logger.addHandler(logging.NullHandler())
-    owners = {name: Owner(name, server, terms, tell) for name, server in servers.items()}
+    owners = {name: Owner(name, server, terms, report) for name, server in servers.items()}
     raised: BaseException | None = None
     async with anyio.create_task_group() as tasks:
         for owner in owners.values():
@@ -218,10 +218,10 @@ async def _running(
         raise raised
 
 
-def _told(on_event: OnEvent | None, notice: Notice) -> None:
+def _report(on_event: OnEvent | None, notice: Notice) -> None:
     if on_event is None:
         return
     try:
         on_event(notice)
-    except Exception:  # whoever watches may not end a connection
+    except Exception:  # a callback may not end a connection
         _LOG.exception("A watcher of MCP servers failed.")

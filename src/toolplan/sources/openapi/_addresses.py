@@ -120,7 +120,7 @@ class Guard:
         """Return `addresses`, to which `host` resolved, if all of them may be connected to.
 
         Raises:
-            HostBlocked: one may not; the text says which, and the way out.
+            HostBlocked: one may not; the message says which, and how to allow it.
         """
         named = host.rstrip(".").lower() in self.names
         for text in addresses:

@@ -89,17 +89,17 @@ def _reason(response: Response) -> str:
     """Return what the service says of its refusal: the message of the usual forms, or the text."""
     text = response.content.decode(errors="replace")
     try:
-        told = _told(json.loads(text))
+        message = _message_in(json.loads(text))
     except (ValueError, RecursionError):
-        told = None
-    line = " ".join((told or text).split())
+        message = None
+    line = " ".join((message or text).split())
     return line if len(line) <= _LONGEST_REASON else line[: _LONGEST_REASON - 3] + "..."
 
 
-def _told(value: Json, depth: int = 0) -> str | None:
+def _message_in(value: Json, depth: int = 0) -> str | None:
     if isinstance(value, str):
         return value
     if not isinstance(value, dict) or depth > 2:
         return None
-    found = (_told(value[name], depth + 1) for name in _REASONS if name in value)
+    found = (_message_in(value[name], depth + 1) for name in _REASONS if name in value)
     return next((each for each in found if each), None)

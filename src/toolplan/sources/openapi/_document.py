@@ -32,7 +32,7 @@ class Fault:
 
 
 class Unusable(Exception):
-    """A part of a document cannot be used; whoever reads an operation makes a `Fault` of it."""
+    """A part of a document cannot be used; the reader of its operation makes a `Fault` of it."""
 
     def __init__(self, pointer: str, message: str) -> None:
         super().__init__(message)

@@ -92,7 +92,7 @@ def plain_keywords(raw: Node, *, for_response: bool) -> Node:
 
 
 def is_annotation(node: Node) -> bool:
-    """Say whether `node` only tells of a value, and refuses none."""
+    """Return whether `node` only describes a value, and refuses none."""
     return all(key in _ANNOTATIONS or key.startswith("x-") for key in node)
 
 
@@ -114,15 +114,15 @@ def as_nullable(node: Node) -> Node:
         if isinstance(values := node.get("enum"), list) and None not in values:
             wider["enum"] = [*values, None]
         return wider
-    told = wider.pop("description", None)
+    rest = wider.pop("description", None)
     either: Node = {"anyOf": [wider, {"type": "null"}]}
-    return {**either, "description": told} if told is not None else either
+    return {**either, "description": rest} if rest is not None else either
 
 
 def alternatives_by_discriminator(
     made: Node, raw: Node, names: Mapping[str, tuple[str, ...]]
 ) -> Node:
-    """Return `made` with its `oneOf` told apart by a property, as `discriminator` of `raw` has it.
+    """Return `made` with its `oneOf` distinguished by a property, as `discriminator` of `raw` says.
 
     Alternatives may fit the same value besides; so one that fits is enough. `names` are, by the
     reference of an alternative, the values of the property that stand for it; an alternative that
@@ -133,8 +133,8 @@ def alternatives_by_discriminator(
     options = made.get("oneOf")
     if not isinstance(name, str) or not isinstance(options, list):
         return made
-    told = {key: value for key, value in made.items() if key != "oneOf"}
-    return {**told, "anyOf": [_discriminated(option, name, names) for option in options]}
+    rest = {key: value for key, value in made.items() if key != "oneOf"}
+    return {**rest, "anyOf": [_discriminated(option, name, names) for option in options]}
 
 
 def _discriminated(option: Json, name: str, names: Mapping[str, tuple[str, ...]]) -> Json:

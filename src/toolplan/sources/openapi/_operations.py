@@ -267,9 +267,9 @@ def _without(schema: Json, names: tuple[str, ...]) -> Json:
 
 def _description(place: Place, item: Place) -> str:
     summary = place.text("summary") or item.text("summary")
-    told = place.text("description") or item.text("description")
-    words = [summary.strip(), told.strip()] if told.strip() != summary.strip() else [summary]
-    text = shortened(" ".join(f"{w.rstrip('.')}." for w in words if w))
+    description = place.text("description") or item.text("description")
+    words = dict.fromkeys((summary.strip(), description.strip()))
+    text = shortened(" ".join(f"{each.rstrip('.')}." for each in words if each))
     return f"Deprecated. {text}".strip() if place.node.get("deprecated") is True else text
 
 

@@ -87,7 +87,7 @@ def read_parameters(
             parameter = _read(schemas, place)
             if parameter is not None:
                 found[spot, name] = parameter
-    return Parameters(tuple(_told_apart(found.values())), key_header)
+    return Parameters(tuple(_distinct(found.values())), key_header)
 
 
 def _read(schemas: Schemas, place: Place) -> Parameter | None:
@@ -128,23 +128,23 @@ def _writing(place: Place, name: str, spot: Spot) -> Writing:
 
 
 def _argument(schemas: Schemas, place: Place, schema: Place) -> Json:
-    """Return the schema of an argument: that of the parameter, which may tell more of it."""
+    """Return the schema of an argument: that of the parameter, which may say more of it."""
     node = {} if schema.value is None else schemas.node(schema, Use.REQUEST)
     if not isinstance(node, dict):
         return node
-    told: Node = {}
+    more: Node = {}
     words = shortened(place.text("description"))
     if place.node.get("deprecated") is True:
         words = f"Deprecated. {words}".strip()
     if words:
-        told["description"] = words
+        more["description"] = words
     example = place.node.get("example")
     if isinstance(example, str | int | float) and "examples" not in node:
-        told["examples"] = [example]
-    return {**node, **told}
+        more["examples"] = [example]
+    return {**node, **more}
 
 
-def _told_apart(parameters: Iterable[Parameter]) -> Iterable[Parameter]:
+def _distinct(parameters: Iterable[Parameter]) -> Iterable[Parameter]:
     """Return `parameters` with arguments of different names: the first keeps its own."""
     taken: set[str] = set()
     for each in parameters:

@@ -228,7 +228,7 @@ class Schemas:
             try:
                 place = self._document.target(reference, pointer)
             except Unusable:
-                continue  # it names nothing, so it tells nothing apart
+                continue  # it names nothing, so it distinguishes nothing
             found.setdefault(_REFERENCE + self._name(place.pointer), []).append(value)
         return {reference: tuple(values) for reference, values in found.items()}
 

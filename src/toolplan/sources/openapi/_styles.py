@@ -1,6 +1,6 @@
 """How arguments are written into a request: the styles of OpenAPI parameters.
 
-What is written can be read back: a value that its style cannot tell from another one is refused,
+What is written can be read back: a value that its style cannot distinguish from another is refused,
 as is one that would lead out of its place in the path.
 """
 
@@ -68,23 +68,29 @@ def path_text(writing: Writing, value: Json) -> str:
     """
     if writing.as_json:
         return _segment(writing, _json_text(value))
+    name = quote(writing.name, safe="")
     match value:
-        case dict() if value:
+        case dict():
             pairs = [(_segment(writing, k), _segment(writing, v)) for k, v in value.items()]
-            return _joined_object(writing, pairs)
-        case list() if value:
-            return _joined_list(writing, [_segment(writing, each) for each in value])
-        case dict() | list():
-            raise _refused(writing, f"{json_type(value)} without elements cannot stand in a path")
+            texts = [text for pair in pairs for text in pair]
+            exploded = [f"{key}={text}" for key, text in pairs]
         case _:
-            text = _segment(writing, value)
-            match writing.style:
-                case "label":
-                    return f".{text}"
-                case "matrix":
-                    return f";{quote(writing.name, safe='')}={text}"
-                case _:
-                    return text
+            elements = value if isinstance(value, list) else [value]
+            texts = [_segment(writing, each) for each in elements]
+            exploded = [f"{name}={text}" for text in texts] if writing.style == "matrix" else texts
+    if not texts:
+        raise _refused(writing, f"{json_type(value)} without elements cannot stand in a path")
+    match writing.style, writing.explode:
+        case "label", True:
+            return "." + ".".join(exploded)
+        case "label", False:
+            return "." + ",".join(texts)
+        case "matrix", True:
+            return ";" + ";".join(exploded)
+        case "matrix", False:
+            return f";{name}=" + ",".join(texts)
+        case _:
+            return ",".join(exploded if writing.explode else texts)
 
 
 def query_pairs(writing: Writing, value: Json) -> list[Pair]:
@@ -109,7 +115,7 @@ def query_pairs(writing: Writing, value: Json) -> list[Pair]:
             return [(name, _delimited(writing, [part for kv in value.items() for part in kv]))]
         case list() if writing.explode:
             if not value:
-                raise _refused(writing, "an empty list cannot be told from none at all")
+                raise _refused(writing, "an empty list would look like none")
             return [(name, _encoded_scalar(writing, each)) for each in value]
         case list():
             return [(name, _delimited(writing, value))]
@@ -136,46 +142,13 @@ def header_text(writing: Writing, value: Json) -> str:
             case _:
                 parts = [_scalar(writing, value)]
         if len(parts) > 1 and any("," in part for part in parts):
-            raise _refused(writing, "a comma in it cannot be told from the one between elements")
+            raise _refused(writing, "a comma in it would look like one between elements")
         text = ",".join(parts)
     if text != text.strip(" \t"):
         raise _refused(writing, "the space at its end would be lost in a header")
     if _NOT_IN_A_HEADER.search(text) or not text.isascii():
         raise _refused(writing, "it holds a character that cannot stand in a header")
     return text
-
-
-def _joined_list(writing: Writing, texts: list[str]) -> str:
-    match writing.style, writing.explode:
-        case "label", True:
-            return "".join(f".{text}" for text in texts)
-        case "label", False:
-            return "." + ",".join(texts)
-        case "matrix", True:
-            name = quote(writing.name, safe="")
-            return "".join(f";{name}={text}" for text in texts)
-        case "matrix", False:
-            return f";{quote(writing.name, safe='')}=" + ",".join(texts)
-        case _:
-            return ",".join(texts)
-
-
-def _joined_object(writing: Writing, pairs: list[Pair]) -> str:
-    flat = ",".join(text for pair in pairs for text in pair)
-    named = [f"{key}={value}" for key, value in pairs]
-    match writing.style, writing.explode:
-        case "label", True:
-            return "." + ".".join(named)
-        case "label", False:
-            return f".{flat}"
-        case "matrix", True:
-            return ";" + ";".join(named)
-        case "matrix", False:
-            return f";{quote(writing.name, safe='')}={flat}"
-        case _, True:
-            return ",".join(named)
-        case _:
-            return flat
 
 
 def _segment(writing: Writing, value: Json) -> str:
@@ -201,7 +174,7 @@ def _deep(writing: Writing, name: str, value: Json, level: int) -> Iterator[Pair
                 yield from _deep(writing, inner_name, inner, level + 1)
         case list():
             if not value:
-                raise _refused(writing, "an empty list cannot be told from none at all")
+                raise _refused(writing, "an empty list would look like none")
             for at, inner in enumerate(value):
                 yield from _deep(writing, f"{name}[{at}]", inner, level + 1)
         case None:
@@ -214,11 +187,11 @@ def _delimited(writing: Writing, values: list[Json] | list[str]) -> str:
     delimiter, between = _DELIMITERS.get(writing.style, (",", ","))
     texts = [_scalar(writing, value) for value in values]
     if texts == [""]:
-        raise _refused(writing, "a list of one empty text cannot be told from an empty list")
+        raise _refused(writing, "a list of one empty text would look like an empty list")
     # an encoded comma differs from one between elements; of the others both are encoded
     apart = writing.style == "form" and not writing.reserved
     if not apart and any(delimiter in text for text in texts):
-        raise _refused(writing, f"the {delimiter!r} in it cannot be told from one between elements")
+        raise _refused(writing, f"the {delimiter!r} in it would look like one between elements")
     return between.join(_encoded(writing, text) for text in texts)
 
 

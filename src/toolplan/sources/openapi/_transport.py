@@ -1,4 +1,4 @@
-"""How requests reach a service: the one home of the HTTP library.
+"""How requests reach a service.
 
 Every connection goes to an address that the guard has looked at. Nothing is taken from the
 environment but which certificates are trusted: no proxy, no `.netrc`. What comes back is bounded
@@ -75,7 +75,7 @@ class Transport(Protocol):
         """Send a request and give the response, whatever its status.
 
         Raises:
-            OutcomeUnknown: it has effects and was sent, and nobody knows what became of it.
+            OutcomeUnknown: it has effects and was sent, and its outcome is unknown.
             ToolError: it was not sent, or nothing came back.
         """
         ...
@@ -101,7 +101,7 @@ class _Sending:
 
     sent: bool = False
 
-    async def trace(self, event: str, _told: object) -> None:
+    async def trace(self, event: str, _info: object) -> None:
         """Hear of it from the library."""
         if event.endswith("send_request_headers.started"):
             self.sent = True
@@ -395,7 +395,7 @@ def _retry_after(response: Response, now: float) -> float | None:
 
 def _broken(request: Request, sending: _Sending, text: str) -> ToolError:
     if sending.sent and request.has_effects:
-        return OutcomeUnknown(f"{text} Nobody knows whether it did its work.")
+        return OutcomeUnknown(f"{text} It is not known whether it took effect.")
     return ToolError(text)
 
 

@@ -13,6 +13,7 @@ from typing import Final, TypeAlias
 
 from toolplan.diagnostics import did_you_mean, near
 from toolplan.path import Json
+from toolplan.plan import escape_pointer
 from toolplan.schema import Schema, SchemaError
 from toolplan.sources.sql._binding import Binding, Table, bind
 from toolplan.sources.sql._database import Database, Stopwatch, result_fault
@@ -57,7 +58,7 @@ class _Given:
 
     @property
     def is_vague(self) -> bool:
-        """Whether the table may have columns that nothing tells of."""
+        """Whether the table may have undeclared columns."""
         if self.rows is not None:
             return not self.rows
         return self.row is None or self.row.is_open
@@ -183,7 +184,7 @@ def _given_tables(literal: Json, schemas: Mapping[str, Schema | None]) -> dict[s
 def _declare(columns: Mapping[str, Json], tables: dict[str, _Given]) -> Iterator[Problem]:
     """Put the declared `columns` into `tables`; yield what is wrong with them."""
     for name, listed in columns.items():
-        place = f"/columns/{_escaped(name)}"
+        place = f"/columns/{escape_pointer(name)}"
         if name not in tables:
             hint = did_you_mean(near(name, tables))
             message = f"There is no table {name!r} in 'tables'."
@@ -191,7 +192,7 @@ def _declare(columns: Mapping[str, Json], tables: dict[str, _Given]) -> Iterator
             continue
         declared: dict[str, ColumnType] = {}
         for key, word in (listed if isinstance(listed, dict) else {}).items():
-            where = f"{place}/{_escaped(key)}"
+            where = f"{place}/{escape_pointer(key)}"
             try:
                 each = declared_type(word)
             except SchemaError as error:
@@ -207,9 +208,9 @@ def _declare(columns: Mapping[str, Json], tables: dict[str, _Given]) -> Iterator
     for name, given in tables.items():
         if clash := clashing(given.expected().readings):
             yield (
-                f"/tables/{_escaped(name)}",
+                f"/tables/{escape_pointer(name)}",
                 f"Its columns {clash[0]!r} and {clash[1]!r} differ in letter case only, which SQL"
-                " cannot tell apart.",
+                " cannot distinguish.",
             )
 
 
@@ -264,7 +265,7 @@ def _needs_columns(
     except SqlFault:
         names = ", ".join(repr(name) for name, given in tables.items() if not given.rows)
         return (
-            f"If {names} had no rows, the types of the columns could not be told; declare those"
+            f"If {names} had no rows, the types of the columns would be unknown; declare those"
             " that the statement reads in 'columns'."
         )
     return None
@@ -287,7 +288,3 @@ def _result_schema(statement: Statement, binding: Binding) -> Schema:
             "additionalProperties": False,
         }
     )
-
-
-def _escaped(name: str) -> str:
-    return name.replace("~", "~0").replace("/", "~1")

@@ -1,7 +1,4 @@
-"""A DuckDB database that lives for one statement, has no way out, and can be stopped.
-
-The only home of `duckdb`.
-"""
+"""A DuckDB database for one statement: locked, and can be stopped."""
 
 from __future__ import annotations
 
@@ -9,7 +6,6 @@ import json
 import threading
 from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
-from types import TracebackType
 from typing import Final, NamedTuple, Self, cast
 
 import duckdb
@@ -82,16 +78,11 @@ class Database:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
-        """Return everything back; closing twice does no harm."""
+        """Close it; closing twice does no harm."""
         with self._closing:
             self._closed = True
             self._connection.close()
@@ -116,7 +107,7 @@ class Database:
     def statement(
         self, text: str, tables: Collection[str] | None, columns: Collection[str] = ()
     ) -> Statement:
-        """Read `text`; what may not run is told in the statement's `problems`.
+        """Read `text`; what may not run is listed in the statement's `problems`.
 
         `tables` are the names that it may read, None where they are not known.
         """
@@ -142,7 +133,7 @@ class Database:
         return "Only a plain SELECT is allowed (PIVOT needs the list of its values: IN (…))."
 
     def create(self, name: str, columns: Columns) -> None:
-        """Make the empty table `name`, or make it anew."""
+        """Create the empty table `name`, or replace it."""
         self._view(name, columns, {}, "(SELECT 1 WHERE false)")
 
     def load(
@@ -262,12 +253,7 @@ class Stopwatch:
         self._timer.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._over.set()
         self._timer.cancel()
         self._timer.join()  # so that nothing is interrupted that is closed already

@@ -35,7 +35,7 @@ _CANDIDATES: Final = re.compile(r"^Candidate (?:bindings|columns):[: ]*(.+)$", r
 
 
 def read_fault(text: str) -> SqlFault:
-    """Return the fault that the message `text` of the database tells of, in one line."""
+    """Return the fault that the message `text` of the database reports, in one line."""
     for pattern in _MISSING:
         if found := pattern.search(text):
             groups = found.groupdict()

@@ -1,7 +1,7 @@
 """Which functions of SQL a statement may call: the pure ones.
 
 The database says of each function whether it always gives the same for the same arguments. That is
-taken at its word, but for a few that tell of the machine, the clock or the program, or that take
+allowed, except for a few that read the machine, the clock or the program, or that take
 text for a plan. Of macros it says nothing, so those that are pure are named here.
 """
 

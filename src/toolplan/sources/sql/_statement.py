@@ -81,7 +81,7 @@ _WIDE_FORMAT: Final = re.compile(r"[0-9]{4}|\*|\{[^}]*\{")
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A statement and what its syntax tree tells.
+    """A statement, and what its syntax tree says.
 
     Attributes:
         text: the statement as written.
@@ -116,7 +116,7 @@ def examine(
     columns: Collection[str],
     functions: Functions,
 ) -> Statement:
-    """Return what the syntax tree `tree` of `text` tells.
+    """Return what the syntax tree `tree` of `text` says.
 
     `tables` are the names that it may read, None where they are not known; `columns` the names of
     columns that are known.

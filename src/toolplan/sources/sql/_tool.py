@@ -213,7 +213,7 @@ class _Rows:
         if clash := clashing(names):
             raise SqlFault(
                 f"The columns {clash[0]!r} and {clash[1]!r} of {name!r} differ in letter case only,"
-                " which SQL cannot tell apart."
+                " which SQL cannot distinguish."
             )
         self.count = len(rows)
         self.names = tuple(names)

@@ -266,7 +266,7 @@ def _in_place(schema: Schema) -> list[dict[str, Json]]:
 
 
 def clashing(names: Iterable[str]) -> tuple[str, str] | None:
-    """Return two of `names` that SQL cannot tell apart (they differ in letter case only).
+    """Return two of `names` that SQL cannot distinguish (they differ in letter case only).
 
     Or None.
     """

@@ -50,7 +50,7 @@ def table_columns(
 
 
 def readings(values: Sequence[Json]) -> tuple[ColumnType, ...]:
-    """Return the types that a column with `values` may have, the most telling first.
+    """Return the types that a column with `values` may have, the most specific first.
 
     The statement decides: the first type that it can be bound with is taken. Text that looks like
     dates in every row is read as dates; where the statement treats it as text, as text.
