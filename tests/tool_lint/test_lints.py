@@ -53,14 +53,14 @@ def test_every_lint_has_a_code_and_a_page() -> None:
         assert len(page.splitlines()) >= 3, code
 
 
-def test_a_finding_names_the_place_and_the_way_out() -> None:
+def test_a_finding_names_the_place_and_the_help() -> None:
     (finding,) = found("no-description", tool(description=""))
     assert finding_to_json(finding) == {
         "code": "no-description",
         "tool": "shipments_list",
         "pointer": "/description",
-        "message": "The description says nothing.",
-        "help": "Say in a sentence what it gives or changes, and of what.",
+        "message": "The description is empty.",
+        "help": "Say in a sentence what the tool returns or changes.",
     }
 
 

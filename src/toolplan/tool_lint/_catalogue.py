@@ -1,4 +1,4 @@
-"""A toolbox as lints look at it, and what they find."""
+"""A toolbox as lints see it, and their findings."""
 
 from __future__ import annotations
 
@@ -26,8 +26,7 @@ _MOST_COMPARED: Final = 300
 class Finding(NamedTuple):
     """Something that makes a tool hard to plan with.
 
-    `code` names its kind, `pointer` is its place in the tool object (`Tool.to_json`), `help` is the
-    way out.
+    `code` is the lint, `pointer` the place in the tool object (`Tool.to_json`), `help` what to do.
     """
 
     code: str
@@ -38,10 +37,9 @@ class Finding(NamedTuple):
 
 
 class Argument(NamedTuple):
-    """One argument of a tool, as its schema has it.
+    """One argument of a tool.
 
-    `texts` says that it takes texts and nothing else, or lists of them; `node` is then the schema
-    of one text.
+    `texts` is true where it takes only texts, or lists of texts; `node` is then the schema of one.
     """
 
     tool: Tool
@@ -53,12 +51,12 @@ class Argument(NamedTuple):
 
     @property
     def pointer(self) -> str:
-        """Its place in the tool object."""
+        """The place in the tool object."""
         return f"/input_schema/properties/{escape_pointer(self.name)}"
 
     @property
     def description(self) -> str:
-        """What is said of it; of a list of texts, what is said of the list or of one of them."""
+        """The description; for a list of texts, that of the list and of its items."""
         outer = self.schema.node if self.schema is not None else {}
         said = [part.get("description") for part in (outer, self.node) if isinstance(part, Mapping)]
         return " ".join(dict.fromkeys(text for text in said if isinstance(text, str)))
@@ -70,7 +68,7 @@ class Argument(NamedTuple):
 
     @property
     def thing(self) -> str | None:
-        """What it identifies: `facility` for `facility_ids`; None where that is not told."""
+        """What it identifies: `facility` for `facility_ids`; None where the name does not say."""
         parts = words(self.name)
         return stem(parts[-2]) if len(parts) > 1 and parts[-1] in ID_WORDS else None
 
@@ -79,20 +77,20 @@ _NARROWED: Final = frozenset(("format", "enum", "const", "pattern", "anyOf", "on
 
 
 class Catalogue:
-    """A toolbox, and what lints want to know of it, each worked out once."""
+    """A toolbox, and what lints need to know of it, each computed once."""
 
     def __init__(self, toolbox: Toolbox) -> None:
-        """Hold `toolbox`."""
+        """Look at `toolbox`."""
         self.toolbox = toolbox
 
     @cached_property
     def arguments(self) -> Mapping[str, tuple[Argument, ...]]:
-        """The arguments of every tool that can be used, by the tool's name."""
+        """The arguments of every usable tool, by its name."""
         return {name: tuple(_arguments(tool)) for name, tool in self.toolbox.items()}
 
     @cached_property
-    def given_fields(self) -> frozenset[str]:
-        """Every name of a field in the output of a tool, in lower case, singular, as one word."""
+    def output_fields(self) -> frozenset[str]:
+        """All names of output fields, in lower case, singular, as one word."""
         return frozenset(
             _joined(field)
             for tool in self.toolbox.values()
@@ -100,11 +98,11 @@ class Catalogue:
         )
 
     @cached_property
-    def givers(self) -> Mapping[str, tuple[Tool, ...]]:
-        """The tools that may tell which things there are, by each term of their names.
+    def listing_tools(self) -> Mapping[str, tuple[Tool, ...]]:
+        """The tools that may list things, by each term of their names.
 
-        They only read, do not need the identifier of that thing first, and give some `id`, or do
-        not say what they give.
+        They only read, do not require the identifier of that thing, and return an `id` or declare
+        no output.
         """
         found: dict[str, list[Tool]] = {}
         for tool in self.toolbox.values():
@@ -117,7 +115,7 @@ class Catalogue:
         return {word: tuple(tools) for word, tools in found.items()}
 
     def alike(self, tool: Tool) -> tuple[str, ...]:
-        """Return the names of the tools that come before `tool` and read nearly the same."""
+        """Return the names of the tools before `tool` with nearly the same description."""
         return self._alike.get(tool.name, ())
 
     @cached_property
@@ -127,7 +125,7 @@ class Catalogue:
         for tool in self.toolbox.values():
             spoken = frozenset(terms(tool.description))
             if len(spoken) < _FEWEST_TERMS:
-                continue  # that it says too little is found elsewhere
+                continue  # another lint finds this
             # only tools with the same arguments are compared
             group = groups.setdefault(tuple(sorted(tool.signature.inputs)), [])
             near = [name for name, other in group[:_MOST_COMPARED] if _overlap(spoken, other)]
@@ -136,13 +134,13 @@ class Catalogue:
             group.append((tool.name, spoken))
         return found
 
-    def gives(self, argument: Argument) -> bool:
-        """Say whether some tool may give what `argument` takes."""
-        if _joined(argument.name) in self.given_fields:
+    def returns(self, argument: Argument) -> bool:
+        """Return whether some tool may return what `argument` takes."""
+        if _joined(argument.name) in self.output_fields:
             return True
         thing = argument.thing
         return thing is None or any(
-            tool.name != argument.tool.name for tool in self.givers.get(thing, ())
+            tool.name != argument.tool.name for tool in self.listing_tools.get(thing, ())
         )
 
 
@@ -166,7 +164,7 @@ def _arguments(tool: Tool) -> Iterator[Argument]:
 
 
 def _fields(schema: Json, depth: int) -> Iterator[str]:
-    """Yield the names of all properties in `schema`, wherever they are declared."""
+    """Yield the names of all properties anywhere in `schema`."""
     if depth > _MOST_DEPTH:
         return
     if isinstance(schema, list):
@@ -192,5 +190,5 @@ def _joined(name: str) -> str:
 
 
 def _overlap(one: frozenset[str], other: frozenset[str]) -> bool:
-    """Say whether two sets of terms are nearly the same."""
+    """Return whether two sets of terms are nearly the same."""
     return len(one & other) >= _NEARLY_ALL * len(one | other)

@@ -1,6 +1,6 @@
-"""All lints, in the order in which their findings are reported.
+"""All lints, in the order of their findings.
 
-A lint is a function that yields what it finds about one tool. Its name is the code, its docstring
+A lint is a function that yields its findings about one tool. Its name is the code, its docstring
 the page.
 """
 
@@ -19,7 +19,7 @@ from toolplan.tool_lint._catalogue import ID_WORDS, Argument, Catalogue, Finding
 from toolplan.tools import Effects, Tool, Toolbox
 
 HUGE_ENUM: Final = 100
-"""An enumeration with more values takes more room in a prompt than it is worth."""
+"""The most values of an enumeration that a prompt has room for."""
 
 _SHORTEST_DESCRIPTION: Final = 3
 _MOST_SHOWN: Final = 5
@@ -37,30 +37,30 @@ _SAYS_EXAMPLE: Final = re.compile(r"\be\.g\.|\b(such as|for example|like)\b", re
 _SAYS_ID: Final = re.compile(
     r"(?!(\S+ ){0,5}names?\b)(\S+ ){0,5}\(?(ids?|identifiers?|uuids?|guids?)\b", re.IGNORECASE
 )
-_TELLING: Final = ID_WORDS | {"code", "key", "name", "names", "number", "slug", "token"}
+_NAMING: Final = ID_WORDS | {"code", "key", "name", "names", "number", "slug", "token"}
 
 
-class Said(NamedTuple):
-    """What a lint says: the place in the tool object, a sentence of fact, and the way out."""
+class Report(NamedTuple):
+    """A finding of one lint: its place in the tool object, a sentence of fact, and help."""
 
     pointer: str
     message: str
     help: str
 
 
-LintFunction: TypeAlias = Callable[[Tool, Catalogue], Iterable[Said]]
+LintFunction: TypeAlias = Callable[[Tool, Catalogue], Iterable[Report]]
 
 
 @dataclass(frozen=True, slots=True)
 class Lint:
-    """A habit of good catalogues. `code` is its one name; `page` is what is told of it."""
+    """A check of one tool; `code` is its name, and `page` explains it."""
 
     code: str
     page: str
     find: LintFunction
 
     def check(self, tool: Tool, catalogue: Catalogue) -> Iterator[Finding]:
-        """Yield what this lint finds about `tool`."""
+        """Yield the findings about `tool`."""
         for pointer, message, help_ in self.find(tool, catalogue):
             yield Finding(self.code, tool.name, pointer, message, help_)
 
@@ -71,126 +71,128 @@ def _lint(function: LintFunction) -> Lint:
 
 
 @_lint
-def unusable_schema(tool: Tool, _: Catalogue) -> Iterator[Said]:
-    """Mend a schema that cannot be used.
+def unusable_schema(tool: Tool, _: Catalogue) -> Iterator[Report]:
+    """Fix a schema that cannot be used.
 
-    With an unusable input schema the tool cannot be called; with an unusable output schema nothing
-    that refers to its results is checked.
+    With an invalid input schema the tool cannot be called. With an invalid output schema references
+    to its results are not checked.
     """
     if tool.unusable is not None:
-        yield Said("/input_schema", f"It cannot be used: {tool.unusable}.", "Mend the schema.")
+        yield Report("/input_schema", f"The schema is invalid: {tool.unusable}.", "Fix the schema.")
     if tool.output_fault is not None:
-        yield Said("/output_schema", f"It is not used: {tool.output_fault}.", "Mend the schema.")
+        yield Report(
+            "/output_schema", f"The schema is invalid: {tool.output_fault}.", "Fix the schema."
+        )
 
 
 @_lint
-def no_description(tool: Tool, _: Catalogue) -> Iterator[Said]:
+def no_description(tool: Tool, _: Catalogue) -> Iterator[Report]:
     """Describe what a tool does: it says nothing, or only repeats its name.
 
     Planners choose by descriptions, and search finds tools by them.
     """
     said = [word for word in words(tool.description) if word not in words(tool.name)]
     if len(said) < _SHORTEST_DESCRIPTION:
-        told = "nothing" if not tool.description.strip() else "little more than its name"
-        yield Said(
+        content = "is empty" if not tool.description.strip() else "says little more than the name"
+        yield Report(
             "/description",
-            f"The description says {told}.",
-            "Say in a sentence what it gives or changes, and of what.",
+            f"The description {content}.",
+            "Say in a sentence what the tool returns or changes.",
         )
 
 
 @_lint
-def no_output_schema(tool: Tool, _: Catalogue) -> Iterator[Said]:
-    """Declare what a tool gives.
+def no_output_schema(tool: Tool, _: Catalogue) -> Iterator[Report]:
+    """Declare what a tool returns.
 
-    A reference to its result can only be checked when the result is there, in the middle of a run.
+    Without it, references to its result can only be checked during the run.
     """
     if tool.raw_output is None and tool.compute_output is None:
-        yield Said(
+        yield Report(
             "/output_schema",
-            "It does not say what it gives.",
-            "Declare an output schema (MCP: outputSchema); until then one is learned from results.",
+            "The tool declares no output schema.",
+            "Declare an output schema (MCP: outputSchema); until then it is learned from results.",
         )
 
 
 @_lint
-def unknown_effects(tool: Tool, _: Catalogue) -> Iterator[Said]:
-    """Say whether a call changes anything.
+def unknown_effects(tool: Tool, _: Catalogue) -> Iterator[Report]:
+    """Declare whether a call changes anything.
 
-    It is then treated as destructive: every plan that calls it needs an approval.
+    A tool without it is treated as destructive: every plan that calls it needs approval.
     """
     if tool.effects is Effects.UNKNOWN:
-        yield Said(
+        yield Report(
             "/annotations",
-            "It does not say whether a call changes anything.",
+            "The tool does not declare whether a call changes anything.",
             "Annotate it (MCP: readOnlyHint, destructiveHint), or label it: --effects TOOL=read.",
         )
 
 
 @_lint
-def untyped_argument(tool: Tool, catalogue: Catalogue) -> Iterator[Said]:
-    """Yield every argument a type.
+def untyped_argument(tool: Tool, catalogue: Catalogue) -> Iterator[Report]:
+    """Give every argument a type.
 
-    Neither a planner nor the check can tell what belongs there.
+    Without it, neither a planner nor the check knows what the argument takes.
     """
     for each in catalogue.arguments[tool.name]:
         if each.schema is None or (not each.node and len(types_of(each.schema)) > 1):
-            yield Said(each.pointer, f"{each.name!r} has no type.", "Give its type in the schema.")
+            yield Report(each.pointer, f"{each.name!r} has no type.", "Add its type to the schema.")
 
 
 @_lint
-def date_as_text(tool: Tool, catalogue: Catalogue) -> Iterator[Said]:
-    """Let the schema say that an argument is a date, as its name or description does.
+def date_as_text(tool: Tool, catalogue: Catalogue) -> Iterator[Report]:
+    """Declare in the schema that an argument is a date, as its name or description says.
 
-    "last week" passes the check then, and fails in the tool.
+    Otherwise "last week" passes the check, and fails in the tool.
     """
     for each in catalogue.arguments[tool.name]:
         named = _DATE_WORDS & set(words(each.name))
         if each.is_free and (named or _SAYS_DATE.search(each.description)):
-            yield Said(
+            yield Report(
                 each.pointer,
-                f"{each.name!r} seems to be a date, and takes any text.",
+                f"{each.name!r} seems to be a date, but takes any text.",
                 'Add "format": "date" or "date-time".',
             )
 
 
 @_lint
-def choice_as_text(tool: Tool, catalogue: Catalogue) -> Iterator[Said]:
-    """Let the schema list the few values that the description of an argument names.
+def choice_as_text(tool: Tool, catalogue: Catalogue) -> Iterator[Report]:
+    """List the few values of an argument in the schema, as its description does.
 
-    A value that is none of them passes the check then, and fails in the tool or finds nothing.
+    Otherwise another value passes the check, and fails in the tool or finds nothing.
     """
     for each in catalogue.arguments[tool.name]:
         said = each.description
         if each.is_free and _SAYS_CHOICE.search(said) and not _SAYS_EXAMPLE.search(said):
-            yield Said(
+            yield Report(
                 each.pointer,
-                f"{each.name!r} seems to be one of a few values, and takes any text.",
+                f"{each.name!r} seems to be one of a few values, but takes any text.",
                 'List the values: "enum": [...].',
             )
 
 
 @_lint
-def identifier_as_text(tool: Tool, catalogue: Catalogue) -> Iterator[Said]:
+def identifier_as_text(tool: Tool, catalogue: Catalogue) -> Iterator[Report]:
     """Name an argument after what it identifies, as its description does.
 
     Planners connect tools by names: `facility_id` is what a facility has as `id`.
     """
     for each in catalogue.arguments[tool.name]:
-        tells = _TELLING & set(words(each.name)) or each.name.casefold().endswith("id")
-        if each.is_free and not tells and _SAYS_ID.match(each.description):
-            yield Said(
+        named = _NAMING & set(words(each.name)) or each.name.casefold().endswith("id")
+        if each.is_free and not named and _SAYS_ID.match(each.description):
+            yield Report(
                 each.pointer,
-                f"{each.name!r} seems to be an identifier, which its name does not say.",
-                "Name it after what it identifies, as in facility_id.",
+                f"{each.name!r} seems to be an identifier, but its name does not say so.",
+                "Name it after what it identifies, for example facility_id.",
             )
 
 
 @_lint
-def indistinguishable_arguments(tool: Tool, catalogue: Catalogue) -> Iterator[Said]:
-    """Describe arguments of one tool that take the same.
+def indistinguishable_arguments(tool: Tool, catalogue: Catalogue) -> Iterator[Report]:
+    """Describe arguments of one tool that have the same type.
 
-    Nothing but their names tells a planner which is which.
+    A planner can distinguish them only by their names.
     """
     alike: dict[str, list[Argument]] = {}
     for each in catalogue.arguments[tool.name]:
@@ -200,48 +202,47 @@ def indistinguishable_arguments(tool: Tool, catalogue: Catalogue) -> Iterator[Sa
         if len(group) > 1:
             names = ", ".join(repr(each.name) for each in group[:_MOST_SHOWN])
             more = " …" if len(group) > _MOST_SHOWN else ""
-            yield Said(
+            yield Report(
                 group[0].pointer,
-                f"Only their names tell these arguments apart: {names}{more}.",
+                f"These arguments differ only in their names: {names}{more}.",
                 "Describe each of them.",
             )
 
 
 @_lint
-def huge_enum(tool: Tool, catalogue: Catalogue) -> Iterator[Said]:
+def huge_enum(tool: Tool, catalogue: Catalogue) -> Iterator[Report]:
     """Keep enumerations short.
 
-    They take room in every prompt, and models choose badly among so many.
+    They take room in every prompt, and models choose badly among many values.
     """
     for each in catalogue.arguments[tool.name]:
         values = each.node.get("enum")
         if isinstance(values, list) and len(values) > HUGE_ENUM:
-            yield Said(
+            yield Report(
                 each.pointer,
                 f"{each.name!r} lists {len(values)} values.",
-                "Take a text, and offer a tool that finds the right one.",
+                "Accept a text, and offer a tool that finds the right value.",
             )
 
 
 @_lint
-def unproduced_reference(tool: Tool, catalogue: Catalogue) -> Iterator[Said]:
-    """Offer a tool that gives the identifiers that another one requires.
+def unproduced_reference(tool: Tool, catalogue: Catalogue) -> Iterator[Report]:
+    """Offer a tool that returns the identifiers that another tool requires.
 
-    A plan cannot find it out; somebody has to write it into the question.
+    Otherwise a plan works only if the question names the identifier.
     """
     for each in catalogue.arguments[tool.name]:
-        if each.needed and not catalogue.gives(each):
-            yield Said(
+        if each.needed and not catalogue.returns(each):
+            yield Report(
                 each.pointer,
-                f"No tool is known to give {each.name!r}.",
-                f"Offer a tool that lists or finds what has it, with {each.name!r} or 'id' in its "
-                "output schema.",
+                f"No tool is known to return {each.name!r}.",
+                f"Offer a tool that lists or finds it, with {each.name!r} or 'id' in its output.",
             )
 
 
 @_lint
-def similar_tools(tool: Tool, catalogue: Catalogue) -> Iterator[Said]:
-    """Tell tools apart that have the same arguments and nearly the same words.
+def similar_tools(tool: Tool, catalogue: Catalogue) -> Iterator[Report]:
+    """Distinguish tools with the same arguments and nearly the same description.
 
     A planner can only guess which one is meant.
     """
@@ -249,10 +250,10 @@ def similar_tools(tool: Tool, catalogue: Catalogue) -> Iterator[Said]:
     if others:
         names = ", ".join(repr(name) for name in others[:_MOST_SHOWN])
         more = " …" if len(others) > _MOST_SHOWN else ""
-        yield Said(
+        yield Report(
             "/description",
-            f"It reads nearly the same as {names}{more}.",
-            "Say in each what the other does not do, or offer only one of them.",
+            f"The description is nearly the same as that of {names}{more}.",
+            "Say in each how it differs, or offer only one of them.",
         )
 
 
@@ -272,11 +273,11 @@ LINTS: Final = (
 )
 
 LINT_PAGES: Final = {lint.code: lint.page for lint in LINTS}
-"""What each code means, for whoever asks."""
+"""The page of each code."""
 
 
 def lint_tools(toolbox: Toolbox, lints: Iterable[Lint] = LINTS) -> list[Finding]:
-    """Return all that makes `toolbox` hard to plan over, tool by tool in its order."""
+    """Return all findings about `toolbox`, by tool, in its order."""
     catalogue = Catalogue(toolbox)
     chosen = tuple(lints)
     return [

@@ -1,4 +1,4 @@
-"""Which tools of many speak of what is asked: ranked by words, without a model."""
+"""Search among many tools: ranked by words, without a model."""
 
 from toolplan.tool_search._index import Found, ToolIndex, index_of, search_tools
 from toolplan.tool_search._relevant import FEW, relevant

@@ -20,9 +20,9 @@ ARGUMENT_WEIGHT: Final = 1.0
 TEXT_WEIGHT: Final = 1.0
 DETAIL_WEIGHT: Final = 0.5
 
-_SATURATION: Final = 1.2  # k1: how soon one more mention of a term counts no more
-_LENGTH: Final = 0.6  # b: how much long descriptions are marked down
-_BEGINNING: Final = 0.4  # what a term counts that only begins like a term of the tool
+_SATURATION: Final = 1.2  # k1: how fast repeated terms stop counting
+_LENGTH: Final = 0.6  # b: the penalty for long descriptions
+_BEGINNING: Final = 0.4  # the weight of a term that only begins like one of the tool
 _SHORTEST_BEGINNING: Final = 3
 _MOST_BEGINNINGS: Final = 50
 _EXACT_NAME: Final = 1_000.0
@@ -31,17 +31,17 @@ _KEPT_INDEXES: Final = 8
 
 
 class Found(NamedTuple):
-    """A tool that speaks of what was asked; a higher `score` is a better fit, 0 is none."""
+    """A tool that matches a query; a higher `score` is a better match."""
 
     tool: Tool
     score: float
 
 
 class ToolIndex:
-    """The terms of a toolbox's tools. It is built once, and searched in a millisecond or two."""
+    """The terms of the tools of a toolbox; a search takes one or two milliseconds."""
 
     def __init__(self, toolbox: Toolbox) -> None:
-        """Read names, aliases, descriptions and arguments of the tools of `toolbox`."""
+        """Index names, aliases, descriptions and arguments of the tools of `toolbox`."""
         self._tools = tuple(toolbox.values())
         self._names = {tool.name.casefold(): at for at, tool in enumerate(self._tools)}
         self._postings: dict[str, list[tuple[int, float]]] = {}
@@ -60,9 +60,8 @@ class ToolIndex:
     def search(self, query: str, limit: int = 20) -> list[Found]:
         """Return at most `limit` tools that share a term with `query`, the best first.
 
-        A tool whose whole name is the query comes first of all. Of tools that fit equally well the
-        one that comes first in the toolbox does. A term that no tool has stands for terms that
-        begin with it.
+        A tool whose whole name is the query comes first. Tools with equal scores have the order of
+        the toolbox. A term that no tool has matches terms that begin with it.
         """
         scores: dict[int, float] = {}
         for term, count in Counter(terms(query)).items():
@@ -81,7 +80,7 @@ class ToolIndex:
 
     @cached_property
     def giving(self) -> Mapping[str, tuple[Tool, ...]]:
-        """The tools by each field that they declare to give."""
+        """The tools by each field of their declared output."""
         return _grouped((name, tool) for tool in self._tools for name in tool.signature.outputs)
 
     @cached_property
@@ -97,7 +96,7 @@ class ToolIndex:
             scores[at] = scores.get(at, 0.0) + share * rarity * gain
 
     def _known(self, term: str) -> Iterator[tuple[str, float]]:
-        """Yield the terms of tools that `term` stands for, each with what it counts."""
+        """Yield the terms of tools that `term` matches, each with its weight."""
         if term in self._postings:
             yield term, 1.0
             return
@@ -115,10 +114,7 @@ _LOCK = threading.Lock()
 
 
 def index_of(toolbox: Toolbox) -> ToolIndex:
-    """Return the index of `toolbox`: a toolbox does not change, so it is read once.
-
-    The indexes of a few toolboxes are remembered, for as long as these are in use.
-    """
+    """Return the index of `toolbox`, built once for each toolbox that is in use."""
     with _LOCK:
         known = _INDEXES.get(id(toolbox))
         # an id may have been given to another toolbox since
@@ -137,9 +133,9 @@ def index_of(toolbox: Toolbox) -> ToolIndex:
 
 
 def search_tools(toolbox: Toolbox, query: str, limit: int = 20) -> list[Found]:
-    """Return at most `limit` tools of `toolbox` that speak of `query`, the best first.
+    """Return at most `limit` tools of `toolbox` that match `query`, the best first.
 
-    Names count most, then names of arguments, then descriptions. The order is the same every time.
+    Names count most, then names of arguments, then descriptions.
     """
     return index_of(toolbox).search(query, limit)
 
@@ -175,7 +171,7 @@ def _properties(schema: Json) -> list[tuple[str, Json]]:
 
 
 def _details(part: Json) -> Iterator[str]:
-    """Yield what a schema says of an argument besides its name: description and named values."""
+    """Yield the description and the named values of an argument."""
     if not isinstance(part, dict):
         return
     description, values = part.get("description"), part.get("enum")

@@ -1,4 +1,4 @@
-"""The tools that a planner is shown for one question."""
+"""The tools for one question."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from toolplan.tool_search._terms import stem
 from toolplan.tools import Tool, Toolbox
 
 FEW: Final = 40
-"""Up to so many tools a planner is shown all of them: choosing among them is its own work."""
+"""The most tools that a model sees all of."""
 
 SMALL_SOURCE: Final = 12
-"""A source with no more tools than this is shown whole, if one of its tools fits."""
+"""The most tools of a source that is taken whole where one of its tools matches."""
 
 _FEW_GIVERS: Final = 5
 
@@ -23,13 +23,12 @@ _ID_WORDS: Final = frozenset(("id", "ids", "uuid", "guid", "key", "slug", "code"
 
 
 def relevant(toolbox: Toolbox, question: str, limit: int = FEW) -> Toolbox:
-    """Return the tools that may be of use for `question`, at most `limit`, in the toolbox's order.
+    """Return the tools that are relevant to `question`, at most `limit`, in the toolbox's order.
 
-    All of them, `toolbox` itself, where they are no more than `limit`. Else, in this order as far
-    as there is room: tools that compute what they give from their arguments (`sql`), as no question
-    names them; three quarters by words; those that may give what the best of these require; the
-    rest of sources that are small and have a tool among the best; what else fits by words; and the
-    first of those that do not.
+    It is `toolbox` itself where it has no more than `limit`. Otherwise, in this order as far as
+    there is room: tools whose output is computed from their arguments (`sql`); three quarters by
+    words; tools that may return what the best of these require; the rest of small sources with a
+    tool among the best; other matches; and the first of the rest.
     """
     if len(toolbox) <= limit:
         return toolbox
@@ -49,15 +48,15 @@ def relevant(toolbox: Toolbox, question: str, limit: int = FEW) -> Toolbox:
     choose(_givers(index, best))
     choose(_of_small_sources(index, best))
     choose(iter(ranked))
-    choose(iter(toolbox.values()))  # room that is left costs nothing
+    choose(iter(toolbox.values()))
     return Toolbox(tool for name, tool in toolbox.items() if name in chosen)
 
 
 def _givers(index: ToolIndex, tools: list[Tool]) -> Iterator[Tool]:
-    """Yield tools that may give what `tools` require.
+    """Yield tools that may return what `tools` require.
 
-    `token` is given by the few tools that declare a `token` in what they give; `facility_id` by one
-    whose name speaks of facilities, and that does not itself require the identifier first.
+    For `token`, the few tools with a `token` in their declared output; for `facility_id`, tools
+    whose name has *facility*, and that do not require the identifier themselves.
     """
     for field in dict.fromkeys(field for tool in tools for field in _required(tool)):
         givers = index.giving.get(field, ())

@@ -1,4 +1,4 @@
-"""Text as the terms that a search compares: words in lower case, without their endings."""
+"""The terms of a text: words in lower case, without their endings."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ STOP_WORDS: Final = frozenset((
     "who", "whom", "whose", "why", "will", "with", "would", "you", "your",
 ))
 # fmt: on
-"""Words that say nothing of what a tool is about, however seldom they stand in a catalogue."""
+"""Words that no tool is about, however rare they are in a catalogue."""
 
 
 def terms(text: str) -> Iterator[str]:
-    """Yield the terms of `text`, in order: of names in any spelling as of sentences.
+    """Yield the terms of `text`, in order; names in any spelling are split into words.
 
-    Scripts that set no spaces between words give every pair of neighbouring characters.
+    Text in scripts without spaces yields every pair of neighbouring characters.
 
     >>> list(terms("listShipments: the facility_ids of deleted shipments"))
     ['list', 'shipment', 'facility', 'id', 'delet', 'shipment']
@@ -47,7 +47,7 @@ def terms(text: str) -> Iterator[str]:
 
 
 def stem(word: str) -> str:
-    """Return `word`, in lower case, without the endings that say only how it is used.
+    """Return `word`, in lower case, without its inflection.
 
     >>> [stem(word) for word in ("creates", "created", "creating", "creation", "status", "ids")]
     ['creat', 'creat', 'creat', 'creat', 'status', 'id']
