@@ -397,7 +397,7 @@ def test_days_are_those_of_the_turn_that_told_them() -> None:
     assert isinstance(metadata, dict)
     notes = metadata["notes"]
     assert isinstance(notes, list)
-    assert notes[-1] == "days that were told before are those of 2025-10-12"
+    assert notes[-1] == "earlier dates were resolved on 2025-10-12"
 
 
 def test_the_metadata_tells_what_a_plan_was_made_from() -> None:

@@ -1,7 +1,7 @@
-"""Dialogue: what is said in a conversation, read with what was said before.
+"""Conversations: a message is planned with what was said before.
 
-`DialoguePlanner` stands before another planner. `episode_of` gives what memory shall keep of a
-turn, and memory's `recall` the context for the next one.
+`DialoguePlanner` wraps another planner. `episode_of` returns what memory stores of a turn; memory's
+`recall` returns the context of the next one.
 """
 
 from toolplan.planners.grounded.dialogue.entities import read_entities

@@ -1,4 +1,4 @@
-"""What of the plan before holds in the plan after it, and what is said there besides."""
+"""The constraints of the previous plan that hold in the next one, and the new ones."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from toolplan.planners.grounded.language.words import fold
 
 
 def denied(anchor: Anchor, addition: Plan) -> str | None:
-    """Return what all of the things are, and none of them shall be; None where there is nothing."""
+    """Return the constraint on the things that `addition` excludes, or None."""
     excluded = set(map(fold, literals(addition)))
     return next(
         (
@@ -24,7 +24,7 @@ def denied(anchor: Anchor, addition: Plan) -> str | None:
 
 
 def words_by_step(addition: Plan, anchor: Anchor) -> dict[tuple[str, str], str]:
-    """Return the words that the arguments of `addition` came from, by the steps that they go to."""
+    """Return the words of the arguments of `addition`, by the steps that they go to."""
     return {
         (anchor.target.id if step.tool == anchor.target.tool else step.id, name): text
         for step in addition.steps
@@ -34,13 +34,13 @@ def words_by_step(addition: Plan, anchor: Anchor) -> dict[tuple[str, str], str]:
 
 
 def notes_of(addition: Plan) -> tuple[str, ...]:
-    """Return what a plan tells its reader."""
+    """Return the notes of a plan."""
     notes = addition.metadata.get("notes")
     return tuple(map(str, notes)) if isinstance(notes, list) else ()
 
 
 def is_listed(plan: Plan, anchor: Anchor) -> bool:
-    """Whether `plan` lists the things that `anchor` does, and nothing like them besides."""
+    """Whether `plan` lists the things of `anchor`, and no others of their kind."""
     listed = [step for step in plan.steps if step.tool == anchor.target.tool]
     said = {n: v for n, v in anchor.target.args.items() if isinstance(v, Literal)}
     return bool(listed) and all(
@@ -49,13 +49,13 @@ def is_listed(plan: Plan, anchor: Anchor) -> bool:
 
 
 def adds(anchor: Anchor, plan: Plan) -> bool:
-    """Whether more is said of the things in `plan` than before, besides how many are wanted."""
+    """Whether `plan` has a new constraint on the things, except a limit."""
     limit = anchor.card.argument("limit")
     new = next((step for step in plan.steps if step.id == anchor.target.id), anchor.target)
     return any(name != limit and name not in anchor.target.args for name in new.args)
 
 
 def keeps(anchor: Anchor, plan: Plan) -> bool:
-    """Whether all that was said of the things before still holds of them in `plan`."""
+    """Whether `plan` keeps all constraints on the things."""
     new = next((step for step in plan.steps if step.id == anchor.target.id), anchor.target)
     return all(new.args.get(name) == value for name, value in anchor.target.args.items())

@@ -1,4 +1,4 @@
-"""What a text speaks of, as memory keeps it: `book`, `location:Oslo`, `library:L1`."""
+"""The entities of a text, as memory stores them: `book`, `location:Oslo`, `library:L1`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from toolplan.planners.grounded.planner import MAX_CHARACTERS
 from toolplan.tools import Toolbox
 
 _GENERAL: Final = ("type", "name", "id")
-"""Names of attributes that say nothing without the thing that has them."""
+"""Names of attributes that mean nothing without the thing that has them."""
 _ENDINGS: Final = ("_level", "_type", "_kind", "_name")
 _SHORTEST_STEM: Final = 6
 _ANY_DAY: Final = date(2000, 1, 3)
@@ -32,12 +32,11 @@ def read_entities(
     today: date | None = None,
     weeks: Weeks = "rolling",
 ) -> tuple[str, ...]:
-    """Return what `text` speaks of, each once, in the order of the text.
+    """Return the entities of `text`, each once, in the order of the text.
 
-    Kinds of things stand by their name (`book`), values behind their attribute's
-    (`status:lent`, `price:high`, every place as `location:Oslo`), identities behind their
-    thing's (`library:L1`, or `id:X9` where nothing tells whose it is). With `today`, times stand
-    as `temporal:2025-10-05..2025-10-12`.
+    They are kinds of things (`book`), values after their attribute (`status:lent`, `price:high`,
+    every place as `location:Oslo`), ids after their thing (`library:L1`, or `id:X9` where it is not
+    known), and with `today` times (`temporal:2025-10-05..2025-10-12`).
     """
     catalogue = known(tools)
     text = text[:MAX_CHARACTERS]
@@ -52,11 +51,11 @@ def read_entities(
 
 
 def _phrases(text: str, catalogue: Catalogue) -> Iterator[tuple[int, str]]:
-    """Yield the phrases that the tools know; a value hides no noun inside of it."""
+    """Yield the phrases that the tools know; a noun within a value counts too."""
     tokens = Reader(text, catalogue, _ANY_DAY, "rolling").tokens
     nouns: set[str] = set()
     values: list[tuple[int, list[ValueOf]]] = []
-    told = 0
+    seen = 0
     for at, token in enumerate(tokens):
         for end in range(min(at + catalogue.longest, len(tokens)), at, -1):
             phrase = tuple(each.key for each in tokens[at:end])
@@ -65,9 +64,9 @@ def _phrases(text: str, catalogue: Catalogue) -> Iterator[tuple[int, str]]:
                 nouns.add(named)
                 yield token.start, named
             found = [each for each in readings if isinstance(each, ValueOf)]
-            if found and at >= told:
+            if found and at >= seen:
                 values.append((token.start, found))
-                told = end
+                seen = end
     for at, found in values:
         of_named = [reading for reading in found if reading.entity in nouns]
         for reading in of_named or found:
@@ -87,7 +86,7 @@ def _kinds(word: str, readings: Iterable[Reading], catalogue: Catalogue) -> Iter
 
 
 def _value(reading: ValueOf, catalogue: Catalogue) -> str | None:
-    """Return a value as an entity. What is only true or false is no thing that is spoken of."""
+    """Return a value as an entity; None for booleans and null."""
     if isinstance(reading.value, bool) or reading.value is None:
         return None
     return f"{_label(reading, catalogue)}:{_shown(reading.value)}"
@@ -107,7 +106,7 @@ def _shown(value: Json) -> str:
 
 
 def _named_in(word: str, reading: ColumnOf, catalogue: Catalogue) -> str | None:
-    """Return the kind of thing that the noun for an act names: "information" an "informant"."""
+    """Return the kind of thing behind the noun of an act: an "informant" for "information"."""
     if not word.endswith("ion"):
         return None
     parts = keys(reading.attribute)

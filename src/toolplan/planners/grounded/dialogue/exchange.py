@@ -1,4 +1,4 @@
-"""A follow-up and what it follows: the message, the turn before it, and what can come of both."""
+"""A follow-up, the turn before it, and the possible results."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from toolplan.tools import Toolbox
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """A message, the turn that it follows, and who plans what is new in it."""
+    """A message, the turn before it, and the planner for its new parts."""
 
     question: Question
     turn: Turn
@@ -27,12 +27,12 @@ class Exchange:
     planner: Planner
 
     async def ask(self, text: str) -> Plan | None:
-        """Return the planner's plan for the question `text`, None where it has none."""
+        """Return the planner's plan for `text`, or None."""
         draft = await self._draft(text)
         return None if draft is None else plan_of(draft)
 
     async def ask_whole(self, text: str) -> Revised | None:
-        """Return the planner's plan for `text`, which stands alone; None where it has none."""
+        """Return the planner's plan for the whole question `text`, or None."""
         draft = await self._draft(text)
         plan = None if draft is None else plan_of(draft)
         return None if plan is None else Revised(plan, text, source=draft)
@@ -44,26 +44,25 @@ class Exchange:
 
     @property
     def message(self) -> str:
-        """What was said."""
+        """The text of the message."""
         return self.question.text
 
     @property
     def catalogue(self) -> Catalogue:
-        """What the tools are about."""
+        """The catalogue of the tools."""
         return self.words.catalogue
 
 
 @dataclass(frozen=True, slots=True)
 class Revised:
-    """The plan that a follow-up makes of the one before.
+    """The plan that a follow-up makes of the previous one.
 
     Attributes:
         plan: the plan.
-        whole: the question that it answers, said so that it stands alone; None where it is not
-            known how to say it.
-        said: by id of a step and name of its argument, the words that the argument comes from.
-        notes: what the reader should know of how the message was understood.
-        source: the draft of the planner that made all of the plan, where one did.
+        whole: the whole question that it answers, or None where it is not known.
+        said: the words of each argument, by the step's id and the argument's name.
+        notes: how the message was understood, for the reader.
+        source: the draft, where a planner made the whole plan.
     """
 
     plan: Plan
@@ -75,10 +74,7 @@ class Revised:
 
 @dataclass(frozen=True, slots=True)
 class Unsure:
-    """It cannot be told what the message means: what to ask, and what it could be.
-
-    `plan` is what a yes proposes, where the question is whether it was meant.
-    """
+    """A question back about an ambiguous message; `plan` is what a *yes* proposes."""
 
     question: str
     options: tuple[str, ...] = ()
@@ -90,7 +86,7 @@ Revision: TypeAlias = Revised | Unsure
 
 
 def plan_of(draft: Draft) -> Plan | None:
-    """Return the plan of a draft in canonical JSON; None where it is none, or another dialect."""
+    """Return the plan of a draft in canonical JSON, or None."""
     try:
         parsed = load(json.loads(draft.text)) if draft.dialect == "toolplan" else None
     except ValueError:

@@ -1,11 +1,11 @@
-"""A follow-up made into a plan: the plan before it, edited, or grown with a planner's help."""
+"""A follow-up becomes a plan: the previous plan, edited, or extended by a planner."""
 
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias
 
 from toolplan.path import Json
@@ -27,15 +27,15 @@ from toolplan.planners.grounded.dialogue.insert import (
     closure,
     cut_at,
     fits,
-    graft,
     inner_anchors,
+    insert,
     is_cut_after,
 )
-from toolplan.planners.grounded.dialogue.messages import read_message, says
+from toolplan.planners.grounded.dialogue.messages import Message, read_message, says
 from toolplan.planners.grounded.dialogue.origins import words_of
 from toolplan.planners.grounded.dialogue.reading import Placed, without
-from toolplan.planners.grounded.dialogue.remove import drop
-from toolplan.planners.grounded.dialogue.replace import spots_of, swap
+from toolplan.planners.grounded.dialogue.remove import remove
+from toolplan.planners.grounded.dialogue.replace import replace_value, spots_of
 from toolplan.planners.grounded.dialogue.rewordings import (
     about,
     joined,
@@ -49,424 +49,439 @@ from toolplan.planners.grounded.language.words import plural
 from toolplan.planners.grounded.parse.mentions import Code, Time
 
 Texts: TypeAlias = Mapping[str, str | None]
-"""Short questions, each with what the whole question grows by; None where that is not known."""
+"""Short questions, each with its addition to the whole question, None where not known."""
 
 _VERB: Final = re.compile(
     r"^\s*(?:get|show|list|give|find|fetch|display)(?:\s+(?:me|us))?\s+", re.I
 )
 
 
-class FollowUp:
-    """One follow-up, on its way to a plan."""
+@dataclass(slots=True)
+class _State:
+    """The state of a follow-up: its message, the plan so far, the words of new arguments."""
 
-    def __init__(self, exchange: Exchange) -> None:
-        """Hold what was said."""
-        self._exchange = exchange
-        self._message = read_message(exchange.message, exchange.words)
-        self._said: dict[tuple[str, str], str] = {}
-        self._notes: list[str] = []
+    exchange: Exchange
+    message: Message
+    said: dict[tuple[str, str], str] = field(default_factory=dict[tuple[str, str], str])
+    notes: list[str] = field(default_factory=list[str])
 
-    async def revise(self) -> Revision | None:
-        """Return the plan that comes of it, or what must be asked.
 
-        None where it is no follow-up of this plan that could be understood.
-        """
-        message = self._message
-        if (dropped := drop(self._exchange, message)) is not None:
-            return dropped
-        if message.orders:
-            return await self._ordered()
-        if message.compares:
-            return None
-        found = anchors(self._exchange.turn.plan, self._exchange.catalogue)
-        named = {noun for mention in message.nouns for noun in mention.nouns}
-        own = [anchor for anchor in found if anchor.card.entity in named]
-        if named and not own and not message.points_back and message.mode == "narrows":
-            inner = inner_anchors(self._exchange.turn.plan, self._exchange.catalogue)
-            own = [anchor for anchor in inner if anchor.card.entity in named]
-        if named and not own and (message.same or not message.restricts):
-            return await self._onwards(found)
-        return await self._edited(own or list(found))
+async def revise(exchange: Exchange) -> Revision | None:
+    """Return the plan that a follow-up makes of the previous one, or a question back.
 
-    # what is put in the place of something
+    None where it is not understood as a follow-up of that plan.
+    """
+    message = read_message(exchange.message, exchange.words)
+    state = _State(exchange, message)
+    if (removed := remove(state.exchange, message)) is not None:
+        return removed
+    if message.commands:
+        return await _commanded(state)
+    if message.compares:
+        return None
+    found = anchors(state.exchange.turn.plan, state.exchange.catalogue)
+    named = {noun for mention in message.nouns for noun in mention.nouns}
+    own = [anchor for anchor in found if anchor.card.entity in named]
+    if named and not own and not message.points_back and message.mode == "narrows":
+        inner = inner_anchors(state.exchange.turn.plan, state.exchange.catalogue)
+        own = [anchor for anchor in inner if anchor.card.entity in named]
+    if named and not own and (message.same or not message.restricts):
+        return await _onwards(state, found)
+    return await _edited(state, own or list(found))
 
-    async def _edited(self, found: list[Anchor]) -> Revision | None:
-        message = self._message
-        spans: list[tuple[int, int]] = []
-        if message.mode != "narrows" and not message.denies:
-            for reworded in (regrouped, several, joined, restated):
-                if (revised := await reworded(self._exchange, message)) is not None:
-                    return revised
-            for placed in message.placed:
-                swapped = self._swapped(placed)
-                if isinstance(swapped, Unsure):
-                    return swapped
-                if swapped is not None:
-                    spans.append(self._with_cue(placed))
-                    self._take(swapped)
-        rest = without(message.rest, spans)
-        ends = {end for _, end in spans}
-        left = [p for p in message.placed if p.end not in ends and says(p.mention)]
-        if not left:
-            again = message.same and not message.nouns
-            return self._revised() if spans or again else self._listed(found)
-        if message.old is not None:
-            return Unsure(f"The plan before has no {message.old.mention.text} to be replaced.")
-        if spans:  # the plan is not what it was
-            found = list(anchors(self._exchange.turn.plan, self._exchange.catalogue))
-        lists = [anchor for anchor in found if anchor.identity is None]
-        return await self._one_of(lists, rest)
 
-    def _listed(self, found: list[Anchor]) -> Revised | None:
-        """Show the things themselves, of which only figures were shown: "list them"."""
-        turn = self._exchange.turn
-        figures = [anchor for anchor in found if anchor.rows is None]
-        if not self._message.asks_for_them or len(found) != 1 or not figures:
-            return None
-        kept = closure(turn.plan, [figures[0].target.id])
-        steps = tuple(step for step in turn.plan.steps if step.id in kept)
-        return Revised(replace(turn.plan, steps=steps, output=None), None)
-
-    def _swapped(self, placed: Placed) -> Revision | None:
-        mention = placed.mention
-        if not (mention.values or isinstance(mention.what, Time | Code)):
-            return None
-        if self._has_way(placed) and self._message.old is None:
-            return self._unsure_of_way(placed)
-        return swap(self._exchange, placed, self._message.old)
-
-    def _with_cue(self, placed: Placed) -> tuple[int, int]:
-        """Return where a value stands, with the word before it that only says what it is."""
-        before = [each for each in self._message.placed if each.end <= placed.start]
-        if before and (
-            before[-1].mention.does(WordClass.CUE) or before[-1].mention.cue is not None
-        ):
-            return before[-1].start, placed.end
-        return placed.start, placed.end
-
-    def _cue(self, placed: Placed) -> str:
-        before = re.findall(r"\w+", self._message.rest[: placed.start])
-        return before[-1].lower() if before else ""
-
-    def _has_way(self, placed: Placed) -> bool:
-        """Whether the word before a place says that it is where something comes from or goes to."""
-        ends = [
-            value
-            for value in placed.mention.values
-            if self._exchange.catalogue.attribute(value).is_endpoint
-        ]
-        return bool(ends) and self._cue(placed) in ("from", "to")
-
-    def _unsure_of_way(self, placed: Placed) -> Unsure | None:
-        """Ask, where the plan has a place that is no such end of a way."""
-        cue, new = self._cue(placed), placed.mention.text
-        olds: dict[str, None] = {}
-        for spot in spots_of(self._exchange, placed):
-            step = next(s for s in self._exchange.turn.plan.steps if s.id == spot.step)
-            shape = self._exchange.catalogue.cards[step.tool].arguments[spot.argument]
-            if shape.role == cue:
-                return None  # it takes the place of that end
-            olds[spot.old] = None
-        if not olds:
-            return None
-        options = (*(f"{new} instead of {old}" for old in olds), f"only those {cue} {new}")
-        return Unsure(f"Shall {new} stand for {' or '.join(olds)}, or be said besides?", options)
-
-    # what is said of the same things, and what is done with them
-
-    async def _one_of(self, found: list[Anchor], rest: str) -> Revision | None:
-        """Say `rest` of the things of the one anchor that it can be said of."""
-
-        def texts(anchor: Anchor) -> Texts:
-            return self._texts(anchor, rest)
-
-        if self._message.groups and any(anchor.rows is None for anchor in found):
-            return await self._grouped(found, rest)
-        fitting = await self._fitting(found, texts)
-        if len(fitting) == 1:
-            return fitting[0][1]
-        if fitting:
-            named = dict.fromkeys(plural(anchor.card.entity) for anchor, _ in fitting)
-            if len(named) == 1 and (revised := await self._of_all(fitting, texts)) is not None:
+async def _edited(state: _State, found: list[Anchor]) -> Revision | None:
+    message = state.message
+    spans: list[tuple[int, int]] = []
+    if message.mode != "narrows" and not message.denies:
+        for reworded in (regrouped, several, joined, restated):
+            if (revised := await reworded(state.exchange, message)) is not None:
                 return revised
-            if len(named) == 1:
-                things = next(iter(named))
-                return Unsure(f"The plan before lists {things} {len(fitting)} times. Which ones?")
-            return Unsure("Which of them?", tuple(map(self._message.naming, named)))
-        inner = inner_anchors(self._exchange.turn.plan, self._exchange.catalogue)
-        for anchor, _ in await self._fitting(inner, texts):
-            things = plural(anchor.card.entity)
-            return Unsure(f"Are the {things} meant?", (self._message.naming(things),))
-        whole = self._exchange.turn.whole
-        if whole is None or len(found) != 1:
-            return None
-        numbered = await renumbered(self._exchange, self._message)
-        if numbered is not None:
-            return numbered
-        planned = await self._exchange.ask_whole(f"{whole.rstrip(' .?!')}, {rest}")
-        if planned is None or not all(is_listed(planned.plan, anchor) for anchor in found):
-            return None
-        made = anchors(planned.plan, self._exchange.catalogue)
-        return planned if all(fits(each, each.target, planned.plan) for each in made) else None
+        for placed in message.placed:
+            replaced = _replaced(state, placed)
+            if isinstance(replaced, Unsure):
+                return replaced
+            if replaced is not None:
+                spans.append(_with_cue(state, placed))
+                _take(state, replaced)
+    rest = without(message.rest, spans)
+    ends = {end for _, end in spans}
+    left = [p for p in message.placed if p.end not in ends and says(p.mention)]
+    if not left:
+        again = message.same and not message.nouns
+        return _revised(state) if spans or again else _listed(state, found)
+    if message.old is not None:
+        return Unsure(f"The previous plan has no {message.old.mention.text} to replace.")
+    if spans:  # the plan is not what it was
+        found = list(anchors(state.exchange.turn.plan, state.exchange.catalogue))
+    lists = [anchor for anchor in found if anchor.identity is None]
+    return await _one_of(state, lists, rest)
 
-    async def _grouped(self, found: list[Anchor], rest: str) -> Revision | None:
-        """Ask for the figure that was shown once for each group: "by month"."""
-        whole = self._exchange.turn.whole
-        planned = (
-            None
-            if whole is None
-            else await self._exchange.ask_whole(f"{whole.rstrip(' .?!')} {rest}")
-        )
-        if planned is not None and all(is_listed(planned.plan, anchor) for anchor in found):
-            return planned
-        statements = [str(step.args.get("sql")) for step in self._exchange.turn.plan.steps]
-        if len(found) != 1 or not any("SELECT count(*)" in each for each in statements):
-            return None  # a graft would count, and no number of things is their weight
-        return await self._first(found[0], self._texts(found[0], rest))
 
-    async def _of_all(
-        self,
-        found: Sequence[tuple[Anchor, Revision]],
-        texts: Callable[[Anchor], Texts],
-    ) -> Revised | None:
-        """Say the same of things that are listed several times, where that changes none of it."""
-        plan = self._exchange.turn.plan
-        tail: str | None = None
-        for anchor, alone in found:
-            if not isinstance(alone, Revised) or not keeps(anchor, alone.plan):
-                return None
-            now = anchors(plan, self._exchange.catalogue)
-            here = next((each for each in now if each.sink == anchor.sink), None)
-            addition = await self._addition(texts(anchor))
-            if here is None or addition is None:
-                return None
-            limit = here.card.argument("limit")
-            if any(limit in step.args for step in addition[0].steps):
-                return None  # the first ten of all are not the first ten of each
-            if any(step.tool == SQL_TOOL for step in addition[0].steps):
-                longer = self._longer(addition[1])  # one order of all, not one of each
-                return None if longer is None else await self._exchange.ask_whole(longer)
-            beside = [end for end in sinks(plan) if end != here.sink]
-            grown = graft(plan, here, addition[0], self._message.mode, beside)
-            if not isinstance(grown, Plan):
-                return None
-            plan, tail = grown, addition[1]
-        return Revised(plan, self._longer(tail), self._said, tuple(self._notes))
+def _listed(state: _State, found: list[Anchor]) -> Revised | None:
+    """List the things of which only figures were shown: "list them"."""
+    turn = state.exchange.turn
+    figures = [anchor for anchor in found if anchor.rows is None]
+    if not state.message.asks_for_them or len(found) != 1 or not figures:
+        return None
+    kept = closure(turn.plan, [figures[0].target.id])
+    steps = tuple(step for step in turn.plan.steps if step.id in kept)
+    return Revised(replace(turn.plan, steps=steps, output=None), None)
 
-    async def _fitting(
-        self, found: Iterable[Anchor], texts: Callable[[Anchor], Texts]
-    ) -> list[tuple[Anchor, Revision]]:
-        results = [(anchor, await self._first(anchor, texts(anchor))) for anchor in found]
-        return [(anchor, each) for anchor, each in results if each is not None]
 
-    def _texts(self, anchor: Anchor, rest: str) -> Texts:
-        """Return ways to say `rest` of all things of a kind.
+def _replaced(state: _State, placed: Placed) -> Revision | None:
+    mention = placed.mention
+    if not (mention.values or isinstance(mention.what, Time | Code)):
+        return None
+    if _has_way(state, placed) and state.message.old is None:
+        return _unsure_of_way(state, placed)
+    return replace_value(state.exchange, placed, state.message.old)
 
-        Each with what the question grows by.
-        """
+
+def _with_cue(state: _State, placed: Placed) -> tuple[int, int]:
+    """Return the place of a value, with a word like *in* before it."""
+    before = [each for each in state.message.placed if each.end <= placed.start]
+    if before and (before[-1].mention.does(WordClass.CUE) or before[-1].mention.cue is not None):
+        return before[-1].start, placed.end
+    return placed.start, placed.end
+
+
+def _cue(state: _State, placed: Placed) -> str:
+    before = re.findall(r"\w+", state.message.rest[: placed.start])
+    return before[-1].lower() if before else ""
+
+
+def _has_way(state: _State, placed: Placed) -> bool:
+    """Whether *from* or *to* stands before a place that has both."""
+    ends = [
+        value
+        for value in placed.mention.values
+        if state.exchange.catalogue.attribute(value).is_endpoint
+    ]
+    return bool(ends) and _cue(state, placed) in ("from", "to")
+
+
+def _unsure_of_way(state: _State, placed: Placed) -> Unsure | None:
+    """Ask, where the plan has a place that is neither origin nor destination."""
+    cue, new = _cue(state, placed), placed.mention.text
+    olds: dict[str, None] = {}
+    for spot in spots_of(state.exchange, placed):
+        step = next(s for s in state.exchange.turn.plan.steps if s.id == spot.step)
+        shape = state.exchange.catalogue.cards[step.tool].arguments[spot.argument]
+        if shape.role == cue:
+            return None  # it replaces that value
+        olds[spot.old] = None
+    if not olds:
+        return None
+    options = (*(f"{new} instead of {old}" for old in olds), f"only those {cue} {new}")
+    return Unsure(f"Should {new} replace {' or '.join(olds)}, or be added?", options)
+
+
+async def _one_of(state: _State, found: list[Anchor], rest: str) -> Revision | None:
+    """Insert `rest` at the one anchor where it fits."""
+
+    def texts(anchor: Anchor) -> Texts:
+        return _texts(state, anchor, rest)
+
+    if state.message.groups and any(anchor.rows is None for anchor in found):
+        return await _grouped(state, found, rest)
+    fitting = await _fitting(state, found, texts)
+    if len(fitting) == 1:
+        return fitting[0][1]
+    if fitting:
+        named = dict.fromkeys(plural(anchor.card.entity) for anchor, _ in fitting)
+        if len(named) == 1 and (revised := await _of_all(state, fitting, texts)) is not None:
+            return revised
+        if len(named) == 1:
+            things = next(iter(named))
+            return Unsure(
+                f"The previous plan lists {things} {len(fitting)} times. Which ones do you mean?"
+            )
+        return Unsure("Which of them do you mean?", tuple(map(state.message.naming, named)))
+    inner = inner_anchors(state.exchange.turn.plan, state.exchange.catalogue)
+    for anchor, _ in await _fitting(state, inner, texts):
         things = plural(anchor.card.entity)
-        counted = self._message.counted
-        if counted is not None:
-            return {f"How many {things} {counted}".strip(): ""}
-        if self._message.nouns:
-            # said of the same things again, the noun would make them others
-            tail = f", {rest.replace(self._message.nouns[0].text, 'ones', 1)}"
-            return {f"Get {things}, {rest}": tail, f"Get {rest}": tail}
-        if self._message.leaves_open:
-            named = self._message.naming(things, anchor.card.entity)
-            return {f"Get {things}, {rest}": f", {rest}", f"Get {named}": None}
-        if self._message.points_back:
-            return {f"Get {things}, {rest}": f", {rest}"}
-        return {
-            f"Get {things} {rest}": f" {rest}",
-            f"Get {things}, {rest}": f", {rest}",
-            f"Get {rest} {things}": f", {rest}",
-        }
-
-    async def _addition(self, texts: Texts) -> tuple[Plan, str | None] | None:
-        for text, tail in texts.items():
-            if (addition := await self._exchange.ask(text)) is not None:
-                return addition, tail
+        return Unsure(f"Do you mean the {things}?", (state.message.naming(things),))
+    whole = state.exchange.turn.whole
+    if whole is None or len(found) != 1:
         return None
-
-    async def _first(self, anchor: Anchor, texts: Texts) -> Revision | None:
-        """Graft the first of `texts` that the planner can plan and that fits.
-
-        Each has behind it what it adds to the whole question.
-        """
-        for text, tail in texts.items():
-            addition = await self._exchange.ask(text)
-            if addition is not None:
-                revision = self._grafted(anchor, addition, tail)
-                if revision is not None:
-                    return revision
+    numbered = await renumbered(state.exchange, state.message)
+    if numbered is not None:
+        return numbered
+    planned = await state.exchange.ask_whole(f"{whole.rstrip(' .?!')}, {rest}")
+    if planned is None or not all(is_listed(planned.plan, anchor) for anchor in found):
         return None
+    made = anchors(planned.plan, state.exchange.catalogue)
+    return planned if all(fits(each, each.target, planned.plan) for each in made) else None
 
-    def _grafted(self, anchor: Anchor, addition: Plan, tail: str | None) -> Revision | None:
-        turn, mode = self._exchange.turn, self._message.mode
-        if self._is_of_others(anchor, addition) or not any(step.args for step in addition.steps):
-            return None  # nothing was understood of it
-        if (excluded := denied(anchor, addition)) is not None:
-            return Unsure(f"The plan before is of those with {excluded} only. What shall change?")
-        match graft(turn.plan, anchor, addition, mode):
-            case None:
-                return None
-            case Conflict() as conflict:
-                return self._unsure_of(conflict)
-            case plan:
-                if mode == "narrows" and self._is_cut(anchor) and adds(anchor, plan):
-                    things = plural(anchor.card.entity)
-                    question = (
-                        f"The plan before gives only the first {things}. Asked anew,"
-                        f" {self._message.rest!r}, the first ones may be others. Shall it be?"
-                    )
-                    return Unsure(question, plan=plan)
-                said = {**self._said, **words_by_step(addition, anchor)}
-                notes = (*self._notes, *notes_of(addition))
-                return Revised(plan, self._whole(anchor, plan, tail), said, notes)
 
-    def _is_of_others(self, anchor: Anchor, addition: Plan) -> bool:
-        """Whether figures may be meant of all things, where only the first of them are there.
+async def _grouped(state: _State, found: list[Anchor], rest: str) -> Revision | None:
+    """Ask for the figure of each group: "by month"."""
+    whole = state.exchange.turn.whole
+    planned = (
+        None if whole is None else await state.exchange.ask_whole(f"{whole.rstrip(' .?!')} {rest}")
+    )
+    if planned is not None and all(is_listed(planned.plan, anchor) for anchor in found):
+        return planned
+    statements = [str(step.args.get("sql")) for step in state.exchange.turn.plan.steps]
+    if len(found) != 1 or not any("SELECT count(*)" in each for each in statements):
+        return None  # a insert would count, and no number of things is their weight
+    return await _first(state, found[0], _texts(state, found[0], rest))
 
-        After "the newest five", "the oldest" is none of the five; but "sort them" is about them.
-        """
-        computes = any(step.tool == SQL_TOOL for step in addition.steps)
-        return computes and self._is_cut(anchor) and not self._message.points_back
 
-    def _is_cut(self, anchor: Anchor) -> bool:
-        """Whether only the first so many were wanted, so that choosing among them differs.
+async def _of_all(
+    state: _State,
+    found: Sequence[tuple[Anchor, Revision]],
+    texts: Callable[[Anchor], Texts],
+) -> Revised | None:
+    """Insert the same at several lists of one kind, where nothing else changes."""
+    plan = state.exchange.turn.plan
+    tail: str | None = None
+    for anchor, alone in found:
+        if not isinstance(alone, Revised) or not keeps(anchor, alone.plan):
+            return None
+        now = anchors(plan, state.exchange.catalogue)
+        here = next((each for each in now if each.sink == anchor.sink), None)
+        addition = await _addition(state, texts(anchor))
+        if here is None or addition is None:
+            return None
+        limit = here.card.argument("limit")
+        if any(limit in step.args for step in addition[0].steps):
+            return None  # the first ten of all are not the first ten of each
+        if any(step.tool == SQL_TOOL for step in addition[0].steps):
+            longer = _longer(state, addition[1])  # one order of all, not one of each
+            return None if longer is None else await state.exchange.ask_whole(longer)
+        beside = [end for end in sinks(plan) if end != here.sink]
+        grown = insert(plan, here, addition[0], state.message.mode, beside)
+        if not isinstance(grown, Plan):
+            return None
+        plan, tail = grown, addition[1]
+    return Revised(plan, _longer(state, tail), state.said, tuple(state.notes))
 
-        "The ten longest, only the red ones" may be the red ones of ten, or ten red ones. A bound
-        that nobody asked for (planners that are models like to set one) is none of that.
-        """
-        turn = self._exchange.turn
-        if is_cut_after(anchor, turn.plan):
-            return True
-        match cut_at(anchor):
-            case None:
-                return False
-            case Literal(value=number):
-                limit = anchor.card.argument("limit") or ""
-                said = words_of(turn.plan, anchor.target.id, limit) is not None
-                return said or str(number) in re.findall(r"\d+", turn.whole or turn.query)
-            case _:
-                return True
 
-    def _whole(self, anchor: Anchor, plan: Plan, tail: str | None) -> str | None:
-        """Return the whole question that `plan` answers, where it is the old one and more."""
-        turn = self._exchange.turn
-        if plan.steps == turn.plan.steps:
-            return turn.whole
-        others = [step for step in turn.plan.steps if step.id != anchor.target.id]
-        grown = all(step in plan.steps for step in others) and keeps(anchor, plan)
-        return self._longer(tail) if grown and not self._is_cut(anchor) else None
+async def _fitting(
+    state: _State, found: Iterable[Anchor], texts: Callable[[Anchor], Texts]
+) -> list[tuple[Anchor, Revision]]:
+    results = [(anchor, await _first(state, anchor, texts(anchor))) for anchor in found]
+    return [(anchor, each) for anchor, each in results if each is not None]
 
-    def _unsure_of(self, conflict: Conflict) -> Unsure:
-        said = [p.mention for p in self._message.placed if says(p.mention)]
-        option = f"{self._message.bare} instead"
-        if isinstance(conflict.old, str) and len(said) == 1 and said[0].values:
-            option = f"{said[0].text} instead of {conflict.old}"
-        return Unsure(
-            f"The plan before says {conflict.argument} = {_shown(conflict.old)}, which does not go"
-            f" with {_shown(conflict.new)}.",
-            (option,),
-        )
 
-    async def _onwards(self, found: tuple[Anchor, ...]) -> Revision | None:
-        """Go on to things of another kind."""
-        message = self._message
-        if not (message.points_back or message.denies or message.chooses) and (
-            message.mode != "narrows"
-        ):
-            revision = await about(self._exchange, message, found)
+def _texts(state: _State, anchor: Anchor, rest: str) -> Texts:
+    """Return short questions for `rest` about all things of a kind."""
+    things = plural(anchor.card.entity)
+    counted = state.message.counted
+    if counted is not None:
+        return {f"How many {things} {counted}".strip(): ""}
+    if state.message.nouns:
+        # with the noun again, they would be other things
+        tail = f", {rest.replace(state.message.nouns[0].text, 'ones', 1)}"
+        return {f"Get {things}, {rest}": tail, f"Get {rest}": tail}
+    if state.message.leaves_open:
+        named = state.message.naming(things, anchor.card.entity)
+        return {f"Get {things}, {rest}": f", {rest}", f"Get {named}": None}
+    if state.message.points_back:
+        return {f"Get {things}, {rest}": f", {rest}"}
+    return {
+        f"Get {things} {rest}": f" {rest}",
+        f"Get {things}, {rest}": f", {rest}",
+        f"Get {rest} {things}": f", {rest}",
+    }
+
+
+async def _addition(state: _State, texts: Texts) -> tuple[Plan, str | None] | None:
+    for text, tail in texts.items():
+        if (addition := await state.exchange.ask(text)) is not None:
+            return addition, tail
+    return None
+
+
+async def _first(state: _State, anchor: Anchor, texts: Texts) -> Revision | None:
+    """Insert the first of `texts` that the planner can plan and that fits."""
+    for text, tail in texts.items():
+        addition = await state.exchange.ask(text)
+        if addition is not None:
+            revision = _inserted(state, anchor, addition, tail)
             if revision is not None:
                 return revision
-        single = [anchor for anchor in found if anchor.identity is not None]
-        several = [anchor for anchor in found if anchor.identity is None]
-        preferred = (single or several) if message.is_singular else (several or single)
-        rest = message.rest if message.points_back else f"their {self._named()}"
-        fitting: list[tuple[Anchor, Revision]] = []
-        for said in filter(None, (rest, self._belonging())):
-            if fitting:
-                break
-            single_of = [(anchor, await self._of_one(anchor, said)) for anchor in preferred]
-            fitting = [(a, each) for a, each in single_of if each is not None and self._gives(each)]
-            named = dict.fromkeys(anchor.card.entity for anchor, _ in fitting)
-            if len(fitting) > 1 and len(named) == 1:
-                return await self._of_all(fitting, lambda anchor, said=said: _onward(anchor, said))
-        if len(fitting) > 1:
-            options = tuple(f"{plural(anchor.card.entity)}, then {rest}" for anchor, _ in fitting)
-            return Unsure("Of which of them?", options)
-        return fitting[0][1] if fitting else None
+    return None
 
-    def _gives(self, revision: Revision) -> bool:
-        """Whether the things that were asked for are what is shown."""
-        if isinstance(revision, Unsure):
+
+def _inserted(state: _State, anchor: Anchor, addition: Plan, tail: str | None) -> Revision | None:
+    turn, mode = state.exchange.turn, state.message.mode
+    if _is_of_others(state, anchor, addition) or not any(step.args for step in addition.steps):
+        return None  # nothing was understood
+    if (excluded := denied(anchor, addition)) is not None:
+        return Unsure(f"The previous plan only has those with {excluded}. What should change?")
+    match insert(turn.plan, anchor, addition, mode):
+        case None:
+            return None
+        case Conflict() as conflict:
+            return _unsure_of(state, conflict)
+        case plan:
+            if mode == "narrows" and _is_cut(state, anchor) and adds(anchor, plan):
+                things = plural(anchor.card.entity)
+                question = (
+                    f"The previous plan returns only the first {things}. With"
+                    f" {state.message.rest!r}, these may be other ones. Do you want to continue?"
+                )
+                return Unsure(question, plan=plan)
+            said = {**state.said, **words_by_step(addition, anchor)}
+            notes = (*state.notes, *notes_of(addition))
+            return Revised(plan, _whole(state, anchor, plan, tail), said, notes)
+
+
+def _is_of_others(state: _State, anchor: Anchor, addition: Plan) -> bool:
+    """Whether a figure may be about all things, where the plan limits them.
+
+    After "the newest five", "the oldest" is not one of the five; but "sort them" is about them.
+    """
+    computes = any(step.tool == SQL_TOOL for step in addition.steps)
+    return computes and _is_cut(state, anchor) and not state.message.points_back
+
+
+def _is_cut(state: _State, anchor: Anchor) -> bool:
+    """Whether the user asked for a limit.
+
+    "The ten longest, only the red ones" may be the red ones of ten, or ten red ones. A limit that
+    a model set by itself does not count.
+    """
+    turn = state.exchange.turn
+    if is_cut_after(anchor, turn.plan):
+        return True
+    match cut_at(anchor):
+        case None:
+            return False
+        case Literal(value=number):
+            limit = anchor.card.argument("limit") or ""
+            said = words_of(turn.plan, anchor.target.id, limit) is not None
+            return said or str(number) in re.findall(r"\d+", turn.whole or turn.query)
+        case _:
             return True
-        named = {noun for mention in self._message.nouns for noun in mention.nouns}
-        ends = anchors(revision.plan, self._exchange.catalogue)
-        return not ends or any(anchor.card.entity in named for anchor in ends)
 
-    def _named(self) -> str:
-        """Return the message from the first word on that says something: "b" of "at which b"."""
-        message = self._message
-        said = (p.start for p in message.placed if p.mention.nouns or says(p.mention))
-        return message.rest[next(said, 0) :]
 
-    def _belonging(self) -> str | None:
-        """Say plainly what "which a were they at?" asks for, where it says nothing else."""
-        nouns = self._message.nouns
-        others = [p for p in self._message.placed if says(p.mention) and not p.mention.nouns]
-        timed = all(isinstance(placed.mention.what, Time) for placed in others)
-        if len(nouns) != 1 or not timed or not self._message.points_back:
-            return None
-        return " ".join(["their", nouns[0].text, *(placed.mention.text for placed in others)])
+def _whole(state: _State, anchor: Anchor, plan: Plan, tail: str | None) -> str | None:
+    """Return the whole question that `plan` answers, where it extends the old one."""
+    turn = state.exchange.turn
+    if plan.steps == turn.plan.steps:
+        return turn.whole
+    others = [step for step in turn.plan.steps if step.id != anchor.target.id]
+    grown = all(step in plan.steps for step in others) and keeps(anchor, plan)
+    return _longer(state, tail) if grown and not _is_cut(state, anchor) else None
 
-    async def _of_one(self, anchor: Anchor, rest: str) -> Revision | None:
-        """Return the plan of things that belong to those of `anchor`."""
-        if anchor.identity is None:
-            return await self._first(anchor, _onward(anchor, rest))
-        named = f"{anchor.card.entity} {anchor.identity}"
-        return await self._exchange.ask_whole(f"Get {named}, then {rest}")
 
-    async def _ordered(self) -> Revision | None:
-        """Order something for the one thing that was spoken of: "mark it as …"."""
-        found = anchors(self._exchange.turn.plan, self._exchange.catalogue)
-        single = [anchor for anchor in found if anchor.identity is not None]
-        if len(single) != 1:
-            return None
-        named = f"{single[0].card.entity} {single[0].identity}"
-        text, count = re.subn(r"\b(?:it|this|that(?: one)?)\b", named, self._message.rest, count=1)
-        return await self._exchange.ask_whole(text) if count else None
+def _unsure_of(state: _State, conflict: Conflict) -> Unsure:
+    said = [p.mention for p in state.message.placed if says(p.mention)]
+    option = f"{state.message.bare} instead"
+    if isinstance(conflict.old, str) and len(said) == 1 and said[0].values:
+        option = f"{said[0].text} instead of {conflict.old}"
+    return Unsure(
+        f"The previous plan has {conflict.argument} = {_shown(conflict.old)}, which"
+        f" contradicts {_shown(conflict.new)}.",
+        (option,),
+    )
 
-    # what was found so far
 
-    def _take(self, revised: Revised) -> None:
-        turn = replace(self._exchange.turn, plan=revised.plan, whole=revised.whole)
-        self._exchange = replace(self._exchange, turn=turn)
-        self._said.update(revised.said)
-        self._notes.extend(revised.notes)
+async def _onwards(state: _State, found: tuple[Anchor, ...]) -> Revision | None:
+    """Continue with things of another kind."""
+    message = state.message
+    if not (message.points_back or message.denies or message.chooses) and (
+        message.mode != "narrows"
+    ):
+        revision = await about(state.exchange, message, found)
+        if revision is not None:
+            return revision
+    single = [anchor for anchor in found if anchor.identity is not None]
+    several = [anchor for anchor in found if anchor.identity is None]
+    preferred = (single or several) if message.is_singular else (several or single)
+    rest = message.rest if message.points_back else f"their {_named(state)}"
+    fitting: list[tuple[Anchor, Revision]] = []
+    for said in filter(None, (rest, _belonging(state))):
+        if fitting:
+            break
+        single_of = [(anchor, await _of_one(state, anchor, said)) for anchor in preferred]
+        fitting = [(a, each) for a, each in single_of if each is not None and _gives(state, each)]
+        named = dict.fromkeys(anchor.card.entity for anchor, _ in fitting)
+        if len(fitting) > 1 and len(named) == 1:
+            return await _of_all(state, fitting, lambda anchor, said=said: _onward(anchor, said))
+    if len(fitting) > 1:
+        options = tuple(f"{plural(anchor.card.entity)}, then {rest}" for anchor, _ in fitting)
+        return Unsure("Of which of them?", options)
+    return fitting[0][1] if fitting else None
 
-    def _revised(self) -> Revised:
-        turn = self._exchange.turn
-        return Revised(turn.plan, turn.whole, self._said, tuple(self._notes))
 
-    def _longer(self, tail: str | None) -> str | None:
-        """Return the whole question with more said at its end."""
-        whole = self._exchange.turn.whole
-        if whole is None or tail is None:
-            return None
-        counted = self._message.counted
-        whole = whole.rstrip(" .?!")
-        if counted is not None:
-            verb = _VERB.match(whole)
-            return None if verb is None else f"How many {whole[verb.end() :]} {counted}".strip()
-        comma = ", " if tail.startswith(",") else " "
-        return f"{whole}{comma}{_VERB.sub('', tail.lstrip(', '), count=1)}"
+def _gives(state: _State, revision: Revision) -> bool:
+    """Whether the result is of the kind that was asked for."""
+    if isinstance(revision, Unsure):
+        return True
+    named = {noun for mention in state.message.nouns for noun in mention.nouns}
+    ends = anchors(revision.plan, state.exchange.catalogue)
+    return not ends or any(anchor.card.entity in named for anchor in ends)
+
+
+def _named(state: _State) -> str:
+    """Return the message from its first content word on: "b" of "at which b"."""
+    message = state.message
+    said = (p.start for p in message.placed if p.mention.nouns or says(p.mention))
+    return message.rest[next(said, 0) :]
+
+
+def _belonging(state: _State) -> str | None:
+    """Return "their a" for "which a were they at?", or None."""
+    nouns = state.message.nouns
+    others = [p for p in state.message.placed if says(p.mention) and not p.mention.nouns]
+    timed = all(isinstance(placed.mention.what, Time) for placed in others)
+    if len(nouns) != 1 or not timed or not state.message.points_back:
+        return None
+    return " ".join(["their", nouns[0].text, *(placed.mention.text for placed in others)])
+
+
+async def _of_one(state: _State, anchor: Anchor, rest: str) -> Revision | None:
+    """Return the plan for things that belong to those of `anchor`."""
+    if anchor.identity is None:
+        return await _first(state, anchor, _onward(anchor, rest))
+    named = f"{anchor.card.entity} {anchor.identity}"
+    return await state.exchange.ask_whole(f"Get {named}, then {rest}")
+
+
+async def _commanded(state: _State) -> Revision | None:
+    """Plan an imperative for the one thing of before: "mark it as …"."""
+    found = anchors(state.exchange.turn.plan, state.exchange.catalogue)
+    single = [anchor for anchor in found if anchor.identity is not None]
+    if len(single) != 1:
+        return None
+    named = f"{single[0].card.entity} {single[0].identity}"
+    text, count = re.subn(r"\b(?:it|this|that(?: one)?)\b", named, state.message.rest, count=1)
+    return await state.exchange.ask_whole(text) if count else None
+
+
+def _take(state: _State, revised: Revised) -> None:
+    turn = replace(state.exchange.turn, plan=revised.plan, whole=revised.whole)
+    state.exchange = replace(state.exchange, turn=turn)
+    state.said.update(revised.said)
+    state.notes.extend(revised.notes)
+
+
+def _revised(state: _State) -> Revised:
+    turn = state.exchange.turn
+    return Revised(turn.plan, turn.whole, state.said, tuple(state.notes))
+
+
+def _longer(state: _State, tail: str | None) -> str | None:
+    """Return the whole question with an addition at its end."""
+    whole = state.exchange.turn.whole
+    if whole is None or tail is None:
+        return None
+    counted = state.message.counted
+    whole = whole.rstrip(" .?!")
+    if counted is not None:
+        verb = _VERB.match(whole)
+        return None if verb is None else f"How many {whole[verb.end() :]} {counted}".strip()
+    comma = ", " if tail.startswith(",") else " "
+    return f"{whole}{comma}{_VERB.sub('', tail.lstrip(', '), count=1)}"
 
 
 def _onward(anchor: Anchor, rest: str) -> Texts:
-    """Return ways to go on from all things of a kind, each with what the question grows by."""
+    """Return short questions that continue from all things of a kind."""
     things = plural(anchor.card.entity)
     return {f"Get {things}{tail}": tail for tail in (f", then {rest}", f", {rest}")}
 

@@ -1,9 +1,9 @@
-"""A plan for things of a kind, grafted onto the step of an earlier plan that gives such things.
+"""Insertion: the plan of a follow-up becomes part of the previous plan.
 
-A follow-up is planned as if it was said of all things of the kind that it follows: of "only the
-rejected ones" after a list of boxes, the planner is asked "Get boxes, only the rejected ones". What
-it says of listing boxes is then said of the step that listed them before, and what it does with
-them is done with what that step gives.
+A follow-up is planned for all things of the kind that it is about: for "only the rejected ones"
+after a list of boxes, the planner is asked "Get boxes, only the rejected ones". The arguments of
+that plan's list step then go to the step that listed the boxes before, and its other steps use the
+output of that step.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ from toolplan.path import Json
 from toolplan.plan import Literal, Plan, Step, Value, needs, rename_steps, sinks, step_refs
 from toolplan.planners.grounded.catalogue.kinds import SQL_TOOL, Catalogue, ToolCard, Verb
 
-_TEMPORARY: Final = "+"  # no step's id begins with it
+_TEMPORARY: Final = "+"  # not allowed in ids of steps
 _DAY: Final = re.compile(r"\d{4}-\d\d-\d\d")
 _RANGE: Final = ("range.start", "range.end")
 
 
 @dataclass(frozen=True, slots=True)
 class Anchor:
-    """What a follow-up may speak of: things that a plan gives.
+    """Things in the result of a plan, which a follow-up may refer to.
 
     Attributes:
         sink: the step whose output is shown.
         target: the step that lists the things; `sink` itself, or what `sink` computes from.
-        rows: the step that gives them as rows, None where only figures about them are left.
+        rows: the step that returns them as rows, None where only figures about them are left.
         card: the tool of `target`.
-        identity: the one thing that it is, where it is one that is named by its identity.
+        identity: the id of the one thing, where it was named by its id.
     """
 
     sink: str
@@ -43,13 +43,12 @@ class Anchor:
 
 
 Mode: TypeAlias = OneOf["narrows", "adds", "replaces"]
-"""What becomes of what was said before of the same things: it all holds besides; what is said now
-holds in the place of what was said in the same argument; or also of what contradicts it elsewhere.
-"""
+"""`narrows` keeps all arguments of before, `adds` replaces arguments of the same name, `replaces`
+also those that contradict the new ones."""
 
 
 class Conflict(NamedTuple):
-    """The plan before says otherwise of the same things: `argument` is `old` and would be `new`."""
+    """The previous plan contradicts the follow-up: `argument` is `old` and would be `new`."""
 
     argument: str
     old: Json
@@ -57,7 +56,7 @@ class Conflict(NamedTuple):
 
 
 def anchors(plan: Plan, catalogue: Catalogue) -> tuple[Anchor, ...]:
-    """Return what the plan gives that can be spoken of, in its order."""
+    """Return the things in the result of the plan, in its order."""
     steps = {step.id: step for step in plan.steps}
     found = (_anchor(sink, sink, sink, steps, catalogue) for sink in sinks(plan))
     return tuple(anchor for anchor in found if anchor is not None)
@@ -90,25 +89,25 @@ def _anchor(
 
 
 def _keeps_rows(step: Step) -> bool:
-    """Whether a statement only chooses and orders rows, so that they are the same things."""
+    """Whether a statement only filters and sorts rows."""
     return _statement(step).startswith("SELECT * FROM ")
 
 
 def _only_orders(step: Step) -> bool:
-    """Whether a statement gives all rows of its table, so that the table may stand for it."""
+    """Whether a statement returns all rows of its table, in some order."""
     statement = _statement(step)
     chooses = any(f" {word} " in statement for word in ("WHERE", "LIMIT", "JOIN", "HAVING"))
     return _keeps_rows(step) and not chooses
 
 
 def _statement(step: Step) -> str:
-    """Return the statement of a step that computes, in capitals; empty where it is not known."""
+    """Return the SQL of a step in capitals; empty where it is not a literal."""
     sql = step.args.get("sql")
     return str(sql.value).upper() if isinstance(sql, Literal) else ""
 
 
 def inner_anchors(plan: Plan, catalogue: Catalogue) -> tuple[Anchor, ...]:
-    """Return what is listed on the way to the one thing that the plan shows."""
+    """Return the lists that the only result of the plan is computed from."""
     ends = sinks(plan)
     if len(ends) != 1:
         return ()
@@ -122,13 +121,13 @@ def inner_anchors(plan: Plan, catalogue: Catalogue) -> tuple[Anchor, ...]:
     )
 
 
-def graft(
+def insert(
     plan: Plan, anchor: Anchor, addition: Plan, mode: Mode, beside: Iterable[str] = ()
 ) -> Plan | Conflict | None:
-    """Return `plan` with `addition` said of what `anchor` gives; None where it does not fit.
+    """Return `plan` with `addition` inserted at `anchor`; None where it does not fit.
 
-    What contradicts what was said before, and does not replace it, is a `Conflict`. Of the other
-    things that the plan shows, only those of the steps `beside` stay in it.
+    A contradiction that is not to be replaced is a `Conflict`. Other results stay in the plan only
+    if their steps are in `beside`.
     """
     same = [step.id for step in addition.steps if step.tool == anchor.target.tool]
     if len(same) > 1 and len(same) == len(addition.steps):
@@ -159,13 +158,13 @@ def graft(
 
 
 def cut_at(anchor: Anchor) -> Value | None:
-    """Return the argument that lets only the first so many of the things through, or None."""
+    """Return the limit of the step that lists the things, or None."""
     limit = anchor.card.argument("limit")
     return None if limit is None else anchor.target.args.get(limit)
 
 
 def is_cut_after(anchor: Anchor, plan: Plan) -> bool:
-    """Whether a statement gives only the first so many of the things."""
+    """Whether a statement limits the things."""
     sink = next(step for step in plan.steps if step.id == anchor.sink)
     return sink.tool == SQL_TOOL and " LIMIT " in _statement(sink)
 
@@ -193,10 +192,10 @@ def _split(
 
 
 def fits(anchor: Anchor, said: Step, plan: Plan) -> bool:
-    """Whether what `said` says of the things is meant of them, where `plan` computes from them.
+    """Whether the arguments of `said` may go to the list step, where `plan` computes from the list.
 
-    The first three of some groups are not the groups of the first three things, and a share is no
-    share any more once only what it counts is left.
+    The first three groups are not the groups of the first three things, and a share needs all
+    things, not only those that it counts.
     """
     sink = next(step for step in plan.steps if step.id == anchor.sink)
     if sink.tool != SQL_TOOL:
@@ -212,7 +211,7 @@ def fits(anchor: Anchor, said: Step, plan: Plan) -> bool:
 
 
 def _merged(anchor: Anchor, said: Step, mode: Mode) -> Step | Conflict:
-    """Return the step that lists the things, with what is said of them now."""
+    """Return the step that lists the things, with the new arguments."""
     card, args = anchor.card, dict(anchor.target.args)
     roles = {name: shape.role for name, shape in card.arguments.items()}
     times = [name for name in said.args if roles.get(name) in _RANGE]
@@ -237,7 +236,7 @@ def _merged(anchor: Anchor, said: Step, mode: Mode) -> Step | Conflict:
 
 
 def _opposite(name: str, card: ToolCard) -> str:
-    """Return the argument that bounds the same number on its other side; empty where none does."""
+    """Return the argument for the other bound of the same number, or an empty name."""
     shape = card.arguments.get(name)
     other = {"min": "max", "max": "min"}.get((shape and shape.role) or "")
     return next(
@@ -254,7 +253,7 @@ def _opposite(name: str, card: ToolCard) -> str:
 
 
 def _crosses(role: str | None, value: Value, opposite: Value) -> bool:
-    """Whether no number is on the right side of both bounds."""
+    """Whether no number is within both bounds."""
     one, other = _shown(value), _shown(opposite)
     if not (isinstance(one, int | float) and isinstance(other, int | float)):
         return False
@@ -264,7 +263,7 @@ def _crosses(role: str | None, value: Value, opposite: Value) -> bool:
 def _within(
     new: Mapping[str, Value], old: Mapping[str, Value | None], roles: Mapping[str, str | None]
 ) -> bool:
-    """Whether the new time lies in the old one; ISO dates compare as text."""
+    """Whether the new time lies within the old one; ISO dates compare as text."""
     for name, value in old.items():
         if value is None:
             continue
@@ -277,7 +276,7 @@ def _within(
 
 
 def _is_tighter(role: str | None, old: Value | None, new: Value) -> bool:
-    """Whether the new bound holds only where the old one did."""
+    """Whether the new bound is as strict as the old one."""
     before, after = _shown(old), _shown(new)
     if not (isinstance(before, int | float) and isinstance(after, int | float)):
         return False
@@ -289,7 +288,7 @@ def _shown(value: Value | None) -> Json:
 
 
 def closure(plan: Plan, roots: Iterable[str]) -> frozenset[str]:
-    """Return `roots` and all steps that they need, however far back."""
+    """Return `roots` and all steps that they depend on."""
     steps = {step.id: step for step in plan.steps}
     found: set[str] = set()
     waiting = [*roots]
@@ -302,7 +301,7 @@ def closure(plan: Plan, roots: Iterable[str]) -> frozenset[str]:
 
 
 def _shared(plan: Plan) -> Plan:
-    """Return `plan` without new steps that make the same call as another step."""
+    """Return `plan` without new steps that repeat the call of another step."""
     for at, step in enumerate(plan.steps):
         twin = next((s for s in plan.steps if s.id != step.id and _is_same_call(s, step)), None)
         if step.id.startswith(_TEMPORARY) and twin is not None:
@@ -318,7 +317,7 @@ def _is_same_call(one: Step, other: Step) -> bool:
 
 
 def _named(plan: Plan) -> Plan:
-    """Return the new steps names of their own."""
+    """Give the new steps ids of their own."""
     taken = {step.id for step in plan.steps}
     names: dict[str, str] = {}
     for step in plan.steps:

@@ -1,7 +1,7 @@
-"""What a message is in a conversation: a whole question, or something that only continues it.
+"""What a message is in a conversation: a whole question, a follow-up, an answer.
 
-Deterministic. A message that could stand alone is never read as a continuation: it continues only
-where it points back (*their*, *the same*), or begins as nothing whole begins (*and …*, *only …*).
+A message that could stand alone is never a follow-up: a follow-up refers back (*their*, *the
+same*), or begins like no whole question (*and …*, *only …*).
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ _CONTINUING: Final = re.compile(
 )
 _CORRECTING: Final = re.compile(r"\s*(?:no,? )?(?:actually|rather|i mean|i meant)\b")
 _BARE: Final = re.compile(r"\s*(?:and )?(?:which|what) \w+(?: \w+)?\s*\?*\s*")
-_DROPPING: Final = ("remove the", "drop the", "no limit", "regardless", "without")
+_REMOVING: Final = ("remove the", "drop the", "no limit", "regardless", "without")
 _NARROWED: Final = re.compile(r"now,?\s+(?:only|just)\b")
 _RESTRICTING: Final = re.compile(r"\s*(?:for|of|in|at|from|to|with|on|since|until)\b")
 _FINITE: Final = re.compile(
@@ -124,9 +124,9 @@ _ANY_DAY: Final = date(2000, 1, 3)  # only where times stand matters here, not w
 
 
 def read_intent(text: str, tools: Toolbox | Catalogue, *, awaiting: bool = False) -> Intent:
-    """Say what the message `text` is; `awaiting` says that something was asked back before it.
+    """Return what the message `text` is; `awaiting` is true after a clarification.
 
-    `tools` tell which words name things, values and columns.
+    The words for things, values and columns come from `tools`.
     """
     text = text[:MAX_CHARACTERS]
     if (agrees := confirms(text)) is not None:
@@ -160,7 +160,7 @@ def read_intent(text: str, tools: Toolbox | Catalogue, *, awaiting: bool = False
 
 
 def confirms(text: str) -> bool | None:
-    """Say whether `text` is a mere yes (True) or a mere no (False); None where it says more."""
+    """Return True for a mere yes, False for a mere no, and None for anything else."""
     said = re.findall(r"[\w']+", fold(text))
     if not 0 < len(said) <= _MOST_CONFIRMING_WORDS:
         return None
@@ -175,12 +175,12 @@ def confirms(text: str) -> bool | None:
 
 
 def vague_words(text: str) -> tuple[str, ...]:
-    """Return the words of `text` that stand for things that are not named."""
+    """Return the words of `text` like *stuff* and *everything*."""
     return tuple(word for word in re.findall(r"[^\W_]+", text) if fold(word) in _NAMELESS)
 
 
 def asks_for_the_past(text: str) -> bool:
-    """Whether `text` speaks of something that was spoken of before."""
+    """Whether `text` refers to something that was discussed before."""
     return not _BEFORE.isdisjoint(re.findall(r"[^\W_]+", fold(text)))
 
 
@@ -207,7 +207,7 @@ def _is_general(mention: Mention) -> bool:
 
 
 def _continues(text: str, mentions: tuple[Mention, ...]) -> bool:
-    """Whether `text` points back at what was said before it, or goes on with it."""
+    """Whether `text` refers to what was said before it, or continues it."""
     if _points_back(text, mentions):
         return True
     opened = fold(text)[len(_opening(fold(text))) :]
@@ -219,7 +219,7 @@ def _continues(text: str, mentions: tuple[Mention, ...]) -> bool:
     if begun is None:
         return False
     named = any(m.nouns for m in mentions)
-    if begun[0] in _DROPPING and not named:
+    if begun[0] in _REMOVING and not named:
         return True
     if begun[0] == "now" and named and not _NARROWED.match(opened):
         return not any(m.values or isinstance(m.what, Time | Number | Code) for m in mentions)
@@ -235,7 +235,7 @@ def _opening(folded: str) -> str:
 
 
 def _points_back(text: str, mentions: tuple[Mention, ...]) -> bool:
-    """Whether a pronoun stands before any noun that it could speak of."""
+    """Whether a pronoun stands before any noun that it could refer to."""
     first = next((m for m in mentions if m.nouns), None)
     end = len(text) if first is None else _at(text, first)
     head = fold(text[:end])
@@ -251,7 +251,7 @@ def _points_back(text: str, mentions: tuple[Mention, ...]) -> bool:
 
 
 def _asks_about_them(text: str, mentions: tuple[Mention, ...]) -> bool:
-    """Whether "them" cannot be the only things that are named: "which a were found in them?"."""
+    """Whether "them" cannot be the named things: "which a were found in them?"."""
     nouns = {noun for mention in mentions for noun in mention.nouns}
     said = fold(text)
     asks = _IN_THEM.search(said) is not None or _THEY.search(said) is not None
@@ -274,7 +274,7 @@ def _at(text: str, mention: Mention) -> int:
 
 
 def _is_whole(mentions: tuple[Mention, ...]) -> bool:
-    """Whether it asks for something by name: a verb or a question word, and a thing or a column."""
+    """Whether it has a verb or a question word, and a thing or a column."""
     asks = any(
         m.does(
             WordClass.READ,
@@ -295,7 +295,7 @@ def _has_columns(mentions: tuple[Mention, ...]) -> bool:
 
 
 def _is_fragment(mentions: tuple[Mention, ...]) -> bool:
-    """Whether all of it is said of things that are not named."""
+    """Whether it only has values, times or numbers of things that are not named."""
     if any(isinstance(m.what, Unknown | Imperative) for m in mentions):
         return False
     said = any(
@@ -315,7 +315,7 @@ def _says_value(mentions: tuple[Mention, ...]) -> bool:
 
 
 def _is_bare(mentions: tuple[Mention, ...]) -> bool:
-    """Whether it names a thing and says nothing of it."""
+    """Whether it only names a thing."""
     return not any(
         m.is_value or (m.columns and not m.nouns) or isinstance(m.what, Time | Number | Unknown)
         for m in mentions
@@ -323,14 +323,14 @@ def _is_bare(mentions: tuple[Mention, ...]) -> bool:
 
 
 def _is_restriction(text: str, mentions: tuple[Mention, ...]) -> bool:
-    """Whether it only says of which things: "for the ones in York"."""
+    """Whether it is only a restriction: "for the ones in York"."""
     said = fold(text)
     begins = _RESTRICTING.match(said) is not None and _FINITE.search(said) is None
     return begins and not _is_whole(mentions)
 
 
 def _is_figure(mentions: tuple[Mention, ...]) -> bool:
-    """Whether it asks for one figure and says not of what: "what's the total weight?"."""
+    """Whether it asks for a figure without the things: "what's the total weight?"."""
     asks = any(m.does(WordClass.STATISTIC, WordClass.HOW_MUCH) for m in mentions)
     counts = any(m.does(WordClass.COUNT) for m in mentions) and any(
         m.does(WordClass.BY) for m in mentions

@@ -1,4 +1,4 @@
-"""What a follow-up says, apart from how it begins: *and what about …*, *the same for …*."""
+"""The content of a follow-up, without openings like *and what about …*, *the same for …*."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _PLEASE: Final = re.compile(r"[\s,]*\b(?:please|thanks|thank you)[\s.!?]*$", _I)
 _NARROWING: Final = re.compile(
     r"\b(?:only|just|solely|(?:of|among) (?:them|those|these|it)|which of|how many of)\b", _I
 )
-_DROPPING: Final = re.compile(
+_REMOVING: Final = re.compile(
     r"\s*(?:without|no|drop|remove|ignore|regardless of|irrespective of|never mind|skip|any)\s+"
     r"(?:(?:the|a|an|any|that|this)\s+)?(?P<what>[\w -]+?)"
     r"(?:\s+(?:filter|restriction|condition|limitation))?\s*[.!?]*\s*$",
@@ -83,12 +83,12 @@ class Message:
     """A follow-up, read.
 
     Attributes:
-        rest: its words without those that only say that it is a follow-up.
+        rest: its text without openings.
         placed: the mentions of `rest`.
-        mode: what becomes of what was said before (`toolplan.planners.grounded.dialogue.insert`).
-        same: it asks for the same, but for what it says.
-        besides: it wants more, rather than something else: *a too*.
-        old: what is to be replaced, where that is said.
+        mode: see `toolplan.planners.grounded.dialogue.insert`.
+        same: it asks for *the same*, with a change.
+        besides: it adds a value: *a too*.
+        old: the value to replace, where it is named.
     """
 
     rest: str
@@ -105,22 +105,22 @@ class Message:
 
     @property
     def points_back(self) -> bool:
-        """Whether a pronoun stands for what was given before."""
+        """Whether a pronoun refers to the previous result."""
         return _PRONOUNS.search(self.rest) is not None
 
     @property
     def is_singular(self) -> bool:
-        """Whether the pronoun stands for one thing."""
+        """Whether the pronoun is singular."""
         return _SINGULAR.search(self.rest) is not None
 
     @property
     def compares(self) -> bool:
-        """Whether it sets something beside what was given."""
+        """Whether it compares something with the previous result."""
         return any(each.mention.does(WordClass.COMPARE) for each in self.placed)
 
     @property
     def groups(self) -> bool:
-        """Whether it wants a figure for each of some groups: "by month", "per town"."""
+        """Whether it asks for groups: "by month", "per town"."""
         first = self.placed[0].mention if self.placed else None
         return first is not None and first.does(WordClass.BY, WordClass.PER, WordClass.EACH_PERIOD)
 
@@ -131,23 +131,23 @@ class Message:
 
     @property
     def denies(self) -> bool:
-        """Whether it says what shall not be."""
+        """Whether it has a negation."""
         return any(each.mention.does(WordClass.NOT, WordClass.WITHOUT) for each in self.placed)
 
     @property
     def restricts(self) -> bool:
-        """Whether it begins as what only says of which things: "for the boxes in York"."""
+        """Whether it begins like a restriction: "for the boxes in York"."""
         begins = self.placed[0].mention if self.placed else None
         return begins is not None and begins.does(WordClass.CUE) and not self.points_back
 
     @property
     def asks_for_them(self) -> bool:
-        """Whether it only asks to see what was spoken of: "list them", "which ones?"."""
+        """Whether it only asks to list the things: "list them", "which ones?"."""
         return _SEEN.fullmatch(self.rest) is not None
 
     @property
-    def orders(self) -> bool:
-        """Whether it wants something done, rather than told."""
+    def commands(self) -> bool:
+        """Whether it is an imperative that changes something."""
         changing = (WordClass.CREATE, WordClass.UPDATE, WordClass.DELETE)
         return any(
             isinstance(m.what, Imperative) or (m.does(*changing) and not m.does(WordClass.READ))
@@ -156,32 +156,29 @@ class Message:
 
     @property
     def counted(self) -> str | None:
-        """What is said behind "how many (of them)"; None where nothing is counted."""
+        """The text after "how many (of them)", or None."""
         found = _COUNTING.match(self.rest)
         return None if found is None else self.rest[found.end() :].strip()
 
     @property
     def bare(self) -> str:
-        """The words without those that only narrow: "rejected" of "only the rejected ones"."""
+        """The text without words that only narrow: "rejected" of "only the rejected ones"."""
         left = " ".join(_NARROWED.sub("", self.rest).split())
         return left.removeprefix("the ").strip() or self.rest
 
     @property
     def leaves_open(self) -> bool:
-        """Whether a word like "ones" leaves open which things are meant."""
+        """Whether it has a word like "ones" for the things."""
         return _ONES.search(self.rest) is not None
 
     @property
-    def dropped(self) -> str | None:
-        """What shall no longer be said, in words; None where nothing is dropped."""
-        found = _DROPPING.match(self.rest)
+    def removed(self) -> str | None:
+        """The words for what is to be removed, or None."""
+        found = _REMOVING.match(self.rest)
         return None if found is None else found["what"].strip()
 
     def naming(self, things: str, thing: str | None = None) -> str:
-        """Return the message with the noun in place of the word that leaves open which things.
-
-        `thing` is the noun for one of them.
-        """
+        """Return the message with the noun `things` (`thing` for one) for "ones"."""
 
         def noun(found: re.Match[str]) -> str:
             return thing if thing is not None and found[0].lower() == "one" else things
@@ -216,7 +213,7 @@ def read_message(text: str, words: Words) -> Message:
 
 
 def _replacing(rest: str, words: Words) -> tuple[str, Placed | None]:
-    """Return what stands in whose place, in "a instead of b" and in "instead of b, a"."""
+    """Return the new text and the old value of "a instead of b" and "instead of b, a"."""
     instead = _INSTEAD.search(rest)
     if instead is None:
         return rest, None
@@ -230,7 +227,7 @@ def _replacing(rest: str, words: Words) -> tuple[str, Placed | None]:
 
 
 def says(mention: Mention) -> bool:
-    """Whether it says something by itself: a value, a time, a number, or what nobody knows."""
+    """Whether it is content by itself: a value, a time, a number, an unknown word."""
     if isinstance(mention.what, Time | Number | Code | Name | Quoted | Unknown | Imperative):
         return True
     if mention.values or mention.columns or mention.reports:
@@ -239,10 +236,10 @@ def says(mention: Mention) -> bool:
 
 
 def speaks_of_time(what: str) -> bool:
-    """Whether it is a word for the time of things: "the dates"."""
+    """Whether `what` means the time of things: "the dates"."""
     return fold(what) in _TIMES
 
 
 def speaks_of_limit(what: str) -> bool:
-    """Whether it is a word for the number of things that are wanted."""
+    """Whether `what` means the limit."""
     return fold(what) in _LIMITS

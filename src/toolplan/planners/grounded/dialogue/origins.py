@@ -1,4 +1,4 @@
-"""What the metadata of a plan tells of where the plan came from, when it came of a conversation."""
+"""The metadata of plans of conversations: what they and their arguments come from."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from toolplan.planners.grounded.dialogue.turns import FOLLOW_UP_OF, Turn
 
 NAME: Final = "dialogue"
 _OF_ITS_TURN: Final = frozenset(["created_at", "estimated_duration_ms", "run_with"])
-"""Fields of a plan's metadata that speak of the turn that it was made in."""
+"""Fields of the metadata that belong to one turn."""
 _DAY: Final = re.compile(r"\d{4}-\d\d-\d\d")
 
 
 def reasons(plan: Plan) -> dict[tuple[str, str], Json]:
-    """Return the reason of each argument by id of its step and name, as the metadata has it."""
+    """Return the provenance of each argument, by its step's id and its name."""
     provenance = plan.metadata.get("provenance")
     if not isinstance(provenance, dict):
         return {}
@@ -35,17 +35,14 @@ def reasons(plan: Plan) -> dict[tuple[str, str], Json]:
 
 
 def words_of(plan: Plan, step: str, argument: str) -> str | None:
-    """Return the words that an argument of `plan` came from, None where it came from none."""
+    """Return the words that an argument of `plan` came from, or None."""
     reason = reasons(plan).get((step, argument))
     text = reason.get("text") if isinstance(reason, dict) else None
     return text.strip(" .?!,") if isinstance(text, str) else None
 
 
 def metadata(question: Question, turn: Turn, revised: Revised) -> dict[str, Json]:
-    """Return the metadata of the plan that `question` made of the plan of `turn`.
-
-    Words in the provenance are those of the turn that said them, so they have no place in this one.
-    """
+    """Return the metadata of the plan that `question` made of the plan of `turn`."""
     plan = revised.plan
     old = {k: v for k, v in turn.plan.metadata.items() if k not in _OF_ITS_TURN}
     made = {} if revised.source is None else dict(plan.metadata)
@@ -71,9 +68,9 @@ def metadata(question: Question, turn: Turn, revised: Revised) -> dict[str, Json
 
 
 def relabelled(written: str, said: str, follows: str, whole: str) -> str | None:
-    """Return the draft `written` for the question `whole` as the one for `said`, after `follows`.
+    """Return the text of a draft for `whole` as that for `said`, which follows `follows`.
 
-    None where it is no plan in canonical JSON.
+    None where it is not in canonical JSON.
     """
     try:
         document: Json = json.loads(written)
@@ -90,12 +87,12 @@ def relabelled(written: str, said: str, follows: str, whole: str) -> str | None:
 
 
 def is_of_dialogue(draft: Draft) -> bool:
-    """Whether `draft` came of a conversation, so that no other planner knows its question."""
+    """Whether `draft` is that of a follow-up, which no other planner made."""
     return FOLLOW_UP_OF in _metadata_of(draft)
 
 
 def read_as(draft: Draft) -> str | None:
-    """Return the whole question that `draft` answers, where it follows another; None elsewhere."""
+    """Return the whole question that the draft of a follow-up answers, or None."""
     return text(as_node(_metadata_of(draft).get(FOLLOW_UP_OF)).get("read_as"))
 
 
@@ -120,31 +117,31 @@ def _reason(said: str | None, before: Json) -> Json:
 
 
 def _notes(question: Question, turn: Turn, revised: Revised) -> Iterator[str]:
-    """Yield what still holds of what the reader was told before, and what is new."""
+    """Yield the old notes that still apply, and the new ones."""
     plan = revised.plan if revised.source is not None else turn.plan
     kept = plan.metadata.get("notes")
     there = set(_DAY.findall(json.dumps(dump(Plan(revised.plan.steps)))))
     gone = _gone(turn.plan, revised.plan) if revised.source is None else frozenset[str]()
     for note in kept if isinstance(kept, list) else []:
-        # "last week = ..." holds as long as what it tells of is there; other notes told of a turn
+        # "last week = ..." applies as long as its days are there; other notes were of one turn
         days = set(_DAY.findall(str(note)))
-        holds = not days or not days.isdisjoint(there)
+        applies = not days or not days.isdisjoint(there)
         if (
             isinstance(note, str)
             and " = " in note
             and note.partition(" = ")[0] not in gone
-            and holds
+            and applies
         ):
             yield note
     yield from revised.notes
     day = turn.plan.metadata.get("reference_date")
-    told = isinstance(day, str) and day != question.today and revised.source is None
-    if told and there:
-        yield f"days that were told before are those of {day}"
+    earlier = isinstance(day, str) and day != question.today and revised.source is None
+    if earlier and there:
+        yield f"earlier dates were resolved on {day}"
 
 
 def _gone(before: Plan, after: Plan) -> frozenset[str]:
-    """Return the words of arguments that `after` has otherwise than `before`, or not at all."""
+    """Return the words of the arguments that are changed or missing in `after`."""
     now = {(step.id, name): value for step in after.steps for name, value in step.args.items()}
     return frozenset(
         text

@@ -1,4 +1,4 @@
-"""A planner for conversations: it reads what was said before, and asks another planner the rest."""
+"""A planner for conversations, which asks another planner for whole questions."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from toolplan.planners._base import (
 from toolplan.planners.grounded.catalogue.kinds import Catalogue
 from toolplan.planners.grounded.dates import Weeks
 from toolplan.planners.grounded.dialogue.exchange import Exchange, Revised, Unsure, plan_of
-from toolplan.planners.grounded.dialogue.follow_ups import FollowUp
+from toolplan.planners.grounded.dialogue.follow_ups import revise
 from toolplan.planners.grounded.dialogue.intent import asks_for_the_past, read_intent, vague_words
 from toolplan.planners.grounded.dialogue.origins import (
     NAME,
@@ -50,10 +50,10 @@ from toolplan.planners.grounded.parse.mentions import Code, Imperative, Name, Un
 from toolplan.planners.grounded.planner import GroundedPlanner
 from toolplan.tools import Toolbox
 
-_MODEL: Final = "llm"  # what the names of planners begin with that are models
+_MODEL: Final = "llm"  # the names of planners with a model begin with it
 _MOST_QUESTIONS: Final = 3
 _MOST_DRAFTS: Final = 64
-_FRAGMENT: Final = 0.6  # a follow-up by what is left out, not by what points back
+_FRAGMENT: Final = 0.6  # the confidence in a follow-up without a word that points back
 
 
 class _Request(NamedTuple):
@@ -66,25 +66,24 @@ class _Request(NamedTuple):
 
 
 class DialoguePlanner:
-    """Plans what is said in a conversation.
+    """Plans the messages of a conversation.
 
-    A message that stands alone goes to `planner` as it is. One that continues what was said before
-    is made into an edit of the plan before, or into a question that stands alone. Nothing with
-    effects comes of a continuation without a question back.
+    A whole question goes to `planner` as it is. A follow-up becomes an edit of the previous plan,
+    or a whole question. A follow-up with effects is confirmed first.
     """
 
     def __init__(
         self, planner: Planner, *, weeks: Weeks = "rolling", small: Planner | None = None
     ) -> None:
-        """Hold who plans what stands alone.
+        """Wrap a planner.
 
         Args:
-            planner: plans whole questions. It is also asked for what could not be related to the
-                plan before, with all of the context; a draft for that is taken only from a model,
-                since nobody else reads contexts.
-            weeks: what *last week* is; see `toolplan.planners.grounded.dates`.
-            small: plans the short questions that follow-ups are made of, several for each message;
-                None is the grounded planner, which costs milliseconds.
+            planner: plans whole questions. It also gets follow-ups that could not be related to the
+                previous plan, with the whole context; for these only a draft of a model is used,
+                since other planners do not read contexts.
+            weeks: what *last week* means; see `toolplan.planners.grounded.dates`.
+            small: plans the short questions that follow-ups consist of, several for each message;
+                None is the grounded planner.
         """
         self._planner = planner
         self._grounded = GroundedPlanner(weeks=weeks)
@@ -100,9 +99,9 @@ class DialoguePlanner:
         *,
         on_text: OnText | None = None,
     ) -> Proposal:
-        """Return a draft for `question`, or say what is missing, or why there can be none.
+        """Return a draft for `question`, a clarification, or a refusal.
 
-        A draft that comes of what was said before tells so in its metadata (`follow_up_of`).
+        The draft of a follow-up has `follow_up_of` in its metadata.
         """
         request = _Request(question, tools, attempts, on_text)
         conversation = read_conversation(question.context)
@@ -113,44 +112,42 @@ class DialoguePlanner:
         return proposal
 
     def keep(self, question: Question, tools: Toolbox, draft: Draft) -> None:
-        """Tell the planner that made it that `draft` was good; edited plans are nobody's."""
+        """Pass on that `draft` worked to the planner that made it; edited plans have none."""
         made = self._maker(question, draft)
         if made is not None and isinstance(self._planner, Remembering):
             self._planner.keep(made[0], tools, made[1])
 
     def drop(self, question: Question, tools: Toolbox, draft: Draft) -> None:
-        """Tell the planner that made it that the run of `draft` did not end well."""
+        """Pass on that the run of `draft` failed to the planner that made it."""
         made = self._maker(question, draft)
         if made is not None and isinstance(self._planner, Remembering):
             self._planner.drop(made[0], tools, made[1])
 
-    # what a message is
-
     async def _reply(self, request: _Request, before: Conversation) -> Proposal:
-        """Answer a message, which may answer what was asked back."""
+        """Answer a message, which may be an answer to a clarification."""
         pending = before.pending
         intent = read_intent(
             request.question.text, self._catalogue(request.tools), awaiting=pending is not None
         )
         if intent.kind == "confirmation":
             return await self._confirmed(request, before, agrees=intent.agrees is True)
-        if intent.kind == "clarification" and pending is not None and not pending.awaits_leave:
+        if intent.kind == "clarification" and pending is not None and not pending.awaits_approval:
             return await self._answered(request, before, pending)
         return await self._message(request, before._replace(pending=None))
 
     async def _message(self, request: _Request, before: Conversation) -> Proposal:
-        """Answer a message that answers nothing that was asked back."""
+        """Answer a message that is a question or a follow-up."""
         intent = read_intent(request.question.text, self._catalogue(request.tools))
         match intent.kind:
             case "followup" if before.last is not None:
                 return await self._follow(request, before.last)
             case "followup" if intent.confidence > _FRAGMENT:
-                # only its form says that it goes on from something; another planner may know better
+                # only its form is that of a follow-up; another planner may understand it
                 alone = await self._ask(request)
                 if isinstance(alone, Draft):
                     return alone
                 return AskedBack(
-                    "Nothing was asked before that this could go on from. What is it about?",
+                    "There is no earlier question that this could continue. What is it about?",
                     about=request.question.text,
                 )
             case "unclear" if (vague := self._vague(request, before)) is not None:
@@ -158,17 +155,17 @@ class DialoguePlanner:
             case _:
                 return await self._ask(request)
 
-    # what is asked back, and answered
-
     async def _confirmed(
         self, request: _Request, before: Conversation, *, agrees: bool
     ) -> Proposal:
         pending = before.pending
         if pending is None:
-            return Clarification("Nothing waits for a yes or no. What would you like to know?")
+            return Clarification(
+                "There is no open yes-or-no question. What would you like to know?"
+            )
         if not agrees:
-            return Clarification("Then nothing is run. What would you like to know?")
-        if pending.awaits_leave:
+            return Clarification("Nothing is run. What would you like to know?")
+        if pending.awaits_approval:
             return Draft(json.dumps(pending.plan, ensure_ascii=False, indent=2), planner=NAME)
         if len(pending.options) == 1:
             return await self._answered(request, before, pending, pending.options[0])
@@ -183,7 +180,7 @@ class DialoguePlanner:
         pending: Pending,
         chosen: str | None = None,
     ) -> Proposal:
-        """Go on with the question that something was asked back about."""
+        """Continue the question that the clarification was about."""
         if chosen is None:
             chosen = choose(pending.options, request.question.text)
         before = before._replace(pending=None)
@@ -210,17 +207,13 @@ class DialoguePlanner:
         return fresh if first is None or isinstance(fresh, Draft) else first
 
     def _goes_on(self, text: str, tools: Toolbox, before: Conversation, pending: Pending) -> bool:
-        """Whether a reply by itself goes on with the last plan, rather than with the question.
-
-        A word that was not understood is not a gap that anything may fill; a value that is missing
-        is one.
-        """
+        """Whether a reply follows up on the last plan, rather than answers the clarification."""
         intent = read_intent(text, self._catalogue(tools))
         points_back = intent.confidence > _FRAGMENT or bool(pending.unexplained)
         return intent.kind == "followup" and points_back and before.last is not None
 
     def _vague(self, request: _Request, before: Conversation) -> Clarification | None:
-        """Ask what a message is about that names nothing; None where no tool says what there is."""
+        """Ask what a message without any names is about; None where tools list nothing."""
         if before.asked and asks_for_the_past(request.question.text):
             options = before.asked[:_MOST_QUESTIONS]
             return Clarification("Which question do you mean?", options)
@@ -229,26 +222,22 @@ class DialoguePlanner:
         if not things:
             return None
         return Clarification(
-            f"What would you like to see? There are {', '.join(things)}.",
+            f"What would you like to see? Available: {', '.join(things)}.",
             things,
             vague_words(request.question.text),
         )
-
-    # what goes on
 
     async def _follow(self, request: _Request, turn: Turn) -> Proposal:
         words = Words(
             self._catalogue(request.tools), date.fromisoformat(request.question.today), self._weeks
         )
-        revision = await FollowUp(
-            Exchange(request.question, turn, request.tools, words, self._small)
-        ).revise()
+        revision = await revise(Exchange(request.question, turn, request.tools, words, self._small))
         match revision:
             case Revised():
                 return self._proposed(request.question, request.tools, turn, revision)
             case Unsure(plan=plan) if plan is not None:
                 draft = draft_of(plan, metadata(request.question, turn, Revised(plan, None)))
-                return _asking_leave(revision.question, draft)
+                return _asking_approval(revision.question, draft)
             case Unsure():
                 return Clarification(revision.question, revision.options, revision.unexplained)
             case None:
@@ -262,10 +251,10 @@ class DialoguePlanner:
         if not effects:
             return draft
         calls = "; ".join(f"{step.tool}({_spelled(step)})" for step in effects)
-        return _asking_leave(f"That would change something: {calls}. Shall it be done?", draft)
+        return _asking_approval(f"This would change data: {calls}. Do you want to continue?", draft)
 
     async def _not_understood(self, request: _Request, turn: Turn, words: Words) -> Proposal:
-        """Ask the planner, of what could not be related to the plan before."""
+        """Ask the planner about a message that could not be related to the previous plan."""
         proposal = await self._ask(request)
         unknown = any(
             isinstance(placed.mention.what, Unknown | Name | Code | Imperative)
@@ -279,16 +268,16 @@ class DialoguePlanner:
             case Clarification(unexplained=unexplained) if unknown or not unexplained:
                 return proposal
             case Draft() | Clarification():
-                # whoever planned it read it as if nothing had been said before
+                # that planner does not read what was said before
                 return Clarification(
-                    f"I cannot tell what '{request.question.text}' changes in the plan for"
+                    f"I did not understand what '{request.question.text}' changes in the plan for"
                     f" '{turn.whole or turn.query}'. Please ask the whole question."
                 )
 
     def _of_model(
         self, question: Question, tools: Toolbox, turn: Turn, proposal: Draft
     ) -> Proposal:
-        """Return a model's draft for a continuation; nothing with effects without a yes."""
+        """Return a model's draft for a follow-up; one with effects is confirmed first."""
         plan = plan_of(proposal)
         if plan is None:
             return proposal
@@ -300,7 +289,7 @@ class DialoguePlanner:
     def _resumed(
         self, draft: Draft, resumed: Question, question: Question, pending: Pending
     ) -> Draft:
-        """Return the draft for a question that was made whole, as the one for what was said."""
+        """Return the draft for a completed question as the draft for what was said."""
         if draft.dialect != "toolplan":
             return draft
         text = relabelled(draft.text, question.text, pending.question, resumed.text)
@@ -311,8 +300,6 @@ class DialoguePlanner:
         if theirs is not None:
             self._note(made, *theirs)
         return made
-
-    # drafts that another planner made
 
     async def _another(self, request: _Request, draft: Draft) -> Proposal:
         """Ask for another plan than `draft`, which was tried."""
@@ -328,8 +315,7 @@ class DialoguePlanner:
                 self._note(made, asked, proposal)
                 return made
         return Clarification(
-            "The only plan that I can make of these words has been tried."
-            " How would you say it differently?"
+            "The only plan for these words was tried already. Please say it in other words."
         )
 
     async def _ask(self, request: _Request) -> Proposal:
@@ -342,7 +328,7 @@ class DialoguePlanner:
         )
 
     def _theirs(self, attempts: Sequence[Attempt]) -> tuple[Attempt, ...]:
-        """Return what was tried with the drafts as the planner wrote them."""
+        """Return the attempts with the drafts as the planner wrote them."""
         return tuple(
             attempt._replace(draft=made[1])
             if (made := self._made.get(attempt.draft.text)) is not None
@@ -356,7 +342,7 @@ class DialoguePlanner:
             self._made.popitem(last=False)
 
     def _maker(self, question: Question, draft: Draft) -> tuple[Question, Draft] | None:
-        """Return the question and the draft as the planner knows them; None where it made none."""
+        """Return the question and the draft as the planner knows them, or None."""
         if (made := self._made.get(draft.text)) is not None:
             return made
         return None if is_of_dialogue(draft) else (question, draft)
@@ -365,12 +351,12 @@ class DialoguePlanner:
         return self._grounded.catalogue(tools)
 
 
-def _asking_leave(question: str, draft: Draft) -> Clarification:
+def _asking_approval(question: str, draft: Draft) -> Clarification:
     return Clarification(question, (YES, NO), partial_plan=json.loads(draft.text))
 
 
 def _about(proposal: Clarification, text: str) -> Clarification:
-    """Return `proposal` as one about `text`, unless it already says what it is about."""
+    """Return `proposal` as one about `text`, unless it is about another question."""
     if isinstance(proposal, AskedBack) and proposal.about:
         return proposal
     said = proposal
@@ -378,6 +364,6 @@ def _about(proposal: Clarification, text: str) -> Clarification:
 
 
 def _spelled(step: Step) -> str:
-    """Return the arguments of a call as a person reads them."""
+    """Return the arguments of a call for a message."""
     shown = {name: dump_value(value) for name, value in step.args.items()}
     return ", ".join(f"{n}={json.dumps(v, ensure_ascii=False)}" for n, v in shown.items())

@@ -1,4 +1,4 @@
-"""A message read with the words of the tools: what each word may mean, and where it stands."""
+"""The mentions of a message, with their places."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from toolplan.tools import Toolbox
 
 
 def known(tools: Toolbox | Catalogue) -> Catalogue:
-    """Return the catalogue of `tools`, compiled if it is not yet."""
+    """Return the catalogue of `tools`."""
     return tools if isinstance(tools, Catalogue) else compile_catalogue(tools)
 
 
@@ -30,7 +30,7 @@ class Placed(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """All that is needed to read a text: the tools' words, and the day that times are told from."""
+    """What a text is read with: the words of the tools, and the day of the question."""
 
     catalogue: Catalogue
     today: date
@@ -48,7 +48,7 @@ class Words:
 
 
 def _extent(mention: Mention, start: int, end: int) -> tuple[int, int]:
-    """Return where a mention stands; a time knows it better than its words do."""
+    """Return the place of a mention; a time knows its own."""
     match mention.what:
         case Time(mention=time):
             return time.start, time.end

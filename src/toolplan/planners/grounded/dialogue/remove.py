@@ -1,4 +1,4 @@
-"""What a follow-up takes away: *without the limit*, *no dates*."""
+"""Removal of arguments from the previous plan: *without the limit*, *no dates*."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from toolplan.planners.grounded.dialogue.origins import words_of
 from toolplan.planners.grounded.dialogue.replace import change
 
 
-def drop(exchange: Exchange, message: Message) -> Revision | None:
-    """Return the plan without what `message` takes away; None where it takes nothing away."""
-    what = message.dropped
+def remove(exchange: Exchange, message: Message) -> Revision | None:
+    """Return the plan without what `message` removes; None where it removes nothing."""
+    what = message.removed
     arguments = None if what is None else _arguments(exchange, what)
     if what is None or arguments is None:
         return None
@@ -30,16 +30,16 @@ def drop(exchange: Exchange, message: Message) -> Revision | None:
         if name in step.args
     }
     if not present:
-        return Unsure(f"The plan before says nothing of the {what}. What shall change?")
+        return Unsure(f"The previous plan does not use the {what}. What should change?")
     plan = change(turn.plan, present)
-    # what only gave the value that is gone is not to become something that is shown
+    # a step that only served the removed value must not become a result
     kept = closure(plan, sinks(turn.plan))
     plan = replace(plan, steps=tuple(step for step in plan.steps if step.id in kept))
     return Revised(plan, _without_words(exchange, present), notes=(f"without the {what}",))
 
 
 def _arguments(exchange: Exchange, what: str) -> dict[str, list[str]] | None:
-    """Give, by tool, the arguments that `what` is a word for; None where it is none."""
+    """Return the arguments that `what` names, by tool, or None."""
     columns = {
         (each.entity, each.attribute)
         for placed in exchange.words.read(what)
@@ -72,7 +72,7 @@ def _named(
 
 
 def _without_words(exchange: Exchange, arguments: Iterable[tuple[str, str]]) -> str | None:
-    """Return the whole question without the words that arguments came from."""
+    """Return the whole question without the words of the arguments."""
     turn = exchange.turn
     whole = turn.whole
     for text in {words_of(turn.plan, step, name) for step, name in arguments}:

@@ -1,8 +1,7 @@
-"""One value of a plan put in place of another: *the same for Oslo*, *and last month?*.
+"""Replacement of a value of the previous plan: *the same for Oslo*, *and last month?*.
 
-A value is replaced only where it is clear which one: where the plan has several that the new one
-could stand for, the user is asked. Nothing is replaced while the old value also stands somewhere
-where it cannot be replaced, such as inside of a statement.
+Where the plan has several values of the kind, the user is asked. Nothing is replaced where the old
+value also stands in a statement.
 """
 
 from __future__ import annotations
@@ -29,11 +28,11 @@ _QUOTED: Final = re.compile(r"'((?:[^']|'')*)'")
 _DAY: Final = re.compile(r"\d{4}-\d\d-\d\d")
 
 Changes: TypeAlias = Mapping[tuple[str, str], Json]
-"""By id of a step and name of its argument, the new value; None takes the argument away."""
+"""New values, by the step's id and the argument's name; None removes the argument."""
 
 
 class Spot(NamedTuple):
-    """An argument whose value could be replaced, and by what."""
+    """An argument, its value, and the possible new value."""
 
     step: str
     argument: str
@@ -41,16 +40,16 @@ class Spot(NamedTuple):
     new: str
 
 
-def swap(exchange: Exchange, placed: Placed, old: Placed | None = None) -> Revision | None:
-    """Put what `placed` names in place of the plan's value of its kind, or of the value `old`.
+def replace_value(exchange: Exchange, placed: Placed, old: Placed | None = None) -> Revision | None:
+    """Replace the plan's value of the kind that `placed` names, or the value `old`.
 
-    None where the plan has no such value, or has it where it cannot be replaced.
+    None where there is no such value, or it cannot be replaced.
     """
     match placed.mention.what:
         case Time(mention=time):
-            return _swap_time(exchange, placed, time.range, None if old is None else _range(old))
+            return _replace_time(exchange, placed, time.range, None if old is None else _range(old))
         case _:
-            return _swap_value(exchange, placed, None if old is None else _names(old))
+            return _replace_named(exchange, placed, None if old is None else _names(old))
 
 
 def change(plan: Plan, changes: Changes) -> Plan:
@@ -60,7 +59,6 @@ def change(plan: Plan, changes: Changes) -> Plan:
         own = {name: value for (id_, name), value in changes.items() if id_ == step.id}
         kept = {name: value for name, value in step.args.items() if name not in own}
         new = {name: Literal(value) for name, value in own.items() if value is not None}
-        # in the old order, the new ones behind
         order = {name: new.get(name, kept.get(name)) for name in (*step.args, *new)}
         args = {name: value for name, value in order.items() if value is not None}
         steps[at] = replace(step, args=args) if own else step
@@ -68,9 +66,9 @@ def change(plan: Plan, changes: Changes) -> Plan:
 
 
 def ranges(exchange: Exchange) -> dict[tuple[str, str], list[tuple[str, str | None, str | None]]]:
-    """Return the times of the plan: first and last day (`""` where it is open), and who has them.
+    """Return the times of the plan: first and last day (`""` where open), and their steps.
 
-    Each of those is a step's id with the names of its two arguments.
+    Each step is its id, with the names of its two arguments.
     """
     found: dict[tuple[str, str], list[tuple[str, str | None, str | None]]] = {}
     for step in exchange.turn.plan.steps:
@@ -84,7 +82,7 @@ def ranges(exchange: Exchange) -> dict[tuple[str, str], list[tuple[str, str | No
     return found
 
 
-def _swap_time(
+def _replace_time(
     exchange: Exchange, placed: Placed, new: DateRange, old: DateRange | None
 ) -> Revision | None:
     found = ranges(exchange)
@@ -94,10 +92,10 @@ def _swap_time(
         return None
     shown = placed.mention.text
     if new.start is not None and new.start > exchange.words.today:
-        return Unsure(f"{shown[:1].upper()}{shown[1:]} has not come yet. Which time is meant?")
+        return Unsure(f"{shown[:1].upper()}{shown[1:]} is in the future. Which time do you mean?")
     if len(found) > 1:
         options = tuple(f"{shown} instead of {_spoken(*days)}" for days in found)
-        return Unsure(f"Which time shall {shown} stand for?", options)
+        return Unsure(f"Which time should {shown} replace?", options)
     (days, who), *_ = found.items()
     changes: dict[tuple[str, str], Json] = {}
     for step, *names in who:
@@ -108,14 +106,14 @@ def _swap_time(
                 return None
     plan = change(exchange.turn.plan, changes)
     if any(_DAY.match(text) for text in literals(plan)):
-        return None  # what is computed is of certain days
+        return None  # a statement has dates of its own
     whole = _replaced_time(exchange, placed, days)
     time = placed.mention.what
     notes = (time.mention.reading,) if isinstance(time, Time) else ()
     return Revised(plan, whole, dict.fromkeys(changes, shown), notes)
 
 
-def _swap_value(
+def _replace_named(
     exchange: Exchange, placed: Placed, meant: frozenset[str] | None
 ) -> Revision | None:
     spots = list(spots_of(exchange, placed))
@@ -127,7 +125,7 @@ def _swap_value(
     shown = placed.mention.text
     if len(olds) > 1:
         options = tuple(f"{shown} instead of {each}" for each in olds)
-        return Unsure(f"Which one shall {shown} stand for?", options)
+        return Unsure(f"Which value should {shown} replace?", options)
     changes: dict[tuple[str, str], Json] = {(s.step, s.argument): s.new for s in spots}
     plan = change(exchange.turn.plan, changes)
     if _stands_in_statement(plan, olds):
@@ -168,18 +166,18 @@ def _new_value(placed: Placed, shape: Shape, linker: Linker) -> str | None:
 
 
 def _same_kind(old: str, shape: Shape, linker: Linker) -> bool:
-    """Whether `old` is an identity where identities stand; a name may be one nobody knows."""
+    """Whether `old` is an id where ids stand; a name may be unknown."""
     return shape.ref is None or shape.ref == f"{linker.owner(old)}.id"
 
 
 def _stands_in_statement(plan: Plan, texts: Iterable[str]) -> bool:
-    """Whether any of `texts` stands in a statement that computes."""
+    """Whether any of `texts` stands in a statement."""
     wanted = {fold(text) for text in texts if text}
     return not wanted.isdisjoint(map(fold, literals(plan)))
 
 
 def literals(plan: Plan) -> tuple[str, ...]:
-    """Return the texts that stand in statements of `plan`, each once."""
+    """Return the string literals in statements of `plan`, each once."""
     statements = [step.args.get("sql") for step in plan.steps if step.tool == SQL_TOOL]
     return tuple(
         dict.fromkeys(
@@ -192,7 +190,7 @@ def literals(plan: Plan) -> tuple[str, ...]:
 
 
 def _names_of_steps(plan: Plan, old: str, new: str) -> dict[str, str]:
-    """Return new names for the steps that are named for the old value."""
+    """Return new ids for the steps whose id contains the old value."""
     before, after = (_NOT_OF_A_NAME.sub("_", fold(each)).strip("_") for each in (old, new))
     taken = {step.id for step in plan.steps}
     if not before or not after:
@@ -206,10 +204,7 @@ def _names_of_steps(plan: Plan, old: str, new: str) -> dict[str, str]:
 
 
 def reword(exchange: Exchange, old: str, new: str) -> str | None:
-    """Return the whole question before with `new` in place of the words for `old`.
-
-    None where it is not known, or does not say `old` exactly once.
-    """
+    """Return the previous whole question with `new` for `old`; None unless it has `old` once."""
     whole = exchange.turn.whole
     if whole is None:
         return None
@@ -227,7 +222,7 @@ def _replaced_time(exchange: Exchange, placed: Placed, old: tuple[str, str]) -> 
         return None
     times = [each for each in exchange.words.read(whole) if _is_time(each)]
     same = [each for each in times if (days := _range(each)) is not None and _days(days) == old]
-    # a question of another day tells other days by the same words
+    # the same words mean other days on another day
     return _put(whole, same or times, placed.mention.text)
 
 
@@ -262,7 +257,7 @@ def _spoken(start: str, end: str) -> str:
 
 
 def _names(placed: Placed) -> frozenset[str]:
-    """Return all that `placed` may name, folded."""
+    """Return everything that `placed` may name, folded."""
     what = placed.mention.what
     codes = [what.text] if isinstance(what, Code) else []
     values = [v.value for v in placed.mention.values if isinstance(v.value, str)]

@@ -1,4 +1,4 @@
-"""Answers to what was asked back: which option is meant, and the question that it makes whole."""
+"""Answers to clarifications: the chosen option, and the completed question."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _COUNTED: Final = re.compile(
 def choose(options: tuple[str, ...], reply: str) -> str | None:
     """Return the one of `options` that `reply` means, or None.
 
-    By its place (*2*, *the second one*), by its words, or by some words that no other option has.
+    By its place (*2*, *the second one*), its words, or words that no other option has.
     """
     said = " ".join(fold(reply).split())
     counted = _COUNTED.fullmatch(said)
@@ -39,7 +39,7 @@ def choose(options: tuple[str, ...], reply: str) -> str | None:
 
 
 def completed(pending: Pending, reply: str, chosen: str | None) -> Iterator[str]:
-    """Yield what the user may have meant: what was asked before, with the reply in its place."""
+    """Yield the possible whole questions: the earlier one, completed by the reply."""
     question = pending.question
     if pending.unexplained:
         value = chosen if chosen is not None else reply.strip(" .!?")
@@ -48,7 +48,7 @@ def completed(pending: Pending, reply: str, chosen: str | None) -> Iterator[str]
             if len(pattern.findall(question)) == 1:
                 yield pattern.sub(lambda _: value, question)
         if chosen is not None and vague_words(question):
-            yield f"Get {chosen}"  # "run everything on everything" says no more than this
+            yield f"Get {chosen}"
     elif chosen is not None:
         yield chosen
     elif not pending.options:
@@ -70,10 +70,7 @@ def _place(which: str, options: int) -> int | None:
 
 
 def _nearest(unexplained: tuple[str, ...], chosen: str | None) -> str | None:
-    """Return the word that the reply stands for.
-
-    The only one, or the one that looks most like it.
-    """
+    """Return the word that the reply replaces: the only one, or the most similar one."""
     if len(unexplained) == 1:
         return unexplained[0]
     if chosen is None:

@@ -1,7 +1,4 @@
-"""The whole question before asked again, with other words in one place of it.
-
-What comes of it is the planner's own plan. It is not tried where the whole question is not known.
-"""
+"""The previous whole question, asked again with other words in one place."""
 
 from __future__ import annotations
 
@@ -25,7 +22,7 @@ _GROUPED: Final = re.compile(r"\bGROUP BY\s+(\w+)")
 
 
 async def several(exchange: Exchange, message: Message) -> Revision | None:
-    """Plan anew for several values in place of one: "the same for a and b"."""
+    """Replace one value by several: "the same for a and b"."""
     by_attribute: dict[str, list[Placed]] = {}
     for placed in message.placed:
         for name in {value.attribute for value in placed.mention.values}:
@@ -40,7 +37,7 @@ async def several(exchange: Exchange, message: Message) -> Revision | None:
 
 
 async def joined(exchange: Exchange, message: Message) -> Revision | None:
-    """Ask the whole question before of one more value besides: "York too"."""
+    """Add a value to the question: "York too"."""
     if not message.besides:
         return None
     for placed in message.placed:
@@ -53,12 +50,12 @@ async def joined(exchange: Exchange, message: Message) -> Revision | None:
         if planned is not None:
             return planned
         options = tuple(f"{new} instead of {each}" for each in olds)
-        return Unsure(f"I cannot plan {new} besides {' and '.join(olds)}.", options)
+        return Unsure(f"I cannot plan for both {new} and {' and '.join(olds)}.", options)
     return None
 
 
 async def restated(exchange: Exchange, message: Message) -> Revision | None:
-    """Ask anew where the plan before says a value of the kind only in what it computes."""
+    """Replace a value that the previous plan has only in a statement."""
     catalogue = exchange.catalogue
     written = {fold(text) for text in literals(exchange.turn.plan)}
     for placed in message.placed:
@@ -74,13 +71,13 @@ async def restated(exchange: Exchange, message: Message) -> Revision | None:
         whole = reword(exchange, next(iter(olds)), placed.mention.text) if len(olds) == 1 else None
         planned = None if whole is None else await exchange.ask_whole(whole)
         old = " and ".join(olds)
-        question = f"The plan before computes with {old}. Please ask the whole question."
+        question = f"The previous plan computes with {old}. Please ask the whole question."
         return Unsure(question) if planned is None else planned
     return None
 
 
 async def about(exchange: Exchange, message: Message, found: tuple[Anchor, ...]) -> Revision | None:
-    """Ask the whole question before of another kind of thing: "what about a?"."""
+    """Ask the question about another kind of thing: "what about a?"."""
     whole = exchange.turn.whole
     if whole is None:
         return None
@@ -98,12 +95,12 @@ async def about(exchange: Exchange, message: Message, found: tuple[Anchor, ...])
     planned = await exchange.ask_whole(f"{whole[: places[0].start]}{said}{whole[places[0].end :]}")
     if planned is None:
         return None
-    note = f"read as the same question about {said}, not as the {said} of what was listed"
+    note = f"understood as the same question about {said}, not as the {said} of the things listed"
     return replace(planned, notes=(note,))
 
 
 async def regrouped(exchange: Exchange, message: Message) -> Revision | None:
-    """Ask the whole question before with other groups: "and for materials?"."""
+    """Ask the question with other groups: "and for materials?"."""
     whole, grouped = exchange.turn.whole, _groups(exchange)
     said = [p for p in message.placed if p.mention.columns and not p.mention.values]
     if whole is None or len(said) != 1 or not grouped:
@@ -121,7 +118,7 @@ async def regrouped(exchange: Exchange, message: Message) -> Revision | None:
 
 
 def _groups(exchange: Exchange) -> frozenset[str]:
-    """Return the columns that the plan before groups by."""
+    """Return the columns that the previous plan groups by."""
     statements = (
         str(getattr(step.args.get("sql"), "value", ""))
         for step in exchange.turn.plan.steps
@@ -131,7 +128,7 @@ def _groups(exchange: Exchange) -> frozenset[str]:
 
 
 async def renumbered(exchange: Exchange, message: Message) -> Revision | None:
-    """Ask the whole question before with another number: "over 800 tonnes"."""
+    """Ask the question with another number: "over 800 tonnes"."""
     whole = exchange.turn.whole
     new = [p for p in message.placed if isinstance(p.mention.what, Number)]
     if whole is None or len(new) != 1 or message.mode == "narrows":
@@ -148,7 +145,7 @@ async def renumbered(exchange: Exchange, message: Message) -> Revision | None:
 
 
 def _compared(placed: Sequence[Placed], number: Placed) -> int:
-    """Return where a number begins, with the word before it that says which side of it is meant."""
+    """Return where a number begins, with a word like *over* before it."""
     at = placed.index(number)
     if at > 0 and placed[at - 1].mention.does(WordClass.ABOVE, WordClass.BELOW, WordClass.EXACTLY):
         return placed[at - 1].start

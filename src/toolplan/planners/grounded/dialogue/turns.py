@@ -1,4 +1,4 @@
-"""The turns before a question: what a question's context says, and what is kept of a turn."""
+"""The turns before a question: how they are read from its context, and stored in memory."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from toolplan.storage.memory import Episode
 from toolplan.tools import Toolbox
 
 FOLLOW_UP_OF: Final = "follow_up_of"
-"""The field of a plan's metadata that tells what the plan was made from:
-`{"query": the words of the turn before, "read_as": the whole question, null where no words say it}`
+"""The field of the metadata of a follow-up's plan:
+`{"query": the message of the previous turn, "read_as": the whole question, or null}`
 """
 YES: Final = "yes"
 NO: Final = "no"
@@ -28,11 +28,7 @@ NO: Final = "no"
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """A turn that gave a plan.
-
-    `query` is what was said; `whole` says the same so that it stands alone, None where that is not
-    known.
-    """
+    """A turn with a plan: its message, and the whole question where it is known."""
 
     query: str
     plan: Plan
@@ -41,15 +37,13 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """What was asked back and not answered yet: the part `pending` of a question's context.
-
-    In JSON it is `{"question", "asked", "options", "unexplained", "plan"}`:
+    """A clarification without an answer yet: the part `pending` of a question's context.
 
     Attributes:
-        question: what the user had said.
-        asked: what was asked back.
-        options: answers that were offered. Each is a word in place of one that was not understood,
-            or, where all was understood, a message of its own.
+        question: what the user said.
+        asked: the clarification.
+        options: the offered answers. Each replaces a word that was not understood; without such a
+            word, each is a message of its own.
         unexplained: the words that were not understood.
         plan: the plan in canonical JSON that a *yes* proposes, where the options are yes and no;
             else what was understood, or None.
@@ -62,7 +56,7 @@ class Pending:
     plan: Json = None
 
     @property
-    def awaits_leave(self) -> bool:
+    def awaits_approval(self) -> bool:
         """Whether a yes proposes `plan`."""
         return self.options == (YES, NO) and self.plan is not None
 
@@ -78,7 +72,7 @@ class Pending:
 
 
 class Conversation(NamedTuple):
-    """What was said before: the last turn with a plan, what is open, the latest questions."""
+    """The last turn with a plan, the open clarification, and the latest questions."""
 
     last: Turn | None = None
     pending: Pending | None = None
@@ -86,7 +80,7 @@ class Conversation(NamedTuple):
 
 
 def read_conversation(recalled: Json) -> Conversation:
-    """Read a question's context; what is not as it should be is as if it were not there."""
+    """Read a question's context; invalid parts are ignored."""
     node = as_node(recalled)
     episodic = node.get("episodic")
     turns = [
@@ -100,16 +94,13 @@ def read_conversation(recalled: Json) -> Conversation:
 
 @dataclass(frozen=True, slots=True)
 class AskedBack(Clarification):
-    """A clarification about a question that is not, word for word, what the user said last."""
+    """A clarification about another question than the user's last message."""
 
     about: str = ""
 
 
 def pending_of(question: str, clarification: Clarification) -> Json:
-    """Return what `clarification`, asked back on `question`, leaves open; None where it is nothing.
-
-    A clarification that names nothing (*What would you like to know?*) is answered by any question.
-    """
+    """Return the open clarification as JSON; None where any question answers it."""
     said = clarification
     if isinstance(said, AskedBack) and said.about:
         question = said.about
@@ -129,15 +120,15 @@ def episode_of(
     plan: Plan | None = None,
     text: str = "",
 ) -> Episode:
-    """Return what memory shall keep of a turn.
+    """Return what memory stores of a turn.
 
     Args:
-        question: what was asked.
-        proposal: what came of it.
+        question: the question.
+        proposal: what was proposed.
         tools: what plans may call.
-        timestamp: when it was asked, in ISO 8601.
-        plan: the plan that was checked, where there is one; else it is read from the draft.
-        text: more words by which the turn may be found, such as those of the answer.
+        timestamp: of the question, in ISO 8601.
+        plan: the checked plan; without it, the plan is read from the draft.
+        text: more words by which the turn is found.
     """
     kept: Json = None if plan is None else dump(plan)
     pending: Json = None
