@@ -1,4 +1,4 @@
-"""Where tools come from: Python functions, files and modules, and the built-in tool `sql`."""
+"""Where tools come from: Python, files, MCP servers, OpenAPI documents, and other packages."""
 
 from toolplan.sources._base import OpenedTools, SourceContext, ToolSource
 
