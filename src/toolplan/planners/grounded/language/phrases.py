@@ -57,7 +57,6 @@ class WordClass(StrEnum):
     TOP = "top"
     LIMIT = "limit"
     BY = "by"
-    PER = "per"
     PERIOD = "period"
     EACH_PERIOD = "each period"
     TREND = "trend"

@@ -8,6 +8,7 @@ filler.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from itertools import takewhile
 from typing import Final
 
 from toolplan.planners.grounded.catalogue.kinds import Catalogue, Noun, Reading, ValueOf
@@ -51,6 +52,8 @@ _FINITE: Final = word_set("""
     """)
 _GIVING: Final = word_set("give bring return take pull tell")
 _RECEIVERS: Final = word_set("me us up you")
+_DEFINITE: Final = word_set("the this these that those it them my our")
+_WRITES: Final = frozenset({WordClass.CREATE, WordClass.UPDATE, WordClass.DELETE})
 _WIDEST_PHRASE: Final = 8
 
 
@@ -132,10 +135,8 @@ class _Imperatives:
         text, classes = self._texts[at], self._classes(at)
         if text in _GIVING and WordClass.READ in classes:
             return action if self._hands_over(at) else None
-        if classes & {WordClass.CREATE, WordClass.UPDATE, WordClass.DELETE} and not self._readings(
-            at
-        ):
-            return None  # who writes reads it
+        if classes & _WRITES and not self._readings(at):
+            return None  # `build.writes` handles it
         if self._is_coordinated(at, start) or self._names_itself(at):
             return None
         if at > start and self._texts[at - 1] in _BEFORE_VERBS:
@@ -146,10 +147,8 @@ class _Imperatives:
             return action
         if WordClass.READ in classes:
             return None
-        if classes & {
-            WordClass.RATE,
-            WordClass.COUNT,
-        }:  # "share of …" is a noun, "share the …" an imperative
+        if classes & {WordClass.RATE, WordClass.COUNT}:
+            # "share of …" is a noun, "share the …" an imperative
             return None if self._text(at + 1) in ("of", "for", "by") else action
         return action if self._is_pointed_at(at + 1) or self._meets_other(at) else None
 
@@ -167,42 +166,36 @@ class _Imperatives:
 
     def _sorts_rows(self, at: int) -> bool:
         sorting = self._texts[at] in ("sort", "order", "arrange")
-        return sorting and any(text == "by" for _, text in self._clause_from(at))
+        return sorting and "by" in self._clause_from(at)
 
     def _hands_over(self, at: int) -> bool:
         """Whether "give", "bring", "return" hand something over rather than show it."""
-        if at + 1 < len(self._texts) and self._texts[at + 1] in _RECEIVERS:
+        if self._text(at + 1) in _RECEIVERS:
             return False
-        behind = next((i for i, _ in self._clause_from(at) if self._texts[i] == "to"), None)
-        if self._texts[at] == "tell":
-            return True
-        return behind is not None or self._is_single(at + 1)
+        tells = self._texts[at] == "tell"
+        return tells or "to" in self._clause_from(at) or self._is_single(at + 1)
 
-    def _clause_from(self, at: int) -> Iterator[tuple[int, str]]:
-        for index in range(at + 1, len(self._texts)):
-            if self._texts[index] in _BREAKS:
-                return
-            yield index, self._texts[index]
+    def _clause_from(self, at: int) -> list[str]:
+        """Return what follows `at` in its clause."""
+        return list(takewhile(lambda text: text not in _BREAKS, self._texts[at + 1 :]))
 
     def _is_single(self, at: int) -> bool:
         """Whether one thing is named by its identity from `at` on: "the loan L1", "L1"."""
-        while at < len(self._texts) and (self._texts[at] == "the" or self._noun(at)):
+        while self._text(at) == "the" or self._noun(at):
             at += 1
-        return at < len(self._texts) and _is_code(self._texts[at])
+        return _is_code(self._text(at))
 
     def _noun(self, at: int) -> str | None:
         return next((r.entity for r in self._readings(at) if isinstance(r, Noun)), None)
 
     def _is_pointed_at(self, at: int) -> bool:
-        if at >= len(self._texts):
-            return False
-        if self._texts[at] in _POINTERS or _is_code(self._texts[at]):
+        if self._text(at) in _POINTERS or _is_code(self._text(at)):
             return True
         return self._noun(at) is not None and self._is_single(at)
 
     def _meets_other(self, at: int) -> bool:
         """Whether a noun stands right before the noun of another kind, as a verb would."""
-        own, other = self._noun(at), self._noun(at + 1) if at + 1 < len(self._texts) else None
+        own, other = self._noun(at), self._noun(at + 1)
         return own is not None and other is not None and own != other
 
     def _is_coordinated(self, at: int, start: int) -> bool:
@@ -213,7 +206,7 @@ class _Imperatives:
         return any(_owner(r) in before for r in self._readings(at) if isinstance(r, ValueOf))
 
     def _ends_at(self, at: int) -> bool:
-        return at >= len(self._texts) or self._texts[at] in _PREPOSITIONS | _BREAKS
+        return self._text(at) in {"", *_PREPOSITIONS, *_BREAKS}
 
     def _done_to(self, head: int, end: int) -> Action | None:
         """Return what "do it", "make one", "I need an a" order: a thing where a verb should be."""
@@ -226,7 +219,7 @@ class _Imperatives:
         if self._text(head) in ("a", "an", "another"):
             indefinite = opener in ("do", "make", "have", "need", "want", "like", "let", "get")
             listed = thing is not None and bool(self._classes(thing + 1) & {WordClass.DETAIL})
-            return Action.ARRANGE if indefinite and not listed else None
+            return Action.PERFORM if indefinite and not listed else None
         verbs = {WordClass.LINK, WordClass.HAVE, WordClass.BE, WordClass.READ}
         if opener not in ("do", "make") or any(
             self._classes(at) & verbs for at in range(head, end) if at not in self._timed
@@ -242,12 +235,7 @@ class _Imperatives:
         text, before = self._texts[at], self._texts[at - 1]
         if text not in IMPERATIVE_VERBS or at in self._timed:
             return False
-        if self._classes(at) & {
-            WordClass.READ,
-            WordClass.CREATE,
-            WordClass.UPDATE,
-            WordClass.DELETE,
-        }:
+        if self._classes(at) & (_WRITES | {WordClass.READ}):
             return False
         if self._readings(at) and before != "to":
             return False
@@ -275,21 +263,16 @@ class _Imperatives:
     def _found(self, phrase: tuple[str, ...], start: int, end: int, head: int) -> int | None:
         verb, rest = phrase[0], phrase[1:]
         texts = self._texts
-        for at in range(start, end):
-            if texts[at] != verb:
-                continue
+        for at in (at for at in range(start, end) if texts[at] == verb):
             together = tuple(texts[at + 1 : at + 1 + len(rest)]) == rest
             closing = at + len(phrase) == end
             if together and (at <= head or closing or texts[at - 1] in _MODALS | _OPENERS):
                 return at
-            if at == head and len(rest) == 1 and self._is_parted(at, end, rest[0]):
+            # the particle may close the clause: "take the old ones down"
+            last = min(end, at + _WIDEST_PHRASE) - 1
+            if at == head and last > at + 1 and rest == (texts[last],):
                 return at
         return None
-
-    def _is_parted(self, at: int, end: int, particle: str) -> bool:
-        """Whether the particle closes the clause: "take the old ones down"."""
-        last = min(end, at + _WIDEST_PHRASE) - 1
-        return last > at + 1 and self._texts[last] == particle
 
     def _caused(self, start: int, end: int, head: int) -> Iterator[tuple[int, Action, bool]]:
         """Yield what somebody wants done: "have it moved", "I want the loan L1 extended"."""
@@ -316,19 +299,17 @@ class _Imperatives:
 
     def _passive(self, start: int, end: int, head: int) -> Iterator[tuple[int, Action, bool]]:
         """Yield the "be" of what is still to be done: "loans to be closed", "let it be so"."""
-        letting = "let" in self._texts[start:head]
         for at in range(start + 1, end):
-            wanted = letting or self._texts[at - 1] == "to"
+            wanted = self._texts[at - 1] == "to" or "let" in self._texts[start:head]
             if self._texts[at] == "be" and wanted and self._text(at + 1) != "able":
-                yield at, Action.CHANGE, True
+                yield at, Action.PERFORM, True
 
     def _participle(self, at: int) -> Action | None:
         text = self._texts[at]
-        action = PARTICIPLES.get(text)
-        if action is not None:
-            return action
+        if text in PARTICIPLES:
+            return PARTICIPLES[text]
         said = any(isinstance(reading, ValueOf) for reading in self._readings(at))
-        return Action.CHANGE if said and text.endswith("ed") else None
+        return Action.PERFORM if said and text.endswith("ed") else None
 
     def _stands_behind_a_thing(self, at: int, end: int) -> bool:
         before = at - 1
@@ -336,9 +317,6 @@ class _Imperatives:
         thing = thing or self._texts[before] in ("it", "them", "one", "ones")
         prenominal = at + 1 < end and self._noun(at + 1) is not None
         return thing and not prenominal
-
-
-_DEFINITE: Final = word_set("the this these that those it them my our")
 
 
 def _owner(reading: ValueOf) -> tuple[str, str]:

@@ -60,6 +60,7 @@ class Reader:
         self.text = text
         self._catalogue = catalogue
         self._times = find_times(text, today, weeks)
+        self._beginning: dict[int, list[Mention]] = {}
 
     @cached_property
     def tokens(self) -> list[Token]:
@@ -96,11 +97,10 @@ class Reader:
                     stack.append((mention.end, left - (rank > 0), (*done, mention)))
 
     def _at(self, at: int) -> list[Mention]:
-        return self._starting.setdefault(at, list(self._find(at)))
-
-    @cached_property
-    def _starting(self) -> dict[int, list[Mention]]:
-        return {}
+        """Return the mentions that may begin at `at`, the longest first."""
+        if at not in self._beginning:
+            self._beginning[at] = list(self._find(at))
+        return self._beginning[at]
 
     def _find(self, at: int) -> Iterator[Mention]:
         token = self.tokens[at]
