@@ -92,12 +92,13 @@ def _named_after(rest: Sequence[Mention], catalogue: Catalogue) -> str | None:
         for mention in rest
         for value in mention.values
         if (attribute := catalogue.attribute(value)).equal is not None
+        and attribute.shape.kind not in ("place", "person", "organisation")
         and (
             (attribute.shape.kind == "name" and attribute.shape.gazetteer)
             or _is_plural(mention)
-            or _is_each(mention, rest)
+            # "each oak": as before a noun
+            or any(m.does(WordClass.EACH) and m.end == mention.first for m in rest)
         )
-        and attribute.shape.kind not in ("place", "person", "organisation")
     }
     if not found:
         codes = [m.what.text for m in rest if isinstance(m.what, Code)]
@@ -109,11 +110,6 @@ def _is_plural(mention: Mention) -> bool:
     """Whether a value is used as a noun: several of what has it."""
     last = mention.text.split()[-1]
     return words.fold(last) != words.key(last) and words.fold(last).endswith("s")
-
-
-def _is_each(mention: Mention, rest: Sequence[Mention]) -> bool:
-    """Whether "each" or "every" stands before it, as before a noun."""
-    return any(m.does(WordClass.EACH) and m.end == mention.first for m in rest)
 
 
 def _names_thing(computation: Computation) -> bool:

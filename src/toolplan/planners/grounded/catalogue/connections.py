@@ -46,11 +46,6 @@ def shown(kind: Kind) -> dict[str, Shape]:
     return {a.column: a.shape for a in kind.attributes.values() if a.column is not None}
 
 
-def identity_column(entity: str, columns: Mapping[str, Shape]) -> str | None:
-    """Return the column that carries the identity of `entity`."""
-    return column_of(f"{entity}.id", columns)
-
-
 def column_of(ref: str, columns: Mapping[str, Shape]) -> str | None:
     """Return the column that carries the identity `ref`."""
     return next((name for name, each in columns.items() if each.ref == ref), None)
@@ -59,7 +54,7 @@ def column_of(ref: str, columns: Mapping[str, Shape]) -> str | None:
 def join_columns(one: Kind, other: Kind) -> tuple[str, str] | None:
     """Return the columns by which rows of `one` belong to one row of `other`, or None."""
     mine = column_of(other.identity, shown(one))
-    its = identity_column(other.entity, shown(other))
+    its = column_of(other.identity, shown(other))
     return (mine, its) if mine is not None and its is not None else None
 
 

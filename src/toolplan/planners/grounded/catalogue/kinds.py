@@ -257,22 +257,16 @@ def _attributes(entity: str, cards: Sequence[ToolCard]) -> dict[str, Attribute]:
     return found
 
 
+_FILTERS: Final = {"range.start": "start", "range.end": "end", "min": "minimum", "max": "maximum"}
+"""The field of `Attribute` that keeps the argument with a role."""
+
+
 def _add_argument(found: dict[str, Attribute], kind: Kind, name: str, argument: Shape) -> None:
     role = _role(argument)
     target = _field(found, kind, argument, role)
     old = found.get(target) or Attribute(kind.entity, target, argument)
     shape = _merged(argument, old.shape)
-    match role:
-        case "range.start":
-            found[target] = replace(old, start=name, shape=shape)
-        case "range.end":
-            found[target] = replace(old, end=name, shape=shape)
-        case "min":
-            found[target] = replace(old, minimum=name, shape=shape)
-        case "max":
-            found[target] = replace(old, maximum=name, shape=shape)
-        case _:
-            found[target] = replace(old, equal=name, shape=shape)
+    found[target] = replace(old, shape=shape, **{_FILTERS.get(role or "", "equal"): name})
 
 
 def _role(argument: Shape) -> str | None:

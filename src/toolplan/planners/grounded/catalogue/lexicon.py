@@ -83,7 +83,8 @@ def _of_attribute(attribute: Attribute) -> Iterator[tuple[str, Reading]]:
     for value in shape.enum:
         yield value, ValueOf(attribute.entity, attribute.name, value)
     for value, phrases in shape.values.items():
-        json_value = _value(attribute, value)
+        truth = shape.is_boolean and value in ("true", "false")
+        json_value: Json = value == "true" if truth else value
         reading = ValueOf(attribute.entity, attribute.name, json_value)
         for phrase in phrases:
             yield phrase, reading
@@ -101,12 +102,6 @@ def _humanised(attribute: Attribute) -> Iterator[str]:
     if len(parts) > 1 and words.key(parts[-1]) in words.UNITS:
         parts.pop()
     yield " ".join(parts)
-
-
-def _value(attribute: Attribute, value: str) -> Json:
-    if attribute.shape.is_boolean and value in ("true", "false"):
-        return value == "true"
-    return value
 
 
 def _implied(

@@ -7,7 +7,6 @@ mentions turns into a bad date.
 from __future__ import annotations
 
 from calendar import monthrange
-from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import MAXYEAR, MINYEAR, date, timedelta
 from typing import Final, Literal, NamedTuple, TypeAlias
@@ -218,12 +217,7 @@ def nth_weekday(days: Days, weekday: int, nth: int) -> date | None:
 
     Or from the end by -1.
     """
-    every = list(_weekdays(days, weekday))
-    at = nth - 1 if nth > 0 else nth
-    return every[at] if -len(every) <= at < len(every) else None
-
-
-def _weekdays(days: Days, weekday: int) -> Iterator[date]:
-    ahead = (weekday - days.first.weekday()) % 7
-    for offset in range(ahead, (days.last - days.first).days + 1, 7):
-        yield days.first + timedelta(days=offset)
+    first = days.first + timedelta(days=(weekday - days.first.weekday()) % 7)
+    count = (days.last - first).days // 7 + 1
+    index = nth - 1 if nth > 0 else count + nth
+    return first + timedelta(weeks=index) if 0 <= index < count else None

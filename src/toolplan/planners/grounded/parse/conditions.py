@@ -165,28 +165,16 @@ def qualified(column: str, table: str = "") -> str:
 
 
 def _among(condition: Among, column: str) -> str:
-    values = [literal(value) for value in condition.values]
+    values, wanted = [literal(value) for value in condition.values], condition.wanted
+    unknown_too = condition.nullable and not wanted
     match condition.values:
         case [bool(value)]:
-            return _decided(condition, column, value)
+            if unknown_too:
+                return f"{column} IS NOT {literal(value)}"
+            return column if value is wanted else f"NOT {column}"
+        case [_]:
+            operator = "=" if wanted else "IS DISTINCT FROM" if unknown_too else "<>"
+            return f"{column} {operator} {values[0]}"
         case _:
-            pass
-    if len(values) == 1:
-        if condition.wanted:
-            return f"{column} = {values[0]}"
-        if condition.nullable:
-            return f"{column} IS DISTINCT FROM {values[0]}"
-        return f"{column} <> {values[0]}"
-    listed = ", ".join(values)
-    if condition.wanted:
-        return f"{column} IN ({listed})"
-    if condition.nullable:
-        return f"({column} IS NULL OR {column} NOT IN ({listed}))"
-    return f"{column} NOT IN ({listed})"
-
-
-def _decided(condition: Among, column: str, value: bool) -> str:
-    """Say that a boolean has `value`, or not: an unknown one has neither."""
-    if not condition.wanted and condition.nullable:
-        return f"{column} IS NOT {literal(value)}"
-    return column if value is condition.wanted else f"NOT {column}"
+            listed = f"{column} {'IN' if wanted else 'NOT IN'} ({', '.join(values)})"
+            return f"({column} IS NULL OR {listed})" if unknown_too else listed

@@ -86,18 +86,15 @@ def _broadcast_before(
     for modifier in first.modifiers:
         if not modifier.before and modifier not in first.modifiers[:1]:
             continue
+        timed = isinstance(modifier.mention.what, Time)
         for request in others:
-            if modifier in request.modifiers or not accepts(request.entity, modifier):
+            own = request.modifiers
+            if modifier in own or not accepts(request.entity, modifier):
                 continue
-            if any(m.before for m in request.modifiers) and not isinstance(
-                modifier.mention.what, Time
-            ):
-                continue
-            if isinstance(modifier.mention.what, Time):
-                if not any(isinstance(m.mention.what, Time) for m in request.modifiers):
-                    request.modifiers.append(modifier)
-            elif modifier.before:
-                # "red a and b": are the b red too? Only the asker knows
+            if timed and not any(isinstance(m.mention.what, Time) for m in own):
+                own.append(modifier)
+            elif not timed and modifier.before and not any(m.before for m in own):
+                # "red a and b": it is not clear whether the b are red too
                 unexplained.extend(modifier.mentions)
 
 
