@@ -18,7 +18,7 @@ from toolplan.errors import ToolplanError
 from toolplan.path import Json
 
 MAX_NAME: Final = 200
-"""Longer names are compared with no other: that would take long, and nobody mistypes so much."""
+"""Longer names are compared with no other: it would take long, and such names are no typing errors."""
 
 _OFFERED: Final = 3
 _COMPARED: Final = 12

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.dry_run._described import ROW, ROWS, Tools
 from tests.planners.planned import QUESTIONS, demo
 from tests.plans_strategy import execution_plan, plans
-from toolplan.compiler import compile_plan, output_schemas
+from toolplan.compiler import compile_plan
 from toolplan.dry_run import simulate
 from toolplan.engines import run
 from toolplan.events import StepState
@@ -120,8 +120,7 @@ def questions() -> list[dict[str, Any]]:
 def test_plans_of_the_demo_have_no_fault(asked: dict[str, Any]) -> None:
     compiled = compile_plan(json.dumps({"toolplan": 1, "steps": asked["steps"]}), tools=demo())
     assert compiled.plan is not None
-    schemas = output_schemas(compiled.plan.plan, demo())
-    dry = asyncio.run(simulate(compiled.plan, demo(), schemas=schemas))
+    dry = asyncio.run(simulate(compiled.plan, demo()))
     assert dry.faults == ()
     assert dry.unchecked == ()
     assert {*dry.scenarios[0].states.values()} == {SUCCEEDED}

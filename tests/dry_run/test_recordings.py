@@ -6,12 +6,13 @@ import asyncio
 from collections.abc import Mapping
 from typing import Any
 
-from tests.dry_run._described import ROWS, Tools, called
+from tests.dry_run._described import ROWS, Tools
 from tests.plans_strategy import execution_plan
 from toolplan.dry_run import CallBounds, DryRun, MayFail, simulate
 from toolplan.events import StepState
 from toolplan.path import Json
 from toolplan.plan import Array, Literal, Object, Plan, Ref, Step, Template, Value, When
+from toolplan.schema import Schema
 from toolplan.tools import ComputedOutput, Effects, Tool, Toolbox
 
 FOUR: Json = {"data": [{"id": str(at), "weight": at} for at in range(4)]}
@@ -201,15 +202,16 @@ def test_recordings_do_not_narrow_what_is_said_of_calls() -> None:
 
 
 def test_what_another_call_computed_is_not_taken_for_what_this_one_gives() -> None:
+    count: Json = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
+
     def compute(args: Mapping[str, Json], schemas: Mapping[str, Any]) -> ComputedOutput:
-        raise called()
+        return ComputedOutput(Schema.load(count))
 
     tool = Tool("sql", "", {}, {"type": "object"}, Effects.READ, compute_output=compute)
     plan = execution_plan(
         Plan((Step("a", "sql"), Step("b", "sql", {"x": Ref("a", ("n",))}))), Toolbox([tool])
     )
-    count: Json = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
     recordings: dict[str, list[Json]] = {"sql": [{"name": "Ann"}]}
-    dry = asyncio.run(simulate(plan, [tool], schemas={"a": count}, recordings=recordings))
+    dry = asyncio.run(simulate(plan, [tool], recordings=recordings))
     assert (dry.faults, dry.may_fail, dry.unchecked) == ((), (), ())
     assert {*dry.scenarios[0].states.values()} == {StepState.SUCCEEDED}

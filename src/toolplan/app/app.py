@@ -544,8 +544,7 @@ class App:
     async def _dry_run(self, plan: ExecutionPlan) -> DryRun:
         used = {step.tool for step in plan.plan.steps}
         recordings = {} if self.journal is None else self.journal.recordings(used)
-        schemas = output_schemas(plan.plan, self.tools)
-        return await simulate(plan, self.tools, recordings=recordings, schemas=schemas)
+        return await simulate(plan, self.tools, recordings=recordings)
 
     def _ended(self, plan: ExecutionPlan, ended: Run) -> RunResult:
         self.learn(plan, ended)

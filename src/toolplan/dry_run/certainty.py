@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from toolplan.dry_run.sample_values import Place, SampleValues, Written, list_behind, step_places
+from toolplan.dry_run.sample_values import SampleValues, Written, list_behind, pointer_of
 from toolplan.events import Failure
 from toolplan.plan import Limits, Ref, Step
+from toolplan.rules import Use
 from toolplan.schema import Absent, Schema, Verdict, assignable, types_of
 
 
@@ -31,7 +32,7 @@ class Certainty:
         """Say whether `step` fails whatever the tools return."""
         match failure.code:
             case "reference-missing":
-                there = _read_by(step, failure)
+                there = self._read_by(step, failure)
                 nowhere = any(self._leads_nowhere(step, each) for each in there)
                 return nowhere or self._all_written(step, there)
             case "not-a-list" | "too-many-items":
@@ -52,21 +53,21 @@ class Certainty:
             return GivenBy((step.tool,) if was else (), was)
         found: dict[str, None] = {}
         alone = True
-        for place in _read_by(step, failure):
-            if isinstance(self._samples.reading(place.ref, step), Written):
+        for use in self._read_by(step, failure):
+            if isinstance(self._samples.reading(use.ref, step), Written):
                 continue
-            for name in self._samples.sources(place.ref, step):
+            for name in self._samples.sources(use.ref, step):
                 if recorded(name):
                     found[self._samples.tool_of(name)] = None
                 else:
                     alone = False
         return GivenBy(tuple(found), alone)
 
-    def _leads_nowhere(self, step: Step, place: Place) -> bool:
-        return isinstance(self._samples.reading(place.ref, step), Absent)
+    def _leads_nowhere(self, step: Step, use: Use) -> bool:
+        return isinstance(self._samples.reading(use.ref, step), Absent)
 
-    def _all_written(self, step: Step, there: list[Place]) -> bool:
-        return all(isinstance(self._samples.reading(p.ref, step), Written) for p in there)
+    def _all_written(self, step: Step, there: list[Use]) -> bool:
+        return all(isinstance(self._samples.reading(u.ref, step), Written) for u in there)
 
     def _has_no_such_list(self, step: Step) -> bool:
         match step.for_each:
@@ -81,44 +82,39 @@ class Certainty:
                 return True
 
     def _never_fits(self, step: Step, failure: Failure) -> bool:
-        given = _at_or_above(step, failure.pointer)
+        given = self._at_or_above(step, failure.pointer)
         if given:
-            impossible = any(self._cannot_fit(step, place) for place in given)
+            impossible = any(self._cannot_fit(step, use) for use in given)
             return impossible or self._all_written(step, given)
         _, _, *names = failure.pointer.split("/")
         if not names and self._takes_each_alone(step, failure):
             return True
-        return self._all_written(step, _read_by(step, failure))
+        return self._all_written(step, self._read_by(step, failure))
 
     def _takes_each_alone(self, step: Step, failure: Failure) -> bool:
         """Say whether the names of the arguments are wrong, which the plan itself fixes."""
         named = failure.code in ("missing-argument", "unknown-argument")
         return named and self._samples.takes_each_alone(step)
 
-    def _cannot_fit(self, step: Step, place: Place) -> bool:
-        taken = self._samples.takes(step, place)
-        reading = self._samples.reading(place.ref, step)
-        if taken is None or not isinstance(reading, Schema):
+    def _cannot_fit(self, step: Step, use: Use) -> bool:
+        reading = self._samples.reading(use.ref, step)
+        if not isinstance(use.taken, Schema) or not isinstance(reading, Schema):
             return False
-        if place.whole:
-            return assignable(reading, taken) is Verdict.NO
-        return "string" not in types_of(taken)
+        if use.whole:
+            return assignable(reading, use.taken) is Verdict.NO
+        return "string" not in types_of(use.taken)
 
+    def _read_by(self, step: Step, failure: Failure) -> list[Use]:
+        """Return the references of `step` that may have led to `failure`."""
+        given = self._at_or_above(step, failure.pointer)
+        if failure.code == "reference-missing" or not given:
+            # with alternatives in the schema, an error at a fixed value may be due to another value
+            inside = "/".join(failure.pointer.split("/")[:3])
+            below = (u for u in self._samples.uses(step) if pointer_of(u).startswith(f"{inside}/"))
+            return [*given, *below]
+        return given
 
-def _read_by(step: Step, failure: Failure) -> list[Place]:
-    """Return the references of `step` that may have led to `failure`."""
-    given = _at_or_above(step, failure.pointer)
-    if failure.code == "reference-missing" or not given:
-        # with alternatives in the schema, an error at a fixed value may be due to another value
-        return [*given, *_below(step, "/".join(failure.pointer.split("/")[:3]))]
-    return given
-
-
-def _at_or_above(step: Step, pointer: str) -> list[Place]:
-    """Return the references of `step` that give the value at `pointer` or one around it."""
-    return [p for p in step_places(step) if f"{pointer}/".startswith(f"{p.pointer}/")]
-
-
-def _below(step: Step, pointer: str) -> list[Place]:
-    """Return the references of `step` inside of the value at `pointer`."""
-    return [p for p in step_places(step) if p.pointer.startswith(f"{pointer}/")]
+    def _at_or_above(self, step: Step, pointer: str) -> list[Use]:
+        """Return the references of `step` that give the value at `pointer` or one around it."""
+        uses = self._samples.uses(step)
+        return [use for use in uses if f"{pointer}/".startswith(f"{pointer_of(use)}/")]

@@ -8,37 +8,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from functools import cached_property
 from typing import Final, NamedTuple, TypeAlias
 
-from toolplan.path import EVERY, Json, Path, print_path
-from toolplan.plan import (
-    INDEX,
-    RESERVED_IDS,
-    Array,
-    Literal,
-    Object,
-    Plan,
-    Ref,
-    Step,
-    Template,
-    Value,
-    escape_pointer,
-)
-from toolplan.schema import (
-    Absent,
-    NoExample,
-    Schema,
-    SchemaError,
-    Verdict,
-    assignable,
-    at,
-    elements,
-)
-from toolplan.tools import Tool
+from toolplan.path import EVERY, Json, Path
+from toolplan.plan import INDEX, RESERVED_IDS, Literal, Plan, Ref, Step, escape_pointer, refs
+from toolplan.rules import PlanContext, Use
+from toolplan.schema import Absent, NoExample, Schema, SchemaError, Verdict, assignable, elements
+from toolplan.tools import Toolbox
 
-_ANYTHING: Final = Schema.load(True)
-_INTEGER: Final = Schema.load({"type": "integer", "minimum": 0})
 _LARGEST_INDEX: Final = 50
 _MAX_TRIES: Final = 12
 
@@ -50,45 +28,13 @@ class Written(NamedTuple):
 Reading: TypeAlias = Schema | Absent | Written | None
 """What is known of the value that a reference selects; None where nothing is."""
 
-
-class Place(NamedTuple):
-    """A reference and its path in a step; `whole` is False inside of text."""
-
-    path: Path
-    ref: Ref
-    whole: bool
-
-    @property
-    def pointer(self) -> str:
-        """The place as a JSON pointer into the step."""
-        return "".join(f"/{escape_pointer(str(key))}" for key in self.path)
+_Wish: TypeAlias = tuple[str, Json]
+"""A step, and a schema that a reader would like the output of one call to fit."""
 
 
-def places(value: Value, path: Path) -> Iterator[Place]:
-    """Yield every reference in `value`, the value at `path`."""
-    match value:
-        case Literal():
-            return
-        case Ref():
-            yield Place(path, value, True)
-        case Template(parts):
-            yield from (Place(path, part, False) for part in parts if isinstance(part, Ref))
-        case Array(items):
-            for position, item in enumerate(items):
-                yield from places(item, (*path, position))
-        case Object(fields):
-            for name, inner in fields:
-                yield from places(inner, (*path, name))
-
-
-def step_places(step: Step) -> Iterator[Place]:
-    """Yield every reference of `step`."""
-    for name, value in step.args.items():
-        yield from places(value, ("args", name))
-    if step.for_each is not None:
-        yield from places(step.for_each, ("for_each",))
-    if step.when is not None:
-        yield from places(step.when.value, ("when", "value"))
+def pointer_of(use: Use) -> str:
+    """Return the place of the value that holds the reference, as a JSON pointer into the step."""
+    return "".join(f"/{escape_pointer(str(key))}" for key in use.place)
 
 
 def list_behind(ref: Ref) -> Ref:
@@ -97,40 +43,29 @@ def list_behind(ref: Ref) -> Ref:
     return Ref(ref.step, ref.path[:-1]) if last is EVERY and EVERY not in before else ref
 
 
-@dataclass(frozen=True, slots=True)
-class _Wish:
-    """A schema that a reader of a step would like the output of one call to fit."""
-
-    step: str
-    node: Json
-
-
 class SampleValues:
     """What the steps of a plan return in a dry run."""
 
     def __init__(
-        self,
-        plan: Plan,
-        tools: Mapping[str, Tool],
-        schemas: Mapping[str, Json],
-        recordings: Mapping[str, Sequence[Json]],
+        self, plan: Plan, tools: Toolbox, recordings: Mapping[str, Sequence[Json]]
     ) -> None:
-        """Make the sample values; `schemas` are those of computed outputs, by step id."""
-        self._steps = {step.id: step for step in plan.steps}
+        self._plan = plan
+        self._context = PlanContext(plan, tools)
+        self._steps = self._context.steps
         self._tools = tools
-        declared = {step.id: self._declared(step, schemas) for step in plan.steps}
-        self._schemas: dict[str, Schema] = {
-            name: schema for name, schema in declared.items() if schema is not None
-        }
         self._recordings = {
             step.id: kept
             for step in plan.steps
-            if (kept := self._of_step(step, recordings.get(step.tool, ())))
+            if (kept := self._usable(step, recordings.get(step.tool, ())))
         }
         self._recorded_tools = {self._steps[name].tool for name in self._recordings}
-        self._values: dict[str, Json] = {}
-        self._make(plan)
-        self._unsaid = self._read_beyond_schemas(plan)
+        self._values = self._made()
+        self._undeclared = {
+            name
+            for ref, step in self._references()
+            if self.reading(ref, step) is None
+            for name in self.sources(ref, step)
+        }
 
     @property
     def most_recordings(self) -> int:
@@ -141,7 +76,7 @@ class SampleValues:
         """Say whether a step returns a recording at `turn`."""
         if step_id not in self._recordings:
             return False
-        return turn is not None or step_id in self._unsaid or step_id not in self._values
+        return turn is not None or step_id in self._undeclared or step_id not in self._values
 
     def has_recording(self, tool: str) -> bool:
         """Say whether there is a recording of the tool of this name."""
@@ -162,32 +97,23 @@ class SampleValues:
         """Return the name of the tool that a step calls."""
         return self._steps[step_id].tool
 
+    def uses(self, step: Step) -> Sequence[Use]:
+        """Return the references of `step`."""
+        return self._uses.get(step.id, ())
+
     def sources(self, ref: Ref, step: Step | None) -> tuple[str, ...]:
         """Return the ids of the steps whose outputs `ref` reads, used in `step`."""
         if step is not None and step.for_each is not None and ref.step in RESERVED_IDS:
-            return tuple(place.ref.step for place in places(step.for_each, ()))
+            return tuple(each.step for each in refs(step.for_each))
         return (ref.step,)
 
     def reading(self, ref: Ref, step: Step | None) -> Reading:
         """Return what is known of the value that `ref` selects, used in `step`."""
-        if step is not None and step.for_each is not None and ref.step in RESERVED_IDS:
-            if ref.step == INDEX:
-                return Written() if isinstance(step.for_each, Literal) else _INTEGER
-            return self._reading_of_item(ref, step.for_each)
-        source = self._steps.get(ref.step)
-        schema = self._schemas.get(ref.step)
-        if source is None or schema is None:
+        if step is not None and ref.step in RESERVED_IDS and isinstance(step.for_each, Literal):
+            return Written()
+        if any(name not in self._values for name in self.sources(ref, step)):
             return None
-        if source.for_each is not None:
-            schema = schema.part({"type": "array", "items": schema.node})
-        return at(schema, ref.path)
-
-    def takes(self, step: Step, place: Place) -> Schema | None:
-        """Return the schema of the argument at `place`, None where it is unknown."""
-        if place.path[0] != "args":
-            return None
-        found = at(self._tools[step.tool].input, place.path[1:])
-        return found if isinstance(found, Schema) else None
+        return self._context.type_of(ref, step)
 
     def takes_each_alone(self, step: Step) -> bool:
         """Say whether the tool of `step` checks each argument on its own."""
@@ -198,117 +124,93 @@ class SampleValues:
 
         It cannot if it reads a value that is neither declared nor recorded.
         """
-        for place in step_places(step):
-            read = self.sources(place.ref, step)
+        for use in self.uses(step):
+            read = self.sources(use.ref, step)
             recorded = bool(read) and all(name in self._recordings for name in read)
-            if self.reading(place.ref, step) is None and not recorded:
-                text = "${" + place.ref.step + print_path(place.ref.path) + "}"
-                return f"No schema declares the type of {text}, at {place.pointer}."
+            if self.reading(use.ref, step) is None and not recorded:
+                return f"No schema declares the type of {use.text}, at {pointer_of(use)}."
         return None
 
-    def _reading_of_item(self, ref: Ref, for_each: Value) -> Reading:
-        match for_each:
-            case Literal():
-                return Written()
-            case Ref():
-                listed = self.reading(for_each, None)
-                if not isinstance(listed, Schema):
-                    return listed
-                item = elements(listed)
-                return at(item, ref.path) if isinstance(item, Schema) else item
-            case _:
-                return at(_ANYTHING, ref.path)
+    @cached_property
+    def _uses(self) -> Mapping[str, Sequence[Use]]:
+        found: dict[str, list[Use]] = {}
+        for use in self._context.uses:
+            found.setdefault(use.step.id, []).append(use)
+        return found
 
-    def _declared(self, step: Step, schemas: Mapping[str, Json]) -> Schema | None:
+    def _references(self) -> Iterator[tuple[Ref, Step | None]]:
+        yield from ((use.ref, use.step) for use in self._context.uses)
+        if self._plan.output is not None:
+            yield from ((ref, None) for ref in refs(self._plan.output))
+
+    def _schema(self, step: Step) -> Schema | None:
         """Return the schema of the output of one call of `step`."""
-        tool = self._tools[step.tool]
-        if tool.compute_output is None or step.id not in schemas:
-            return tool.output
-        try:
-            computed = Schema.load(schemas[step.id])
-        except SchemaError:
-            return tool.output
-        if step.for_each is None:
-            return computed
-        item = elements(computed)
-        return item if isinstance(item, Schema) else tool.output
+        schema = self._context.output(step.id)
+        item = schema if schema is None or step.for_each is None else elements(schema)
+        return item if isinstance(item, Schema) else None
 
-    def _of_step(self, step: Step, recordings: Sequence[Json]) -> list[Json]:
+    def _usable(self, step: Step, recordings: Sequence[Json]) -> list[Json]:
         """Return the recordings of its tool that `step` could return."""
-        schema = self._schemas.get(step.id)
-        if schema is None or schema is self._tools[step.tool].output:
+        schema = self._schema(step)
+        if schema is None or self._tools[step.tool].compute_output is None:
             return [*recordings]
         # another call computed another schema for them
-        return [given for given in recordings if schema.is_valid(given)]
+        return [each for each in recordings if schema.is_valid(each)]
 
-    def _read_beyond_schemas(self, plan: Plan) -> set[str]:
-        """Return the steps whose outputs are read at places that no schema declares."""
-        read = [(place, step) for step in plan.steps for place in step_places(step)]
-        output = () if plan.output is None else places(plan.output, ("output",))
-        return {
-            name
-            for place, step in (*read, *((place, None) for place in output))
-            if self.reading(place.ref, step) is None
-            for name in self.sources(place.ref, step)
-        }
-
-    def _make(self, plan: Plan) -> None:
+    def _made(self) -> dict[str, Json]:
+        """Return a sample value for each step whose schema has one."""
+        schemas = {step.id: self._schema(step) for step in self._plan.steps}
         wishes: dict[str, dict[str, Json]] = {}
-        for wish in self._wishes(plan):
-            key = json.dumps(wish.node, sort_keys=True)
-            wishes.setdefault(wish.step, {})[key] = wish.node
+        for name, node in self._wishes():
+            wishes.setdefault(name, {})[json.dumps(node, sort_keys=True)] = node
         made: dict[tuple[int, str], Json] = {}  # most steps of one tool return the same
-        for step in plan.steps:
-            schema = self._schemas.get(step.id)
+        found: dict[str, Json] = {}
+        for name, schema in schemas.items():
             if schema is None:
                 continue
-            wanted = wishes.get(step.id, {})
+            wanted = wishes.get(name, {})
             key = (id(schema), "\n".join(wanted))
             try:
                 if key not in made:
                     made[key] = _example(schema, [*wanted.values()])
-                self._values[step.id] = made[key]
+                found[name] = made[key]
             except NoExample:
-                del self._schemas[step.id]
+                continue
+        return found
 
-    def _wishes(self, plan: Plan) -> Iterator[_Wish]:
-        for step in plan.steps:
-            for place in step_places(step):
-                yield from self._wish(step, place, self.takes(step, place))
+    def _wishes(self) -> Iterator[_Wish]:
+        for use in self._context.uses:
+            yield from self._wish(use)
+        for step in self._plan.steps:
             if isinstance(step.for_each, Ref):
-                yield from self._wish_of_list(step.for_each, step.max_items)
-        if plan.output is not None:
-            for place in places(plan.output, ("output",)):
-                yield from self._wish_at(place.ref, True)
+                listed = list_behind(step.for_each)
+                if EVERY not in listed.path:
+                    node: Json = {"type": "array", "maxItems": step.max_items}
+                    yield from self._wish_at(listed, node)
+        if self._plan.output is not None:
+            for ref in refs(self._plan.output):
+                yield from self._wish_at(ref, True)
 
-    def _wish(self, step: Step, place: Place, taken: Schema | None) -> Iterator[_Wish]:
-        given = self.reading(place.ref, step)
+    def _wish(self, use: Use) -> Iterator[_Wish]:
+        ref, given, taken, for_each = use.ref, use.given, use.taken, use.step.for_each
         if not isinstance(given, Schema):
             return
         wanted: Json = True
-        inside = EVERY in place.ref.path
-        if place.whole and taken is not None and assignable(given, taken) is not Verdict.NO:
-            wish = elements(taken) if inside else taken
+        if use.whole and isinstance(taken, Schema) and assignable(given, taken) is not Verdict.NO:
+            wish = elements(taken) if EVERY in ref.path else taken
             # a schema with definitions of its own cannot be part of another one
             if isinstance(wish, Schema) and wish.document is wish.node:
                 wanted = wish.node
-        if place.ref.step not in RESERVED_IDS or step.for_each is None:
-            yield from self._wish_at(place.ref, wanted)
-        elif isinstance(step.for_each, Ref) and place.ref.step != INDEX:
-            listed = step.for_each
-            every = () if EVERY in listed.path else (EVERY,)
-            yield from self._wish_at(
-                Ref(listed.step, (*listed.path, *every, *place.ref.path)), wanted
-            )
-
-    def _wish_of_list(self, ref: Ref, most: int) -> Iterator[_Wish]:
-        listed = list_behind(ref)
-        if EVERY not in listed.path:
-            yield from self._wish_at(listed, {"type": "array", "maxItems": most})
+        if ref.step not in RESERVED_IDS or for_each is None:
+            yield from self._wish_at(ref, wanted)
+        elif isinstance(for_each, Ref) and ref.step != INDEX:
+            every = () if EVERY in for_each.path else (EVERY,)
+            path = (*for_each.path, *every, *ref.path)
+            yield from self._wish_at(Ref(for_each.step, path), wanted)
 
     def _wish_at(self, ref: Ref, wanted: Json) -> Iterator[_Wish]:
         source = self._steps.get(ref.step)
-        if source is None or not isinstance(self.reading(ref, None), Schema):
+        if source is None or not isinstance(self._context.type_of(ref, None), Schema):
             return
         path = ref.path
         if source.for_each is not None:
@@ -317,7 +219,7 @@ class SampleValues:
             path = path[1:]
         node = _nested(path, wanted)
         if node is not None and node is not True:
-            yield _Wish(ref.step, node)
+            yield ref.step, node
 
 
 def _nested(path: Path, wanted: Json) -> Json:

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 
 from toolplan.dry_run.call_bounds import call_bounds
 from toolplan.dry_run.certainty import Certainty
-from toolplan.dry_run.sample_values import SampleValues, places
+from toolplan.dry_run.sample_values import SampleValues
 from toolplan.dry_run.scenarios import (
     CallBounds,
     DryRun,
@@ -30,7 +30,7 @@ from toolplan.engines.local import run
 from toolplan.events import Failure, Run, RunState, StepRun, StepState
 from toolplan.execution_plan import ExecutionPlan
 from toolplan.path import Json, NotThere, select
-from toolplan.plan import Limits, Literal, Step, When, step_refs
+from toolplan.plan import Limits, Literal, Step, When, located_refs, refs, step_refs
 from toolplan.schema import Absent
 from toolplan.tools import Arguments, Call, Effects, Tool, Toolbox, current_call
 
@@ -41,7 +41,6 @@ MAX_BEYOND: Final = 4
 """The most scenarios that go on after steps which fail only with recordings."""
 
 _LIMITS: Final = Limits()
-_NOTHING: Final[Mapping[str, Json]] = MappingProxyType({})
 _NO_RECORDINGS: Final[Mapping[str, Sequence[Json]]] = MappingProxyType({})
 
 
@@ -51,7 +50,6 @@ async def simulate(
     *,
     limits: Limits = _LIMITS,
     recordings: Mapping[str, Sequence[Json]] | None = None,
-    schemas: Mapping[str, Json] = _NOTHING,
 ) -> DryRun:
     """Simulate `plan` with each condition true and false; return what is known before a run.
 
@@ -63,17 +61,15 @@ async def simulate(
         limits: the limits of the later run.
         recordings: by tool name, results of earlier calls; used where a tool's schema does not
             declare what the plan reads.
-        schemas: by step id, the output schemas of steps (`toolplan.compiler.output_schemas`); used
-            for tools that compute their output schema for each call.
 
     Raises:
         CannotRun: a tool of the plan is missing or has an unusable schema, or the plan has more
             steps than `limits` allow.
     """
-    known = Toolbox(tools) if isinstance(tools, Sequence) else tools
+    known = Toolbox(tools if isinstance(tools, Sequence) else tools.values())
     # raises CannotRun
     callees(plan.plan.steps, {name: _describing(tool) for name, tool in known.items()}, limits)
-    samples = SampleValues(plan.plan, known, schemas, recordings or _NO_RECORDINGS)
+    samples = SampleValues(plan.plan, known, recordings or _NO_RECORDINGS)
     calls = call_bounds(plan, known, samples, limits)
     total = CallBounds(sum(c.least for c in calls.values()), sum(c.most for c in calls.values()))
     simulation = _Simulation(plan, known, samples, limits, total)
@@ -149,7 +145,7 @@ class _Simulation:
             await self._simulate(included, case)
         read = {name for needs in included.needs.values() for name in needs}
         if included.plan.output is not None:
-            read |= {place.ref.step for place in places(included.plan.output, ())}
+            read |= {ref.step for ref in refs(included.plan.output)}
         beyond: frozenset[str] = frozenset()
         for _ in range(MAX_BEYOND):
             stuck = {each.step for each in self.may_fail} & read - self._succeeded - beyond
@@ -293,19 +289,19 @@ class _Simulation:
         output = self._plan.plan.output
         if output is None or ended.status is RunState.SUCCEEDED:
             return
-        for place in places(output, ("output",)):
-            step = ended.steps.get(place.ref.step)
-            reading = self._samples.reading(place.ref, None)
+        for pointer, ref in located_refs(output, "/output"):
+            step = ended.steps.get(ref.step)
+            reading = self._samples.reading(ref, None)
             if step is None or not _succeeded(step):
                 continue
             nowhere = isinstance(reading, Absent)
-            if not nowhere and not self._samples.is_recorded(place.ref.step, turn):
+            if not nowhere and not self._samples.is_recorded(ref.step, turn):
                 continue
             try:
-                select(step.output, place.ref.path)
+                select(step.output, ref.path)
             except NotThere as error:
-                tool = None if nowhere else self._steps[place.ref.step].tool
-                yield Failure("reference-missing", f"{error}.", place.pointer), tool
+                tool = None if nowhere else self._steps[ref.step].tool
+                yield Failure("reference-missing", f"{error}.", pointer), tool
 
 
 def _groups(names: Sequence[str], most: int) -> list[Sequence[str]]:
