@@ -18,7 +18,7 @@ from toolplan.errors import ToolplanError
 from toolplan.path import Json
 
 MAX_NAME: Final = 200
-"""Longer names are compared with no other: it would take long, and such names are no typing errors."""
+"""Longer names are not compared with others, which would take long."""
 
 _OFFERED: Final = 3
 _COMPARED: Final = 12
