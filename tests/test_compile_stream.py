@@ -164,7 +164,7 @@ def test_behind_other_prose_the_plan_is_known_in_the_end(before: str) -> None:
     assert found.steps == []
 
 
-def test_a_step_that_has_to_be_mended_and_what_follows_it_wait_for_the_end() -> None:
+def test_a_step_that_has_to_be_fixed_and_what_follows_it_wait_for_the_end() -> None:
     text = text_of(
         {"id": "a", "tool": "read"},
         {"id": "b", "tool": "take", "args": {"x": "5"}},

@@ -80,13 +80,13 @@ def test_there_is_a_plan_exactly_when_no_error_is_left() -> None:
     bad = toolplan.compile_plan(text({"id": "a", "tool": "zebra"}), tools=box())
     assert bad.plan is None
     assert bad.draft is not None
-    mended = toolplan.compile_plan(text({"id": "a", "tool": "order"}), tools=box())
-    assert mended.plan is not None
-    assert mended.plan.plan.steps[0].tool == "orders"
-    assert [(each.code, each.fixed) for each in mended.diagnostics] == [("unknown-tool", True)]
+    fixed = toolplan.compile_plan(text({"id": "a", "tool": "order"}), tools=box())
+    assert fixed.plan is not None
+    assert fixed.plan.plan.steps[0].tool == "orders"
+    assert [(each.code, each.fixed) for each in fixed.diagnostics] == [("unknown-tool", True)]
 
 
-def test_an_old_name_of_a_tool_is_replaced_and_told() -> None:
+def test_an_old_name_of_a_tool_is_replaced_and_reported() -> None:
     """C-02."""
     compiled = toolplan.compile_plan(text({"id": "a", "tool": "orders_list"}), tools=box())
     assert compiled.plan is not None
@@ -133,7 +133,7 @@ def test_a_list_into_a_scalar_becomes_a_fan_out_for_all_who_read_it() -> None:
     assert document["output"] == "all: ${o[*].data[*].id}"
 
 
-def test_mending_twice_changes_nothing_more() -> None:
+def test_fixing_twice_changes_nothing_more() -> None:
     plan = load(
         json.loads(text(C, {"id": "o", "tool": "order", "args": {"customer": "${c.data[*].id}"}}))
     ).plan
@@ -144,7 +144,7 @@ def test_mending_twice_changes_nothing_more() -> None:
     assert not [each for each in twice.diagnostics if each.fixed]
 
 
-def test_what_could_not_be_read_is_told_once() -> None:
+def test_what_could_not_be_read_is_reported_once() -> None:
     found = examine(text({"id": "a", "tool": "orders", "args": {"limit": "${"}}), tools=box())
     assert [each.code for each in found.diagnostics] == ["reference-syntax"]
 
@@ -244,9 +244,9 @@ def test_sixteen_of_twenty_recorded_plans_have_errors() -> None:
 
 
 def test_every_list_that_meets_one_facility_is_found() -> None:
-    """C-03: with `facility_id` narrowed to one id, each step where a list meets it is told."""
+    """C-03: with `facility_id` narrowed to one id, each step where a list meets it is found."""
     tools = narrowed(TOOLS)
-    lists = told = 0
+    lists = reported = 0
     for row in recorded():
         found = examine(json.dumps({"steps": row["steps"]}), "clear", tools)
         expected = {
@@ -258,9 +258,9 @@ def test_every_list_that_meets_one_facility_is_found() -> None:
         codes = {d.pointer for d in found.diagnostics if d.code == "list-into-scalar"}
         assert expected <= codes
         lists += len(expected)
-        told += len(codes)
+        reported += len(codes)
     assert lists > 15
-    assert told >= lists
+    assert reported >= lists
 
 
 def test_every_tool_of_the_demo_says_its_effects() -> None:

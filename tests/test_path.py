@@ -111,7 +111,7 @@ def test_selecting_gives_a_value_or_says_that_it_is_not_there(value: Json, path:
     try:
         select(value, path)
     except NotThere as error:
-        told = str(error)
+        found = str(error)
     else:
-        told = "found"
-    assert told
+        found = "found"
+    assert found

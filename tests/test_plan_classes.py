@@ -1,7 +1,7 @@
 """The plan classes P01 … P48 of the reliability study, one test each (table: docs/plan-classes.md).
 
 Each bad plan gets a diagnostic with a code and a place, all of what is wrong in one go, and no
-execution plan, so that no tool can be called. P44 and P45 are good plans that nobody approved.
+execution plan, so that no tool can be called. P44 and P45 are good plans that are not approved.
 """
 
 from __future__ import annotations

@@ -107,7 +107,7 @@ def test_p31_p33_p34_what_is_no_reference_is_a_problem_with_its_place(text: str)
     assert all(each.message and each.help for each in problems)
 
 
-def test_every_bad_reference_of_a_text_is_told() -> None:
+def test_every_bad_reference_of_a_text_is_reported() -> None:
     assert len(parse_text("${} ${a} ${b[} ${").problems) == 3
     assert len(parse_text("${" * 1000).problems) <= 20
 

@@ -9,7 +9,7 @@ from benchmarks.plans import baseline
 from benchmarks.plans.meaning import changes_of_meaning
 from benchmarks.plans.readings import Reading, read
 from benchmarks.plans.rows import DataFolder
-from toolplan.compiler import check, mend, parse
+from toolplan.compiler import check, fix, parse
 from toolplan.diagnostics import Severity
 from toolplan.plan import Plan
 from toolplan.tools import Toolbox
@@ -95,7 +95,7 @@ def _repaired(reading: Reading, tools: Toolbox) -> Plan | None:
     plan = parse(reading.text, reading.dialect, tools).plan
     if plan is None or _was_read_badly(reading):
         return None
-    repaired = mend(plan, tools).plan
+    repaired = fix(plan, tools).plan
     return repaired if _is_clean(repaired, tools) else None
 
 

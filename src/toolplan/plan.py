@@ -25,7 +25,7 @@ OnError: TypeAlias = OneOf["fail", "continue"]
 
 
 class Limits(NamedTuple):
-    """Bounds on what is read and run, each inclusive.
+    """Limits on what is read and run, each inclusive.
 
     `text_bytes` is counted before parsing; `depth` is the nesting of lists and objects; `items` is
     the most that one `for_each` may have; `calls` is the most tool calls of one run.

@@ -153,7 +153,7 @@ def test_f000_3_metadata_is_kept_and_the_timestamp_has_its_canonical_name() -> N
     assert json.loads(CLEAR.print(parsed.plan))["metadata"] == metadata
 
 
-def test_every_problem_is_told_at_its_canonical_place() -> None:
+def test_every_problem_is_reported_at_its_canonical_place() -> None:
     parsed = parse(
         {"id": "x", "params": [], "parallel": 1},
         {"tool": "t", "arguments": {}, "depends_on": {}},
@@ -272,7 +272,7 @@ def test_c15_all_recorded_plans_are_read_and_only_today_is_refused() -> None:
     assert undeclared == sum(map(len, missing)) > 0
 
 
-def test_a_reference_that_is_not_declared_is_told_and_does_no_harm() -> None:
+def test_a_reference_that_is_not_declared_is_reported_and_does_no_harm() -> None:
     """C-15, F000-20: nested values and every match count, each step once, in order."""
     text = json.dumps(
         {

@@ -50,7 +50,7 @@ def with_argument(value: str) -> str:
         ("{ # why\n" + TEXT[1:], "comments"),
         (TEXT.replace('"', "'"), "single quotes"),
         (TEXT.replace('"id"', "id").replace('"steps"', "steps"), "bare keys"),
-        (TEXT.replace(', "tool"', ' "tool"'), "broken JSON, mended by guess"),
+        (TEXT.replace(', "tool"', ' "tool"'), "broken JSON, repaired by guess"),
         ("It's [1] or {two}, see [a](b) {c\n" + TEXT, "prose"),
         ('A 5" pipe {6" wide}\n' + TEXT, "prose"),
         ('The form is {"steps": [...]}. So:\n' + TEXT, "prose"),
@@ -58,7 +58,7 @@ def with_argument(value: str) -> str:
         (TEXT + "\n\nOnce more:\n" + TEXT, "prose"),
     ],
 )
-def test_noise_round_the_plan_is_passed_over_and_told_once(text: str, said: str) -> None:
+def test_noise_round_the_plan_is_passed_over_and_reported_once(text: str, said: str) -> None:
     """F003-11, F002-7."""
     parsed = TOOLPLAN.parse(text)
     assert parsed.plan == PLAN
@@ -89,7 +89,7 @@ def test_p03_a_guess_that_takes_what_stands_between_two_texts_for_text_is_refuse
     assert codes(parsed) == ["syntax"]
 
 
-def test_quotes_within_a_text_are_mended_by_guess() -> None:
+def test_quotes_within_a_text_are_fixed_by_guess() -> None:
     (step,) = (TOOLPLAN.parse(with_argument('"say "hi" to all"')).plan or PLAN).steps
     assert step.args == {"x": Literal('say "hi" to all')}
 
@@ -125,7 +125,7 @@ def test_p05_what_follows_a_plan_at_once_is_refused(rest: str) -> None:
 
 
 @pytest.mark.parametrize("form", ["A:\n{}\nB:\n{}", "```\n{}\n```\n```\n{}\n```", "{}\nor\n{}"])
-def test_p05_two_different_plans_are_refused_because_nobody_knows_which(form: str) -> None:
+def test_p05_two_different_plans_are_refused_because_either_may_be_meant(form: str) -> None:
     first, second, third = form.split("{}")
     parsed = TOOLPLAN.parse(first + TEXT + second + TEXT.replace("1}}", "2}}") + third)
     assert parsed.plan is None
@@ -166,7 +166,7 @@ def test_the_largest_numbers_that_are_fine(number: str) -> None:
     assert parsed.plan == Plan((Step("a", "t", {"x": Literal(json.loads(number))}),))
 
 
-def test_a_bad_number_in_a_field_is_told_once() -> None:
+def test_a_bad_number_in_a_field_is_reported_once() -> None:
     text = TEXT.replace('"tool"', '"retries": 1e999, "timeout_s": NaN, "tool"')
     assert places(TOOLPLAN.parse(text)) == [
         ("bad-number", "/steps/0/retries"),

@@ -119,8 +119,8 @@ def test_other_names_of_fields_are_read(tool: str, args: str | None) -> None:
 
 def test_a_step_without_a_tool_and_a_plan_that_is_no_list_are_errors() -> None:
     """F002-5."""
-    told = KIRHA.parse("<plan>[{}]</plan>").diagnostics
-    assert [(e.code, e.pointer) for e in told] == [("missing-field", "/steps/0/tool")]
+    found = KIRHA.parse("<plan>[{}]</plan>").diagnostics
+    assert [(e.code, e.pointer) for e in found] == [("missing-field", "/steps/0/tool")]
     parsed = KIRHA.parse('<plan>{"toolName": "t"}</plan>')
     assert parsed.plan is None
     assert [each.code for each in parsed.diagnostics] == ["field-type"]
@@ -171,8 +171,8 @@ def test_text_without_a_whole_plan_is_refused(text: str) -> None:
 
 def test_places_are_those_in_the_whole_text() -> None:
     text = '<think>é\n</think>\n<plan>\n[{"toolName": "t",\n "args": {"x": "{9}"}}]\n</plan>'
-    [told] = KIRHA.parse(text).diagnostics
-    span = KIRHA.locate(text, told.pointer)
+    [found] = KIRHA.parse(text).diagnostics
+    span = KIRHA.locate(text, found.pointer)
     assert span is not None
     assert text[span.start : span.end] == '"{9}"'
 

@@ -1,4 +1,4 @@
-"""Laws of every dialect, on plans and on texts that nobody would write by hand."""
+"""Laws of every dialect, on plans and on texts that no person would write."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_a_plan_that_is_cut_off_is_refused(plan: Plan, data: st.DataObject) -> N
 
 @settings(max_examples=FEW)
 @given(plans(), st.sampled_from(["Here it is:\n", "```json\n", "<think>{\n</think>\n", "// so\n"]))
-def test_noise_round_a_plan_changes_nothing_but_is_told(plan: Plan, before: str) -> None:
+def test_noise_round_a_plan_changes_nothing_but_is_reported(plan: Plan, before: str) -> None:
     after = "\n```\nDone." if before.startswith("```") else "\nDone."
     parsed = TOOLPLAN.parse(before + TOOLPLAN.print(plan) + after)
     assert parsed.plan == plan

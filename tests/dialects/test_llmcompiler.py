@@ -83,7 +83,7 @@ def test_text_that_is_cut_off_is_refused_or_says_whole_steps(
         assert [s.tool for s in parsed.plan.steps] == [s.tool for s in plan.steps[:count]]
 
 
-def test_ten_steps_are_told_apart_from_one_with_a_nought_behind_it() -> None:
+def test_ten_steps_are_distinguished_from_one_with_a_nought_behind_it() -> None:
     steps = "".join(f"{n}. now()\n" for n in range(1, 11))
     value = argument('"$10, $1, ${1}0 and $1 0"', steps)
     assert value == Template(
@@ -288,7 +288,7 @@ def test_what_cannot_be_said_is_named_with_its_place(plan: Plan, said: str) -> N
     assert said in {each.pointer for each in caught.value.diagnostics}
 
 
-def test_order_that_a_reference_shows_is_not_told_twice() -> None:
+def test_order_that_a_reference_shows_is_not_reported_twice() -> None:
     plan = Plan((Step("a", "t"), Step("b", "t", {"x": Ref("a")}, after=("a",))))
     assert read(DIALECT.print(plan)).steps[1] == Step("s1", "t", {"x": Ref("s0")})
 

@@ -178,7 +178,9 @@ def test_a_text_that_is_cut_off_inside_of_the_plan_is_refused(
 @pytest.mark.parametrize("name", ["nestful", "sealtools", "state", "taskbench"])
 @settings(deadline=None, max_examples=FEW)
 @given(plan=calls(PLAIN_TEXTS, WHOLE), before=st.sampled_from(["So:\n", "```json\n", "// so\n"]))
-def test_noise_round_a_plan_changes_nothing_but_is_told(name: str, plan: Plan, before: str) -> None:
+def test_noise_round_a_plan_changes_nothing_but_is_reported(
+    name: str, plan: Plan, before: str
+) -> None:
     if name in ("sealtools", "state"):
         plan = Plan(tuple(Step(step.id, step.tool) for step in plan.steps))
     text = DIALECTS[name].print(plan)

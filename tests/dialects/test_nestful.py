@@ -111,8 +111,12 @@ def test_text_that_reads_as_a_reference_cannot_be_said(text: str) -> None:
     plan = Plan((Step("a", "t"), Step("b", "t", {"x": Literal([{"deep": text}])})))
     with pytest.raises(CannotExpress) as caught:
         NESTFUL.print(plan)
-    [told] = caught.value.diagnostics
-    assert (told.code, told.pointer, told.step) == ("cannot-express", "/steps/1/args/x/0/deep", "b")
+    [found] = caught.value.diagnostics
+    assert (found.code, found.pointer, found.step) == (
+        "cannot-express",
+        "/steps/1/args/x/0/deep",
+        "b",
+    )
 
 
 def test_what_nestful_cannot_say_is_named_each_by_itself() -> None:

@@ -1,8 +1,8 @@
 """File pairs: `<dialect>/<case>.txt` with the canonical plan and the diagnostics that it gives.
 
 `<case>.plan.json` holds null where no plan could be read; `<case>.diagnostics` says where each
-diagnostic stands in the text. `UPDATE_SNAPSHOTS=1 pytest tests/dialects` writes both; whoever does
-so reads the difference.
+diagnostic stands in the text. `UPDATE_SNAPSHOTS=1 pytest tests/dialects` writes both; read the
+difference.
 """
 
 from __future__ import annotations

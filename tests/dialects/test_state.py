@@ -47,7 +47,7 @@ def test_a_task_is_a_step_with_its_owner_as_the_tool() -> None:
 
 
 def test_routing_is_a_flat_list_and_its_detail_stands_beside_the_plan() -> None:
-    """C-24: two tasks of one owner are told apart."""
+    """C-24: two tasks of one owner are distinguished."""
     data: Json = [{"data_path": "x", "skill": "cbp"}, {"data_path": "y", "skill": "cbp"}]
     plan = Plan(
         (
@@ -75,7 +75,7 @@ def test_the_plan_may_stand_alone_or_in_a_whole_state() -> None:
 
 
 @pytest.mark.parametrize("status", ["pending", "in_progress", "completed", "failed", "skipped"])
-def test_every_status_is_known_and_what_has_been_done_is_told(status: str) -> None:
+def test_every_status_is_known_and_what_has_been_done_is_reported(status: str) -> None:
     """F001-11, C-25."""
     wanted = [] if status == "pending" else [("noise", "/steps/0/status")]
     assert codes({"tasks": [task(status=status)]}) == wanted

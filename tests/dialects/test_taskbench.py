@@ -77,8 +77,8 @@ def test_names_may_be_given_in_any_way_that_models_write(arguments: Json) -> Non
 
 def test_one_argument_too_many_is_an_error_and_one_too_few_is_for_the_rules() -> None:
     parsed = parse(("Text-to-Speech", ["a", "b"]), ("Image Stitcher", ["a"]))
-    told = [(e.code, e.pointer) for e in parsed.diagnostics]
-    assert told == [("unknown-argument", "/steps/0/args/1")]
+    found = [(e.code, e.pointer) for e in parsed.diagnostics]
+    assert found == [("unknown-argument", "/steps/0/args/1")]
     assert args(parsed) == [{"text": Literal("a")}, {"image_1": Literal("a")}]
 
 
@@ -142,14 +142,14 @@ def test_a_link_may_name_a_node_by_its_number() -> None:
 @pytest.mark.parametrize("end", ["Output", "<node-9>", 9, -1, None, ["a"], True])
 def test_a_link_to_no_node_is_an_error(end: Json) -> None:
     parsed = parse(("a", {}), ("b", {}), links=[link("a", end)])
-    [told] = parsed.diagnostics
-    assert told.code in ("unknown-step", "field-type")
-    assert (told.severity, told.pointer, told.step) == (
+    [found] = parsed.diagnostics
+    assert found.code in ("unknown-step", "field-type")
+    assert (found.severity, found.pointer, found.step) == (
         Severity.ERROR, "/task_links/0/target", "s0",
     )  # fmt: skip
 
 
-def test_references_that_count_from_one_are_mended_where_the_links_prove_it() -> None:
+def test_references_that_count_from_one_are_fixed_where_the_links_prove_it() -> None:
     parsed = parse(
         ("a", {}), ("b", {"x": "<node-1>"}), ("c", {"x": "of <node-1> and <node-2>"}),
         links=[link("a", "b"), link("b", "c"), link("a", "c")],

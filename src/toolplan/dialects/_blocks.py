@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 from toolplan.source import LINE_TOKEN, TOKEN, Span
 
 MOST_OPEN: Final = 1_000
-"""So many brackets may be open at once; prose has no more, and plans have far fewer."""
+"""So many brackets may be open together; prose has no more, and plans have far fewer."""
 
 MOST_MARKS: Final = 500_000
 """Brackets, commas and colons of a segment; a plan as long as a text may be has half as many."""
@@ -31,7 +31,7 @@ _CUT = re.compile(
     re.MULTILINE,
 )
 _CLOSE_THINK = re.compile(r"</think(?:ing)?>")
-# up to the next bracket that more may come of than an aside such as [1] or {name}
+# up to the next bracket that may be more than an aside such as [1] or {name}
 _PROSE = re.compile(
     r"""[^\[{]*+(?:(?:\{[^\[\]{}"'/#]*+\}|\[[^\[\]{}"'/#]*+\])[^\[{]*+)*+""",
 )
@@ -58,7 +58,7 @@ class Blocks(NamedTuple):
     """The blocks of a segment.
 
     `cut_off` is where a value begins that the text does not end, None where there is none.
-    `too_deep` says that more brackets were open than anybody means, `is_spoilt` that a string did
+    `too_deep` says that too many brackets were open, `is_spoilt` that a string did
     not end, so that another reading of the quotes may find more.
     """
 
@@ -79,7 +79,7 @@ class _Open:
 
 
 def segments(text: str) -> Segments:
-    """Divide `text` at its code fences, and leave its `<think>` blocks out."""
+    """Divide `text` at its code fences, without its `<think>` blocks."""
     noise: dict[str, None] = {}
     parts: list[Segment] = []
     start = at = 0

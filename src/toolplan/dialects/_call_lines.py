@@ -23,7 +23,7 @@ TOOL_NAME: Final = re.compile(r"[^\W\d][\w.:/-]*+")
 """What the name of a tool looks like in a call; `fullmatch` it."""
 
 MOST_FAULTS: Final = 100
-"""So many lines that are none are told of one text; whoever has more has seen enough."""
+"""So many lines that are no call are reported at most."""
 
 _CLOSE_THINK = re.compile(r"</think(?:ing)?>")
 _LINE_REST = re.compile(r"[^\n]*+")
@@ -256,7 +256,7 @@ class _Lines:
     def outline(self) -> Outline:
         """Return all that was found, at the end of the text."""
         if self.has_thought and not self.is_closed and self.cut_off is None:
-            what = "The text ends with a thought, and the step that it speaks of is missing"
+            what = "The text ends with a thought, and the step for it is missing"
             self.cut_off = Fault(what, self.thought_at)
         return Outline(
             tuple(self.calls),

@@ -1,8 +1,8 @@
 """From text to a JSON document, for every dialect that is JSON.
 
 Strict JSON comes first. Where the text is something else, the block that reads as a plan is looked
-for in it, and what was passed over is told. What ends inside a value is refused: a plan that was
-cut off is not completed by adding brackets, because nobody knows which steps are missing.
+for in it, and what was passed over is reported. What ends inside a value is refused: a plan that
+was cut off is not completed by adding brackets, because steps may be missing.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from toolplan.source import Span, duplicate_keys, find_words, line_and_column, s
 
 IsPlan: TypeAlias = Callable[[Json], bool]
 
-_CUT_OFF: Final = "What begins there does not end: the plan was cut off, and nobody completes it."
+_CUT_OFF: Final = "What begins there does not end: the plan was cut off. Write all of it."
 
 MOST_BLOCKS: Final = 64
 """So many blocks of a segment, the largest, are looked at."""
 
 MOST_LENIENT: Final = 500_000
-"""A longer block has to be strict JSON: nobody writes so much by hand."""
+"""A longer block has to be strict JSON."""
 
 MOST_REPAIRED: Final = 50_000
-"""So many characters of a text at most are mended by guess: that is slow."""
+"""So many characters of a text at most are repaired by guess, which is slow."""
 
 LARGEST_INTEGER: Final = 2**63
 
@@ -92,7 +92,7 @@ class _Search(NamedTuple):
 def read(text: str, is_plan: IsPlan, limits: Limits | None = None) -> JsonText:
     """Return the JSON document in `text` that is the plan. Never raises.
 
-    `is_plan` tells a plan of the dialect from other JSON that stands in the text.
+    `is_plan` says whether JSON in the text is a plan of the dialect.
     """
     limits = limits or Limits()
     report = Report()
@@ -144,7 +144,7 @@ def _look(
     text: str, is_plan: IsPlan, error: json.JSONDecodeError, limits: Limits, report: Report
 ) -> _Candidate | None:
     """Find the plan in text that is no strict JSON, or report why there is none."""
-    if report.diagnostics:  # not even text: what is wrong with it has been told
+    if report.diagnostics:  # not even text, which is reported
         return None
     if _goes_on(text):
         _report_syntax(text, error.pos, "The text goes on behind the end of the plan", report)
@@ -206,27 +206,27 @@ def _candidate(
     except json.JSONDecodeError:
         if len(block) > room:
             return None, room
-    decoded = _mended(block)
+    decoded = _repaired(block)
     is_good = is_plan(decoded.document) and not _swallows(decoded.document, block)
     return (_Candidate(decoded, span, part.is_fenced) if is_good else None), room - len(block)
 
 
-def _mended(block: str) -> _Decoded:
-    """Return `block`, whose brackets and strings do end, mended by guess."""
-    # written and read again, so that its numbers meet the same bounds
+def _repaired(block: str) -> _Decoded:
+    """Return `block`, whose brackets and strings do end, repaired by guess."""
+    # written and read again, so that its numbers are checked too
     decoded = _decoded(json.dumps(json_repair.loads(block, skip_json_loads=True)))
     keys_lost = bool(duplicate_keys(block, most=1))
     return decoded._replace(
         strict=block if keys_lost else decoded.strict,
         is_irregular=decoded.is_irregular or keys_lost,
-        noise=("broken JSON, mended by guess",),
+        noise=("broken JSON, repaired by guess",),
     )
 
 
 def _swallows(document: Json, block: str) -> bool:
     """Whether some text in `document` holds what in `block` stood between two texts.
 
-    In `"a": "b": 1` a guess may take `b": 1` for the text. Nobody wrote that, so it is no mending.
+    In `"a": "b": 1` a guess may take `b": 1` for the text, which the writer cannot have meant.
     """
     pending = [document]
     while pending:
@@ -256,7 +256,7 @@ def _chosen(search: _Search, is_plan: IsPlan) -> list[_Candidate]:
 
 
 def _goes_on(text: str) -> bool:
-    """Whether a document ends and another, or a stray bracket, follows at once."""
+    """Whether a document ends and another, or a stray bracket, follows directly."""
     start = len(text) - len(text.lstrip())
     if text[start : start + 1] not in ("{", "["):
         return False

@@ -77,8 +77,8 @@ def write_links(edges: Iterable[Edge], tools: Sequence[str]) -> list[Json]:
 def with_links(plan: Plan, links: Links, report: Report, *, by_number: bool) -> Plan:
     """Return `plan` with the order of the `links` that no reference shows.
 
-    Where references agree with the links only when they are counted from 1, they are mended, and
-    each is reported as mended; `by_number` says that all of them are numbers. A reference that no
+    Where references agree with the links only when they are counted from 1, they are fixed, and
+    each is reported as fixed; `by_number` says that all of them are numbers. A reference that no
     link repeats contradicts the links.
     """
     tools = [step.tool for step in plan.steps]
@@ -123,14 +123,14 @@ def _ends(
             continue
         place, end = f"{pointer}/{field}", link.get(field)
         if isinstance(end, str):
-            told = f"A link has the {field} {shown(end)}, which is no node."
-            report.error("unknown-step", told, place, step, _ENDS)
+            said = f"A link has the {field} {shown(end)}, which is no node."
+            report.error("unknown-step", said, place, step, _ENDS)
         elif isinstance(end, int) and not isinstance(end, bool):
-            told = f"A link has the {field} {end}; there are {count} nodes."
-            report.error("unknown-step", told, place, step, "Nodes are counted from 0.")
+            said = f"A link has the {field} {end}; there are {count} nodes."
+            report.error("unknown-step", said, place, step, "Nodes are counted from 0.")
         else:
-            told = f"The {field} of a link is {json_type(end)}, not the tool of a node."
-            report.error("field-type", told, place, step, _ENDS)
+            said = f"The {field} of a link is {json_type(end)}, not the tool of a node."
+            report.error("field-type", said, place, step, _ENDS)
     return None
 
 
@@ -185,7 +185,7 @@ def _counted_from_one(edges: set[Edge], unlinked: set[Edge], links: Links) -> se
 
 
 def _counted_from_zero(plan: Plan, late: set[Edge], report: Report) -> Plan:
-    def mended(at: int, step: Step) -> Step:
+    def fixed(at: int, step: Step) -> Step:
         def earlier(ref: Ref) -> Ref:
             number = number_of(ref.step)
             return replace(ref, step=f"s{number - 1}") if (number, at) in late else ref
@@ -193,7 +193,7 @@ def _counted_from_zero(plan: Plan, late: set[Edge], report: Report) -> Plan:
         args = {name: map_refs(value, earlier) for name, value in step.args.items()}
         return replace(step, args=args)
 
-    new = replace(plan, steps=tuple(mended(at, step) for at, step in enumerate(plan.steps)))
+    new = replace(plan, steps=tuple(fixed(at, step) for at, step in enumerate(plan.steps)))
     for at, step in enumerate(plan.steps):
         for pointer, ref in dict.fromkeys(step_refs(step)):
             place = f"/steps/{at}{pointer}"

@@ -1,8 +1,8 @@
 """Values as Python programs write them: text in either quote, numbers, constants, lists, dicts.
 
 JSON's constants are read too, and a reference may stand bare where a value may. Nothing is ever
-evaluated: this is a reader of its own, which takes each character once, is bounded in depth, and
-knows no name, no operator and no call. It reads the arguments of a call.
+evaluated: this reader of the arguments of a call takes each character once, limits depth, and has
+no names, operators or calls.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _STRING: Final = (
 _TEXT = re.compile(rf"(?P<raw>[rR])?(?:{_STRING})", re.DOTALL)
 _TEXT_START = re.compile(r"""[rR]?["']""")
 _TEXT_STARTS: Final = frozenset("\"'rR")
-# brackets with neither text nor other brackets inside are passed over in one go
+# brackets with neither text nor other brackets inside are passed over together
 _BRACKET_OR_PASSED = re.compile(
     rf"(?:{_STRING})|\#[^\n]*+|(?P<flat>[\[{{][^()\[\]{{}}\"'#]{{0,80}}+[\]}}])"
     r"|(?P<opens>[(\[{])|(?P<closes>[)\]}])",
@@ -94,7 +94,7 @@ class Argument(NamedTuple):
 class Search:
     """Looks for the place of the value that `wanted` leads to, while the text is read again.
 
-    `found` is the place of the deepest value on the way there, `depth` how far that is.
+    `found` is the place of the deepest value on the path, `depth` how deep that is.
     """
 
     wanted: Way
@@ -152,7 +152,7 @@ class ArgumentReader:
     """Reads the arguments of one call: `text` from `at` to `end`.
 
     `read_text` gives what a quoted text says, `read_bare` what stands at an offset without quotes,
-    None where that is nothing it knows; both report at `pointer()`. `noise` collects what was
+    None where that is no value; both report at `pointer()`. `noise` collects what was
     spelled loosely. `most` lists, tuples and dicts may stand in one another.
     """
 

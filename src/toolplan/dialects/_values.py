@@ -42,7 +42,7 @@ def _no_reference(_: Mapping[str, Json]) -> ParsedText | None:
 class Syntax:
     """How a dialect writes references.
 
-    `read_text` takes a string, `read_object` an object, and gives None for one that is no
+    `read_text` takes a string, `read_object` an object, and returns None for one that is no
     reference. `write` is the inverse of both; it need not say all that there is.
     """
 

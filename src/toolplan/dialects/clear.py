@@ -13,23 +13,10 @@ from functools import partial
 from typing import Final
 
 from toolplan.diagnostics import Diagnostic, Severity
-from toolplan.dialects import _json
+from toolplan.dialects import _form, _json, _values
 from toolplan.dialects._base import has_key
-from toolplan.dialects._form import (
-    Form,
-    FunctionDialect,
-    Places,
-    Says,
-    Signatures,
-    cannot,
-    number_of,
-    sorted_by_position,
-    unsaid,
-    unsaid_after,
-)
 from toolplan.dialects._steps import StepFields
 from toolplan.dialects._stream import JsonSteps, all_steps
-from toolplan.dialects._values import Syntax
 from toolplan.dialects.toolplan import is_clear, is_plan
 from toolplan.path import EVERY, Json, Path, copied, json_type, print_path
 from toolplan.plan import Limits, Plan, Step, needs, positional, step_refs
@@ -64,7 +51,7 @@ _STEP = re.compile(r"step\[(0|[1-9][0-9]{0,8})\]")
 _NEGATIVE = re.compile(r"step\[\s*-")
 
 
-def load(document: Json, _: Signatures | None, limits: Limits) -> Parsed:
+def load(document: Json, _: _form.Signatures | None, limits: Limits) -> Parsed:
     """Return the plan that `document`, a plan in Clear's form, says. Never raises."""
     report = Report()
     if not isinstance(document, dict):
@@ -90,7 +77,7 @@ def load(document: Json, _: Signatures | None, limits: Limits) -> Parsed:
 def dump(plan: Plan) -> dict[str, Json]:
     """Return Clear's form of `plan`, which holds nothing that it cannot say."""
     plan = positional(plan)
-    needed = [sorted(set(map(number_of, needs(step)))) for step in plan.steps]
+    needed = [sorted(set(map(_form.number_of, needs(step)))) for step in plan.steps]
     free = sum(not each for each in needed)
     document: dict[str, Json] = {
         "steps": [
@@ -134,8 +121,8 @@ class _Steps:
         indexes = self._depends_on(fields, at)
         implied = {ref.step for _, ref in step_refs(step)}
         declared = {f"s{each}" for each in indexes}
-        if not fields.item.keys().isdisjoint(_DEPENDS_ON):  # who lists none leaves it to us
-            for needed in sorted(map(number_of, implied - declared - {step.id})):
+        if not fields.item.keys().isdisjoint(_DEPENDS_ON):
+            for needed in sorted(map(_form.number_of, implied - declared - {step.id})):
                 if needed < self._count:
                     self._report.add(_undeclared(at, needed))
         after = tuple(f"s{each}" for each in sorted(set(indexes)) if f"s{each}" not in implied)
@@ -179,12 +166,12 @@ def _undeclared(at: int, needed: int) -> Diagnostic:
     )
 
 
-def _unsaid(plan: Plan, _: Signatures | None) -> list[Diagnostic]:
-    found = unsaid(plan, _SAYS, None, [step.id for step in plan.steps])
+def _unsaid(plan: Plan, _: _form.Signatures | None) -> list[Diagnostic]:
+    found = _form.unsaid(plan, _SAYS, None, [step.id for step in plan.steps])
     if "timestamp" in plan.metadata:
         said = "In Clear, 'timestamp' is when the plan was made."
-        found.append(cannot(said, "/metadata/timestamp"))
-    return [*found, *unsaid_after(plan)]
+        found.append(_form.cannot(said, "/metadata/timestamp"))
+    return [*found, *_form.unsaid_after(plan)]
 
 
 def _read_step(text: str, at: int) -> tuple[str, int]:
@@ -198,7 +185,7 @@ def _read_step(text: str, at: int) -> tuple[str, int]:
 
 
 def _write_step(step: str) -> str:
-    return f"step[{number_of(step)}]"
+    return f"step[{_form.number_of(step)}]"
 
 
 def _write_path(path: Path) -> str:
@@ -212,26 +199,26 @@ _HEAD: Final = Head(
     "A reference is `${step[N].path}`, as in `${step[0].data.*.id}`. Anything else has to be "
     "written out; `$${` is the text `${`.",
 )
-_SYNTAX: Final = Syntax(partial(parse_text, head=_HEAD), partial(print_text, head=_HEAD))
-_FORM: Final = Form(
+_SYNTAX: Final = _values.Syntax(partial(parse_text, head=_HEAD), partial(print_text, head=_HEAD))
+_FORM: Final = _form.Form(
     is_plan,
     load,
-    Places(
+    _form.Places(
         ("/steps",),
         {"args": ("params",), "after": ("dependsOn", "depends_on", "params")},
         metadata={"/metadata/created_at": "/metadata/timestamp"},
     ),
 )
-_SAYS: Final = Says("Clear", frozenset({"after", "metadata"}))
+_SAYS: Final = _form.Says("Clear", frozenset({"after", "metadata"}))
 
-DIALECT: Final = FunctionDialect(
+DIALECT: Final = _form.FunctionDialect(
     name="clear",
     json=True,
     read=_FORM.read,
     find=_FORM.find,
     unsaid=_unsaid,
     write=lambda plan, _: _json.write(dump(plan)),
-    expected=sorted_by_position,
+    expected=_form.sorted_by_position,
     is_lenient=True,
     looks_like=lambda text: has_key(text, "steps") and is_clear(text),
     steps=lambda _, limits: JsonSteps("steps", _Steps, limits),

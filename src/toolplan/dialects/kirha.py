@@ -16,22 +16,11 @@ from functools import partial
 from typing import Final, NamedTuple
 
 from toolplan.diagnostics import Diagnostic, Severity
+from toolplan.dialects import _form, _values
 from toolplan.dialects._base import has_key
-from toolplan.dialects._form import (
-    Form,
-    FunctionDialect,
-    Places,
-    Says,
-    Signatures,
-    cannot,
-    objects,
-    unsaid,
-    write_list,
-)
 from toolplan.dialects._paths import SEGMENTS, read_path, write_bare
 from toolplan.dialects._steps import StepFields, read_list
 from toolplan.dialects._stream import JsonSteps, all_steps
-from toolplan.dialects._values import Resolved, Syntax, Written, read_parts
 from toolplan.path import EVERY, Json, PathSyntaxError
 from toolplan.plan import Limits, Literal, Plan, Ref, Step, Template
 from toolplan.plan_json import Parsed, ParsedText, Report, TextProblem, shown
@@ -41,7 +30,7 @@ _TOOL: Final = ("toolName", "tool")
 _ARGS: Final = ("arguments", "args", "params", "parameters")
 _FIELDS: Final = ("thought", *_TOOL, *_ARGS)
 _OTHER_NAMES: Final = {"name": "toolName", "tool_name": "toolName", "reason": "thought"}
-_PLACES = Places(("",), {"tool": _TOOL, "args": _ARGS, "thought": ("thought",)})
+_PLACES = _form.Places(("",), {"tool": _TOOL, "args": _ARGS, "thought": ("thought",)})
 _NOTES: Final = "notes"
 
 _TAG = re.compile(r"<(?P<end>/?)(?P<name>think|thinking|plan)>")
@@ -60,7 +49,7 @@ _LONGEST_NUMBER: Final = 9
 _HELP: Final = "A reference is `{0.path}`, with steps counted from 0; `{{0}}` is the text `{0}`."
 
 
-def _read(text: str, signatures: Signatures | None, limits: Limits) -> Parsed:
+def _read(text: str, signatures: _form.Signatures | None, limits: Limits) -> Parsed:
     """Read the first `<plan>` block, or a list without the tag; both are reported."""
     if len(text) > limits.text_bytes or len(text.encode("utf-8", "replace")) > limits.text_bytes:
         return _FORM.read(text, signatures, limits)
@@ -74,21 +63,23 @@ def _read(text: str, signatures: Signatures | None, limits: Limits) -> Parsed:
     return Parsed(plan, (*_noise(parts.noise), *parsed.diagnostics))
 
 
-def _unsaid(plan: Plan, _: Signatures | None) -> list[Diagnostic]:
+def _unsaid(plan: Plan, _: _form.Signatures | None) -> list[Diagnostic]:
     ids = [step.id for step in plan.steps]
-    return unsaid(plan, _SAYS, _syntax(ids), ids) + [
-        cannot(f"Kirha has no {key!r} in the metadata.", f"/metadata/{key}")
+    return _form.unsaid(plan, _SAYS, _syntax(ids), ids) + [
+        _form.cannot(f"Kirha has no {key!r} in the metadata.", f"/metadata/{key}")
         for key in plan.metadata
         if key != _NOTES
     ]
 
 
-def _write(plan: Plan, _: Signatures | None) -> str:
+def _write(plan: Plan, _: _form.Signatures | None) -> str:
     """Write a reference that is a whole value as an object, which keeps its type."""
     syntax = _syntax([step.id for step in plan.steps])
     notes = plan.metadata.get(_NOTES)
     think = f"<think>\n{notes}\n</think>\n" if isinstance(notes, str) else ""
-    steps = _TAG_IN_TEXT.sub(r"\\u003c", write_list(_dump(step, syntax) for step in plan.steps))
+    steps = _TAG_IN_TEXT.sub(
+        r"\\u003c", _form.write_list(_dump(step, syntax) for step in plan.steps)
+    )
     return f"{think}<plan>\n{steps}</plan>\n"
 
 
@@ -96,7 +87,7 @@ class _Parts(NamedTuple):
     """A text taken apart.
 
     `plan` is the text with everything before the plan's list blanked and everything behind it cut
-    off, so that places in it are places in the text. `noise` is what is told.
+    off, so that places in it are places in the text. `noise` is what is reported.
     """
 
     plan: str
@@ -106,10 +97,10 @@ class _Parts(NamedTuple):
 
 def is_plan(document: Json) -> bool:
     """Whether `document` is a list of objects that name a tool."""
-    return objects(document, _TOOL)
+    return _form.objects(document, _TOOL)
 
 
-def load(document: Json, _: Signatures | None, limits: Limits) -> Parsed:
+def load(document: Json, _: _form.Signatures | None, limits: Limits) -> Parsed:
     """Return the plan that `document`, the list in the plan block, says. Never raises."""
     report = Report()
     items = read_list(document, "Kirha", limits, report)
@@ -142,7 +133,7 @@ class _Steps:
         )
 
 
-def _dump(step: Step, syntax: Syntax) -> Json:
+def _dump(step: Step, syntax: _values.Syntax) -> Json:
     item: dict[str, Json] = {} if step.thought is None else {"thought": step.thought}
     item["toolName"] = step.tool
     item["arguments"] = {name: syntax.dump(value) for name, value in step.args.items()}
@@ -206,14 +197,14 @@ def _blanked(text: str) -> str:
 def _noise(noise: Sequence[str]) -> list[Diagnostic]:
     if not noise:
         return []
-    message = f"The plan was read in spite of: {', '.join(noise)}."
+    message = f"The text is not one <plan> block alone: {', '.join(noise)}."
     return [Diagnostic("noise", Severity.WARNING, message, help="Write one <plan> block, alone.")]
 
 
-def _syntax(ids: Sequence[str]) -> Syntax:
+def _syntax(ids: Sequence[str]) -> _values.Syntax:
     """Return the syntax of a plan with these steps, in order; `ids` may grow."""
     numbers = {name: at for at, name in enumerate(ids)}
-    return Syntax(
+    return _values.Syntax(
         partial(_read_text, ids), partial(_write_value, numbers), partial(_read_object, ids)
     )
 
@@ -221,10 +212,10 @@ def _syntax(ids: Sequence[str]) -> Syntax:
 def _read_text(ids: Sequence[str], text: str) -> ParsedText:
     if "{" not in text:
         return ParsedText(Literal(text))
-    return read_parts(text, _BRACES, partial(_resolve, ids))
+    return _values.read_parts(text, _BRACES, partial(_resolve, ids))
 
 
-def _resolve(ids: Sequence[str], found: re.Match[str]) -> Resolved:
+def _resolve(ids: Sequence[str], found: re.Match[str]) -> _values.Resolved:
     opened, closed = len(found["open"]), len(found["close"])
     braces = "{" * (opened // 2)
     if opened % 2 == 0:  # `{{0}}` and `{{0}` are both the text `{0}`
@@ -267,7 +258,7 @@ def _read_object(ids: Sequence[str], item: Mapping[str, Json]) -> ParsedText | N
     return ParsedText(kept, (ref,)) if isinstance(ref, TextProblem) else ParsedText(ref)
 
 
-def _write_value(numbers: Mapping[str, int], value: Written) -> Json:
+def _write_value(numbers: Mapping[str, int], value: _values.Written) -> Json:
     match value:
         case Literal(str(text)):
             return _escaped(text)
@@ -304,10 +295,10 @@ def _refusal(ref: Ref) -> str | None:
     return "has no '[*]'" if EVERY in ref.path else None
 
 
-_FORM: Final = Form(is_plan, load, _PLACES)
-_SAYS: Final = Says("Kirha", frozenset({"thought", "metadata"}), _refusal)
+_FORM: Final = _form.Form(is_plan, load, _PLACES)
+_SAYS: Final = _form.Says("Kirha", frozenset({"thought", "metadata"}), _refusal)
 
-DIALECT: Final = FunctionDialect(
+DIALECT: Final = _form.FunctionDialect(
     name="kirha",
     json=False,
     read=_read,

@@ -5,7 +5,7 @@
     2. math(problem="33 % of it", context=["$1"])
     3. join()<END_OF_PLAN>
 
-Steps are read as `s0`, `s1`, … by position, and their numbers only tell references apart. A
+Steps are read as `s0`, `s1`, … by position, and their numbers are used by references only. A
 reference is `$1`, `${1}` or `${1.path}`; the whole of a text, or bare outside of quotes, it keeps
 the value's type. `$$1` is the text `$1`; so is, with a warning, a `$1` in quotes where there is no
 step 1: it may be a price. In braces or bare it can be nothing but a reference, and is an error.
@@ -20,42 +20,9 @@ from functools import partial
 from typing import Final, NamedTuple
 
 from toolplan.diagnostics import CannotExpress, Diagnostic
-from toolplan.dialects._call_lines import (
-    TOOL_NAME,
-    Call,
-    Syntax,
-    find_call,
-    found_in,
-    outline,
-    read_outline,
-    report_call,
-    report_noise,
-    steps_of,
-    unsaid_lines,
-)
+from toolplan.dialects import _call_lines, _literals, _numbered
 from toolplan.dialects._characters import checked, syntax
 from toolplan.dialects._form import NO_LIMITS, FunctionDialect, Signatures, cannot
-from toolplan.dialects._literals import (
-    Argument,
-    ArgumentReader,
-    Bare,
-    LiteralError,
-    Search,
-    call_end,
-    print_literal,
-    print_quoted,
-)
-from toolplan.dialects._numbered import (
-    NUMBER,
-    Marks,
-    Mention,
-    Steps,
-    number_of,
-    parse_text,
-    print_text,
-    read_mention,
-    unsaid,
-)
 from toolplan.path import Json, Path, parse_segments, print_path
 from toolplan.plan import (
     Array,
@@ -78,27 +45,28 @@ _AROUND_VALUES: Final = 4
 CLOSER: Final = "join"
 """The call that ends a plan. It is no step."""
 
-_LINES: Final = Syntax(
+_TOOL_NAME: Final = _call_lines.TOOL_NAME.pattern
+_LINES: Final = _call_lines.Syntax(
     line=re.compile(
         r"^[ \t]*+(?:"
         r"(?P<think><think(?:ing)?>)"
         r"|(?P<fence>(?:```|~~~)[^\n]*+)"
         r"|(?P<thought>Thought:)"
         r"|(?P<call>(?P<start>(?P<number>[0-9]{1,9}+))[.)][ \t]*+"
-        rf"(?P<tool>{TOOL_NAME.pattern})\()"
+        rf"(?P<tool>{_TOOL_NAME})\()"
         r"|(?P<stray>(?P<digits>[0-9]{1,9}+)(?:[.)][^\n]*+)?+$)"
         r"|(?P<begun>T(?:h(?:o(?:u(?:g(?:ht?+)?+)?+)?+)?+)?+\s*+\Z))"
         r"|(?P<orphan></think(?:ing)?>)|(?P<end><END_OF_PLAN>)",
         re.MULTILINE,
     ),
-    call_line=re.compile(rf"^[ \t]*+[0-9]{{1,9}}+[.)][ \t]*+{TOOL_NAME.pattern}\(", re.MULTILINE),
-    call_end=call_end,
+    call_line=re.compile(rf"^[ \t]*+[0-9]{{1,9}}+[.)][ \t]*+{_TOOL_NAME}\(", re.MULTILINE),
+    call_end=_literals.call_end,
     behind=re.compile(r"[ \t\r]*+(?:\#[^\n]*+)?+(?=\n|\Z|<END_OF_PLAN>)"),
     closer=CLOSER,
     form="1. tool(name=value)",
 )
 _NAME = re.compile(r"[^\W\d]\w*+")
-_NO_STEPS: Final = Steps({})
+_NO_STEPS: Final = _numbered.Steps({})
 
 _CALL = re.compile(r"^\d+\.\s*\w[\w.-]*\(", re.MULTILINE)
 
@@ -107,10 +75,10 @@ def _read(text: str, signatures: Signatures | None, limits: Limits) -> Parsed:
     """Read arguments by position under the names that `signatures` give them."""
     report = Report()
     clean = checked(text, limits, report)
-    lines = None if clean is None else read_outline(clean, _LINES, limits, report)
+    lines = None if clean is None else _call_lines.read_outline(clean, _LINES, limits, report)
     if clean is None or lines is None:
         return Parsed(None, report.diagnostics)
-    steps = steps_of(lines, report)
+    steps = _call_lines.steps_of(lines, report)
     noise = dict.fromkeys(lines.noise)
     depth = min(limits.depth, DEEPEST) - _AROUND_VALUES
     reading = _Reading(clean, report, steps, signatures, depth, noise)
@@ -119,14 +87,18 @@ def _read(text: str, signatures: Signatures | None, limits: Limits) -> Parsed:
     except RecursionError:
         plan = None
         report.error("too-deep", f"Lists and objects are nested deeper than {limits.depth}.")
-    report_noise(noise, report)
+    _call_lines.report_noise(noise, report)
     return Parsed(plan, report.diagnostics)
 
 
 def _find(text: str, pointer: str, key: bool) -> Span | None:
     """Find an argument by position by the brackets that it stands in."""
     clean = checked(text, NO_LIMITS, Report())
-    return None if clean is None else find_call(clean, _LINES, pointer, partial(_place, clean))
+    return (
+        None
+        if clean is None
+        else _call_lines.find_call(clean, _LINES, pointer, partial(_place, clean))
+    )
 
 
 class _Reading(NamedTuple):
@@ -134,31 +106,31 @@ class _Reading(NamedTuple):
 
     text: str
     report: Report
-    steps: Steps
+    steps: _numbered.Steps
     signatures: Signatures | None
     depth: int
     noise: dict[str, None]
 
-    def step(self, call: Call, at: int) -> Step:
+    def step(self, call: _call_lines.Call, at: int) -> Step:
         """Return the step that `call`, the one at position `at`, says."""
         name, pointer = f"s{at}", f"/steps/{at}"
         tool = self.text[call.tool.start : call.tool.end]
-        report_call(self.text, call, at, self.report)
+        _call_lines.report_call(self.text, call, at, self.report)
         if call.args is None:
             return Step(name, tool, thought=call.thought)
         arguments = self.arguments(call.args, tool, name, at)
         return Step(name, tool, self._named(arguments, tool, pointer, name), thought=call.thought)
 
     def arguments(
-        self, span: Span, tool: str, step: str, at: int, search: Search | None = None
-    ) -> list[Argument]:
+        self, span: Span, tool: str, step: str, at: int, search: _literals.Search | None = None
+    ) -> list[_literals.Argument]:
         """Return the arguments that stand at `span`, as far as they can be read."""
         signature = None if self.signatures is None else self.signatures.get(tool)
-        arguments: list[Argument] = []
+        arguments: list[_literals.Argument] = []
         reader = _reader(self, span, step, at, search)
         try:
             reader.arguments(arguments, () if signature is None else signature.inputs)
-        except LiteralError as error:
+        except _literals.LiteralError as error:
             pointer = f"/steps/{at}/args"
             if error.code == "syntax":
                 help_ = "Text stands in quotes; nothing but values is read."
@@ -168,7 +140,7 @@ class _Reading(NamedTuple):
         return arguments
 
     def _named(
-        self, arguments: list[Argument], tool: str, pointer: str, step: str
+        self, arguments: list[_literals.Argument], tool: str, pointer: str, step: str
     ) -> dict[str, Value]:
         named: dict[str, Value] = {}
         nameless = 0
@@ -207,32 +179,32 @@ class _Reading(NamedTuple):
 
 
 def _reader(
-    reading: _Reading, span: Span, step: str, at: int, search: Search | None
-) -> ArgumentReader:
+    reading: _Reading, span: Span, step: str, at: int, search: _literals.Search | None
+) -> _literals.ArgumentReader:
     def read_text(text: str) -> Value:
         if "$" not in text:
             return Literal(text)
-        marked = parse_text(text, _MARKS, reading.steps)
+        marked = _numbered.parse_text(text, _MARKS, reading.steps)
         complain(marked.problems)
         return marked.value
 
-    def read_bare(offset: int) -> Bare | None:
+    def read_bare(offset: int) -> _literals.Bare | None:
         if not _BARE.match(reading.text, offset, span.end):
             return None
-        read = read_mention(reading.text, offset + 1, _MARKS, reading.steps, is_bare=True)
+        read = _numbered.read_mention(reading.text, offset + 1, _MARKS, reading.steps, is_bare=True)
         if read.problem is not None:
             complain((read.problem,))
         if read.end == offset + 1 or read.end > span.end:
             return None
         said = Literal(reading.text[offset : read.end])
-        return Bare(said if read.value is None else read.value, read.end)
+        return _literals.Bare(said if read.value is None else read.value, read.end)
 
     def complain(problems: tuple[TextProblem, ...]) -> None:
         for each in problems:
             if not reading.report.is_full(each.severity):
-                reading.report.add(found_in(each, step, reader.pointer()))
+                reading.report.add(_call_lines.found_in(each, step, reader.pointer()))
 
-    reader = ArgumentReader(
+    reader = _literals.ArgumentReader(
         text=reading.text,
         at=span.start,
         end=span.end,
@@ -248,7 +220,7 @@ def _reader(
     return reader
 
 
-def _place(text: str, call: Call, rest: list[str]) -> Span:
+def _place(text: str, call: _call_lines.Call, rest: list[str]) -> Span:
     """Return the place in `call` of what `rest`, a pointer inside of the step, names."""
     whole = Span(call.start, call.end)
     match rest:
@@ -257,7 +229,7 @@ def _place(text: str, call: Call, rest: list[str]) -> Span:
         case ["tool"]:
             return call.tool
         case ["args", *way] if call.args is not None and way:
-            search = Search(["steps", 0, "args", *_labels(way)])
+            search = _literals.Search(["steps", 0, "args", *_labels(way)])
             reading = _Reading(text, Report(), _NO_STEPS, None, DEEPEST - _AROUND_VALUES, {})
             reading.arguments(call.args, "", "", 0, search)
             return search.found or call.args
@@ -274,7 +246,10 @@ def _labels(way: list[str]) -> list[str | int]:
 
 def _unsaid(plan: Plan, _: Signatures | None) -> list[Diagnostic]:
     """Return also one diagnostic for each name and each thought that no line can hold."""
-    found = [*unsaid(plan, "LLMCompiler"), *unsaid_lines(plan, "LLMCompiler", _is_thought)]
+    found = [
+        *_numbered.unsaid(plan, "LLMCompiler"),
+        *_call_lines.unsaid_lines(plan, "LLMCompiler", _is_thought),
+    ]
     for at, step in enumerate(plan.steps):
         if step.tool == CLOSER:
             what = f"In LLMCompiler {CLOSER!r} ends the plan, and is no tool."
@@ -283,7 +258,7 @@ def _unsaid(plan: Plan, _: Signatures | None) -> list[Diagnostic]:
 
 
 def _is_thought(thought: str) -> bool:
-    lines = outline(f"Thought: {thought}\n1. tool()\n2. {CLOSER}()", _LINES)
+    lines = _call_lines.outline(f"Thought: {thought}\n1. tool()\n2. {CLOSER}()", _LINES)
     return [call.thought for call in lines.calls] == [thought] and not lines.noise
 
 
@@ -316,48 +291,50 @@ def _argument(name: str, value: Value, numbers: Mapping[str, int]) -> str:
     written = _value(value, numbers)
     if _NAME.fullmatch(name):
         return f"{name}={written}"
-    return f"**{{{print_quoted(name)}: {written}}}"
+    return f"**{{{_literals.print_quoted(name)}: {written}}}"
 
 
 def _value(value: Value, numbers: Mapping[str, int]) -> str:
     match value:
         case Literal(literal):
-            return print_literal(literal, _quoted_literal)
+            return _literals.print_literal(literal, _quoted_literal)
         case Ref() | Template():
-            return print_quoted(print_text(value, _MARKS, numbers))
+            return _literals.print_quoted(_numbered.print_text(value, _MARKS, numbers))
         case Array(items):
             return "[" + ", ".join(_value(each, numbers) for each in items) + "]"
         case Object(fields):
-            members = (f"{print_quoted(key)}: {_value(each, numbers)}" for key, each in fields)
+            members = (
+                f"{_literals.print_quoted(key)}: {_value(each, numbers)}" for key, each in fields
+            )
             return "{" + ", ".join(members) + "}"
 
 
 def _quoted_literal(text: Json) -> str:
-    return print_quoted(print_text(Literal(text), _MARKS, {}))
+    return _literals.print_quoted(_numbered.print_text(Literal(text), _MARKS, {}))
 
 
-def _read_mention(text: str, at: int) -> Mention | None:
-    if digits := NUMBER.match(text, at):
-        number = number_of(digits[0])
-        return None if number is None else Mention(number, (), digits.end(), False)
-    digits = NUMBER.match(text, at + 1)
-    number = None if digits is None else number_of(digits[0])
+def _read_mention(text: str, at: int) -> _numbered.Mention | None:
+    if digits := _numbered.NUMBER.match(text, at):
+        number = _numbered.number_of(digits[0])
+        return None if number is None else _numbered.Mention(number, (), digits.end(), False)
+    digits = _numbered.NUMBER.match(text, at + 1)
+    number = None if digits is None else _numbered.number_of(digits[0])
     if digits is None or number is None:
         raise ReferenceSyntaxError("the number of a step was expected", at + 1)
     path, end = parse_segments(text, digits.end())
     if not text.startswith("}", end):
         raise ReferenceSyntaxError("'}' is missing", end)
-    return Mention(number, path, end + 1, True)
+    return _numbered.Mention(number, path, end + 1, True)
 
 
 def _write_mention(number: int, path: Path, behind: str) -> str:
     if path:
         return f"${{{number}{print_path(path)}}}"
-    return f"${{{number}}}" if NUMBER.match(behind) else f"${number}"
+    return f"${{{number}}}" if _numbered.NUMBER.match(behind) else f"${number}"
 
 
 _BARE = re.compile(r"\$(?=[0-9]|\{ ?[0-9])")
-_MARKS: Final = Marks(
+_MARKS: Final = _numbered.Marks(
     mark="$",
     opening=re.compile(r"(?<!\$)\$++(?=[0-9]|\{ ?[0-9])"),
     closing=re.compile(r"(?<!\$)\$++(?=[0-9]|\{ ?[0-9]|\Z)"),
@@ -396,7 +373,9 @@ class _LineSteps:
     def _step(self, line: str) -> Step | None:
         report = Report()
         clean = checked(line, self._limits, report)
-        lines = None if clean is None else read_outline(clean, _LINES, self._limits, report)
+        lines = (
+            None if clean is None else _call_lines.read_outline(clean, _LINES, self._limits, report)
+        )
         if clean is None or lines is None or len(lines.calls) != 1 or lines.noise:
             return None
         (call,), at = lines.calls, len(self._ids)
@@ -404,7 +383,7 @@ class _LineSteps:
             return None
         self._ids[call.number] = f"s{at}"
         # what the next call gives is not known yet, so that text such as `$2` may be a reference
-        steps = Steps(self._ids, frozenset({at + 2}) - self._ids.keys())
+        steps = _numbered.Steps(self._ids, frozenset({at + 2}) - self._ids.keys())
         depth = min(self._limits.depth, DEEPEST) - _AROUND_VALUES
         reading = _Reading(clean, report, steps, self._signatures, depth, {})
         try:

@@ -14,30 +14,11 @@ from functools import partial
 from typing import Final
 
 from toolplan.diagnostics import Diagnostic
+from toolplan.dialects import _form, _values
 from toolplan.dialects._base import has_key
-from toolplan.dialects._form import (
-    Form,
-    FunctionDialect,
-    Places,
-    Says,
-    Signatures,
-    cannot,
-    objects,
-    unsaid,
-    without_after,
-    write_list,
-)
 from toolplan.dialects._paths import SEGMENTS, is_plain, read_path, write_plain
 from toolplan.dialects._steps import IdCheck, StepFields, free_id, is_id, read_list
 from toolplan.dialects._stream import JsonSteps, all_steps
-from toolplan.dialects._values import (
-    Resolved,
-    Syntax,
-    Written,
-    read_parts,
-    write_none,
-    write_parts,
-)
 from toolplan.path import EVERY, Json, PathSyntaxError
 from toolplan.plan import Limits, Literal, Object, Plan, Ref, Step, Value, rename_steps
 from toolplan.plan_json import Parsed, ParsedText, Report, TextProblem, shown
@@ -62,20 +43,20 @@ _LABEL = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 _HELP: Final = "A reference is `$label.field$`, or `$label$` for the whole output."
 
 
-def _unsaid(plan: Plan, _: Signatures | None) -> list[Diagnostic]:
+def _unsaid(plan: Plan, _: _form.Signatures | None) -> list[Diagnostic]:
     labels = _labels(plan)
-    found = unsaid(plan, _SAYS, _syntax(labels), labels)
+    found = _form.unsaid(plan, _SAYS, _syntax(labels), labels)
     if plan.output is not None and not _is_object(plan.output):
-        found.append(cannot("NESTFUL has no 'output' that is no object.", "/output"))
+        found.append(_form.cannot("NESTFUL has no 'output' that is no object.", "/output"))
     return found
 
 
 def is_plan(document: Json) -> bool:
     """Whether `document` is a list of objects that have a `name`."""
-    return objects(document, ("name",))
+    return _form.objects(document, ("name",))
 
 
-def load(document: Json, _: Signatures | None, limits: Limits) -> Parsed:
+def load(document: Json, _: _form.Signatures | None, limits: Limits) -> Parsed:
     """Return the plan that `document` says. Never raises."""
     report = Report()
     items = read_list(document, "NESTFUL", limits, report)
@@ -93,7 +74,7 @@ class _Steps:
 
     def __init__(self, report: Report, taken: Iterable[str] = ()) -> None:
         self._ids: dict[str, str] = {}  # by label
-        self.syntax = Syntax(partial(_read_text, self._ids), write_none)
+        self.syntax = _values.Syntax(partial(_read_text, self._ids), _values.write_none)
         self._report = report
         self._check = IdCheck(report)
         self._taken = frozenset(taken)
@@ -120,7 +101,7 @@ class _Steps:
         return Step(fields.step, tool, fields.args(("arguments",), self.syntax))
 
 
-def _output(item: Json, syntax: Syntax, report: Report) -> Value:
+def _output(item: Json, syntax: _values.Syntax, report: Report) -> Value:
     call = item if isinstance(item, dict) else {}
     report.unknown_fields(call, _FIELDS, "/output", None, _OTHER_NAMES)
     arguments = call.get("arguments", {})
@@ -148,7 +129,7 @@ def _labels(plan: Plan) -> dict[str, str]:
     return {name: f"var{at + 1}" for at, name in enumerate(ids)}
 
 
-def _write(plan: Plan, _: Signatures | None) -> str:
+def _write(plan: Plan, _: _form.Signatures | None) -> str:
     labels = _labels(plan)
     syntax = _syntax(labels)
     calls: list[Json] = [
@@ -161,7 +142,7 @@ def _write(plan: Plan, _: Signatures | None) -> str:
     ]
     if plan.output is not None:
         calls.append({"name": RESULT, "arguments": syntax.dump(plan.output)})
-    return write_list(calls)
+    return _form.write_list(calls)
 
 
 def _is_object(value: Value) -> bool:
@@ -170,14 +151,16 @@ def _is_object(value: Value) -> bool:
     )
 
 
-def _syntax(labels: Mapping[str, str]) -> Syntax:
+def _syntax(labels: Mapping[str, str]) -> _values.Syntax:
     """Return the syntax of a plan whose steps have these labels, by id."""
     ids = {label: name for name, label in labels.items()}
 
-    def write(value: Written) -> str:
-        return write_parts(value, lambda ref: f"${labels[ref.step]}{write_plain(ref.path)}$")
+    def write(value: _values.Written) -> str:
+        return _values.write_parts(
+            value, lambda ref: f"${labels[ref.step]}{write_plain(ref.path)}$"
+        )
 
-    return Syntax(partial(_read_text, ids), write)
+    return _values.Syntax(partial(_read_text, ids), write)
 
 
 def _read_text(ids: Mapping[str, str], text: str) -> ParsedText:
@@ -185,20 +168,20 @@ def _read_text(ids: Mapping[str, str], text: str) -> ParsedText:
         return ParsedText(Literal(text))
     unended = _UNENDED.fullmatch(text)
     if unended is not None and unended["label"] in ids:
-        told = f"The reference {shown(text)} has no '$' at its end."
-        return ParsedText(Literal(text), (TextProblem("reference-syntax", told, _HELP),))
-    return read_parts(text, _REFERENCE, partial(_resolve, ids))
+        said = f"The reference {shown(text)} has no '$' at its end."
+        return ParsedText(Literal(text), (TextProblem("reference-syntax", said, _HELP),))
+    return _values.read_parts(text, _REFERENCE, partial(_resolve, ids))
 
 
-def _resolve(ids: Mapping[str, str], found: re.Match[str]) -> Resolved:
+def _resolve(ids: Mapping[str, str], found: re.Match[str]) -> _values.Resolved:
     label = found["label"]
     if label not in ids and (_LABEL.fullmatch(label) is None or " " in found["path"]):
         return None  # `$10$`, and prose between two dollars
     try:
         path = read_path(found["path"])
     except PathSyntaxError as error:
-        told = f"The reference {shown(found[0])} cannot be read: {error}."
-        return TextProblem("reference-syntax", told, _HELP)
+        said = f"The reference {shown(found[0])} cannot be read: {error}."
+        return TextProblem("reference-syntax", said, _HELP)
     return (Ref(ids.get(label, label), path),)
 
 
@@ -213,20 +196,20 @@ def _output_place(document: Json) -> str:
     return f"/{len(document) - 1}/arguments" if isinstance(document, list) else ""
 
 
-_PLACES: Final = Places(
+_PLACES: Final = _form.Places(
     ("",), {"id": ("label",), "tool": ("name",), "args": ("arguments",)}, output=_output_place
 )
-_FORM: Final = Form(is_plan, load, _PLACES)
-_SAYS: Final = Says("NESTFUL", frozenset({"output"}), _refusal)
+_FORM: Final = _form.Form(is_plan, load, _PLACES)
+_SAYS: Final = _form.Says("NESTFUL", frozenset({"output"}), _refusal)
 
-DIALECT: Final = FunctionDialect(
+DIALECT: Final = _form.FunctionDialect(
     name="nestful",
     json=True,
     read=_FORM.read,
     find=_FORM.find,
     unsaid=_unsaid,
     write=_write,
-    expected=lambda plan: rename_steps(without_after(plan), _labels(plan)),
+    expected=lambda plan: rename_steps(_form.without_after(plan), _labels(plan)),
     looks_like=lambda text: has_key(text, "label") and has_key(text, "arguments"),
     steps=lambda _, limits: JsonSteps(None, _Steps, limits),
 )

@@ -5,7 +5,7 @@
     Plan: Ask for what the page says.
     #E2 = LLM[What is the elevation range? Given context: #E1]
 
-Steps are read as `s0`, `s1`, … by position, and their numbers only tell references apart. The text
+Steps are read as `s0`, `s1`, … by position, and their numbers are used by references only. The text
 in brackets is the tool's first argument, by its signature; empty brackets give no argument.
 Brackets inside of the text pair. `#E1` is a reference, and alone in the brackets it keeps the
 value's type; `##E1` is the text `#E1`. A line `Plan:` is the thought of the step behind it.
@@ -18,31 +18,9 @@ from collections.abc import Mapping
 from typing import Final
 
 from toolplan.diagnostics import Diagnostic
-from toolplan.dialects._call_lines import (
-    TOOL_NAME,
-    Call,
-    Syntax,
-    find_call,
-    found_in,
-    outline,
-    read_outline,
-    report_call,
-    report_noise,
-    steps_of,
-    unsaid_lines,
-)
+from toolplan.dialects import _call_lines, _numbered
 from toolplan.dialects._characters import checked
 from toolplan.dialects._form import NO_LIMITS, FunctionDialect, Signatures, cannot
-from toolplan.dialects._numbered import (
-    NUMBER,
-    Marks,
-    Mention,
-    Steps,
-    number_of,
-    parse_text,
-    print_text,
-    unsaid,
-)
 from toolplan.path import Path
 from toolplan.plan import (
     Array,
@@ -70,31 +48,31 @@ def _read(text: str, signatures: Signatures | None, limits: Limits) -> Parsed:
     """Read the argument under the name that `signatures` give it; report it without those."""
     report = Report()
     clean = checked(text, limits, report)
-    lines = None if clean is None else read_outline(clean, _LINES, limits, report)
+    lines = None if clean is None else _call_lines.read_outline(clean, _LINES, limits, report)
     if clean is None or lines is None:
         return Parsed(None, report.diagnostics)
-    numbered = steps_of(lines, report)
+    numbered = _call_lines.steps_of(lines, report)
     steps: list[Step] = []
     for at, call in enumerate(lines.calls):
-        report_call(clean, call, at, report)
+        _call_lines.report_call(clean, call, at, report)
         tool = clean[call.tool.start : call.tool.end]
         said = "" if call.args is None else clean[call.args.start : call.args.end]
         args = _arguments(said, tool, at, numbered, signatures, report)
         steps.append(Step(f"s{at}", tool, args, thought=call.thought))
-    report_noise(dict.fromkeys(lines.noise), report)
+    _call_lines.report_noise(dict.fromkeys(lines.noise), report)
     return Parsed(Plan(tuple(steps)), report.diagnostics)
 
 
 def _find(text: str, pointer: str, key: bool) -> Span | None:
     clean = checked(text, NO_LIMITS, Report())
-    return None if clean is None else find_call(clean, _LINES, pointer, _place)
+    return None if clean is None else _call_lines.find_call(clean, _LINES, pointer, _place)
 
 
 def _arguments(
     said: str,
     tool: str,
     at: int,
-    steps: Steps,
+    steps: _numbered.Steps,
     signatures: Signatures | None,
     report: Report,
 ) -> dict[str, Value]:
@@ -104,10 +82,10 @@ def _arguments(
     name, pointer = f"s{at}", f"/steps/{at}/args"
     signature = None if signatures is None else signatures.get(tool)
     first = "" if signature is None or not signature.inputs else signature.inputs[0]
-    marked = parse_text(said, _MARKS, steps)
+    marked = _numbered.parse_text(said, _MARKS, steps)
     place = f"{pointer}/{escape_pointer(first)}" if first else pointer
     for each in marked.problems:
-        report.add(found_in(each, name, place))
+        report.add(_call_lines.found_in(each, name, place))
     if first:
         return {first: marked.value}
     if signature is not None:
@@ -120,7 +98,7 @@ def _arguments(
     return {}
 
 
-def _place(call: Call, rest: list[str]) -> Span:
+def _place(call: _call_lines.Call, rest: list[str]) -> Span:
     match rest:
         case ["tool"]:
             return call.tool
@@ -132,7 +110,10 @@ def _place(call: Call, rest: list[str]) -> Span:
 
 def _unsaid(plan: Plan, _: Signatures | None) -> list[Diagnostic]:
     """Return also one diagnostic for each thing that no call of one text can hold."""
-    found = [*unsaid(plan, "ReWOO"), *unsaid_lines(plan, "ReWOO", _is_thought)]
+    found = [
+        *_numbered.unsaid(plan, "ReWOO"),
+        *_call_lines.unsaid_lines(plan, "ReWOO", _is_thought),
+    ]
     first: dict[str, str] = {}
     for at, step in enumerate(plan.steps):
         pointer = f"/steps/{at}"
@@ -174,17 +155,19 @@ def _unsaid_value(name: str, value: Value) -> list[str]:
 
 def _has_digit_behind(value: Template) -> bool:
     pairs = zip(value.parts, value.parts[1:], strict=False)
-    return any(isinstance(a, Ref) and isinstance(b, str) and NUMBER.match(b) for a, b in pairs)
+    return any(
+        isinstance(a, Ref) and isinstance(b, str) and _numbered.NUMBER.match(b) for a, b in pairs
+    )
 
 
 def _is_thought(thought: str) -> bool:
-    lines = outline(f"Plan: {thought}\n#E1 = tool[]\n", _LINES)
+    lines = _call_lines.outline(f"Plan: {thought}\n#E1 = tool[]\n", _LINES)
     return [call.thought for call in lines.calls] == [thought] and not lines.noise
 
 
 def _is_input(text: str) -> bool:
     before = "#E1 = tool["
-    lines = outline(f"{before}{text}]\n", _LINES)
+    lines = _call_lines.outline(f"{before}{text}]\n", _LINES)
     wanted = Span(len(before), len(before) + len(text))
     return [call.args for call in lines.calls] == [wanted] and lines.calls[0].fault is None
 
@@ -203,7 +186,7 @@ def _write(plan: Plan, _: Signatures | None) -> str:
 def _input(value: Value, numbers: Mapping[str, int]) -> str:
     match value:
         case Literal() | Ref() | Template():
-            return print_text(value, _MARKS, numbers)
+            return _numbered.print_text(value, _MARKS, numbers)
         case Array() | Object():
             raise TypeError("only text is written in brackets")
 
@@ -226,19 +209,19 @@ def _closing_bracket(text: str, start: int, end: int) -> int | None:
     return None
 
 
-def _read_mention(text: str, at: int) -> Mention | None:
-    digits = NUMBER.match(text, at + 1)  # behind the `E`
-    number = None if digits is None else number_of(digits[0])
+def _read_mention(text: str, at: int) -> _numbered.Mention | None:
+    digits = _numbered.NUMBER.match(text, at + 1)  # behind the `E`
+    number = None if digits is None else _numbered.number_of(digits[0])
     if digits is None or number is None:
         return None
-    return Mention(number, (), digits.end(), True)
+    return _numbered.Mention(number, (), digits.end(), True)
 
 
 def _write_mention(number: int, path: Path, behind: str) -> str:
     return f"#E{number}"
 
 
-_MARKS: Final = Marks(
+_MARKS: Final = _numbered.Marks(
     mark="#",
     opening=re.compile(r"(?<!\#)\#++(?=E[0-9])"),
     closing=re.compile(r"(?<!\#)\#++(?=E[0-9]|\Z)"),
@@ -246,8 +229,8 @@ _MARKS: Final = Marks(
     write=_write_mention,
     help="A reference is `#E1`; `##E1` is the text `#E1`.",
 )
-_CALL: Final = rf"\#E[0-9]{{1,9}}+[ \t]*+=[ \t]*+{TOOL_NAME.pattern}\["
-_LINES: Final = Syntax(
+_CALL: Final = rf"\#E[0-9]{{1,9}}+[ \t]*+=[ \t]*+{_call_lines.TOOL_NAME.pattern}\["
+_LINES: Final = _call_lines.Syntax(
     line=re.compile(
         r"^[ \t]*+(?:"
         r"(?P<think><think(?:ing)?>)"
@@ -256,7 +239,7 @@ _LINES: Final = Syntax(
         r"|(?P<begun>(?:P(?:l(?:an?+)?+)?+|\#E?+)\s*+\Z)"
         rf"|(?!{_CALL})(?P<stray>\#E(?P<digits>[0-9]{{1,9}}+)[^\n]*+))"
         r"|(?:^|(?<=[ \t]))(?P<call>(?P<start>\#)E(?P<number>[0-9]{1,9}+)[ \t]*+=[ \t]*+"
-        rf"(?P<tool>{TOOL_NAME.pattern})\[)"
+        rf"(?P<tool>{_call_lines.TOOL_NAME.pattern})\[)"
         r"|(?P<orphan></think(?:ing)?>)",
         re.MULTILINE,
     ),

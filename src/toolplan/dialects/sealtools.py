@@ -3,7 +3,7 @@
 `[{"api", "parameters", "responses"}]`. The outputs of all steps are numbered through the plan:
 `API_call_0`, `API_call_1`, …, one for each field of a tool's output, in the order in which the tool
 declares them. `responses` lists those of its step; such a name, as a value or inside of text, is a
-reference to that field. Which field it is, the tools alone can tell. Steps are read as `s0`, `s1`,
+reference to that field. Which field it is, the tools declare. Steps are read as `s0`, `s1`,
 … by position.
 """
 
@@ -15,29 +15,10 @@ from functools import partial
 from typing import Final, NamedTuple, TypeAlias
 
 from toolplan.diagnostics import Diagnostic
+from toolplan.dialects import _form, _values
 from toolplan.dialects._base import has_key
-from toolplan.dialects._form import (
-    Form,
-    FunctionDialect,
-    Places,
-    Says,
-    Signatures,
-    objects,
-    unsaid,
-    without_after,
-    write_list,
-)
 from toolplan.dialects._steps import StepFields, read_list
 from toolplan.dialects._stream import JsonSteps, all_steps
-from toolplan.dialects._values import (
-    Resolved,
-    Syntax,
-    Written,
-    read_parts,
-    read_plain,
-    write_none,
-    write_parts,
-)
 from toolplan.path import Json, Path
 from toolplan.plan import Limits, Literal, Plan, Ref, Signature, Step, positional
 from toolplan.plan_json import Parsed, ParsedText, Report, TextProblem
@@ -52,7 +33,7 @@ _OTHER_NAMES: Final = {
     "outputs": "responses",
     "output": "responses",
 }
-_PLACES = Places(("",), {"tool": ("api",), "args": ("parameters",)})
+_PLACES = _form.Places(("",), {"tool": ("api",), "args": ("parameters",)})
 
 _PREFIX: Final = "API_call_"
 _NAME = re.compile(r"API_call_(?:0|[1-9][0-9]{0,8})")
@@ -70,24 +51,24 @@ class _Output(NamedTuple):
     doubt: TextProblem | None = None
 
 
-def _numbers(plan: Plan, signatures: Signatures | None) -> dict[tuple[str, Path], int]:
+def _numbers(plan: Plan, signatures: _form.Signatures | None) -> dict[tuple[str, Path], int]:
     """Return the number of every output, in the order of the steps and of their fields."""
     keys = ((step.id, path) for step in plan.steps for path in _fields(step.tool, signatures))
     return {key: number for number, key in enumerate(keys)}
 
 
-def _unsaid(plan: Plan, signatures: Signatures | None) -> list[Diagnostic]:
+def _unsaid(plan: Plan, signatures: _form.Signatures | None) -> list[Diagnostic]:
     numbers = _numbers(plan, signatures)
     outputs = {f"{_PREFIX}{n}": _Output(Ref(*key)) for key, n in numbers.items()}
-    syntax = Syntax(partial(_read_text, outputs, False), partial(_write_value, numbers))
-    says = Says("Seal-Tools", frozenset(), partial(_refusal, numbers, signatures))
-    return unsaid(plan, says, syntax, [step.id for step in plan.steps])
+    syntax = _values.Syntax(partial(_read_text, outputs, False), partial(_write_value, numbers))
+    says = _form.Says("Seal-Tools", frozenset(), partial(_refusal, numbers, signatures))
+    return _form.unsaid(plan, says, syntax, [step.id for step in plan.steps])
 
 
-def _write(plan: Plan, signatures: Signatures | None) -> str:
+def _write(plan: Plan, signatures: _form.Signatures | None) -> str:
     numbers = _numbers(plan, signatures)
-    syntax = Syntax(read_plain, partial(_write_value, numbers))
-    return write_list(
+    syntax = _values.Syntax(_values.read_plain, partial(_write_value, numbers))
+    return _form.write_list(
         {
             "api": step.tool,
             "parameters": {name: syntax.dump(value) for name, value in step.args.items()},
@@ -101,10 +82,10 @@ def _write(plan: Plan, signatures: Signatures | None) -> str:
 
 def is_plan(document: Json) -> bool:
     """Whether `document` is a list of objects that have an `api`."""
-    return objects(document, ("api",))
+    return _form.objects(document, ("api",))
 
 
-def load(document: Json, signatures: Signatures | None, limits: Limits) -> Parsed:
+def load(document: Json, signatures: _form.Signatures | None, limits: Limits) -> Parsed:
     """Return the plan that `document` says. Never raises."""
     report = Report()
     items = read_list(document, "Seal-Tools", limits, report)
@@ -117,7 +98,7 @@ def load(document: Json, signatures: Signatures | None, limits: Limits) -> Parse
 class _Steps:
     """Reads the steps of a plan, whose outputs are declared one step after another."""
 
-    def __init__(self, signatures: Signatures | None, report: Report) -> None:
+    def __init__(self, signatures: _form.Signatures | None, report: Report) -> None:
         self._report = report
         self._outputs = _Outputs(signatures)
         self._fields: list[StepFields] = []
@@ -135,7 +116,7 @@ class _Steps:
     def step(self, item: Json, at: int) -> Step:
         """Return the step at position `at`."""
         read = partial(_read_text, self._outputs.known, self._outputs.is_partial)
-        args = self._fields[at].args(("parameters",), Syntax(read, write_none))
+        args = self._fields[at].args(("parameters",), _values.Syntax(read, _values.write_none))
         return Step(f"s{at}", self._tools[at], args)
 
 
@@ -145,7 +126,7 @@ class _Outputs:
     `is_partial` says that some step neither lists its outputs nor has a tool that declares them.
     """
 
-    def __init__(self, signatures: Signatures | None) -> None:
+    def __init__(self, signatures: _form.Signatures | None) -> None:
         self.known: dict[str, _Output] = {}
         self.is_partial = False
         self._signatures = signatures
@@ -184,11 +165,11 @@ def _output(
         if not signature.outputs and count == 1:
             return _Output(Ref(step))
     if signature is not None and signature.outputs:
-        told = f"The output of {tool!r} has {len(signature.outputs)} field(s); {name} is one more."
-        doubt = TextProblem("unknown-output", told, "Leave it out.")
+        said = f"The output of {tool!r} has {len(signature.outputs)} field(s); {name} is one more."
+        doubt = TextProblem("unknown-output", said, "Leave it out.")
     else:
-        told = f"Which field of the output of {tool!r} {name} is, cannot be known."
-        doubt = TextProblem("needs-tools", told, _NO_FIELD)
+        said = f"Which field of the output of {tool!r} {name} is, cannot be known."
+        doubt = TextProblem("needs-tools", said, _NO_FIELD)
     return _Output(Ref(step, (name,)), doubt)
 
 
@@ -203,12 +184,12 @@ def _responses(fields: StepFields) -> list[str] | None:
         return None
     good = [each for each in written if isinstance(each, str) and _NAME.fullmatch(each)]
     if len(good) < len(written):
-        told = f"'responses' holds what is no name such as '{_PREFIX}0'."
-        fields.report.error("field-type", told, place, fields.step)
+        said = f"'responses' holds what is no name such as '{_PREFIX}0'."
+        fields.report.error("field-type", said, place, fields.step)
     return good
 
 
-def _fields(tool: str, signatures: Signatures | None) -> list[Path]:
+def _fields(tool: str, signatures: _form.Signatures | None) -> list[Path]:
     """Return the paths of the outputs that `tool` declares; one, the whole, where it declares none.
 
     There are none where the tool is not known.
@@ -222,7 +203,7 @@ def _fields(tool: str, signatures: Signatures | None) -> list[Path]:
 def _read_text(outputs: Mapping[str, _Output], is_partial: bool, text: str) -> ParsedText:
     if _PREFIX not in text:
         return ParsedText(Literal(text))
-    read = read_parts(text, _REFERENCE, partial(_resolve, outputs, is_partial))
+    read = _values.read_parts(text, _REFERENCE, partial(_resolve, outputs, is_partial))
     if read.problems:
         return read
     names = dict.fromkeys(found[0] for found in _REFERENCE.finditer(text))
@@ -230,7 +211,9 @@ def _read_text(outputs: Mapping[str, _Output], is_partial: bool, text: str) -> P
     return ParsedText(read.value, tuple(doubt for doubt in doubts if doubt is not None))
 
 
-def _resolve(outputs: Mapping[str, _Output], is_partial: bool, found: re.Match[str]) -> Resolved:
+def _resolve(
+    outputs: Mapping[str, _Output], is_partial: bool, found: re.Match[str]
+) -> _values.Resolved:
     name = found[0]
     if name in outputs:
         return (outputs[name].ref,)
@@ -239,11 +222,11 @@ def _resolve(outputs: Mapping[str, _Output], is_partial: bool, found: re.Match[s
     return TextProblem("unknown-step", f"No step has the output {name}.", _HELP)
 
 
-def _write_value(numbers: _Number, value: Written) -> str:
-    return write_parts(value, lambda ref: f"{_PREFIX}{numbers[ref.step, ref.path]}")
+def _write_value(numbers: _Number, value: _values.Written) -> str:
+    return _values.write_parts(value, lambda ref: f"{_PREFIX}{numbers[ref.step, ref.path]}")
 
 
-def _refusal(numbers: _Number, signatures: Signatures | None, ref: Ref) -> str | None:
+def _refusal(numbers: _Number, signatures: _form.Signatures | None, ref: Ref) -> str | None:
     if (ref.step, ref.path) in numbers:
         return None
     if signatures is None:
@@ -251,16 +234,16 @@ def _refusal(numbers: _Number, signatures: Signatures | None, ref: Ref) -> str |
     return "has references to one declared field of an output, and to nothing else"
 
 
-_FORM: Final = Form(is_plan, load, _PLACES)
+_FORM: Final = _form.Form(is_plan, load, _PLACES)
 
-DIALECT: Final = FunctionDialect(
+DIALECT: Final = _form.FunctionDialect(
     name="sealtools",
     json=True,
     read=_FORM.read,
     find=_FORM.find,
     unsaid=_unsaid,
     write=_write,
-    expected=lambda plan: positional(without_after(plan)),
+    expected=lambda plan: positional(_form.without_after(plan)),
     looks_like=lambda text: has_key(text, "api") and has_key(text, "responses", "parameters"),
     steps=lambda signatures, limits: JsonSteps(None, partial(_Steps, signatures), limits),
 )

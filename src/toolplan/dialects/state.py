@@ -13,20 +13,9 @@ from functools import partial
 from typing import Final
 
 from toolplan.diagnostics import Diagnostic
-from toolplan.dialects import _json
+from toolplan.dialects import _form, _json, _values
 from toolplan.dialects._base import has_key
-from toolplan.dialects._form import (
-    Form,
-    FunctionDialect,
-    Places,
-    Says,
-    Signatures,
-    cannot,
-    objects,
-    unsaid,
-)
 from toolplan.dialects._steps import IdCheck, StepFields, bounded, free_id
-from toolplan.dialects._values import Syntax, write_parts
 from toolplan.path import Json, copied, json_type
 from toolplan.plan import Limits, Literal, Plan, Ref, Step, escape_pointer
 from toolplan.plan_json import Parsed, ParsedText, Report, shown
@@ -57,9 +46,11 @@ _STATE_FIELDS: Final = (
 )  # fmt: skip
 
 
-def _unsaid(plan: Plan, _: Signatures | None) -> list[Diagnostic]:
-    return unsaid(plan, _SAYS, _SYNTAX, [step.id for step in plan.steps]) + [
-        cannot(f"A task has no {name!r}.", f"/steps/{at}/args/{escape_pointer(name)}", step.id)
+def _unsaid(plan: Plan, _: _form.Signatures | None) -> list[Diagnostic]:
+    return _form.unsaid(plan, _SAYS, _SYNTAX, [step.id for step in plan.steps]) + [
+        _form.cannot(
+            f"A task has no {name!r}.", f"/steps/{at}/args/{escape_pointer(name)}", step.id
+        )
         for at, step in enumerate(plan.steps)
         for name in step.args
         if name not in ARGS
@@ -69,7 +60,7 @@ def _unsaid(plan: Plan, _: Signatures | None) -> list[Diagnostic]:
 def is_plan(document: Json) -> bool:
     """Whether `document` is a list of tasks, at most two objects deep."""
     inner = document.get("plan", document) if isinstance(document, dict) else None
-    return isinstance(inner, dict) and objects(inner.get("tasks"), ("owner", *_ID))
+    return isinstance(inner, dict) and _form.objects(inner.get("tasks"), ("owner", *_ID))
 
 
 def dump(plan: Plan) -> dict[str, Json]:
@@ -82,7 +73,7 @@ def dump(plan: Plan) -> dict[str, Json]:
     return {"plan": {"tasks": tasks, "routing": routing}, "routing_detail": detail}
 
 
-def load(document: Json, _: Signatures | None, limits: Limits) -> Parsed:
+def load(document: Json, _: _form.Signatures | None, limits: Limits) -> Parsed:
     """Return the plan that `document` says. Never raises."""
     report = Report()
     inner = _inner(document, report)
@@ -120,8 +111,8 @@ def _inner(document: Json, report: Report) -> Mapping[str, Json] | None:
         return None
     others = [name for name in document if name in _STATE_FIELDS[1:-1]]
     if others:
-        told = f"The plan was read without the rest of the STATE: {', '.join(others)}."
-        report.warning("noise", told, help="Write the plan alone.")
+        said = f"The plan was read without the rest of the STATE: {', '.join(others)}."
+        report.warning("noise", said, help="Write the plan alone.")
     return inner
 
 
@@ -164,22 +155,22 @@ def _after(task: StepFields) -> tuple[str, ...]:
         return ()
     for at, each in enumerate(written):
         if not isinstance(each, str):
-            told = f"'depends_on' holds {json_type(each)}, not the id of a task."
-            task.report.error("field-type", told, f"{pointer}/{at}", task.step)
+            said = f"'depends_on' holds {json_type(each)}, not the id of a task."
+            task.report.error("field-type", said, f"{pointer}/{at}", task.step)
     return tuple(each for each in written if isinstance(each, str))
 
 
 def _check_run(task: StepFields) -> None:
-    """Tell what a run has left in the task: it is no part of the plan."""
+    """Report the state of a run in the task: it is no part of the plan."""
     status, outputs = task.item.get("status", "pending"), task.item.get("outputs", {})
     if not isinstance(status, str) or status not in STATUSES:
         said = shown(status) if isinstance(status, str) else json_type(status)
-        told = f"'status' is {said}, not one of {', '.join(STATUSES)}."
-        task.report.error("field-type", told, f"{task.pointer}/status", task.step)
+        said = f"'status' is {said}, not one of {', '.join(STATUSES)}."
+        task.report.error("field-type", said, f"{task.pointer}/status", task.step)
     elif status != "pending" or outputs != {}:
-        told = "The task is read as one that is still to do; it has been worked on."
+        said = "The task is read as one that is still to do; it has been worked on."
         place = f"{task.pointer}/status"
-        task.report.warning("noise", told, place, task.step, "A plan has no state of a run.")
+        task.report.warning("noise", said, place, task.step, "A plan has no state of a run.")
 
 
 def _check_routing(plan: Mapping[str, Json], owners: Sequence[str], report: Report) -> None:
@@ -229,10 +220,10 @@ def _refusal(_: Ref) -> str | None:
     return "has order by task, and no reference to an output"
 
 
-_SYNTAX: Final = Syntax(
-    lambda text: ParsedText(Literal(text)), partial(write_parts, write_ref=_no_reference)
+_SYNTAX: Final = _values.Syntax(
+    lambda text: ParsedText(Literal(text)), partial(_values.write_parts, write_ref=_no_reference)
 )
-_PLACES: Final = Places(
+_PLACES: Final = _form.Places(
     ("/plan/tasks", "/tasks"),
     {
         "id": _ID,
@@ -243,9 +234,9 @@ _PLACES: Final = Places(
         **{f"args/{name}": (name,) for name in ARGS},
     },
 )
-_FORM: Final = Form(is_plan, load, _PLACES)
-_SAYS: Final = Says("STATE", frozenset({"after", "thought"}), _refusal)
-DIALECT: Final = FunctionDialect(
+_FORM: Final = _form.Form(is_plan, load, _PLACES)
+_SAYS: Final = _form.Says("STATE", frozenset({"after", "thought"}), _refusal)
+DIALECT: Final = _form.FunctionDialect(
     name="state",
     json=True,
     read=_FORM.read,

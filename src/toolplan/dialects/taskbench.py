@@ -16,22 +16,10 @@ from dataclasses import replace
 from typing import Final
 
 from toolplan.diagnostics import Diagnostic, suggest
-from toolplan.dialects import _json
+from toolplan.dialects import _form, _json, _values
 from toolplan.dialects._base import has_key
-from toolplan.dialects._form import (
-    Form,
-    FunctionDialect,
-    Places,
-    Says,
-    Signatures,
-    cannot,
-    objects,
-    sorted_by_position,
-    unsaid,
-)
 from toolplan.dialects._links import read_links, with_links, write_links
 from toolplan.dialects._steps import StepFields, bounded
-from toolplan.dialects._values import Resolved, Syntax, Written, read_parts, write_parts
 from toolplan.path import Json, Path, copied, json_type
 from toolplan.plan import Limits, Literal, Plan, Ref, Signature, Step, Value, escape_pointer, needs
 from toolplan.plan_json import Parsed, ParsedText, Report, TextProblem, shown
@@ -66,7 +54,7 @@ _REFERENCE = re.compile(
 _SEGMENT = re.compile(r"\.([A-Za-z_][A-Za-z0-9_]*)|\[([0-9]+)\]")
 
 
-def _plan_syntax(plan: Plan) -> Syntax:
+def _plan_syntax(plan: Plan) -> _values.Syntax:
     return _References([s.id for s in plan.steps], [s.tool for s in plan.steps]).syntax
 
 
@@ -74,10 +62,10 @@ def is_plan(document: Json) -> bool:
     """Whether `document` is an object with a list of nodes."""
     if not isinstance(document, dict):
         return False
-    return any(objects(document.get(name), ("task",)) for name in _NODES)
+    return any(_form.objects(document.get(name), ("task",)) for name in _NODES)
 
 
-def load(document: Json, signatures: Signatures | None, limits: Limits) -> Parsed:
+def load(document: Json, signatures: _form.Signatures | None, limits: Limits) -> Parsed:
     """Return the plan that `document` says. Never raises."""
     report = Report()
     if not isinstance(document, dict):
@@ -111,7 +99,7 @@ class _References:
 
     def __init__(self, ids: Sequence[str], tools: Sequence[str]) -> None:
         self.by_tool = False
-        self.syntax = Syntax(self._read_text, self._write)
+        self.syntax = _values.Syntax(self._read_text, self._write)
         self._ids = ids
         self._numbers = {name: at for at, name in enumerate(ids)}
         self._users: dict[str, list[str]] = {}
@@ -121,30 +109,30 @@ class _References:
     def _read_text(self, text: str) -> ParsedText:
         if "<" not in text:
             return ParsedText(Literal(text))
-        return read_parts(text, _REFERENCE, self._resolve)
+        return _values.read_parts(text, _REFERENCE, self._resolve)
 
-    def _resolve(self, found: re.Match[str]) -> Resolved:
+    def _resolve(self, found: re.Match[str]) -> _values.Resolved:
         if found["tool"] is not None:
             users = self._users.get(_folded(found["tool"]), [])
             if not users:
                 return None  # `<output_of_it>` may be any text
             if len(users) > 1:
-                told = f"{shown(found[0])} may be any of {len(users)} nodes."
-                return TextProblem("reference-syntax", told, "Write `<node-0>`, with its number.")
+                said = f"{shown(found[0])} may be any of {len(users)} nodes."
+                return TextProblem("reference-syntax", said, "Write `<node-0>`, with its number.")
             self.by_tool = True
             return (Ref(users[0]),)
         number = int(found["number"])
         name = self._ids[number] if number < len(self._ids) else f"s{number}"
         return (Ref(name, _path(found["path"])),)
 
-    def _write(self, value: Written) -> str:
-        return write_parts(value, lambda ref: f"<node-{self._numbers[ref.step]}>")
+    def _write(self, value: _values.Written) -> str:
+        return _values.write_parts(value, lambda ref: f"<node-{self._numbers[ref.step]}>")
 
 
 class _Signatures:
     """The signatures of tools, and of those that were surely meant by an unknown name."""
 
-    def __init__(self, signatures: Signatures | None) -> None:
+    def __init__(self, signatures: _form.Signatures | None) -> None:
         self.are_known = signatures is not None
         self._signatures = signatures or {}
         self._guesses: dict[str, Signature | None] = {}
@@ -152,7 +140,7 @@ class _Signatures:
     def of(self, tool: str) -> Signature | None:
         """Return the signature of `tool`, None where there is none.
 
-        The names of arguments are needed to mend the name of the tool, which a rule does.
+        A rule that fixes the name of the tool needs the names of its arguments.
         """
         if tool in self._signatures:
             return self._signatures[tool]
@@ -177,7 +165,9 @@ def _field(document: Mapping[str, Json], names: Sequence[str]) -> Json:
     return next((document[name] for name in names if name in document), None)
 
 
-def _args(node: StepFields, tool: str, signatures: _Signatures, syntax: Syntax) -> dict[str, Value]:
+def _args(
+    node: StepFields, tool: str, signatures: _Signatures, syntax: _values.Syntax
+) -> dict[str, Value]:
     written = node.item.get("arguments")
     if isinstance(written, dict):
         return node.args(("arguments",), syntax)
@@ -191,8 +181,8 @@ def _args(node: StepFields, tool: str, signatures: _Signatures, syntax: Syntax) 
     for name, value in _named(written, node, tool, signatures):
         pointer = f"/args/{escape_pointer(name)}"
         if name in args:
-            told = f"The argument {shown(name)} is given twice."
-            node.report.error("duplicate-key", told, node.pointer + pointer, node.step)
+            said = f"The argument {shown(name)} is given twice."
+            node.report.error("duplicate-key", said, node.pointer + pointer, node.step)
         else:
             args[name] = node.value(value, pointer, syntax)
     return args
@@ -202,20 +192,20 @@ def _named(
     entries: Sequence[Json], node: StepFields, tool: str, signatures: _Signatures
 ) -> Iterator[tuple[str, Json]]:
     """Yield every argument with its name; report those that have none, or no value."""
-    is_told = False
+    is_reported = False
     for at, entry in enumerate(entries):
         match entry:
             case {"name": str(name), "value": value} if len(entry) == 2:
                 yield name, value
             case {"name": str(name)} if len(entry) == 1:
                 place = f"{node.pointer}/args/{escape_pointer(name)}"
-                told = f"The argument {shown(name)} has no 'value'."
-                node.report.error("missing-field", told, place, node.step)
+                said = f"The argument {shown(name)} has no 'value'."
+                node.report.error("missing-field", said, place, node.step)
             case dict() if entry and "name" not in entry:
                 yield from entry.items()
             case _:
-                if not signatures.are_known and not is_told:
-                    is_told = True
+                if not signatures.are_known and not is_reported:
+                    is_reported = True
                     _report_positions(node)
                 name = _name_at(at, node, tool, signatures)
                 if name is not None:
@@ -297,8 +287,8 @@ def _dump(plan: Plan) -> dict[str, Json]:
     return document
 
 
-def _unsaid(plan: Plan, _: Signatures | None) -> list[Diagnostic]:
-    found = unsaid(plan, _SAYS, _plan_syntax(plan), [step.id for step in plan.steps])
+def _unsaid(plan: Plan, _: _form.Signatures | None) -> list[Diagnostic]:
+    found = _form.unsaid(plan, _SAYS, _plan_syntax(plan), [step.id for step in plan.steps])
     return [*found, *_unsaid_order(plan)]
 
 
@@ -308,17 +298,17 @@ def _unsaid_order(plan: Plan) -> Iterator[Diagnostic]:
     is_mixed = any(step.thought is None for step in plan.steps)
     for key in plan.metadata:
         if key != _TASK_STEPS:
-            yield cannot(f"TaskBench has no {key!r} in the metadata.", f"/metadata/{key}")
+            yield _form.cannot(f"TaskBench has no {key!r} in the metadata.", f"/metadata/{key}")
     for at, step in enumerate(plan.steps):
         if step.thought is not None and (is_mixed or _TASK_STEPS in plan.metadata):
-            told = "TaskBench has a thought for every step, or for none."
-            yield cannot(told, f"/steps/{at}/thought", step.id)
+            said = "TaskBench has a thought for every step, or for none."
+            yield _form.cannot(said, f"/steps/{at}/thought", step.id)
         for each in step.after:
             if each not in ids:
-                yield cannot(f"No step has the id {each!r}.", f"/steps/{at}/after", step.id)
+                yield _form.cannot(f"No step has the id {each!r}.", f"/steps/{at}/after", step.id)
             elif each == step.id:
-                told = "TaskBench has no link from a node to itself."
-                yield cannot(told, f"/steps/{at}/after", step.id)
+                said = "TaskBench has no link from a node to itself."
+                yield _form.cannot(said, f"/steps/{at}/after", step.id)
 
 
 def _path(text: str) -> Path:
@@ -347,21 +337,21 @@ def _refusal(ref: Ref) -> str | None:
     return "has references to whole outputs only" if ref.path else None
 
 
-_PLACES: Final = Places(
+_PLACES: Final = _form.Places(
     tuple(f"/{name}" for name in _NODES),
     {"tool": ("task",), "args": ("arguments",)},
     _argument_place,
 )
-_FORM: Final = Form(is_plan, load, _PLACES)
-_SAYS: Final = Says("TaskBench", frozenset({"after", "thought", "metadata"}), _refusal)
-DIALECT: Final = FunctionDialect(
+_FORM: Final = _form.Form(is_plan, load, _PLACES)
+_SAYS: Final = _form.Says("TaskBench", frozenset({"after", "thought", "metadata"}), _refusal)
+DIALECT: Final = _form.FunctionDialect(
     name="taskbench",
     json=True,
     read=_FORM.read,
     find=_FORM.find,
     unsaid=_unsaid,
     write=lambda plan, _: _json.write(_dump(plan)),
-    expected=sorted_by_position,
+    expected=_form.sorted_by_position,
     looks_like=lambda text: has_key(text, "task_nodes"),
 )
 """Says tools, arguments, order, thoughts, and references to whole outputs.

@@ -15,7 +15,7 @@ from toolplan.plan_json._values import ValueReader, check_depth
 VERSION: Final = 1
 MOST_RETRIES: Final = 100
 LONGEST_TIMEOUT_S: Final = 7 * 24 * 3600
-"""Bounds beyond which a number of tries, or of seconds, is a mistake of its writer."""
+"""More tries, or more seconds, than these are a mistake of the writer."""
 
 _PLAN_FIELDS: Final = ("toolplan", "steps", "output", "metadata")
 _STEP_FIELDS: Final = (
@@ -62,7 +62,7 @@ def _check_version(document: Mapping[str, Json], report: Report) -> None:
 
 
 def _ids(items: list[Json], report: Report) -> list[str]:
-    """Return every step an id, a made-up one where it has none.
+    """Return every step an id, a new one where it has none.
 
     And check those that were written.
     """
@@ -191,8 +191,8 @@ def _timeout(item: Mapping[str, Json], pointer: str, step: str, report: Report) 
 
 
 def _max_items(item: Mapping[str, Json], pointer: str, step: str, report: Report) -> int:
-    bounds = (1, None)
-    found = _whole_number(item, "max_items", bounds, pointer, step, report)
+    limits = (1, None)
+    found = _whole_number(item, "max_items", limits, pointer, step, report)
     return DEFAULT_MAX_ITEMS if found is None else found
 
 
@@ -203,7 +203,7 @@ def _retries(item: Mapping[str, Json], pointer: str, step: str, report: Report) 
 def _whole_number(
     item: Mapping[str, Json],
     name: str,
-    bounds: tuple[int, int | None],
+    limits: tuple[int, int | None],
     pointer: str,
     step: str,
     report: Report,
@@ -211,7 +211,7 @@ def _whole_number(
     if name not in item:
         return None
     value = item[name]
-    least, most = bounds
+    least, most = limits
     if isinstance(value, bool) or not isinstance(value, int):
         report.wrong_type(name, value, "a whole number", f"{pointer}/{name}", step)
     elif value < least or (most is not None and value > most):

@@ -25,7 +25,7 @@ OPENING: Final = "${"
 """Text without it holds no reference and no escape: it is what it says."""
 
 MOST_PROBLEMS: Final = 20
-"""So many problems are told of one text; whoever has more has seen enough."""
+"""So many problems of one text are reported at most."""
 
 _SHORT: Final = 200
 """So long a text may be that is remembered: plans say the same few references again and again."""
@@ -159,7 +159,7 @@ def _twice(found: re.Match[str]) -> str:
 def plain_text(text: str) -> Value | None:
     """Return what a short text says whose every brace is that of a plain reference, else None.
 
-    It knows less than `parse_text`, and is several times as fast.
+    It reads less than `parse_text`, several times as fast.
     """
     return None if len(text) > _SHORT else _short_text(text)
 

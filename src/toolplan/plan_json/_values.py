@@ -66,7 +66,7 @@ class ValueReader(NamedTuple):
             if self.parse_text is parse_text and (plain := plain_text(value)) is not None:
                 return plain  # nearly always
             parsed = self.parse_text(value)
-            if not parsed.problems:  # a pointer is made only where it is told
+            if not parsed.problems:  # a pointer is made only where it is reported
                 return parsed.value
         elif not isinstance(value, _NESTED):
             return Literal(value)

@@ -1,4 +1,4 @@
-"""JSON as text: one tolerant reader that knows places and reads text piece by piece.
+"""JSON as text: one tolerant reader that finds places and reads text piece by piece.
 
 It reads JSON and what people and models write instead of it: comments, single quotes, bare keys,
 trailing commas, Python's constants. It never fails, is linear in the length of the text, and keeps
