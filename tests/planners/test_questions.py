@@ -1,4 +1,4 @@
-"""Questions kept as data with their plans, over two domains; and those that nobody may plan."""
+"""Questions kept as data with their plans, over two domains; and those that must not be planned."""
 
 from __future__ import annotations
 
