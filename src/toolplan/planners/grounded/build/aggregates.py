@@ -77,7 +77,7 @@ class Aggregates:
     """Makes the computing step of one question."""
 
     def __init__(self, catalogue: Catalogue, builder: PlanBuilder) -> None:
-        """Create a builder."""
+        """Create a builder of the computing step behind the steps of `builder`."""
         self._catalogue = catalogue
         self._builder = builder
         self._linker = builder.linker

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
+from typing import NamedTuple
 
 from toolplan.path import Json
 from toolplan.plan import Literal, Ref, array
@@ -53,14 +54,29 @@ class Built:
     """further tables that the conditions speak of"""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Bound:
-    """All that was bound of one request."""
+    """What is said of one request, bound to its tool."""
 
-    filters: tuple[tuple[Filter, Modifier], ...]
-    wheres: tuple[tuple[Where, Modifier], ...]
-    links: tuple[Link, ...]
-    identities: tuple[tuple[list[str], Modifier], ...]
+    links: list[Link]
+    filters: list[tuple[Filter, Modifier]] = field(default_factory=list[tuple[Filter, Modifier]])
+    wheres: list[tuple[Where, Modifier]] = field(default_factory=list[tuple[Where, Modifier]])
+    identities: list[tuple[list[str], Modifier]] = field(
+        default_factory=list[tuple[list[str], Modifier]]
+    )
+
+    @property
+    def forks(self) -> bool:
+        """Whether several calls are needed for alternatives."""
+        return any(len(found.choices) > 1 for found, _ in self.filters)
+
+    def say_alternatives_as_conditions(self) -> None:
+        """Turn alternatives into conditions, so that one call returns the rows of all."""
+        for found, modifier in list(self.filters):
+            if len(found.choices) > 1 and found.condition is not None:
+                self.filters.remove((found, modifier))
+                where = Where(found.attribute, found.condition, found.note)
+                self.wheres.append((where, modifier))
 
 
 class PlanBuilder:
@@ -106,7 +122,7 @@ class PlanBuilder:
         kind = self._catalogue.kinds[request.entity]
         bound = self._bind(kind, request)
         if conditions_for_alternatives:
-            bound = _alternatives_as_conditions(bound)
+            bound.say_alternatives_as_conditions()
         conditions = [(where.condition, modifier.mentions) for where, modifier in bound.wheres]
         for where, _ in bound.wheres:
             self.draft.note(where.note)
@@ -120,7 +136,7 @@ class PlanBuilder:
             self.reject(request.mentions, reason)
             return Built([])
         chosen = bool(conditions) or any(link.negated for link in bound.links)
-        cut = self._cut(kind, card, request, forked=_forks(bound), conditions=chosen)
+        cut = self._cut(kind, card, request, forked=bound.forks, conditions=chosen)
         sources = [
             source
             for choice, forks in self._choices(bound)
@@ -128,7 +144,7 @@ class PlanBuilder:
                 kind, card, request, choice, bound.links, cut, _step_name(kind, forks)
             )
         ]
-        made = Built(sources, conditions, None if cut.argument is not None else cut.rest)
+        made = Built(sources, conditions, cut.rest)
         self._exclude(kind, bound, made)
         return made
 
@@ -150,37 +166,30 @@ class PlanBuilder:
             built.conditions.append((condition, mentions))
 
     def _bind(self, kind: Kind, request: ThingRequest) -> Bound:
-        filters: list[tuple[Filter, Modifier]] = []
-        wheres: list[tuple[Where, Modifier]] = []
-        identities: list[tuple[list[str], Modifier]] = []
-        links = list(request.links)
+        bound = Bound([*request.links])
         for modifier in request.modifiers:
             codes = self.linker.identity(kind.entity, modifier)
             if codes is not None:
-                identities.append((codes, modifier))
+                bound.identities.append((codes, modifier))
                 continue
             match self.linker.bind(kind.entity, modifier):
                 case Filter() as found:
-                    filters.append((found, modifier))
+                    bound.filters.append((found, modifier))
                 case Where() as found:
-                    wheres.append((found, modifier))
+                    bound.wheres.append((found, modifier))
                 case None:
                     producer = self._producer(kind, modifier)
                     if producer is None:
-                        self.reject(modifier.mentions, None)
+                        self.reject(modifier.mentions)
                     else:
-                        links.append(producer)
-        self._refuse_twice(filters)
-        return Bound(tuple(filters), tuple(wheres), tuple(links), tuple(identities))
-
-    def _refuse_twice(self, filters: Sequence[tuple[Filter, Modifier]]) -> None:
-        """Leave what would set an argument that something else has set."""
+                        bound.links.append(producer)
         taken: set[str] = set()
-        for found, modifier in filters:
+        for found, modifier in bound.filters:
             names = {name for choice in found.choices for name in choice}
             if not taken.isdisjoint(names):
                 self.reject(modifier.mentions, f"two values for {', '.join(sorted(names))}")
             taken |= names
+        return bound
 
     def _producer(self, kind: Kind, modifier: Modifier) -> Link | None:
         """Find the thing that has such a place and leads to `kind`: exactly one, or none."""
@@ -277,9 +286,9 @@ class PlanBuilder:
         name: str,
     ) -> Iterator[Source]:
         arguments = {**choice, **self._own_identities(kind, request)}
-        if cut.argument is not None and cut.count is not None and request.cut is not None:
+        if cut.argument and request.cut is not None and request.cut.count is not None:
             reason = self.draft.words(request.cut.mentions)
-            arguments[cut.argument] = Argument(Literal(cut.count), reason)
+            arguments[cut.argument] = Argument(Literal(request.cut.count), reason)
         literal = [link for link in links if self._by_identity(kind, link, arguments)]
         others = [link for link in links if link not in literal and not link.negated]
         ways = [self._ways(kind, link) for link in others]
@@ -294,7 +303,7 @@ class PlanBuilder:
             if codes is None:
                 continue
             if name is None or name in found or modifier.negated:
-                self.reject(modifier.mentions, None)
+                self.reject(modifier.mentions)
                 continue
             value: Json = codes[0] if len(codes) == 1 else [*codes]
             found[name] = Argument(Literal(value), self.draft.words(modifier.mentions))
@@ -396,23 +405,23 @@ class PlanBuilder:
     ) -> _Cut:
         cut = request.cut
         if cut is None:
-            return _Cut(None, None, None)
+            return _Cut()
         limit = card.argument("limit") or ("limit" if "limit" in card.arguments else None)
         moment = kind.moment
         newest_first = moment is not None and card.order == f"{moment.name} desc"
         if (cut.newest or cut.oldest) and kind.date_column is None:
             self.reject(cut.mentions, f"{kind.plural} have no date to be ordered by")
-            return _Cut(None, None, None)
+            return _Cut()
         if forked or len(request.links) > 1:
             self.reject(cut.mentions, "a number of rows cannot be divided among several calls")
-            return _Cut(None, None, None)
+            return _Cut()
         fits = (not cut.newest or newest_first) and not cut.oldest
         if cut.newest and cut.count is None and newest_first:
             self.draft.note(f"{cut.mentions[0].text}: all of them, the newest first")
-            return _Cut(None, None, None)
+            return _Cut()
         if fits and limit is not None and not conditions:
-            return _Cut(limit, cut.count, None)
-        return _Cut(None, None, cut)
+            return _Cut(limit)
+        return _Cut(rest=cut)
 
     def _selected(self, request: ThingRequest, built: Built) -> list[Source]:
         """Put a computing step behind each source where rows must still be chosen."""
@@ -436,27 +445,11 @@ class PlanBuilder:
         return found
 
 
-@dataclass(frozen=True, slots=True)
-class _Cut:
-    argument: str | None
-    count: int | None
-    rest: Cut | None
+class _Cut(NamedTuple):
+    """How a cut is expressed: by an argument, or by a computing step that makes the `rest`."""
 
-
-def _alternatives_as_conditions(bound: Bound) -> Bound:
-    """Turn alternatives into conditions, so that one call returns the rows of all."""
-    filters: list[tuple[Filter, Modifier]] = []
-    wheres = list(bound.wheres)
-    for found, modifier in bound.filters:
-        if len(found.choices) > 1 and found.condition is not None:
-            wheres.append((Where(found.attribute, found.condition, found.note), modifier))
-        else:
-            filters.append((found, modifier))
-    return Bound(tuple(filters), tuple(wheres), bound.links, bound.identities)
-
-
-def _forks(bound: Bound) -> bool:
-    return any(len(found.choices) > 1 for found, _ in bound.filters)
+    argument: str | None = None
+    rest: Cut | None = None
 
 
 def _step_name(kind: Kind, forks: Iterable[Mapping[str, Argument]]) -> str:
