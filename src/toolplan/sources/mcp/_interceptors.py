@@ -9,38 +9,30 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextvars import ContextVar
-from types import TracebackType
-from typing import Any, Final, Generic, Protocol, Self, TypeVar, cast
+from typing import Any, Final, Protocol, TypeAlias, cast
 
 import anyio
+from anyio.abc import ObjectReceiveStream, ObjectSendStream
 from mcp.shared.message import SessionMessage
 from mcp.types import JSONRPCRequest, JSONRPCResponse, RequestId
 
 from toolplan.sources.mcp._listing import name_of
 
-_Item = TypeVar("_Item", covariant=True)
-_Sent = TypeVar("_Sent", contravariant=True)
+Incoming: TypeAlias = SessionMessage | Exception
 
 
-class Receiving(Protocol[_Item]):
+class _Receiving(Protocol):
     """The stream that a transport gives to read from."""
 
-    async def receive(self) -> _Item: ...
+    async def receive(self) -> Incoming: ...
     async def aclose(self) -> None: ...
 
 
-class Sending(Protocol[_Sent]):
+class _Sending(Protocol):
     """The stream that a transport gives to write to."""
 
-    async def send(self, item: _Sent, /) -> None: ...
+    async def send(self, item: SessionMessage, /) -> None: ...
     async def aclose(self) -> None: ...
-
-
-class _Closable(Protocol):
-    async def aclose(self) -> None: ...
-
-
-_Stream = TypeVar("_Stream", bound=_Closable)
 
 
 class Delivery:
@@ -109,38 +101,19 @@ class Interceptor:
         self._on_end()
 
 
-class _Intercepted(Generic[_Stream]):
-    """An intercepted stream, closed at the end of its `async with`."""
+class InterceptedReceiving(ObjectReceiveStream[Incoming]):
+    """An intercepted stream to read from."""
 
-    def __init__(self, inner: _Stream, interceptor: Interceptor) -> None:
+    def __init__(self, inner: _Receiving, interceptor: Interceptor) -> None:
         self._inner = inner
         self._interceptor = interceptor
-
-    async def aclose(self) -> None:
-        """Close the stream."""
-        await self._inner.aclose()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc_val: BaseException | None,
-        exc_tb: TracebackType | None,
-    ) -> None:
-        await self.aclose()
-
-
-class InterceptedReceiving(_Intercepted[Receiving[SessionMessage | Exception]]):
-    """An intercepted stream to read from."""
 
     @property
     def last_context(self) -> object:
         """What the SDK reads of a stream that carries the sender's context variables."""
         return getattr(self._inner, "last_context", None)
 
-    async def receive(self) -> SessionMessage | Exception:
+    async def receive(self) -> Incoming:
         """Return the next message.
 
         Raises:
@@ -155,20 +128,19 @@ class InterceptedReceiving(_Intercepted[Receiving[SessionMessage | Exception]]):
             self._interceptor.coming_in(item)
         return item
 
-    def __aiter__(self) -> InterceptedReceiving:
-        return self
-
-    async def __anext__(self) -> SessionMessage | Exception:
-        try:
-            return await self.receive()
-        except anyio.EndOfStream:
-            raise StopAsyncIteration from None
+    async def aclose(self) -> None:
+        """Close the stream."""
+        await self._inner.aclose()
 
 
-class InterceptedSending(_Intercepted[Sending[SessionMessage]]):
+class InterceptedSending(ObjectSendStream[SessionMessage]):
     """An intercepted stream to write to."""
 
-    async def send(self, item: SessionMessage, /) -> None:
+    def __init__(self, inner: _Sending, interceptor: Interceptor) -> None:
+        self._inner = inner
+        self._interceptor = interceptor
+
+    async def send(self, item: SessionMessage) -> None:
         """Send a message."""
         self._interceptor.going_out(item)
         try:
@@ -176,6 +148,10 @@ class InterceptedSending(_Intercepted[Sending[SessionMessage]]):
         except (anyio.BrokenResourceError, anyio.ClosedResourceError):
             self._interceptor.not_gone_out()
             raise
+
+    async def aclose(self) -> None:
+        """Close the stream."""
+        await self._inner.aclose()
 
 
 def _bare(tool: object) -> dict[str, Any]:
