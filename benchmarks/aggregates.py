@@ -1,7 +1,7 @@
 """Aggregate questions, without a model: `python -m benchmarks.aggregates [LIST] [--json]`.
 
 Every question has a query of its own against the demo's SQLite database. The grounded planner plans
-the question, a session runs the plan with the demo's tools and `sql`, and the numbers are compared.
+the question, a app runs the plan with the demo's tools and `sql`, and the numbers are compared.
 LIST is `asked` (40 questions, which may be worked for) or one of the two that were written after
 that work and asked once before anything was changed for them: `held_out`, `second`. It exits 1
 where an answer is wrong, or where fewer than the goal of the first list are answered.
@@ -26,7 +26,7 @@ from typing import Any, Final, TypeAlias
 
 from toolplan.answer.hints import NO_HINTS
 from toolplan.answer.shape import Record, Rows, Single, shape_of
-from toolplan.app._session import Session
+from toolplan.app.app import App
 from toolplan.app.results import AskResult
 from toolplan.demo import demo_tools
 from toolplan.demo.database import open_database
@@ -77,9 +77,9 @@ def check_all(
     questions: Sequence[Mapping[str, Any]], today: date, rows: int = DEFAULT_ROWS
 ) -> tuple[Checked, ...]:
     """Ask `questions`, each with its `sql`, and compare; `ordered` ones in their order as well."""
-    session = Session(_tools(today, rows), GroundedPlanner())
+    app = App(_tools(today, rows), GroundedPlanner())
     with closing(open_database(today, rows)) as database:
-        return asyncio.run(_checked(session, database, questions, today))
+        return asyncio.run(_checked(app, database, questions, today))
 
 
 @cache
@@ -88,7 +88,7 @@ def _tools(today: date, rows: int) -> Toolbox:
 
 
 async def _checked(
-    session: Session,
+    app: App,
     database: sqlite3.Connection,
     questions: Sequence[Mapping[str, Any]],
     today: date,
@@ -96,7 +96,7 @@ async def _checked(
     found: list[Checked] = []
     for each in questions:
         started = time.perf_counter()
-        asked = await session.ask(each["question"], today=today)
+        asked = await app.ask(each["question"], today=today)
         seconds = time.perf_counter() - started
         wanted = database.execute(each["sql"]).fetchall()
         verdict, reason = _verdict(asked, wanted, ordered=each.get("ordered", False))

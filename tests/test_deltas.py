@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from toolplan import Journal, Tool, Toolbox, ToolError, approve, compile_plan
-from toolplan.app._session import Session
+from toolplan.app.app import App
 from toolplan.approval import Approval
 from toolplan.deltas import Delta, delta
 from toolplan.engines import CannotRun, run
@@ -199,8 +199,8 @@ def test_where_leave_for_more_is_not_given_what_ran_is_told() -> None:
         given.append(plan.digest)
         return approve(plan) if len(given) == 1 else None
 
-    session = Session(TOOLS, ScriptedPlanner(first, second), approval=once, loop=True)
-    asked = asyncio.run(session.ask("?", today="2025-10-12"))
+    app = App(TOOLS, ScriptedPlanner(first, second))
+    asked = asyncio.run(app.ask("?", today="2025-10-12", approve=once, replan=True))
     assert len(given) == 2
     assert CALLED["write/w"] == 1
     assert CALLED["write/v"] == 0
@@ -246,14 +246,16 @@ def test_a_run_with_effects_goes_on_only_where_it_was_told_to() -> None:
     told: list[Delta] = []
     approved: list[str] = []
 
-    def leave(plan: ExecutionPlan) -> Approval:
+    def agree(plan: ExecutionPlan) -> Approval:
         approved.append(plan.digest)
         return approve(plan)
 
-    for loop in (False, True):
-        session = Session(TOOLS, ScriptedPlanner(first, second), approval=leave, loop=loop)
-        asked = asyncio.run(session.ask("?", today="2025-10-12", on_delta=told.append))
-        assert asked.succeeded is loop
+    for replan in (False, True):
+        app = App(TOOLS, ScriptedPlanner(first, second))
+        asking = app.ask(
+            "?", today="2025-10-12", approve=agree, replan=replan, on_delta=told.append
+        )
+        assert asyncio.run(asking).succeeded is replan
     assert CALLED["write/w"] == 2, "once in each of the two sessions"
     assert len(approved) == 2, "what was let happen is not asked about again"
     assert [each.kept for each in told] == [{"w": "w"}]
@@ -263,8 +265,8 @@ def test_a_plan_that_brings_it_no_nearer_is_the_last() -> None:
     """The measure: steps that are not done must become fewer."""
     FAILING.update({"read/a", "other/a", "write/a"})
     plans = [draft([{**step("a"), "tool": tool}]) for tool in ("read", "other", "write", "rewrite")]
-    session = Session(TOOLS, ScriptedPlanner(*plans), attempts=9, loop=True, approval=approve)
-    asked = asyncio.run(session.ask("?", today="2025-10-12"))
+    app = App(TOOLS, ScriptedPlanner(*plans), attempts=9)
+    asked = asyncio.run(app.ask("?", today="2025-10-12", approve=approve, replan=True))
     assert not asked.succeeded
     assert len(asked.attempts) == 2
     assert CALLED == {"read/a": 1, "other/a": 1}
@@ -273,13 +275,13 @@ def test_a_plan_that_brings_it_no_nearer_is_the_last() -> None:
 def test_an_answer_that_falls_short_is_asked_for_more() -> None:
     wanted = 3
     plans = [draft([step(f"s{n}") for n in range(upto)]) for upto in (1, 2, 3, 4)]
-    session = Session(
+    app = App(
         TOOLS,
         ScriptedPlanner(*plans),
         attempts=9,
         assess=lambda asked: wanted - len(asked.plan.plan.steps) if asked.plan else wanted,
     )
-    asked = asyncio.run(session.ask("?", today="2025-10-12"))
+    asked = asyncio.run(app.ask("?", today="2025-10-12"))
     assert asked.succeeded
     assert len(asked.attempts) == 3
     assert set(CALLED.values()) == {1}
@@ -353,8 +355,11 @@ def test_finished_steps_are_never_called_again_over_500_failures() -> None:
         keys = [f"{tool}/{s['args']['key']}" for s in steps for tool in TOOLS]
         FAILING.update(chance.sample(keys, k=max(1, len(keys) // 3)))
         told: list[Delta] = []
-        session = Session(TOOLS, Replanner(chance, steps), attempts=12, loop=True, approval=approve)
-        asked = asyncio.run(session.ask("?", today="2025-10-12", on_delta=told.append))
+        app = App(TOOLS, Replanner(chance, steps), attempts=12)
+        asking = app.ask(
+            "?", today="2025-10-12", approve=approve, replan=True, on_delta=told.append
+        )
+        asked = asyncio.run(asking)
         assert asked.run is not None
         assert len(asked.attempts) <= 12
         again = [key for key in FINISHED if CALLED[key] > 1]

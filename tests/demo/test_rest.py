@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from tests.demo.conftest import TODAY
 from tests.demo.test_demo_filters import CASES
-from toolplan.app._session import Session
+from toolplan.app.app import App
 from toolplan.app.results import AskResult
 from toolplan.approval import ApprovalRequired, approve
 from toolplan.compiler import compile_plan
@@ -142,8 +142,8 @@ def call(tools: Toolbox, name: str, arguments: dict[str, Json]) -> Json:
 
 
 def ask(tools: Toolbox, question: str) -> AskResult:
-    session = Session(tools, GroundedPlanner(), insights=INSIGHTS, approval=approve)
-    return asyncio.run(session.ask(question, today=TODAY))
+    app = App(tools, GroundedPlanner(), insights=INSIGHTS)
+    return asyncio.run(app.ask(question, today=TODAY, approve=approve))
 
 
 # The document

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from mcp import Client, MCPError
 
 from tests.mcp_server.served import READS, WRITES, content, error, in_loop, scripted, serving
+from toolplan.app._runs import User
 from toolplan.approval import Policy
 from toolplan.compiler import compile_plan
 from toolplan.demo import TOOLS as DEMO
@@ -335,7 +336,8 @@ def test_plans_are_forgotten_the_oldest_first(
 def test_output_schemas_are_learned_from_runs_as_on_the_command_line(tmp_path: Path) -> None:
     tools = ScriptedTools()
     tools.add("people", Gives({"data": ["ann"]}))
-    ran = call(tmp_path, "run", {"plan": READS}, options={"data": tmp_path}, toolbox=tools.toolbox)
+    user = {"user": User(data=tmp_path)}
+    ran = call(tmp_path, "run", {"plan": READS}, options=user, toolbox=tools.toolbox)
     assert ran["status"] == "succeeded"
     with LearnedSchemas(tmp_path / "learned.sqlite") as learned:
         assert learned.schema(tool_digest(tools.toolbox["people"])) is not None

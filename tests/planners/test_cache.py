@@ -10,7 +10,7 @@ import pytest
 
 from tests.planners.cached import Counting, ask, caching, learn, metadata_of, plan_of
 from tests.planners.planned import TODAY, demo
-from toolplan.app._session import Session
+from toolplan.app.app import App
 from toolplan.approval import Policy
 from toolplan.compiler import compile_plan
 from toolplan.diagnostics import Diagnostic, Severity
@@ -262,7 +262,7 @@ def test_a_session_takes_the_cached_plan_through_every_check() -> None:
     inner = Counting()
     planner = caching(inner)
     learn(planner, "facilities in Berlin")
-    asked = asyncio.run(Session(demo(), planner).plan("Facilities in BERLIN", today=TODAY))
+    asked = asyncio.run(App(demo(), planner).plan("Facilities in BERLIN", today=TODAY))
     assert asked.plan is not None
     assert len(inner.asked) == 1
 
@@ -272,11 +272,11 @@ def test_a_session_asks_the_planner_where_the_cached_plan_fails_its_check() -> N
     planner = caching(inner)
     broken = '{"toolplan": 1, "steps": [{"id": "a", "tool": "gone", "args": {}}]}'
     planner.keep(Question("facilities in Berlin", TODAY), demo(), Draft(broken))
-    asked = asyncio.run(Session(demo(), planner).plan("facilities in Berlin", today=TODAY))
+    asked = asyncio.run(App(demo(), planner).plan("facilities in Berlin", today=TODAY))
     assert asked.plan is not None
     assert [len(attempt.diagnostics) > 0 for attempt in asked.attempts] == [True, False]
     assert asked.compiled is not None
-    again = asyncio.run(Session(demo(), planner).plan("facilities in Berlin", today=TODAY))
+    again = asyncio.run(App(demo(), planner).plan("facilities in Berlin", today=TODAY))
     assert again.plan is not None
     assert again.plan.digest == asked.plan.digest
     assert len(again.attempts) == 1
@@ -310,7 +310,7 @@ def test_a_session_has_a_plan_forgotten_whose_run_fails() -> None:
     planner = caching(inner)
     learn(planner, "facilities in Berlin")
     broken = Toolbox(replace(tool, call=_failing) for tool in demo().values())
-    asked = asyncio.run(Session(broken, planner).ask("facilities in Berlin", today=TODAY))
+    asked = asyncio.run(App(broken, planner).ask("facilities in Berlin", today=TODAY))
     assert not asked.succeeded
     assert len(inner.asked) >= 2
     assert planner.recall(Question("facilities in Berlin", TODAY), demo()) is None
@@ -320,7 +320,7 @@ def test_a_session_has_a_plan_kept_whose_run_ends_well() -> None:
     inner = Counting()
     planner = caching(inner)
     for question in ("facilities in Berlin", "Facilities in Berlin?", "facilities in Munich"):
-        asked = asyncio.run(Session(demo(), planner).ask(question, today=TODAY))
+        asked = asyncio.run(App(demo(), planner).ask(question, today=TODAY))
         assert asked.succeeded
     assert inner.asked == ["facilities in Berlin", "facilities in Munich"]
     assert planner.cache.stats().size == 2

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from toolplan.app._session import Session
+from toolplan.app.app import App
 from toolplan.demo import TOOLS
 from toolplan.planners import (
     Clarification,
@@ -35,7 +35,7 @@ def chain(*planners: Planner) -> tuple[FallbackChain, list[Escalation]]:
 def test_the_cheapest_that_can_plan_does() -> None:
     model = ScriptedModel(PLAN)
     planner, escalations = chain(GroundedPlanner(), LLMPlanner(model))
-    asked = asyncio.run(Session(TOOLS, planner).plan("Get facilities in Berlin", today=TODAY))
+    asked = asyncio.run(App(TOOLS, planner).plan("Get facilities in Berlin", today=TODAY))
     assert asked.plan is not None
     assert asked.plan.plan.metadata["planner"] == "grounded"
     assert model.requests == []
@@ -45,7 +45,7 @@ def test_the_cheapest_that_can_plan_does() -> None:
 def test_each_escalation_is_reported_with_its_reason() -> None:
     model = ScriptedModel(PLAN)
     planner, escalations = chain(GroundedPlanner(), LLMPlanner(model))
-    asked = asyncio.run(Session(TOOLS, planner).plan("Get frobnicated facilities", today=TODAY))
+    asked = asyncio.run(App(TOOLS, planner).plan("Get frobnicated facilities", today=TODAY))
     assert asked.plan is not None
     assert escalations == [Escalation("planner0", "it did not understand 'frobnicated'")]
     assert asked.plan.plan.metadata["planner"] == "llm/scripted:model"
@@ -54,7 +54,7 @@ def test_each_escalation_is_reported_with_its_reason() -> None:
 def test_what_was_understood_is_a_draft_for_the_next_planner() -> None:
     model = ScriptedModel(PLAN)
     planner, _ = chain(GroundedPlanner(), LLMPlanner(model))
-    asyncio.run(Session(TOOLS, planner).plan("Get frobnicated facilities in Berlin", today=TODAY))
+    asyncio.run(App(TOOLS, planner).plan("Get frobnicated facilities in Berlin", today=TODAY))
     user = model.requests[0].messages[-1].text
     assert '"unexplained": ["frobnicated"]' in user
     assert '"tool": "facilities_list"' in user
@@ -94,7 +94,7 @@ def test_a_draft_that_failed_is_fixed_by_the_next_planner() -> None:
     model = ScriptedModel(PLAN)
     tried_once = ScriptedPlanner(bad, Clarification("Tried."))
     planner, escalations = chain(tried_once, LLMPlanner(model))
-    asked = asyncio.run(Session(TOOLS, planner).plan("?", today=TODAY))
+    asked = asyncio.run(App(TOOLS, planner).plan("?", today=TODAY))
     assert asked.plan is not None
     assert "`unknown-tool`" in model.requests[0].messages[-1].text
     assert escalations == [Escalation("planner0", "Tried.")]

@@ -59,6 +59,9 @@ class LimitOptions(NamedTuple):
         return {TABLE: {"concurrency": [*self.concurrency], "timeout": self.timeout_s}}
 
 
+NO_LIMITS: Final = LimitOptions()
+
+
 @dataclass
 class _Found:
     concurrency: int = RunOptions().concurrency

@@ -12,14 +12,15 @@ from pathlib import Path
 from typing import Literal, cast
 
 from toolplan.app._home import JOURNAL, home
-from toolplan.app._planning import Planning, planning
+from toolplan.app._planning import planning
+from toolplan.app._runs import User
 from toolplan.app._toolset import EffectsArgument, ToolsArgument, open_tools
 from toolplan.app.app import App
 from toolplan.app.settings import Settings, read_settings
 from toolplan.approval import Policy
 from toolplan.plan import Limits
 from toolplan.planners import Planner
-from toolplan.providers import Model, UsageTracker
+from toolplan.providers import Model
 from toolplan.render.printable import printable
 from toolplan.storage.journal import Journal
 
@@ -45,16 +46,13 @@ def open(
 ) -> App:
     """Open tools, a planner and a journal, with the defaults of the command line.
 
-    Opening an MCP configuration starts its servers and waits for them. Models are opened when they
-    are first asked.
+    Opening an MCP configuration starts its servers. A model is opened when it is first asked.
 
     Args:
         tools: a JSON file of tool objects, an MCP configuration, an OpenAPI document or
-            `module:attribute`; a module; or tools, functions and tool objects. None is the demo.
-        model: a model, or names of models in the order in which they are asked: `openai:MODEL`,
-            `anthropic:MODEL`, `ollama:MODEL`, `URL#MODEL`. None: those of the settings.
-        planner: what proposes plans: `auto` asks the cheapest planner that can, up to a model; the
-            name of a planner; or a planner.
+            `module:attribute`; a module; or tools, functions and tool objects. None: the demo.
+        model: a model, or names of models in the order of asking. None: those of the settings.
+        planner: `auto`, the name of a planner, or a planner.
         journal: the file where runs are kept, or a journal. None: the user's own.
         policy: what plans may use. None: all tools.
         settings: the folder of `toolplan.toml`, or its content. None: the user's own.
@@ -63,62 +61,48 @@ def open(
         weeks: whether *last week* is the last 7 days, or Monday to Sunday.
         contracts: files and folders of contracts: which agent does what, and needs what.
         limits: the largest plans and runs.
-        on_note: called with each sentence that the user should know. None: a warning of the logger
-            `toolplan`.
+        on_note: called with each sentence that the user should know. None: a logged warning.
         clock: seconds since the epoch.
         new_id: returns the name of a run.
 
     Raises:
         ToolplanError: the tools, a setting, a model's name or an option cannot be used.
     """
-
-    def note(sentence: str) -> None:
-        (logger.warning if on_note is None else on_note)(printable(sentence))
-
-    known = _settings(settings)
-    allowed = Policy() if policy is None else policy
-    data = home()
-    if isinstance(planner, str):
-        how = planning(
-            planner,
-            model,
-            known,
-            data,
-            weeks=weeks,
-            contracts=contracts,
-            policy=allowed,
-            note=note,
-        )
-    else:
-        how = Planning(planner, 3, cast("Model | None", model), UsageTracker())
+    note, known, data, allowed = _Notes(on_note), _settings(settings), home(), policy or Policy()
+    how = planning(planner, model, known, data, weeks, contracts, allowed, note)
     with ExitStack() as opening:
-        toolset = opening.enter_context(
-            open_tools(tools, known, note, effects=effects, base_url=base_url)
-        )
-        return App(
-            toolset.tools,
-            how.planner,
-            insights=toolset.insights,
-            policy=allowed,
-            limits=limits,
-            settings=known,
-            attempts=how.attempts,
-            journal=journal
-            if isinstance(journal, Journal)
-            else data / JOURNAL
-            if journal is None
-            else Path(journal),
-            model=how.model,
-            weeks=weeks,
-            data=data,
-            advice=toolset.advice,
-            on_note=note,
-            tracker=how.tracker,
-            resources=opening.pop_all(),
-            clock=clock,
-            new_id=new_id,
-        )
-    raise AssertionError("An exit stack suppresses nothing here.")
+        opened = opening.enter_context(open_tools(tools, known, note, effects, base_url))
+        user = User(known, data, opened.advice, weeks, how.tracker, opening.pop_all())
+    return App(
+        opened.tools,
+        how.planner,
+        insights=opened.insights,
+        policy=allowed,
+        limits=limits,
+        attempts=how.attempts,
+        journal=_journal(journal, data),
+        model=how.model,
+        user=user,
+        on_note=note,
+        clock=clock,
+        new_id=new_id,
+    )
+
+
+class _Notes:
+    """Passes sentences on, printable; without `on_note` to the log."""
+
+    def __init__(self, on_note: Callable[[str], None] | None) -> None:
+        self._on_note = logger.warning if on_note is None else on_note
+
+    def __call__(self, sentence: str) -> None:
+        self._on_note(printable(sentence))
+
+
+def _journal(given: str | os.PathLike[str] | Journal | None, data: Path) -> Journal | Path:
+    if isinstance(given, Journal):
+        return given
+    return data / JOURNAL if given is None else Path(given)
 
 
 def _settings(given: object) -> Settings:

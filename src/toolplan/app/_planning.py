@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final, Literal, TypeAlias, cast
 
-from toolplan.app.settings import Settings
+from toolplan.app.settings import ModelSettings, Settings
 from toolplan.approval import Policy
 from toolplan.diagnostics import did_you_mean, near
 from toolplan.errors import ToolplanError
@@ -16,6 +16,8 @@ from toolplan.planners import Planner
 from toolplan.planners.context import PlannerContext, PlannerFactory
 from toolplan.planners.fallback import Escalation, FallbackChain
 from toolplan.providers import Model, UsageTracker, open_model
+
+Weeks: TypeAlias = Literal["rolling", "calendar"]
 
 DEFAULT_ATTEMPTS: Final = 3
 PLANNERS: Final = Extensions[PlannerFactory]("toolplan.planners")
@@ -51,62 +53,71 @@ class Planning:
 
 
 def planning(
-    choice: str,
+    planner: str | Planner,
     model: str | Sequence[str] | Model | None,
     settings: Settings,
     data: Path,
-    *,
-    weeks: Literal["rolling", "calendar"],
+    weeks: Weeks,
     contracts: Sequence[str],
     policy: Policy,
     note: Callable[[str], None],
 ) -> Planning:
-    """Return what proposes plans. Without `model`, the models of the settings are used.
+    """Return what proposes plans; see `toolplan.open`.
 
     Raises:
         ToolplanError: there is no such planner, it cannot be used so, or a setting is wrong.
     """
     tracker = UsageTracker()
     specs = _specs(model)
-    if choice == "grounded" and (specs or _is_model(model)):
+    given = model if model is not None and not isinstance(model, str | list | tuple) else None
+    if planner == "grounded" and (specs or given):
         raise ToolplanError(
             "usage", "--planner grounded asks no model.", "Leave --model out, or --planner."
         )
+    if planner not in ("grounded", "contract") and not given and (specs or settings.names_model):
+        specs = specs or settings.models.models
+        given = _opened(specs, settings.models, tracker)
+        for sentence in settings.models.notes:
+            note(sentence)
+    if not isinstance(planner, str):
+        return Planning(planner, DEFAULT_ATTEMPTS, cast("Model | None", given), tracker)
+    context = PlannerContext(data, planner, weeks, tuple(contracts), policy=policy)
     attempts = DEFAULT_ATTEMPTS
-    context = PlannerContext(data, choice, weeks=weeks, contracts=tuple(contracts), policy=policy)
-    if choice not in ("grounded", "contract"):
-        if specs or (model is None and settings.names_model):
-            models = settings.models
-            specs = specs or models.models
-            for sentence in models.notes:
-                note(sentence)
-            model = open_model(
-                specs,
-                keys=models.keys,
-                addresses=models.addresses,
-                timeout_s=models.timeout_s,
-                max_calls=models.max_calls,
-                tracker=tracker,
-            )
-        if _is_model(model):
-            given = settings.models
-            attempts = max(1, given.max_retries)
-            context = replace(
-                context,
-                model=model,
-                models=specs,
-                temperature=given.temperature if "temperature" in given.given else 0.0,
-                max_tokens=given.max_tokens if "max_tokens" in given.given else 10_000,
-                caching=given.enable_caching,
-                cache_max_size=given.cache_max_size,
-                cache_ttl_s=given.cache_ttl_ms / 1000,
-            )
+    if given is not None:
+        context = _with_model(context, cast("Model", given), specs, settings.models)
+        attempts = max(1, settings.models.max_retries)
 
     def report(step: Escalation) -> None:
         note(f"No plan from {step.planner}: {step.reason}")
 
-    planner = _chain(choice, context, report)
-    return Planning(planner, attempts, context.model, tracker)
+    return Planning(_chain(planner, context, report), attempts, context.model, tracker)
+
+
+def _opened(specs: Sequence[str], settings: ModelSettings, tracker: UsageTracker) -> Model:
+    return open_model(
+        specs,
+        keys=settings.keys,
+        addresses=settings.addresses,
+        timeout_s=settings.timeout_s,
+        max_calls=settings.max_calls,
+        tracker=tracker,
+    )
+
+
+def _with_model(
+    context: PlannerContext, model: Model, specs: tuple[str, ...], settings: ModelSettings
+) -> PlannerContext:
+    given = settings.given
+    return replace(
+        context,
+        model=model,
+        models=specs,
+        temperature=settings.temperature if "temperature" in given else context.temperature,
+        max_tokens=settings.max_tokens if "max_tokens" in given else context.max_tokens,
+        caching=settings.enable_caching,
+        cache_max_size=settings.cache_max_size,
+        cache_ttl_s=settings.cache_ttl_ms / 1000,
+    )
 
 
 def _chain(choice: str, context: PlannerContext, report: Callable[[Escalation], None]) -> Planner:
@@ -155,9 +166,5 @@ def _specs(model: object) -> tuple[str, ...]:
     if isinstance(model, str):
         return (model,)
     if isinstance(model, list | tuple):
-        return tuple(map(str, model))
+        return tuple(map(str, cast("Sequence[object]", model)))
     return ()
-
-
-def _is_model(model: object) -> bool:
-    return model is not None and not isinstance(model, str | list | tuple)

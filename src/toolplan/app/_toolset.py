@@ -54,7 +54,6 @@ def open_tools(
     tools: ToolsArgument,
     settings: Settings,
     note: Callable[[str], None],
-    *,
     effects: EffectsArgument = (),
     base_url: str | None = None,
 ) -> Generator[Toolset]:
@@ -73,7 +72,7 @@ def open_tools(
     context = SourceContext(
         Path.cwd(),
         os.environ,
-        {"openapi": cast("dict[str, object]", settings.table("openapi"))},
+        {"openapi": settings.table("openapi")},
         settings.path or Path("toolplan.toml"),
         home(),
         base_url,
@@ -158,10 +157,9 @@ def _given(tools: object) -> Toolbox:
         return tools
     if isinstance(tools, Tool):
         return Toolbox([tools])
-    if not isinstance(tools, Iterable) or isinstance(tools, bytes | Mapping):
-        raise ToolObjectError(
-            f"tools is a {type(tools).__name__}; give a text, a module, or a list of tools."
-        )
+    if isinstance(tools, bytes | Mapping) or not isinstance(tools, Iterable):
+        kind = type(cast("object", tools)).__name__
+        raise ToolObjectError(f"This is a {kind}; give a text, a module, or a list of tools.")
     found: list[Tool] = []
     for each in cast("Iterable[object]", tools):
         if isinstance(each, Mapping):

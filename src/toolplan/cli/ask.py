@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Coroutine
 from contextlib import closing
+from functools import partial
 from typing import Annotated, Literal
 
 from cyclopts import Parameter
@@ -102,34 +104,44 @@ def ask_command(
             on_note=note,
             new_id=guard.new_id,
         ) as app:
-            watching = _Watching(app, guard, as_json=as_json)
-            with guard.told():
-                asked = asyncio.run(
-                    app.ask(
-                        question,
-                        today=today,
-                        plan_only=plan_only,
-                        yes=yes,
-                        approve=guard.approve,
-                        concurrency=concurrency,
-                        timeout=timeout,
-                        conversation=conversation,
-                        eager=eager,
-                        replan=replan,
-                        summary=summary,
-                        on_step=None if as_json else watching.show_step,
-                        on_plan=watching.show_plan,
-                        on_delta=watching.show_delta,
-                        on_event=display.show_event,
-                    )
-                )
-            if asked.unapproved is not None:
-                guard.report_more(asked.unapproved)
-            if not as_json:
-                if asked.run is not None:
-                    report_comparison(watching.expected, asked.run)
-                report_usage(app.tracker)
+            ask = partial(
+                app.ask,
+                question,
+                today=today,
+                plan_only=plan_only,
+                yes=yes,
+                approve=guard.approve,
+                concurrency=concurrency,
+                timeout=timeout,
+                conversation=conversation,
+                eager=eager,
+                replan=replan,
+                summary=summary,
+            )
+            asked = _asked(ask, _Watching(app, guard, as_json=as_json))
     return _print(asked, plan_only=plan_only, as_json=as_json)
+
+
+def _asked(
+    ask: Callable[..., Coroutine[object, object, AskResult]], watching: _Watching
+) -> AskResult:
+    """Ask, and show plans, steps and events meanwhile."""
+    with watching.guard.told():
+        asked = asyncio.run(
+            ask(
+                on_step=None if watching.as_json else watching.show_step,
+                on_plan=watching.show_plan,
+                on_delta=watching.show_delta,
+                on_event=watching.guard.display.show_event,
+            )
+        )
+    if asked.unapproved is not None:
+        watching.guard.report_more(asked.unapproved)
+    if not watching.as_json:
+        if asked.run is not None:
+            report_comparison(watching.expected, asked.run)
+        report_usage(watching.app.tracker)
+    return asked
 
 
 def _print(asked: AskResult, *, plan_only: bool, as_json: bool) -> int:
@@ -149,23 +161,23 @@ class _Watching:
 
     def __init__(self, app: App, guard: RunGuard, *, as_json: bool) -> None:
         self.expected: Forecast | None = None
-        self._app = app
-        self._guard = guard
-        self._as_json = as_json
+        self.app = app
+        self.guard = guard
+        self.as_json = as_json
         guard.app = app
 
     def show_plan(self, compiled: Compiled) -> None:
         """Show the plan that is about to run, and what was fixed in it."""
         if compiled.plan is None:
             return
-        self._guard.plan = compiled.plan
-        self._guard.display.show_plan(compiled.plan, self._app.tools)
-        self.expected = self._app.forecast(compiled.plan)
-        if not self._as_json:
+        self.guard.plan = compiled.plan
+        self.guard.display.show_plan(compiled.plan, self.app.tools)
+        self.expected = self.app.forecast(compiled.plan)
+        if not self.as_json:
             if compiled.diagnostics:
                 err().print(DiagnosticView(tuple(Located(each) for each in compiled.diagnostics)))
             report_forecast(self.expected)
-        self._guard.display.open(compiled.plan)
+        self.guard.display.open(compiled.plan)
 
     def show_step(self, step: Step) -> None:
         """Show a step that a model has written."""
@@ -173,9 +185,9 @@ class _Watching:
 
     def show_delta(self, change: Delta) -> None:
         """Show what a further plan keeps of the run before it."""
-        if self._as_json:
+        if self.as_json:
             return
-        self._guard.display.close()
+        self.guard.display.close()
         parts = [("kept", [*change.kept, *change.partly]), ("new", change.added)]
         parts.append(("removed", change.removed))
         listed = "; ".join(f"{word}: {', '.join(names)}" for word, names in parts if names)

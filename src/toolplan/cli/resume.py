@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from contextlib import closing
 from typing import Annotated
 
@@ -27,6 +28,7 @@ from toolplan.cli._outcome import print_run
 from toolplan.cli._terminal import CommandError, note
 from toolplan.engines import CannotRun
 from toolplan.execution_plan import ExecutionPlan
+from toolplan.path import Json
 from toolplan.render.runs_view import SHORT
 
 RunArgument = Annotated[str, Parameter(help="The run, or the beginning of its name.")]
@@ -67,18 +69,13 @@ def resume_command(
     What is done is not done again. A call in doubt, which may or may
     not have done its work, needs --retry, --resolve or --abort.
     """
-    decisions_of(retry, resolve, abort)
+    decisions_of(retry, resolve, abort)  # a wrong one is an error before anything is opened
     with closing(open_journal()) as journal, closing(Display(silent=as_json)) as display:
         name = journal.find(run)
-        spec, kept, base_url = reopening(journal.record(name).plan)
-        if tools is None and spec is None:
-            raise CommandError(
-                "usage", "--tools is missing: the run does not say where its tools came from."
-            )
-        labels = {**kept, **{tool: label.value for tool, label in effect_labels(effects).items()}}
+        spec, labels, base_url = _tools_of(journal.record(name).plan, tools, effects)
         guard = RunGuard(display, yes=yes, digest=approve, may_ask=not as_json, run=name)
         with open(
-            tools or spec,
+            spec,
             planner="grounded",
             journal=journal,
             effects=labels,
@@ -112,3 +109,21 @@ def resume_command(
                     "cannot-run", str(error), f"`toolplan show {name[:SHORT]}` shows the run."
                 ) from None
     return print_run(ended, ended.answer, as_json=as_json)
+
+
+def _tools_of(
+    plan: Json, tools: str | None, effects: Sequence[str]
+) -> tuple[str, dict[str, str], str | None]:
+    """Return the tools, labels and base URL for a run; what is given comes first.
+
+    Raises:
+        CommandError: neither the command nor the run names tools.
+    """
+    spec, kept, base_url = reopening(plan)
+    named = tools or spec
+    if named is None:
+        raise CommandError(
+            "usage", "--tools is missing: the run does not say where its tools came from."
+        )
+    given = {tool: label.value for tool, label in effect_labels(effects).items()}
+    return named, {**kept, **given}, base_url

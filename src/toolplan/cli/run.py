@@ -27,7 +27,7 @@ from toolplan.cli._options import (
     known_dialect,
 )
 from toolplan.cli._outcome import print_run, report_comparison, report_forecast
-from toolplan.cli._plan_file import print_diagnostics, read_plan
+from toolplan.cli._plan_file import PlanFile, print_diagnostics, read_plan
 from toolplan.cli._terminal import CommandError, Exit, err, note, out, print_json
 from toolplan.dry_run import dry_view
 from toolplan.execution_plan import ExecutionPlan
@@ -75,18 +75,9 @@ def run_command(
             new_id=guard.new_id,
         ) as app:
             guard.app = app
-            checked = app.check(plan_file.text, dialect=dialect)
-            if checked.diagnostics and not as_json:
-                print_diagnostics(err(), plan_file, checked.diagnostics)
-            if checked.plan is None:
-                raise CommandError(
-                    "bad-plan",
-                    "The plan does not pass the check; nothing was run.",
-                    "`toolplan explain CODE` explains each problem.",
-                    diagnostics=checked.diagnostics,
-                )
+            plan = _checked(app, plan_file, as_json=as_json)
             if dry_run:
-                return _dry_run(app, checked.plan, as_json=as_json)
+                return _dry_run(app, plan, as_json=as_json)
             expected: Forecast | None = None
 
             def show(plan: ExecutionPlan) -> None:
@@ -101,7 +92,7 @@ def run_command(
             with guard.told():
                 ended = asyncio.run(
                     app.run(
-                        checked,
+                        plan,
                         today=today,
                         yes=yes,
                         approve=guard.approve,
@@ -114,6 +105,25 @@ def run_command(
             if not as_json:
                 report_comparison(expected, ended)
     return print_run(ended, ended.answer, as_json=as_json)
+
+
+def _checked(app: App, file: PlanFile, *, as_json: bool) -> ExecutionPlan:
+    """Return the plan in `file`, and report its problems.
+
+    Raises:
+        CommandError: it does not pass the check.
+    """
+    checked = app.check(file.text, dialect=file.dialect)
+    if checked.diagnostics and not as_json:
+        print_diagnostics(err(), file, checked.diagnostics)
+    if checked.plan is None:
+        raise CommandError(
+            "bad-plan",
+            "The plan does not pass the check; nothing was run.",
+            "`toolplan explain CODE` explains each problem.",
+            diagnostics=checked.diagnostics,
+        )
+    return checked.plan
 
 
 def _dry_run(app: App, plan: ExecutionPlan, *, as_json: bool) -> int:

@@ -16,7 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from toolplan import Journal, Toolbox
-from toolplan.app._session import Session
+from toolplan.app.app import App
 from toolplan.demo.network import NETWORK_CONTRACTS, NETWORK_TOOLS
 from toolplan.events import StepState, fold
 from toolplan.path import Json
@@ -69,8 +69,8 @@ def main(folder: Path, state: Json, kill: str) -> None:
     """Begin the run."""
     journal = Journal(folder / JOURNAL)
     planner = ContractPlanner(NETWORK_CONTRACTS, knowledge="always")
-    session = Session(noted(folder, kill), planner, journal=journal, new_id=lambda: RUN)
-    asyncio.run(session.ask("Assess it.", today="2026-11-01", context={"state": state}))
+    app = App(noted(folder, kill), planner, journal=journal, new_id=lambda: RUN)
+    asyncio.run(app.ask("Assess it.", today="2026-11-01", context={"state": state}))
     journal.close()
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from tests.demo.network.killed import CALLS, JOURNAL, RUN, noted
 from toolplan import Journal, resume
-from toolplan.app._session import Session
+from toolplan.app.app import App
 from toolplan.demo.network import NETWORK_CONTRACTS, NETWORK_TOOLS
 from toolplan.events import RunState, StepState, fold
 from toolplan.path import Json
@@ -29,8 +29,8 @@ AGENTS = ("knowledge_agent", "data_query_agent", "config_best_practice_agent")
 
 def test_assessing_hq_against_best_practices_finds_things() -> None:
     """F001-5, F001-13, F001-16, F001-23: words to intent to tasks to findings, and to the STATE."""
-    session = Session(NETWORK_TOOLS, ContractPlanner(NETWORK_CONTRACTS))
-    asked = asyncio.run(session.ask("Assess HQ against best practices", today="2026-11-01"))
+    app = App(NETWORK_TOOLS, ContractPlanner(NETWORK_CONTRACTS))
+    asked = asyncio.run(app.ask("Assess HQ against best practices", today="2026-11-01"))
     assert asked.run is not None
     assert asked.succeeded
     assert asked.plan is not None
@@ -82,8 +82,8 @@ def test_a_run_that_is_killed_is_taken_up_again(tmp_path: Path, killed_at: int) 
     assert calls == [*AGENTS[: killed_at + 1], *AGENTS[killed_at:]]
     done = state_of(planned, ended)
     assert [task["status"] for task in _tasks(done)] == ["completed"] * 3
-    session = Session(NETWORK_TOOLS, ALWAYS)
-    whole = asyncio.run(session.ask("Assess it.", today="2026-11-01", context={"state": STATE}))
+    app = App(NETWORK_TOOLS, ALWAYS)
+    whole = asyncio.run(app.ask("Assess it.", today="2026-11-01", context={"state": STATE}))
     assert whole.run is not None
     assert ended.digest == whole.run.digest
     assert ended.output == whole.run.output

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import pytest
 
 from toolplan import Toolbox
-from toolplan.app._session import Session
+from toolplan.app.app import App
 from toolplan.demo.network import NETWORK_CONTRACTS, NETWORK_TOOLS, SOURCES, estate, network_tools
 from toolplan.demo.network.querying import QueryAgent
 from toolplan.path import Json
@@ -21,7 +21,7 @@ ALWAYS = ContractPlanner(NETWORK_CONTRACTS, knowledge="always")
 
 def outputs(text: str, planner: ContractPlanner = PLANNER) -> dict[str, dict[str, Json]]:
     """Return the outputs of the agents that a question leads to, by tool."""
-    asked = asyncio.run(Session(NETWORK_TOOLS, planner).ask(text, today="2026-11-01"))
+    asked = asyncio.run(App(NETWORK_TOOLS, planner).ask(text, today="2026-11-01"))
     assert asked.plan is not None
     assert asked.run is not None
     assert asked.run.succeeded
@@ -198,8 +198,8 @@ def test_experts_say_why_and_what_to_do() -> None:
 
 def test_a_scope_without_expert_findings_fails_with_the_reason() -> None:
     """F001-22, F001-24: at least one is required."""
-    session = Session(NETWORK_TOOLS, PLANNER)
-    asked = asyncio.run(session.ask("Expert insights on NTP for Campus-West", today="2026-11-01"))
+    app = App(NETWORK_TOOLS, PLANNER)
+    asked = asyncio.run(app.ask("Expert insights on NTP for Campus-West", today="2026-11-01"))
     assert asked.run is not None
     failure = asked.run.steps["T3"].error
     assert failure is not None

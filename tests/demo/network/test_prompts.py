@@ -12,7 +12,7 @@ from typing import NotRequired, TypedDict
 import pytest
 
 from toolplan import AskResult
-from toolplan.app._session import Session
+from toolplan.app.app import App
 from toolplan.demo.network import NETWORK_CONTRACTS, NETWORK_TOOLS
 from toolplan.path import Json
 from toolplan.planners import Clarification
@@ -62,7 +62,7 @@ def test_a_prompt_leads_to_its_agents_and_tools(case: Case) -> None:
     assert intent["intent_class"] == case["intent_class"]
     assert _entities(intent) == case["entities"]
     asked = asyncio.run(
-        Session(NETWORK_TOOLS, PLANNER).ask(
+        App(NETWORK_TOOLS, PLANNER).ask(
             case["prompt"], today=TODAY, context={"state": {"conversation": conversation}}
         )
     )

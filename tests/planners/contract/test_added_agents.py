@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.planners.contract.planning import TODAY, Row, owners, required, rows, state, tasks
-from toolplan.app._session import Session
+from toolplan.app.app import App
 from toolplan.demo.network import NETWORK_TOOLS, network_tools
 from toolplan.planners.contract import ContractPlanner, Contracts, load_contracts
 
@@ -85,7 +85,7 @@ def test_a_fourth_domain_agent_takes_a_file(folder: Path) -> None:
     assert "issue_tracking" in contracts.intent_classes
     planner = ContractPlanner(contracts)
     asked = asyncio.run(
-        Session(NETWORK_TOOLS, planner).ask("Which backlog is overdue at HQ?", today=TODAY)
+        App(NETWORK_TOOLS, planner).ask("Which backlog is overdue at HQ?", today=TODAY)
     )
     assert asked.run is not None
     assert asked.run.succeeded
@@ -97,9 +97,9 @@ def test_a_fourth_domain_agent_takes_a_file(folder: Path) -> None:
     text = "Assess HQ against best practices"
     assert asked.plan is not None
     assert [step.tool for step in asked.plan.plan.steps] == ["issue_tracking_tool"]
-    same = asyncio.run(Session(NETWORK_TOOLS, planner).plan(text, today=TODAY))
+    same = asyncio.run(App(NETWORK_TOOLS, planner).plan(text, today=TODAY))
     alone = ContractPlanner(load_contracts(files("toolplan.demo.network").joinpath("contracts")))
-    old = asyncio.run(Session(NETWORK_TOOLS, alone).plan(text, today=TODAY))
+    old = asyncio.run(App(NETWORK_TOOLS, alone).plan(text, today=TODAY))
     assert same.plan is not None
     assert old.plan is not None
     assert same.plan.digest == old.plan.digest
@@ -125,8 +125,8 @@ def test_the_schemas_of_tools_follow_the_contracts(folder: Path) -> None:
     text = file.read_text("utf-8").replace("configs, min_count: 1", "configs, min_count: 9")
     file.write_text(text, "utf-8")
     contracts = load_contracts(folder)
-    session = Session(network_tools(contracts), ContractPlanner(contracts))
-    asked = asyncio.run(session.ask("Assess the security of HQ", today=TODAY))
+    app = App(network_tools(contracts), ContractPlanner(contracts))
+    asked = asyncio.run(app.ask("Assess the security of HQ", today=TODAY))
     assert asked.run is not None
     failure = asked.run.steps["T2"].error
     assert failure is not None

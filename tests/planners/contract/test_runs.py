@@ -12,7 +12,7 @@ import pytest
 from tests.planners.contract.agents import FILES, JUDGING, contracts, judge, toolbox
 from tests.planners.contract.planning import TODAY, planner, rows, state, tasks
 from toolplan import AskResult, Toolbox, compile_plan, run
-from toolplan.app._session import Session
+from toolplan.app.app import App
 from toolplan.demo import TOOLS
 from toolplan.demo.network import NETWORK_TOOLS
 from toolplan.events import Event, Failure, Run, StepRun, StepState
@@ -40,10 +40,8 @@ def ask(
     """Return what comes of a STATE, what happened, and the STATE planned."""
     planner = ContractPlanner(known, knowledge="always" if knowledge else "never")
     events: list[Event] = []
-    session = Session(tools, planner)
-    asked = asyncio.run(
-        session.ask("?", today=TODAY, context={"state": given}, on_event=events.append)
-    )
+    app = App(tools, planner)
+    asked = asyncio.run(app.ask("?", today=TODAY, context={"state": given}, on_event=events.append))
     return asked, events, planner.plan(given)
 
 
@@ -173,8 +171,8 @@ def test_an_agent_may_be_asked_again_until_there_is_enough(
     work = {"fetcher": fetch, "librarian": note, "judge": judge}
     tools = Toolbox(agent_tool(each, work[each.tool], known) for each in known)
     planner = ContractPlanner(known, knowledge="always", rounds=rounds)
-    session = Session(tools, planner, attempts=5)
-    asked = asyncio.run(session.ask("?", today=TODAY, context={"state": state("judging")}))
+    app = App(tools, planner, attempts=5)
+    asked = asyncio.run(app.ask("?", today=TODAY, context={"state": state("judging")}))
     assert asked.run is not None
     assert asked.run.succeeded is (enough_at <= rounds)
     assert scopes == [None, 2, 3][:asked_for]
@@ -306,7 +304,7 @@ def test_what_fits_no_contract_is_left_to_others() -> None:
     ],
 )
 def test_a_follow_up_is_read_with_what_was_asked_before(episodes: Json, is_planned: bool) -> None:
-    """F001-10: of a conversation that the session keeps, the latest first."""
+    """F001-10: of a conversation that the app keeps, the latest first."""
     question = Question("And what about DataCenter-1?", TODAY, {"episodic": episodes})
     proposal = planner().proposal(question, NETWORK_TOOLS)
     assert isinstance(proposal, Draft) is is_planned

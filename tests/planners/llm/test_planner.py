@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from toolplan import Tool, Toolbox, ToolError, approve
-from toolplan.app._session import Session
+from toolplan.app.app import App
 from toolplan.compiler import compile_plan
 from toolplan.demo import TOOLS
 from toolplan.path import Json
@@ -63,7 +63,7 @@ def proposed(model: ScriptedModel, *tried: Attempt, tools: Toolbox = TOOLS) -> o
 def test_one_request_gives_a_plan() -> None:
     """F000-1, F000-43."""
     model = ScriptedModel(GOOD)
-    asked = asyncio.run(Session(TOOLS, LLMPlanner(model)).plan("what?", today=TODAY))
+    asked = asyncio.run(App(TOOLS, LLMPlanner(model)).plan("what?", today=TODAY))
     assert asked.plan is not None
     assert len(model.requests) == 1
     assert asked.plan.plan.metadata["query"] == "what?"
@@ -133,7 +133,7 @@ def test_of_many_tools_those_that_may_be_of_use_are_shown() -> None:
 def test_what_is_wrong_goes_back_with_its_place_and_the_step() -> None:
     """F000-26, C-08: a content error is asked about at once, with the diagnostics."""
     model = ScriptedModel([BAD, GOOD])
-    asked = asyncio.run(Session(TOOLS, LLMPlanner(model)).plan("what?", today=TODAY))
+    asked = asyncio.run(App(TOOLS, LLMPlanner(model)).plan("what?", today=TODAY))
     assert asked.plan is not None
     assert len(model.requests) == 2
     *_, written, told = model.requests[1].messages
@@ -147,7 +147,7 @@ def test_only_so_many_plans_are_asked_for() -> None:
     """L15, F000-26, F003-20: "invalid" three times is three requests, then no plan."""
     bad = [BAD.replace("facility_list_all", f"nothing_{n}") for n in range(9)]
     model = ScriptedModel(bad)
-    asked = asyncio.run(Session(TOOLS, LLMPlanner(model), attempts=3).plan("what?", today=TODAY))
+    asked = asyncio.run(App(TOOLS, LLMPlanner(model), attempts=3).plan("what?", today=TODAY))
     assert asked.plan is None
     assert len(model.requests) == 3
 
@@ -155,9 +155,9 @@ def test_only_so_many_plans_are_asked_for() -> None:
 def test_the_same_plan_twice_is_no_progress() -> None:
     """L16: told apart by what it says, not by its layout."""
     again = json.dumps(json.loads(BAD), indent=4)
-    session = Session(TOOLS, LLMPlanner(ScriptedModel([BAD, again])))
+    app = App(TOOLS, LLMPlanner(ScriptedModel([BAD, again])))
     with pytest.raises(ModelError) as caught:
-        asyncio.run(session.plan("what?", today=TODAY))
+        asyncio.run(app.plan("what?", today=TODAY))
     assert caught.value.code == "llm-no-progress"
 
 
@@ -167,7 +167,7 @@ def test_what_a_tool_said_never_reaches_the_model() -> None:
 
     model = ScriptedModel([GOOD, GOOD.replace("Berlin", "Munich"), GOOD.replace("Berlin", "Kiel")])
     planner = LLMPlanner(model)
-    asked = asyncio.run(Session(with_call(fails), planner).ask("what?", today=TODAY))
+    asked = asyncio.run(App(with_call(fails), planner).ask("what?", today=TODAY))
     assert not asked.succeeded
     told = model.requests[1].messages[-1].text
     assert "step 'f': `tool-error`" in told
@@ -180,13 +180,12 @@ def test_what_a_tool_gave_never_reaches_the_model_of_the_next_turn() -> None:
 
     open_ended = Toolbox(replace(tool, call=poisoned, raw_output=None) for tool in TOOLS.values())
     model = ScriptedModel([GOOD, GOOD.replace("Berlin", "Munich"), GOOD.replace("Berlin", "Kiel")])
-    session = Session(
-        open_ended, LLMPlanner(model), memory=SqliteMemory(), conversation="c", attempts=1
-    )
-    first = asyncio.run(session.ask("frobnicate the frobs", today=TODAY))
+    app = App(open_ended, LLMPlanner(model), memory=SqliteMemory(), attempts=1)
+    first = asyncio.run(app.ask("frobnicate the frobs", today=TODAY, conversation="c"))
     assert first.run is not None
     assert "IGNORE" in json.dumps(first.run.output)
-    asyncio.run(session.ask("frobnicate the frobs again, please", today=TODAY))
+    again = "frobnicate the frobs again, please"
+    asyncio.run(app.ask(again, today=TODAY, conversation="c"))
     assert len(model.requests) == 2
     told = "".join(m.text for request in model.requests for m in request.messages)
     assert "frobnicate the frobs" in told
@@ -217,7 +216,7 @@ def test_a_reply_that_begins_anew_counts_from_there() -> None:
 
 def test_usage_is_counted_over_all_requests() -> None:
     planner = LLMPlanner(ScriptedModel([BAD, GOOD]))
-    asyncio.run(Session(TOOLS, planner).plan("what?", today=TODAY))
+    asyncio.run(App(TOOLS, planner).plan("what?", today=TODAY))
     assert planner.usage.calls == 2
     assert planner.usage.output_tokens > 0
 
@@ -230,7 +229,7 @@ def test_a_model_for_kirha_plans_gets_its_own_words() -> None:
     )
     model = ScriptedModel(reply)
     planner = LLMPlanner(model, style="kirha", instructions="Be brief.")
-    asked = asyncio.run(Session(TOOLS, planner).plan("what?", today=TODAY))
+    asked = asyncio.run(App(TOOLS, planner).plan("what?", today=TODAY))
     assert asked.plan is not None
     system, user = model.requests[0].messages
     assert system.text.startswith("# Instructions\nBe brief.\n\n# Available tools\n<tools>\n[")
@@ -243,8 +242,8 @@ def test_a_model_for_kirha_plans_gets_its_own_words() -> None:
 def test_steps_are_seen_while_they_are_written() -> None:
     seen: list[Step] = []
     planner = LLMPlanner(ScriptedModel([[Text(GOOD[:-2]), Text(GOOD[-2:]), Ended("m", Usage(1))]]))
-    session = Session(TOOLS, planner)
-    asked = asyncio.run(session.plan("what?", today=TODAY, on_step=seen.append))
+    app = App(TOOLS, planner)
+    asked = asyncio.run(app.plan("what?", today=TODAY, on_step=seen.append))
     assert asked.plan is not None
     assert [step.id for step in seen] == ["f", "s"]
 
@@ -283,11 +282,11 @@ def test_two_proposals_at_once_stream_to_their_own_listeners() -> None:
 
 
 def test_two_questions_at_once_see_their_own_steps() -> None:
-    session = Session(TOOLS, LLMPlanner(SlowModel()))
+    app = App(TOOLS, LLMPlanner(SlowModel()))
 
     async def seen(text: str) -> Value:
         steps: list[Step] = []
-        await session.plan(text, today=TODAY, on_step=steps.append)
+        await app.plan(text, today=TODAY, on_step=steps.append)
         return steps[0].args["location"]
 
     async def both() -> tuple[Value, Value]:
@@ -300,8 +299,8 @@ def test_two_questions_at_once_see_their_own_steps() -> None:
 def test_steps_that_only_read_start_while_the_plan_is_written() -> None:
     planner = LLMPlanner(ScriptedModel(f"Here you are:\n{GOOD}"))
     shown: list[object] = []
-    session = Session(TOOLS, planner)
-    asked = asyncio.run(session.ask("what?", today=TODAY, early=True, on_plan=shown.append))
+    app = App(TOOLS, planner)
+    asked = asyncio.run(app.ask("what?", today=TODAY, eager=True, on_plan=shown.append))
     assert asked.succeeded
     assert asked.answer is not None
     assert len(shown) == 1
@@ -313,8 +312,8 @@ def test_steps_that_only_read_start_while_the_plan_is_written() -> None:
 def test_a_plan_that_began_early_and_is_wrong_is_asked_for_again() -> None:
     wrong = GOOD.replace('"has_contaminants"', '"with_contaminants"')
     planner = LLMPlanner(ScriptedModel([wrong, GOOD]))
-    session = Session(TOOLS, planner)
-    asked = asyncio.run(session.ask("what?", today=TODAY, early=True))
+    app = App(TOOLS, planner)
+    asked = asyncio.run(app.ask("what?", today=TODAY, eager=True))
     assert asked.succeeded
     assert len(asked.attempts) == 2
 
@@ -347,8 +346,8 @@ def test_no_effect_starts_before_the_planner_has_proposed_the_plan() -> None:
 
     tools = Toolbox([Tool("send", "", {"type": "object"}, None, Effects.WRITE, call=write)])
     inner = LLMPlanner(ScriptedModel('{"toolplan": 1, "steps": [{"id": "s", "tool": "send"}]}'))
-    session = Session(tools, AsksBack(inner), approval=approve)
-    asked = asyncio.run(session.ask("?", today=TODAY, early=True))
+    app = App(tools, AsksBack(inner))
+    asked = asyncio.run(app.ask("?", today=TODAY, eager=True, approve=approve))
     assert asked.proposal == Clarification("Shall it be done?")
     assert asked.run is None
     assert called == []
@@ -358,8 +357,8 @@ def test_early_steps_of_a_reply_that_begins_anew_do_not_count() -> None:
     ended = Ended("second", Usage(2))
     munich = GOOD.replace("Berlin", "Munich")
     planner = LLMPlanner(ScriptedModel([[Text(munich[:-60]), Restarted("cut"), Text(GOOD), ended]]))
-    session = Session(TOOLS, planner)
-    asked = asyncio.run(session.ask("what?", today=TODAY, early=True))
+    app = App(TOOLS, planner)
+    asked = asyncio.run(app.ask("what?", today=TODAY, eager=True))
     assert asked.succeeded
     assert asked.plan is not None
     assert "Berlin" in str(asked.plan.plan.steps[0].args)
@@ -380,8 +379,8 @@ def test_the_feedback_on_recorded_plans_names_every_fault() -> None:
             called.append(args)
             return {"data": [], "count": 0}
 
-        session = Session(with_call(counted), LLMPlanner(model))
-        asked = asyncio.run(session.ask(each["query"], today="2025-10-13"))
+        app = App(with_call(counted), LLMPlanner(model))
+        asked = asyncio.run(app.ask(each["query"], today="2025-10-13"))
         blocking = [d for d in asked.attempts[0].diagnostics if d.blocks]
         if not blocking:
             assert len(model.requests) == 1
@@ -402,7 +401,7 @@ def test_a_plan_as_python_or_json5_writes_it_is_read_and_told() -> None:
         "{'toolplan': 1, 'steps': [{id: 'f', 'tool': 'facilities_list',"
         " 'args': {'location': 'Berlin'},}]}  # done"
     )
-    asked = asyncio.run(Session(TOOLS, LLMPlanner(ScriptedModel(loose))).plan("?", today=TODAY))
+    asked = asyncio.run(App(TOOLS, LLMPlanner(ScriptedModel(loose))).plan("?", today=TODAY))
     assert asked.plan is not None
     assert asked.compiled is not None
     assert {each.code for each in asked.compiled.diagnostics} == {"noise"}
@@ -412,7 +411,7 @@ def test_a_reply_off_the_schema_is_asked_for_again_a_bounded_number_of_times() -
     """L26: JSON that is neither a plan nor a question back."""
     replies = [json.dumps({"answer": number}) for number in range(9)]
     model = ScriptedModel(replies)
-    asked = asyncio.run(Session(TOOLS, LLMPlanner(model), attempts=3).plan("?", today=TODAY))
+    asked = asyncio.run(App(TOOLS, LLMPlanner(model), attempts=3).plan("?", today=TODAY))
     assert asked.plan is None
     assert len(model.requests) == 3
     assert "This plan does not pass its check" in model.requests[1].messages[-1].text
@@ -421,8 +420,8 @@ def test_a_reply_off_the_schema_is_asked_for_again_a_bounded_number_of_times() -
 def test_a_model_that_lacks_information_asks_for_it() -> None:
     """L27: the run needs input; nothing is guessed and nothing runs."""
     reply = '{"clarification": {"question": "Which facility?", "options": ["F1", "F2"]}}'
-    session = Session(TOOLS, LLMPlanner(ScriptedModel(reply)))
-    asked = asyncio.run(session.ask("inspect the facility", today=TODAY))
+    app = App(TOOLS, LLMPlanner(ScriptedModel(reply)))
+    asked = asyncio.run(app.ask("inspect the facility", today=TODAY))
     assert asked.proposal == Clarification("Which facility?", ("F1", "F2"))
     assert asked.run is None
 
@@ -446,7 +445,7 @@ def test_what_a_statement_cannot_bind_goes_back_as_a_diagnostic() -> None:
         return json.dumps({"toolplan": 1, "steps": steps})
 
     model = ScriptedModel([plan("haulier_name"), plan("carrier")])
-    asked = asyncio.run(Session(tools, LLMPlanner(model)).ask("?", today=TODAY))
+    asked = asyncio.run(App(tools, LLMPlanner(model)).ask("?", today=TODAY))
     assert asked.succeeded
     assert "\nsql(sql: str, tables?" in model.requests[0].messages[0].text
     assert "carrier: str | null" in model.requests[0].messages[0].text

@@ -16,7 +16,7 @@ from typing import Any, Final
 import pytest
 
 from tests.sources.mcp.scripts import call
-from toolplan.app._session import Session
+from toolplan.app.app import App
 from toolplan.app.results import AskResult
 from toolplan.demo import INSIGHTS, demo_tools
 from toolplan.demo.server import demo_server, main
@@ -31,7 +31,7 @@ ARGUMENTS: Final = ("-m", "toolplan.demo", "--today", TODAY.isoformat(), "--rows
 
 
 def asked(tools: Toolbox, question: str = QUESTION) -> AskResult:
-    session = Session(tools, GroundedPlanner(), insights=INSIGHTS)
+    session = App(tools, GroundedPlanner(), insights=INSIGHTS)
     return asyncio.run(session.ask(question, today=TODAY))
 
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from datetime import date
 from typing import Final, Protocol, TypeAlias, runtime_checkable
 
-from toolplan.app._session import Session
+from toolplan.app.app import App
 from toolplan.app.results import AskResult
 from toolplan.compiler import parse
 from toolplan.demo import TOOLS
@@ -123,7 +123,7 @@ class PlannerAgent:
         today = self._today()
         background = self._context() if context is None else context
         notes: dict[str, Json] = {"query": query, "reference_date": today.isoformat()}
-        session = Session(
+        app = App(
             self.toolbox,
             self._dialogue if _is_continued(background) else self._planner,
             attempts=self.config.max_retries,
@@ -131,7 +131,7 @@ class PlannerAgent:
             clock=self._clock,
         )
         try:
-            asked = await session.plan(query, today=today, context=background)
+            asked = await app.plan(query, today=today, context=background)
         except ModelError as error:
             raise PlannerError(f"{error} {error.help or ''}".strip()) from error
         return self._plan(asked, {**notes, "created_at": iso(self._clock())})

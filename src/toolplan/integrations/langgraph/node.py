@@ -18,7 +18,8 @@ from langgraph.graph.message import add_messages
 from langgraph.graph.state import CompiledStateGraph
 
 from toolplan.answer import InsightFunction, answer
-from toolplan.app._session import DEFAULT_ATTEMPTS, Session
+from toolplan.app._planning import DEFAULT_ATTEMPTS
+from toolplan.app.app import App
 from toolplan.app.results import AskResult
 from toolplan.approval import Policy
 from toolplan.compiler import Tools, compile_plan, output_schemas, to_text, toolbox
@@ -107,10 +108,8 @@ def toolplan_node(
         today: the day that "last week" and its like are reckoned from.
         new_id: gives the ids of messages.
     """
-    session = Session(
-        tools, planner, insights=insights, policy=policy, limits=limits, attempts=attempts
-    )
-    nodes = _AskNodes(session, Running(journal, limits, timeout_s), today, new_id)
+    app = App(tools, planner, insights=insights, policy=policy, limits=limits, attempts=attempts)
+    nodes = _AskNodes(app, Running(journal, limits, timeout_s), today, new_id)
     graph = wiring(AskState, AskInput)
     graph.add_node("plan", nodes.plan)
     graph.add_node("run", nodes.run)
@@ -149,28 +148,28 @@ class _Asks(Protocol):
 class _AskNodes:
     def __init__(
         self,
-        session: Session,
+        app: App,
         running: Running,
         today: Callable[[], date],
         new_id: Callable[[], str],
     ) -> None:
-        self._session = session
+        self._app = app
         self._running = running
         self._today = today
         self._new_id = new_id
 
     async def plan(self, state: AskState) -> dict[str, object]:
         question = _question(state)
-        asked = await self._session.plan(str(question.text), today=self._today())
+        asked = await self._app.plan(str(question.text), today=self._today())
         plan = asked.plan
         if plan is None or not isinstance(asked.proposal, Draft):
             return self._ended(*_unplanned(asked), None)
         return {"draft": to_text(plan)}
 
     async def run(self, state: AskState) -> dict[str, object]:
-        tools, session = toolbox(self._session.tools), self._session
+        tools, app = toolbox(self._app.tools), self._app
         compiled = compile_plan(
-            state.get("draft", ""), tools=tools, limits=session.limits, policy=session.policy
+            state.get("draft", ""), tools=tools, limits=app.limits, policy=app.policy
         )
         plan = compiled.plan
         if plan is None:  # the tools have changed since the plan was made
@@ -186,7 +185,7 @@ class _AskNodes:
         except CannotRun as error:
             return self._ended("failed", f"Nothing was run. {error}", plan)
         schemas = output_schemas(plan.plan, tools)
-        text = answer(plan, ended, schemas=schemas, insights=session.insights).text
+        text = answer(plan, ended, schemas=schemas, insights=app.insights).text
         kind: Kind = "answered" if ended.succeeded else "failed"
         return self._ended(kind, text, plan, to_json(ended))
 

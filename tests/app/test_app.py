@@ -21,7 +21,7 @@ from toolplan import (
     approve,
     resume,
 )
-from toolplan.app._session import Session
+from toolplan.app.app import App
 from toolplan.demo import TOOLS as DEMO
 from toolplan.events import Event
 from toolplan.path import Json
@@ -62,9 +62,9 @@ def test_a_question_becomes_an_answer() -> None:
     """F000-43."""
     events: list[Event] = []
     shown: list[object] = []
-    session = Session(TOOLS, ScriptedPlanner(GOOD), clock=lambda: 0.0, new_id=lambda: "r1")
+    app = App(TOOLS, ScriptedPlanner(GOOD), clock=lambda: 0.0, new_id=lambda: "r1")
     asked = asyncio.run(
-        session.ask("what?", today="2025-10-12", on_plan=shown.append, on_event=events.append)
+        app.ask("what?", today="2025-10-12", on_plan=shown.append, on_event=events.append)
     )
     assert asked.succeeded
     assert asked.run is not None
@@ -78,7 +78,7 @@ def test_a_question_becomes_an_answer() -> None:
 
 
 def test_planning_runs_nothing() -> None:
-    asked = asyncio.run(Session(TOOLS, ScriptedPlanner(GOOD)).plan("what?", today="2025-10-12"))
+    asked = asyncio.run(App(TOOLS, ScriptedPlanner(GOOD)).plan("what?", today="2025-10-12"))
     assert asked.plan is not None
     assert asked.run is None
     assert CALLS == []
@@ -87,7 +87,7 @@ def test_planning_runs_nothing() -> None:
 def test_diagnostics_go_back_to_the_planner() -> None:
     """C-08: the planner is told all that was wrong, and asked again."""
     planner = ScriptedPlanner(draft({"id": "a", "tool": "zebra"}), GOOD)
-    asked = asyncio.run(Session(TOOLS, planner).ask("what?", today="2025-10-12"))
+    asked = asyncio.run(App(TOOLS, planner).ask("what?", today="2025-10-12"))
     assert asked.succeeded
     assert [len(each.attempts) for each in planner.asked] == [0, 1]
     assert planner.asked[1].attempts[0].diagnostics[0].code == "unknown-tool"
@@ -95,17 +95,17 @@ def test_diagnostics_go_back_to_the_planner() -> None:
 
 def test_attempts_are_bounded() -> None:
     planner = ScriptedPlanner(*[draft({"id": "a", "tool": "zebra"})] * 5)
-    asked = asyncio.run(Session(TOOLS, planner, attempts=2).ask("what?", today="2025-10-12"))
+    asked = asyncio.run(App(TOOLS, planner, attempts=2).ask("what?", today="2025-10-12"))
     assert asked.plan is None
     assert len(asked.attempts) == 2
     assert CALLS == []
     with pytest.raises(ValueError, match="attempt"):
-        Session(TOOLS, planner, attempts=0)
+        App(TOOLS, planner, attempts=0)
 
 
 @pytest.mark.parametrize("proposal", [Clarification("Which?"), Refusal("Never.")])
 def test_what_is_no_plan_is_given_as_it_is(proposal: Proposal) -> None:
-    asked = asyncio.run(Session(TOOLS, ScriptedPlanner(proposal)).ask("what?", today="2025-10-12"))
+    asked = asyncio.run(App(TOOLS, ScriptedPlanner(proposal)).ask("what?", today="2025-10-12"))
     assert asked.proposal == proposal
     assert asked.run is None
     assert asked.plan is None
@@ -113,7 +113,7 @@ def test_what_is_no_plan_is_given_as_it_is(proposal: Proposal) -> None:
 
 def test_a_failed_run_goes_back_to_the_planner() -> None:
     planner = ScriptedPlanner(draft({"id": "a", "tool": "bad"}), GOOD)
-    asked = asyncio.run(Session(TOOLS, planner).ask("what?", today="2025-10-12"))
+    asked = asyncio.run(App(TOOLS, planner).ask("what?", today="2025-10-12"))
     assert asked.succeeded
     assert planner.asked[1].attempts[0].events
     assert CALLS == ["bad", "good"]
@@ -121,7 +121,7 @@ def test_a_failed_run_goes_back_to_the_planner() -> None:
 
 def test_a_failed_run_stands_where_there_is_no_other_plan() -> None:
     planner = ScriptedPlanner(draft({"id": "a", "tool": "bad"}), Clarification("Tried."))
-    asked = asyncio.run(Session(TOOLS, planner).ask("what?", today="2025-10-12"))
+    asked = asyncio.run(App(TOOLS, planner).ask("what?", today="2025-10-12"))
     assert not asked.succeeded
     assert asked.run is not None
     assert asked.answer is not None
@@ -131,38 +131,39 @@ def test_a_failed_run_stands_where_there_is_no_other_plan() -> None:
 def test_a_plan_with_effects_needs_leave() -> None:
     plan = draft({"id": "a", "tool": "write"})
     with pytest.raises(ApprovalRequired):
-        asyncio.run(Session(TOOLS, ScriptedPlanner(plan)).ask("do it", today="2025-10-12"))
+        asyncio.run(App(TOOLS, ScriptedPlanner(plan)).ask("do it", today="2025-10-12"))
     assert CALLS == []
-    session = Session(TOOLS, ScriptedPlanner(plan), approval=approve)
-    assert asyncio.run(session.ask("do it", today="2025-10-12")).succeeded
+    app = App(TOOLS, ScriptedPlanner(plan))
+    assert asyncio.run(app.ask("do it", today="2025-10-12", approve=approve)).succeeded
 
 
 def test_a_failed_run_with_effects_is_not_tried_again() -> None:
     plan = draft({"id": "a", "tool": "write"}, {"id": "b", "tool": "bad", "after": ["a"]})
     planner = ScriptedPlanner(plan, GOOD)
-    session = Session(TOOLS, planner, approval=approve)
-    assert not asyncio.run(session.ask("do it", today="2025-10-12")).succeeded
+    app = App(TOOLS, planner)
+    assert not asyncio.run(app.ask("do it", today="2025-10-12", approve=approve)).succeeded
     assert CALLS == ["write", "bad"]
 
 
 def test_a_session_remembers_what_was_said_in_its_conversation() -> None:
     """F000-40, F003-3: intent, entities, days and the plan are what one turn passes to the next."""
     memory = SqliteMemory()
-    here = Session(DEMO, GroundedPlanner(), memory=memory, conversation="here")
-    there = Session(DEMO, GroundedPlanner(), memory=memory, conversation="there")
-    asyncio.run(here.plan("Get facilities in Berlin", today="2025-10-12"))
-    again = asyncio.run(here.plan("the same for Munich", today="2025-10-12"))
+    app = App(DEMO, GroundedPlanner(), memory=memory)
+    asyncio.run(app.plan("Get facilities in Berlin", today="2025-10-12", conversation="here"))
+    again = asyncio.run(app.plan("the same for Munich", today="2025-10-12", conversation="here"))
     assert again.plan is not None
     assert again.plan.plan.steps[0].args == {"location": Literal("Munich")}
-    assert asyncio.run(there.plan("the same for Munich", today="2025-10-12")).plan is None
+    apart = asyncio.run(app.plan("the same for Munich", today="2025-10-12", conversation="there"))
+    assert apart.plan is None
     assert "location:Munich" in memory.entities("here")
 
 
 def test_a_memory_that_fails_is_not_the_reason_why_there_is_no_answer(tmp_path: Path) -> None:
     (tmp_path / "memory.sqlite").write_bytes(b"no database" * 500)
     memory = SqliteMemory(tmp_path / "memory.sqlite")
-    session = Session(DEMO, GroundedPlanner(), memory=memory, conversation="here")
-    assert asyncio.run(session.ask("Get facilities in Berlin", today="2025-10-12")).succeeded
+    app = App(DEMO, GroundedPlanner(), memory=memory)
+    asked = app.ask("Get facilities in Berlin", today="2025-10-12", conversation="here")
+    assert asyncio.run(asked).succeeded
 
 
 @pytest.mark.parametrize("most", [1, 2])
@@ -174,16 +175,16 @@ def test_a_session_and_who_goes_on_with_its_run_make_no_more_calls_at_once_than_
     proposal = draft(*({"id": f"s{at}", "tool": "work"} for at in range(6)))
     run_options = RunOptions(concurrency=5, tool_concurrency={"work": most})
     with closing(Journal(tmp_path / "runs.sqlite")) as journal:
-        session = Session(
+        app = App(
             tools.toolbox,
             ScriptedPlanner(proposal),
-            run_options=run_options,
+            options=run_options,
             journal=journal,
             new_id=lambda: "r",
         )
 
         async def leave_and_go_on() -> Run:
-            asking = asyncio.ensure_future(session.ask("what?", today="2025-10-12"))
+            asking = asyncio.ensure_future(app.ask("what?", today="2025-10-12"))
             await tools.started("work", times=most)
             asking.cancel()
             await asyncio.gather(asking, return_exceptions=True)

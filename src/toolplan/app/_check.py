@@ -1,0 +1,73 @@
+"""A plan in any form, checked."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Final, TypeAlias
+
+from toolplan.app._loop import Setup
+from toolplan.app.results import AskResult, CheckResult
+from toolplan.compiler import compile_plan
+from toolplan.dialects import DIALECTS
+from toolplan.errors import ToolplanError
+from toolplan.execution_plan import ExecutionPlan
+from toolplan.plan import Plan
+from toolplan.plan_json import dump
+from toolplan.render.diagnostics import Located
+from toolplan.render.plan_tree import effect_marks
+
+PlanArgument: TypeAlias = ExecutionPlan | AskResult | CheckResult | Plan | str | dict[str, Any]
+
+_MOST_LOCATED: Final = 30
+
+
+def check(plan: PlanArgument, dialect: str, setup: Setup) -> CheckResult:
+    """Check a plan; one that was checked already is returned as it is.
+
+    Raises:
+        ToolplanError: `plan` is not a plan, or there is no such dialect.
+    """
+    if isinstance(plan, CheckResult):
+        return plan
+    if isinstance(plan, AskResult):
+        if plan.plan is None:
+            raise ToolplanError("no-plan", f"There is no plan to run: {plan.reason}")
+        plan = plan.plan
+    if isinstance(plan, ExecutionPlan):
+        return CheckResult(
+            plan,
+            (),
+            marks=effect_marks(plan.plan, setup.tools),
+            unchecked_references=plan.unchecked_references,
+        )
+    if isinstance(plan, Plan):
+        plan, dialect = dump(plan), "toolplan"
+    text = _text(plan)
+    if dialect not in DIALECTS:
+        raise ToolplanError(
+            "unknown-dialect", f"There is no dialect {dialect!r}.", f"Known: {', '.join(DIALECTS)}."
+        )
+    compiled = compile_plan(
+        text, dialect, tools=setup.tools, limits=setup.limits, policy=setup.policy
+    )
+    found, locate = compiled.diagnostics, DIALECTS[dialect].locate
+    located = [Located(each, locate(text, each.pointer)) for each in found[:_MOST_LOCATED]]
+    return CheckResult(
+        compiled.plan,
+        found,
+        (*located, *map(Located, found[_MOST_LOCATED:])),
+        text,
+        unchecked_references=compiled.unchecked_references,
+    )
+
+
+def _text(plan: object) -> str:
+    if isinstance(plan, dict):
+        return json.dumps(plan)
+    if not isinstance(plan, str):
+        raise ToolplanError(
+            "no-plan",
+            f"A plan is needed, and this is {'None' if plan is None else type(plan).__name__}.",
+            "Give the result of `await app.plan(…)`, a plan as text, or a JSON document.",
+        )
+    return plan

@@ -1,0 +1,110 @@
+"""What an app keeps: runs in a journal, turns in a memory, learned schemas. Opened when needed."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from contextlib import ExitStack, closing
+from datetime import UTC, datetime
+from pathlib import Path
+
+from toolplan.app._home import LEARNED, MEMORY, open_journal
+from toolplan.app._learning import learn_from
+from toolplan.app.results import AskResult
+from toolplan.errors import ToolplanError
+from toolplan.events import Run
+from toolplan.execution_plan import ExecutionPlan
+from toolplan.path import Json
+from toolplan.planners.grounded.dialogue import episode_of
+from toolplan.storage.journal import Journal
+from toolplan.storage.memory import BestEffortMemory, Memory, MemoryFault, SqliteMemory
+from toolplan.tools import Toolbox
+
+
+class Kept:
+    """The files of an app. Closing it closes what it has opened, and `resources`."""
+
+    def __init__(
+        self,
+        journal: Journal | Path | None,
+        memory: Memory | None,
+        data: Path | None,
+        note: Callable[[str], None],
+        resources: ExitStack | None,
+    ) -> None:
+        self._journal = journal
+        self._memory = memory
+        self._data = data
+        self._note = note
+        self._resources = ExitStack() if resources is None else resources
+        self.is_closed = False
+
+    def close(self) -> None:
+        """Close all of it. It may be called again."""
+        self.is_closed = True
+        self._resources.close()
+
+    @property
+    def journal(self) -> Journal | None:
+        """The journal; None where there is none, or no run was kept in it yet."""
+        if isinstance(self._journal, Path):
+            return self.needed_journal() if self._journal.exists() else None
+        return self._journal
+
+    def journal_to_run(self) -> Journal | None:
+        """Return the journal, with its file; None where runs are not kept."""
+        return None if self._journal is None else self.needed_journal()
+
+    def needed_journal(self) -> Journal:
+        """Return the journal; make its file where there is none.
+
+        Raises:
+            ToolplanError: the app is closed, or has no journal.
+            JournalError: it cannot be opened.
+        """
+        if self.is_closed:
+            raise ToolplanError("app-closed", "The app is closed.", "Open another one.")
+        if isinstance(self._journal, Path):
+            self._journal = self._resources.enter_context(closing(open_journal(self._journal)))
+        if self._journal is None:
+            raise ToolplanError("usage", "This app has no journal.", "Give it one: journal=PATH.")
+        return self._journal
+
+    async def recall(self, conversation: str, text: str) -> Json:
+        """Return what was said in a conversation before."""
+        return await asyncio.to_thread(self._memories().recall, conversation, text)
+
+    async def remember(
+        self, conversation: str, asked: AskResult, tools: Toolbox, now: float
+    ) -> None:
+        """Keep a turn of a conversation, so that the next question may refer to it."""
+        episode = episode_of(
+            asked.question,
+            asked.proposal,
+            tools,
+            timestamp=datetime.fromtimestamp(now, UTC).isoformat(timespec="seconds"),
+            # not the answer: it is made of what tools returned, and a model reads the context
+            plan=None if asked.plan is None else asked.plan.plan,
+        )
+        await asyncio.to_thread(self._memories().remember, conversation, episode)
+
+    def learn(self, plan: ExecutionPlan, ended: Run, tools: Toolbox) -> None:
+        """Learn output schemas from a run, for tools that declare none."""
+        if self._data is not None:
+            learn_from(plan.plan, ended, tools, self._data / LEARNED, self._note)
+
+    def _memories(self) -> Memory:
+        memory = self._memory
+        if memory is None:
+            if self._data is None:
+                raise ToolplanError(
+                    "usage", "This app has no memory for conversations.", "Give it one: memory=…"
+                )
+            memory = self._resources.enter_context(closing(SqliteMemory(self._data / MEMORY)))
+        if not isinstance(memory, BestEffortMemory):  # a fault of it must not cost the answer
+            memory = BestEffortMemory(memory, self._report_fault)
+        self._memory = memory
+        return memory
+
+    def _report_fault(self, fault: MemoryFault) -> None:
+        self._note(f"The earlier conversation is not known: {fault} {fault.help or ''}".strip())

@@ -1,0 +1,290 @@
+"""From a question to an answer: the only loop.
+
+A planner proposes, the compiler checks, an engine runs. What was wrong goes back to the planner, a
+bounded number of times.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+from toolplan.answer import Answer, InsightFunction, answer
+from toolplan.app._approve import Approve, approver_of, refuse_other
+from toolplan.app._streaming import ReportedSteps, StreamedDraft, StreamingDraft
+from toolplan.app.notes import estimate, foreseen, noted
+from toolplan.app.results import AskResult
+from toolplan.approval import ApprovalRequired, Policy, approve
+from toolplan.compiler import (
+    Compiled,
+    CompileStream,
+    compile_plan,
+    compile_stream,
+    output_schemas,
+)
+from toolplan.deltas import Delta, delta, left
+from toolplan.engines import RunOptions, run, run_stream
+from toolplan.events import Event, Run, RunState
+from toolplan.execution_plan import ExecutionPlan
+from toolplan.path import Json
+from toolplan.plan import Limits, Step
+from toolplan.planners import Attempt, Draft, Planner, Question, Remembering
+from toolplan.providers import ModelError
+from toolplan.storage.journal import Journal
+from toolplan.tools import Toolbox
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """What all questions of an app have in common; see `App`."""
+
+    tools: Toolbox
+    insights: tuple[InsightFunction, ...]
+    policy: Policy
+    limits: Limits
+    attempts: int
+    assess: Callable[[AskResult], int] | None
+    clock: Callable[[], float]
+    new_id: Callable[[], str]
+
+    def answer(self, plan: ExecutionPlan, ended: Run) -> Answer:
+        """Return what a run found."""
+        schemas = output_schemas(plan.plan, self.tools)
+        return answer(plan, ended, schemas=schemas, insights=self.insights)
+
+
+class Watchers(NamedTuple):
+    """Who is called while a question is answered; see `App.ask`."""
+
+    on_step: Callable[[Step], None] | None = None
+    on_plan: Callable[[Compiled], None] | None = None
+    on_delta: Callable[[Delta], None] | None = None
+    on_event: Callable[[Event], None] | None = None
+
+
+class _Ran(NamedTuple):
+    """A plan that has run, its events, and how much is missing still.
+
+    `is_lacking` says that the run ended, and not well enough.
+    """
+
+    plan: ExecutionPlan
+    events: tuple[Event, ...]
+    missing: tuple[int, int]
+    is_lacking: bool
+
+
+@dataclass(slots=True)
+class Loop:
+    """One question on its way. Each has its own, so that an app can answer several at once."""
+
+    setup: Setup
+    planner: Planner
+    journal: Journal | None
+    run_options: RunOptions
+    metadata: Mapping[str, Json]
+    watchers: Watchers
+    approve: Approve | None = None
+    yes: bool = False
+    eager: bool = False
+    replan: bool = False
+    events: list[Event] = field(default_factory=list[Event])
+
+    async def plan(self, asked: AskResult) -> AskResult:
+        """Return a checked plan for the question, and run nothing.
+
+        Raises:
+            ModelError: a model is asked and gives no complete reply.
+        """
+        asked = await self._propose(asked)
+        if isinstance(asked.proposal, Draft) and asked.plan is not None:
+            self._learn(asked, asked.proposal, kept=True)
+        return asked
+
+    async def answer(self, asked: AskResult) -> AskResult:
+        """Plan and run until there is an answer.
+
+        It ends too where there is no other plan, no attempt left, or no progress.
+
+        Raises:
+            ApprovalRequired: the plan has effects and was not approved.
+            ModelError: a model is asked and gives no complete reply.
+        """
+        before: _Ran | None = None
+        while len(asked.attempts) < self.setup.attempts:
+            try:
+                tried = await self._propose(asked)
+            except ModelError:
+                if asked.run is None:
+                    raise
+                return asked  # the run so far says more than that there is no other plan
+            if tried.plan is None:
+                return tried if asked.run is None else replace(asked, attempts=tried.attempts)
+            plan = tried.plan
+            if tried.run is asked.run:  # it has not run while it was written
+                try:
+                    tried = await self._run(tried, plan, before)
+                except ApprovalRequired:
+                    if asked.run is None:
+                        raise
+                    return replace(asked, attempts=tried.attempts, unapproved=plan)
+            asked = tried
+            if isinstance(asked.proposal, Draft):
+                self._learn(asked, asked.proposal, kept=asked.succeeded)
+            after = self._ran(asked, plan)
+            if not after.is_lacking or (plan.effects and not self.replan):
+                break
+            if before is not None and after.missing >= before.missing:
+                break  # another plan made no progress
+            before, self.eager = after, False
+        return asked
+
+    def _ran(self, asked: AskResult, plan: ExecutionPlan) -> _Ran:
+        """Return how much is missing after a run: first steps that are not done, then `assess`."""
+        events, assess = asked.attempts[-1].events, self.setup.assess
+        short = 0 if assess is None or not asked.succeeded else assess(asked)
+        status = RunState.RUNNING if asked.run is None else asked.run.status
+        failed = 0 if asked.succeeded else left(plan, events)
+        ended = status in (RunState.SUCCEEDED, RunState.FAILED)
+        return _Ran(plan, events, (failed, short), ended and (not asked.succeeded or short > 0))
+
+    async def _propose(self, asked: AskResult) -> AskResult:
+        while len(asked.attempts) < self.setup.attempts:
+            streaming = self._streaming(asked.question)
+            streamed: StreamedDraft | None = None
+            try:
+                proposal = await self.planner.propose(
+                    asked.question,
+                    self.setup.tools,
+                    asked.attempts,
+                    on_text=None if streaming is None else streaming.add,
+                )
+                if streaming is not None and isinstance(proposal, Draft):
+                    streamed = await streaming.ended(proposal)
+            finally:
+                if streaming is not None:
+                    await streaming.close()
+            asked = replace(asked, proposal=proposal, compiled=None)
+            if not isinstance(proposal, Draft):
+                break
+            asked = self._checked(asked, proposal, streamed)
+            if asked.plan is not None:
+                break
+        return asked
+
+    def _streaming(self, question: Question) -> StreamingDraft | None:
+        if self.watchers.on_step is None and not self.eager:
+            return None
+        return StreamingDraft(
+            self._compile_stream,
+            lambda compiled, planner: self._noted(compiled, planner, question),
+            self.watchers.on_step,
+            self.watchers.on_plan,
+            self._start if self.eager else None,
+        )
+
+    def _compile_stream(self, texts: AsyncIterator[str], dialect: str) -> CompileStream:
+        setup = self.setup
+        return compile_stream(
+            texts, dialect, tools=setup.tools, limits=setup.limits, policy=setup.policy
+        )
+
+    def _checked(self, asked: AskResult, draft: Draft, streamed: StreamedDraft | None) -> AskResult:
+        """Return the result of a draft; one that ran while it was written has its run."""
+        setup = self.setup
+        if streamed is not None and streamed.run is not None:
+            # what ran is what was written, whatever the planner made of the reply
+            compiled, ended = streamed.compiled, streamed.run
+            attempt = Attempt(draft, compiled.diagnostics, tuple(self.events))
+            asked = replace(asked, run=ended)
+            if compiled.plan is not None:
+                asked = replace(asked, answer=setup.answer(compiled.plan, ended))
+        else:
+            compiled = compile_plan(
+                draft.text,
+                draft.dialect,
+                tools=setup.tools,
+                limits=setup.limits,
+                policy=setup.policy,
+            )
+            compiled = self._noted(compiled, draft.planner, asked.question)
+            attempt = Attempt(draft, compiled.diagnostics)
+        return replace(asked, compiled=compiled, attempts=(*asked.attempts, attempt))
+
+    async def _start(self, steps: ReportedSteps) -> Run:
+        """Run the steps of a plan while it is written."""
+        self.events.clear()
+        return await run_stream(
+            steps,
+            self.setup.tools,
+            journal=self.journal,
+            approval=approver_of(self.approve, yes=self.yes),
+            limits=self.setup.limits,
+            on_event=self._keep,
+            run_id=self.setup.new_id(),
+            clock=self.setup.clock,
+            **self.run_options.arguments(),
+        )
+
+    async def _run(self, asked: AskResult, plan: ExecutionPlan, before: _Ran | None) -> AskResult:
+        setup, watchers = self.setup, self.watchers
+        change = None if before is None else delta(before.plan, before.events, plan)
+        if change is not None and watchers.on_delta is not None:
+            watchers.on_delta(change)
+        if watchers.on_plan is not None and asked.compiled is not None:
+            watchers.on_plan(asked.compiled)
+        approval = approver_of(self.approve, yes=self.yes)
+        if (
+            change is not None
+            and before is not None
+            and before.plan.effects
+            and not change.unapproved
+        ):
+            approval = approve  # with the plan before, these very calls were approved
+        else:
+            refuse_other(self.approve, plan)
+        self.events.clear()
+        ended = await run(
+            plan,
+            setup.tools,
+            journal=self.journal,
+            approval=approval,
+            limits=setup.limits,
+            on_event=self._keep,
+            run_id=setup.new_id(),
+            done=() if change is None else change.events,
+            clock=setup.clock,
+            **self.run_options.arguments(),
+        )
+        last = asked.attempts[-1]._replace(events=tuple(self.events))
+        found = setup.answer(plan, ended)
+        return replace(asked, run=ended, answer=found, attempts=(*asked.attempts[:-1], last))
+
+    def _keep(self, event: Event) -> None:
+        self.events.append(event)
+        if self.watchers.on_event is not None:
+            self.watchers.on_event(event)
+
+    def _learn(self, asked: AskResult, draft: Draft, *, kept: bool) -> None:
+        if isinstance(self.planner, Remembering):
+            report = self.planner.keep if kept else self.planner.drop
+            report(asked.question, self.setup.tools, draft)
+
+    def _noted(self, compiled: Compiled, planner: str, question: Question) -> Compiled:
+        """Note in a plan who made it, for which question, and when (C-16)."""
+        if compiled.plan is None:
+            return compiled
+        created = datetime.fromtimestamp(self.setup.clock(), UTC).isoformat(timespec="milliseconds")
+        notes: dict[str, Json] = {"query": question.text, "reference_date": question.today}
+        if planner:
+            notes["planner"] = planner
+        notes |= compiled.plan.plan.metadata
+        notes |= self.metadata
+        if self.journal is not None:
+            expected = foreseen(compiled.plan, self.journal, self.setup.tools, self.run_options)
+            notes |= estimate(expected)
+        notes["created_at"] = created.replace("+00:00", "Z")
+        plan = noted(compiled.plan, notes)
+        return compiled._replace(plan=plan, draft=plan.plan)

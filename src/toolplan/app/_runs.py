@@ -1,0 +1,132 @@
+"""Runs of an app: start one, simulate one, continue one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from datetime import date
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from toolplan.app._approve import Approve, approver_of, refuse_other
+from toolplan.app._limits import LimitOptions
+from toolplan.app._loop import Setup
+from toolplan.app._toolset import ADVICE
+from toolplan.app.results import AskResult
+from toolplan.app.resume import resume
+from toolplan.app.settings import Settings
+from toolplan.dry_run import DryRun, simulate
+from toolplan.engines import Decided, RunOptions, run
+from toolplan.events import Event, Run
+from toolplan.execution_plan import ExecutionPlan
+from toolplan.path import Json
+from toolplan.providers import Model, UsageTracker
+from toolplan.storage.journal import Journal, Slot
+from toolplan.summary.form import Format
+from toolplan.summary.summariser import Summariser
+from toolplan.tools import on_day
+
+
+@dataclass(frozen=True)
+class User:
+    """The settings and folders of a user; without arguments, those of nobody.
+
+    Attributes:
+        settings: what the user has set.
+        data: the folder for learned schemas and conversations; None keeps neither.
+        advice: what the tools were opened with; a plan that runs has it in its metadata.
+        weeks: what *last week* is: the last 7 days, or Monday to Sunday.
+        tracker: what models have used.
+        resources: closed with the app.
+    """
+
+    settings: Settings = field(default_factory=lambda: Settings(environment={}))
+    data: Path | None = None
+    advice: Mapping[str, Json] | None = None
+    weeks: Literal["rolling", "calendar"] = "rolling"
+    tracker: UsageTracker = field(default_factory=UsageTracker)
+    resources: ExitStack = field(default_factory=ExitStack)
+
+
+class Start(NamedTuple):
+    """How a run starts or continues; see `App.run`."""
+
+    day: date
+    options: RunOptions
+    approve: Approve | None
+    yes: bool
+    on_event: Callable[[Event], None] | None
+
+
+async def start_run(
+    setup: Setup, plan: ExecutionPlan, run_id: str | None, journal: Journal | None, start: Start
+) -> Run:
+    """Run a plan; see `App.run`."""
+    refuse_other(start.approve, plan)
+    with on_day(start.day):
+        return await run(
+            plan,
+            setup.tools,
+            journal=journal,
+            approval=approver_of(start.approve, yes=start.yes),
+            limits=setup.limits,
+            run_id=run_id or setup.new_id(),
+            on_event=start.on_event,
+            clock=setup.clock,
+            **start.options.arguments(),
+        )
+
+
+async def continue_run(
+    setup: Setup,
+    plan: ExecutionPlan,
+    run_id: str,
+    journal: Journal,
+    decisions: Mapping[Slot, Decided],
+    start: Start,
+) -> Run:
+    """Resume a run; see `App.resume`."""
+    refuse_other(start.approve, plan)
+    with on_day(start.day):
+        return await resume(
+            run_id,
+            setup.tools,
+            journal=journal,
+            approval=approver_of(start.approve, yes=start.yes),
+            decisions=decisions,
+            limits=setup.limits,
+            run_options=start.options,
+            on_event=start.on_event,
+            clock=setup.clock,
+        )
+
+
+async def simulate_run(setup: Setup, plan: ExecutionPlan, journal: Journal | None) -> DryRun:
+    """Return what a run of `plan` would do, without a call of a tool."""
+    used = {step.tool for step in plan.plan.steps}
+    recordings = {} if journal is None else journal.recordings(used)
+    return await simulate(plan, setup.tools, recordings=recordings)
+
+
+def run_notes(
+    metadata: Mapping[str, Json],
+    advice: Mapping[str, Json] | None,
+    given: LimitOptions,
+    day: date | None = None,
+) -> dict[str, Json]:
+    """Return the metadata of a plan that runs, with what a resumed run needs to know."""
+    if advice is None:
+        return dict(metadata)
+    today: dict[str, Json] = {} if day is None else {"today": day.isoformat()}
+    return {**metadata, ADVICE: {**advice, **today, **given.to_json()}}
+
+
+async def summarised(asked: AskResult, model: Model | None, form: Format | None) -> AskResult:
+    """Return `asked` with its answer in a model's words, where it has an answer."""
+    if form is None or asked.run is None or asked.answer is None:
+        return asked
+    plan = None if asked.plan is None else asked.plan.plan
+    summariser = Summariser(model, format=form)
+    written = await summariser.summarise(asked.answer, asked.run, asked.question.text, plan=plan)
+    return replace(asked, summary=written)
