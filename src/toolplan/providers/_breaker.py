@@ -1,4 +1,4 @@
-"""A circuit breaker: an endpoint that failed again and again is left alone for a while."""
+"""A circuit breaker: an endpoint that keeps failing is not asked for a while."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ RESET_S: Final = 60.0
 
 
 class Breaker:
-    """Opens after `threshold` failures in a row, and lets one call try after `reset_s` seconds.
+    """Opens after `threshold` failures in a row, and lets one call through after `reset_s` seconds.
 
     A call that tries and fails, or whose end is never reported, keeps it open for as long again.
     `clock` is monotonic, in seconds.
@@ -23,7 +23,7 @@ class Breaker:
         threshold: int = THRESHOLD,
         reset_s: float = RESET_S,
     ) -> None:
-        """Begin closed."""
+        """Start closed."""
         self._clock = clock
         self._threshold = threshold
         self._reset_s = reset_s
@@ -36,7 +36,7 @@ class Breaker:
         return self._failures
 
     def admits(self) -> bool:
-        """Say whether a call may be made now; where it is open, this one is the call that tries."""
+        """Return whether a call may be made now; if it is open, this is the call that tries."""
         if self._failures < self._threshold:
             return True
         now = self._clock()
@@ -52,11 +52,11 @@ class Breaker:
         return max(0.0, self._shut_until - self._clock())
 
     def succeeded(self) -> None:
-        """Note that a call was answered."""
+        """Record that a call was answered."""
         self._failures = 0
 
     def failed(self) -> None:
-        """Note that a call was not answered as it should have been."""
+        """Record that a call failed."""
         self._failures += 1
         if self._failures >= self._threshold:
             self._shut_until = self._clock() + self._reset_s

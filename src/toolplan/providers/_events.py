@@ -8,15 +8,15 @@ _FIELDS: Final = (b"data", b"event", b"id", b"retry")
 
 
 class Events:
-    """Takes bytes in parts of any size, and gives the data of each event that is complete."""
+    """Reads bytes in parts of any size into the data of complete events."""
 
     def __init__(self) -> None:
-        """Begin before anything has come."""
+        """Start empty."""
         self._line = bytearray()
         self._lines: list[bytes] = []
 
     def feed(self, part: bytes) -> list[bytes]:
-        """Take more, and give the data of the events that it completes.
+        """Take more; return the data of the events that it completes.
 
         >>> events = Events()
         >>> events.feed(b"data: 1" + bytes([10, 10]) + b"data: 2"), events.is_partial
@@ -32,7 +32,7 @@ class Events:
 
     @property
     def is_partial(self) -> bool:
-        """Whether what came last is the beginning of an event, and of nothing else."""
+        """Whether the last bytes are the start of an event."""
         begun = [line for line in (*self._lines, bytes(self._line)) if line]
         return bool(begun) and all(map(_is_field, begun))
 

@@ -110,7 +110,7 @@ class ReplyReader:
         return self._read(part) if self._streamed else []
 
     def end(self) -> list[Part]:
-        """Note that the body ended by itself; return the text that was still missing."""
+        """Record that the body ended by itself; return the text that was still missing."""
         self._ended = True
         if self._encoded:
             return []

@@ -1,4 +1,4 @@
-"""Schemas of replies: which of them an endpoint can hold a model to in full."""
+"""Which schemas of replies an endpoint can enforce."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _OF_NAMES: Final = frozenset(("properties", "$defs", "definitions"))
 
 
 def is_closed(schema: Json, depth: int = 0) -> bool:
-    """Say whether every object in `schema` names all that it has, and requires it.
+    """Return whether every object in `schema` lists all its properties, and requires them.
 
     Such schemas are what OpenAI calls strict and Anthropic takes at all.
 

@@ -1,4 +1,4 @@
-"""Bounds on what a model may say: how much, and how often the same."""
+"""Limits on a reply: its length, and repetition."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ def most_chars(max_tokens: int) -> int:
 class TextBounds:
     """Watches one reply.
 
-    It is `llm-too-long` beyond `max_chars` characters, and `llm-degenerate` when its end says the
-    same 12 times over, where the same has at most 1,000 characters. The check looks at the end
-    only, and once every 600 characters.
+    It is `llm-too-long` beyond `max_chars` characters, and `llm-degenerate` when its end repeats
+    at most 1,000 characters 12 times. The check looks at the end only, and once every 600
+    characters.
     """
 
     def __init__(self, max_chars: int) -> None:
-        """Begin with an empty reply."""
+        """Start with an empty reply."""
         self._max_chars = max_chars
         self._chars = 0
         self._unchecked = 0
         self._end = ""
 
     def breach(self, text: str) -> str | None:
-        """Take more of the reply; give the code of what is wrong with it, or None."""
+        """Take more of the reply; return the code of what is wrong with it, or None."""
         self._chars += len(text)
         self._unchecked += len(text)
         if self._chars > self._max_chars:
@@ -46,7 +46,7 @@ class TextBounds:
 
 
 def goes_round(text: str, period: int) -> bool:
-    """Say whether the end of `text` repeats at most `period` characters, 12 times or more often.
+    """Return whether the end of `text` repeats at most `period` characters, 12 times or more often.
 
     >>> goes_round("Once. " + "and so on " * 240, 200)
     True

@@ -33,7 +33,7 @@ class UsageTracker:
     """
 
     def __init__(self, *, max_calls: int | None = None, max_cost_usd: float | None = None) -> None:
-        """Begin with nothing used."""
+        """Start with nothing used."""
         self._max_calls = max_calls
         self._max_cost_usd = max_cost_usd
         self._used: dict[str, Usage] = {}

@@ -116,7 +116,7 @@ class Widths:
                 self.names[depth] = None
 
     def note_list(self, depth: int, nested: int) -> None:
-        """Note that at this depth lists are nested so deep."""
+        """Record that at this depth lists are nested so deep."""
         self._reach(depth)
         self.nested[depth] = max(self.nested[depth], nested)
 

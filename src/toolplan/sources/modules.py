@@ -162,7 +162,7 @@ def _listed(found: object) -> list[Tool] | None:
 
 
 def _no_tools(found: object) -> str:
-    """Say what `found` is, which gives no tools."""
+    """Return what `found` is, which gives no tools."""
     name = type(found).__name__
     kind = f"of type {name}"
     if isinstance(found, list | tuple):

@@ -173,7 +173,7 @@ class Pins:
         _replace(self.path, text)
 
     def compare(self, tools: Mapping[str, Tool]) -> Comparison:
-        """Say what is new, changed and gone."""
+        """Return what is new, changed and gone."""
         return Comparison(
             new=tuple(sorted(name for name in tools if name not in self.pins)),
             changed=tuple(
@@ -255,7 +255,7 @@ def differences(before: Shown, after: Shown, pointer: str = "") -> Iterator[Diff
 
 
 def _same(before: Shown, after: Shown) -> bool:
-    """Say whether the digest takes the two for the same: true is not 1, and 1 is 1.0."""
+    """Return whether the digest takes the two for the same: true is not 1, and 1 is 1.0."""
     if isinstance(before, bool) != isinstance(after, bool) or before != after:
         return False
     is_large = isinstance(before, int | float) and abs(before) >= _SAFE_INTEGER

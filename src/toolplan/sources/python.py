@@ -23,7 +23,7 @@ from toolplan.tools import Arguments, Call, Effects, Tool, ToolError, ToolObject
 
 Function: TypeAlias = Callable[..., object]
 Provider: TypeAlias = Callable[[], object]
-"""Gives a resource to a function that is called as a tool: a connection, a client, a user."""
+"""Provides a resource to a function that is called as a tool: a connection, a client, a user."""
 
 NOTHING: Final[Mapping[str, Provider]] = MappingProxyType({})
 StatedEffects: TypeAlias = Literal["read", "write", "destructive"]

@@ -39,7 +39,7 @@ class Planner:
             today: returns the date of the question.
 
         Raises:
-            ModelError: the address is not valid, or the extra `llm` is not installed.
+            ModelError: the address is not valid.
         """
         self.model = model
         self._endpoint = _opened(base_url, api_key, model) if endpoint is None else endpoint

@@ -44,7 +44,7 @@ class RoleModels(NamedTuple):
             keys: the key of each provider, as for `toolplan.providers.open_model`.
 
         Raises:
-            ModelError: a name is not valid, or the extra `llm` is missing.
+            ModelError: a name is not valid.
         """
         names = (
             configuration.planner_model,

@@ -64,7 +64,7 @@ class Interceptor:
         self.page: list[object] | None = None
 
     def going_out(self, message: SessionMessage) -> None:
-        """Note a message that is about to be sent."""
+        """Record a message that is about to be sent."""
         request = message.message
         if not isinstance(request, JSONRPCRequest):
             return
@@ -76,7 +76,7 @@ class Interceptor:
             self._listings.add(request.id)
 
     def not_gone_out(self) -> None:
-        """Note that the connection was closed before the message could be sent."""
+        """Record that the connection was closed before the message could be sent."""
         delivery = DELIVERY.get()
         if delivery is not None:
             delivery.begun = False
@@ -97,7 +97,7 @@ class Interceptor:
                 answer.result["tools"] = [_bare(each) for each in self.page if name_of(each)]
 
     def ended(self) -> None:
-        """Note that nothing comes in any more."""
+        """Record that nothing comes in any more."""
         self._on_end()
 
 

@@ -99,11 +99,11 @@ class Link:
         self._listing_now = anyio.Lock()
 
     def lose(self) -> None:
-        """Note that the server says nothing more."""
+        """Record that the server says nothing more."""
         self.over.set()
 
     def stale(self) -> None:
-        """Note that the server may list other tools now: the next call looks first."""
+        """Record that the server may list other tools now: the next call looks first."""
         self._is_stale = True
 
     @property
@@ -206,7 +206,7 @@ async def linked(
     terms: Terms,
     report: Report,
 ) -> AsyncGenerator[Link, None]:
-    """Connect to `server`, list its tools, and give the connection.
+    """Connect to `server`, list its tools, and yield the connection.
 
     It is left by the task that entered it.
 

@@ -36,7 +36,7 @@ class Page(NamedTuple):
 
 
 Pages: TypeAlias = Callable[[str | None], Awaitable[Page]]
-"""Gives the page behind a cursor; None is the first."""
+"""Returns the page behind a cursor; None is the first."""
 
 
 class Listed(NamedTuple):
@@ -56,7 +56,7 @@ class Listed(NamedTuple):
 
 @dataclass(frozen=True)
 class Listing:
-    """What a server lists: tools by the names that it gives them, and what is not offered."""
+    """What a server lists: tools by its own names, and what is not offered."""
 
     tools: Mapping[str, Listed]
     refused: tuple[ToolRefused, ...] = ()

@@ -134,7 +134,7 @@ class Owner:
         return Offer(link.identity, listing)
 
     async def call(self, request: Request) -> Json:
-        """Make one call, and give its result as plain JSON.
+        """Make one call, and return its result as plain JSON.
 
         A request that may have reached the server is never sent again.
 
@@ -258,7 +258,7 @@ class Owner:
             self._settle(fault=fault)
 
     async def _held(self, stderr: StandardError | None) -> str:
-        """Hold a connection; give why it was over."""
+        """Hold a connection; return why it ended."""
         began = anyio.current_time()
         with anyio.CancelScope(deadline=began + self._terms.start_timeout_s) as self._scope:
             scope = self._scope
@@ -302,7 +302,7 @@ class Owner:
         self._start = _Start(anyio.Event())
 
     def _is_loss(self, error: MCPError, link: Link, delivery: Delivery) -> bool:
-        """Say whether `error` means that no answer came, rather than being the answer.
+        """Return whether `error` means that no answer came, rather than being the answer.
 
         The code of a lost connection is one that servers use for errors of their own, too. Of a
         process it is known whether it is there; over HTTP it counts as a loss.

@@ -139,7 +139,7 @@ def _described(what: str, kind: str | None, encoded: str) -> dict[str, Json]:
 
 
 def _points_inside(schema: Json) -> bool:
-    """Say whether a reference leads to a place that moves when the wrapper is taken off."""
+    """Return whether a reference leads to a place that moves when the wrapper is taken off."""
     match schema:
         case dict():
             target = schema.get("$ref")

@@ -21,12 +21,12 @@ _LEAST_LENGTH: Final = 4  # shorter texts stand in other words by chance
 
 
 def sounds_secret(name: str) -> bool:
-    """Say whether a variable or a header of this name is likely to hold a secret."""
+    """Return whether a variable or a header of this name is likely to hold a secret."""
     return _SOUNDS_SECRET.search(name) is not None
 
 
 def names_a_variable(text: str) -> bool:
-    """Say whether `text` holds what reads as `${NAME}`."""
+    """Return whether `text` holds what reads as `${NAME}`."""
     return _OPENED.search(text) is not None
 
 

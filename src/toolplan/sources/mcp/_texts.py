@@ -49,7 +49,7 @@ def clean_schema(schema: Json) -> Json:
 
 
 def reason_of(error: BaseException) -> str:
-    """Say why a connection failed; a group of errors is its first one."""
+    """Return why a connection failed; a group of errors is its first one."""
     while isinstance(error, BaseExceptionGroup):
         error = cast("BaseExceptionGroup[BaseException]", error).exceptions[0]
     match error:

@@ -163,7 +163,7 @@ def commands(servers: Mapping[str, Server]) -> list[Command]:
 
 
 def place_of(server: Server) -> dict[str, Json]:
-    """Say what `server` is, without secrets: a part of the identity that pins hold."""
+    """Return what `server` is, without secrets: a part of the identity that pins hold."""
     match server:
         case StdioServer():
             return {

@@ -69,7 +69,7 @@ class McpSource:
         return self._refused
 
     def toolbox(self) -> Toolbox:
-        """Start the servers that have not been, all at once, and give the tools of all of them.
+        """Start the servers that do not run yet, and return the tools of all of them.
 
         A server that cannot be started or asked is left out: `faults` says why. The tools hold
         what they were listed as: one that its server changes later is not called any more.

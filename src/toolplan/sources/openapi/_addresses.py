@@ -139,7 +139,7 @@ class Guard:
         return tuple(addresses)
 
     def trusts(self, origin: Origin) -> bool:
-        """Say whether the user named the host, so that credentials may go to it over `http`."""
+        """Return whether the user named the host, so that credentials may go to it over `http`."""
         address = _address(origin.host)
         return origin.host in self.names or (address is not None and address in self.literal)
 

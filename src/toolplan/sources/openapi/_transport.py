@@ -29,7 +29,7 @@ from toolplan.tools import OutcomeUnknown, ToolError
 
 Sleep: TypeAlias = Callable[[float], Awaitable[None]]
 Connect: TypeAlias = Callable[[bool], httpx2.AsyncBaseTransport]
-"""Gives what carries requests to one host; the argument says whether over TLS."""
+"""Returns the transport to one host; the argument says whether it uses TLS."""
 
 _MOST_HOPS: Final = 5
 _GZIP: Final = zlib.MAX_WBITS | 16
@@ -72,7 +72,7 @@ class Transport(Protocol):
     """What sends requests; open connections may be kept while it is entered."""
 
     async def send(self, request: Request) -> Response:
-        """Send a request and give the response, whatever its status.
+        """Send a request and return the response, whatever its status.
 
         Raises:
             OutcomeUnknown: it has effects and was sent, and its outcome is unknown.
@@ -102,13 +102,13 @@ class _Sending:
     sent: bool = False
 
     async def trace(self, event: str, _info: object) -> None:
-        """Hear of it from the library."""
+        """Record progress that the library reports."""
         if event.endswith("send_request_headers.started"):
             self.sent = True
 
 
 class _TryAgain(Exception):
-    """A try that may be made again after a pause, and what came of it where it is not."""
+    """A try that may be made again after a pause, and its outcome where it is not."""
 
     def __init__(self, came: ToolError | Response, pause_s: float | None = None) -> None:
         super().__init__()
@@ -405,6 +405,6 @@ def _kind(error: Exception) -> str:
 
 
 def _unreached(error: Exception | None) -> str:
-    """Say why there was no connection: nothing had been sent, so the library may say it."""
+    """Return why there was no connection: nothing had been sent, so the library may say it."""
     line = " ".join(str(error).split())[:200].rstrip(".")
     return line if error is not None and line else "there is no connection"

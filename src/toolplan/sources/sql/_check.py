@@ -255,7 +255,7 @@ def _wrong_literals(
 def _needs_columns(
     database: Database, statement: Statement, tables: Mapping[str, _Given]
 ) -> str | None:
-    """Say which tables need declared columns, so that the statement also runs without rows."""
+    """Return which tables need declared columns, so that the statement also runs without rows."""
     if all(given.rows for given in tables.values()):
         return None
     try:

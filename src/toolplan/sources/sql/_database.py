@@ -189,7 +189,7 @@ class Database:
         ]
 
     def reads(self, text: str, column: ColumnType) -> bool:
-        """Say whether the text of a literal can be read as a value of `column`."""
+        """Return whether the text of a literal can be read as a value of `column`."""
         words = ("SELECT TRY_CAST(? AS", sql_type(column), ") IS NOT NULL")
         row = self._execute(" ".join(words), [text]).fetchone()
         return row is not None and row[0] is True
@@ -267,7 +267,7 @@ class Stopwatch:
 
 
 def result_fault(columns: Sequence[ResultColumn]) -> str | None:
-    """Say why a result with `columns` cannot become a list of JSON objects, or None."""
+    """Return why a result with `columns` cannot become a list of JSON objects, or None."""
     seen: set[str] = set()
     for column in columns:
         if column.name in seen:

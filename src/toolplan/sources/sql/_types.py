@@ -294,7 +294,7 @@ def declared_type(declared: Json) -> ColumnType | None:
 
 
 def agrees(declared: ColumnType, known: ColumnType) -> bool:
-    """Say whether every value of type `known` can be held by a column declared as `declared`."""
+    """Return whether every value of type `known` can be held by a column declared as `declared`."""
     if declared == known or Scalar.UNKNOWN in (declared, known):
         return True
     match declared, known:
