@@ -1,8 +1,7 @@
-"""What a plan means, as a program that can be read in one go.
+"""The reference interpreter: the meaning of plans as a short sequential program.
 
-One step after the other, one item after the other, nothing at the same time: no tasks, timeouts,
-pauses or events. An engine must give the same states, outputs and plan output, whatever it does at
-once. It shares with the engines the plan, paths and schemas, and nothing of how they run.
+It runs one step and one item after the other, without tasks, timeouts, pauses or events. An engine
+must produce the same states and outputs. It shares only plans, paths and schemas with the engines.
 """
 
 from __future__ import annotations
@@ -43,9 +42,9 @@ _CODES = {
 async def interpret(
     plan: ExecutionPlan, tools: Mapping[str, Tool], limits: Limits = _LIMITS
 ) -> Run:
-    """Run `plan` step by step and give how it went, without any times.
+    """Run `plan` step by step and return the run, without any times.
 
-    Tools are awaited for as long as they take. Effects need no approval here.
+    There are no timeouts, and effects need no approval.
 
     Raises:
         KeyError: a tool of the plan is not in `tools`.
@@ -54,7 +53,7 @@ async def interpret(
 
 
 class _Stop(Exception):
-    """The step fails, with this failure and, for items, with what others of them gave."""
+    """The step fails, with this failure and, for items, the outputs of the others."""
 
     def __init__(self, code: str, pointer: str = "", output: Json = None) -> None:
         super().__init__(code)
@@ -76,9 +75,9 @@ class _Interpreter:
         by_id = {step.id: step for step in self.plan.steps}
         for name in order:
             self.steps[name] = await self.step(by_id[name])
-        well = all(step.state is not StepState.FAILED for step in self.steps.values())
+        succeeded = all(step.state is not StepState.FAILED for step in self.steps.values())
         output, complete = self.plan_output()
-        status = RunState.SUCCEEDED if well and complete else RunState.FAILED
+        status = RunState.SUCCEEDED if succeeded and complete else RunState.FAILED
         steps = {step.id: self.steps[step.id] for step in self.plan.steps}
         return Run(status=status, steps=steps, output=output)
 
@@ -163,7 +162,7 @@ class _Interpreter:
 
     def plan_output(self) -> tuple[Json, bool]:
         if self.plan.output is not None:
-            return _fill_what_is_there(self.plan.output, self.outputs)
+            return _fill_available(self.plan.output, self.outputs)
         names = [name for name in sinks(self.plan) if name in self.outputs]
         return {name: self.outputs[name] for name in names}, True
 
@@ -207,13 +206,13 @@ def _text(value: Json) -> str:
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
 
 
-def _fill_what_is_there(value: Value, outputs: Mapping[str, Json]) -> tuple[Json, bool]:
-    """Return null for the parts that cannot be filled, and whether all paths led somewhere."""
+def _fill_available(value: Value, outputs: Mapping[str, Json]) -> tuple[Json, bool]:
+    """Return the value, with null for parts that cannot be filled, and whether all paths exist."""
     if isinstance(value, Array):
-        parts = [_fill_what_is_there(item, outputs) for item in value.items]
+        parts = [_fill_available(item, outputs) for item in value.items]
         return [part for part, _ in parts], all(complete for _, complete in parts)
     if isinstance(value, Object):
-        fields = {key: _fill_what_is_there(inner, outputs) for key, inner in value.fields}
+        fields = {key: _fill_available(inner, outputs) for key, inner in value.fields}
         complete = all(complete for _, complete in fields.values())
         return {key: part for key, (part, _) in fields.items()}, complete
     if any(ref.step not in outputs for ref in refs(value)):

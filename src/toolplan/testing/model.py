@@ -1,4 +1,4 @@
-"""A model that says what it was told to say."""
+"""A model with scripted replies."""
 
 from __future__ import annotations
 
@@ -15,12 +15,11 @@ _CHARS_PER_TOKEN: Final = 4
 
 
 class ScriptedModel:
-    """Gives `replies` one after the other, and the last one for ever.
+    """Returns `replies` one after the other, and then the last one again.
 
-    A reply is a text, which comes in pieces of `piece_chars` characters and then ends; an error,
-    which is raised; a list of pieces, given as they are, an error among them being raised at its
-    place (without `Ended` the reply is never whole); or a function that makes a text of the
-    request. A lone text is a script of one reply. `requests` holds every request so far.
+    A reply is a text, which comes in pieces of `piece_chars` characters; an error, which is raised;
+    a list of pieces, in which an error is raised at its place (without `Ended` the reply is
+    incomplete); or a function from the request to a text. `requests` holds all requests.
     """
 
     def __init__(
@@ -44,14 +43,14 @@ class ScriptedModel:
 
     @property
     def name(self) -> str:
-        """How it is told apart."""
+        """The display name."""
         return self._name
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[Piece]:
         """Yield the next reply.
 
         Raises:
-            ModelError: the script says so.
+            ModelError: the reply is an error.
         """
         at = min(len(self.requests), len(self._replies) - 1)
         self.requests.append(request)
@@ -64,10 +63,10 @@ class ScriptedModel:
         if isinstance(reply, ModelError):
             return [reply]
         if isinstance(reply, str):
-            return self._told(request, reply)
-        return self._told(request, reply(request)) if callable(reply) else reply
+            return self._text(request, reply)
+        return self._text(request, reply(request)) if callable(reply) else reply
 
-    def _told(self, request: ModelRequest, text: str) -> list[Piece]:
+    def _text(self, request: ModelRequest, text: str) -> list[Piece]:
         size = self._piece_chars
         asked = sum(len(message.text) for message in request.messages)
         usage = Usage(1, asked // _CHARS_PER_TOKEN, len(text) // _CHARS_PER_TOKEN)

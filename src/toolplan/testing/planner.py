@@ -1,4 +1,4 @@
-"""A planner that says what it was told to say."""
+"""A planner with scripted proposals."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from toolplan.tools import Toolbox
 
 
 class Asked(NamedTuple):
-    """One question to a planner, with what came of the drafts before."""
+    """One question to a planner, with the earlier drafts and their results."""
 
     question: Question
     tools: Toolbox
@@ -18,9 +18,9 @@ class Asked(NamedTuple):
 
 
 class ScriptedPlanner:
-    """Proposes `proposals` one after the other, and the last one for ever.
+    """Returns `proposals` one after the other, and then the last one again.
 
-    A text among them is a draft in the dialect `toolplan`. `asked` holds every question so far.
+    A text is a draft in the dialect `toolplan`. `asked` holds all questions.
     """
 
     def __init__(self, *proposals: Proposal | str) -> None:

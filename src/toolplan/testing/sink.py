@@ -1,4 +1,4 @@
-"""A taker of events that keeps them."""
+"""A listener that keeps events."""
 
 from __future__ import annotations
 
@@ -10,10 +10,9 @@ E = TypeVar("E", bound=tuple[object, ...])
 
 
 class RecordingSink:
-    """Keeps every event that it is called with: `run(plan, tools, on_event=sink)`."""
+    """Keeps all events: `run(plan, tools, on_event=sink)`."""
 
     def __init__(self) -> None:
-        """Begin without any event."""
         self.events: list[Event] = []
 
     def __call__(self, event: Event) -> None:
@@ -22,7 +21,7 @@ class RecordingSink:
 
     @property
     def run(self) -> Run:
-        """The run as the events tell it so far."""
+        """The run of the events so far."""
         return fold(self.events)
 
     def of(self, kind: type[E]) -> list[E]:

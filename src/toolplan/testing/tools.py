@@ -1,4 +1,4 @@
-"""Fake tools that do as they are told, and remember what they were asked."""
+"""Fake tools with scripted outcomes, and a log of their calls."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from toolplan.path import Json
 from toolplan.tools import Arguments, Effects, Tool, Toolbox
 
 OPEN: Final[Json] = {"type": "object"}
-"""The input schema of a tool that takes anything."""
+"""An input schema that accepts any object."""
 
 
 @dataclass(frozen=True, slots=True)
 class Gives:
-    """The call gives `value`, after `delay_s` seconds, and not before `until` is set."""
+    """The call returns `value`, after `delay_s` seconds, and not before `until` is set."""
 
     value: Json
     delay_s: float = 0.0
@@ -35,7 +35,7 @@ class Raises:
 
 @dataclass(frozen=True, slots=True)
 class Computes:
-    """The call gives what `function` makes of its arguments; it may raise, or give no JSON."""
+    """The call returns `function(arguments)`, which may raise or return no JSON."""
 
     function: Callable[[Arguments], Any]
     delay_s: float = 0.0
@@ -46,8 +46,7 @@ class Computes:
 class Hangs:
     """The call never ends by itself.
 
-    With `ignores_cancellation` it does not end when it is cancelled either, but only when `until`
-    is set, and then gives null.
+    With `ignores_cancellation` it ignores cancellation, and returns null when `until` is set.
     """
 
     ignores_cancellation: bool = False
@@ -58,14 +57,14 @@ Outcome: TypeAlias = Gives | Raises | Computes | Hangs
 
 
 class ScriptedCall(NamedTuple):
-    """A call that was made: the tool's name, and a copy of the arguments as they came."""
+    """A call: the tool's name, and a copy of its arguments."""
 
     tool: str
     args: Arguments
 
 
 class ScriptedTools:
-    """A maker of fake tools with one log of their calls.
+    """Fake tools with one log of their calls.
 
     >>> tools = ScriptedTools()
     >>> _ = tools.add("weather", Gives({"sun": True}))
@@ -73,14 +72,13 @@ class ScriptedTools:
     Toolbox(weather)
 
     Attributes:
-        calls: every call so far, of all tools, in the order in which they started.
-        running: how many calls are under way.
-        most_running: the most that ever were under way at once.
-        cancelled: the tools whose calls were cancelled, one name for each.
+        calls: all calls, in the order in which they started.
+        running: the number of calls that run now.
+        most_running: the maximum number of calls that ran at the same time.
+        cancelled: the tool of each call that was cancelled.
     """
 
     def __init__(self) -> None:
-        """Begin without any tool."""
         self.calls: list[ScriptedCall] = []
         self.running = 0
         self.most_running = 0
@@ -90,7 +88,7 @@ class ScriptedTools:
 
     @property
     def toolbox(self) -> Toolbox:
-        """The tools that were added so far."""
+        """The tools."""
         return Toolbox(self._tools.values())
 
     def add(
@@ -103,9 +101,9 @@ class ScriptedTools:
         idempotent: bool = False,
         annotations: Mapping[str, Json] | None = None,
     ) -> Tool:
-        """Add the tool `name`; each call takes the next of `outcomes`, the last one for ever.
+        """Add the tool `name`; each call has the next of `outcomes`, and then the last one again.
 
-        Without any outcome the tool gives its own arguments back.
+        Without outcomes the tool returns its arguments.
         """
         script = list(outcomes) or [Computes(lambda args: args)]
         made = 0
@@ -130,7 +128,7 @@ class ScriptedTools:
         return tool
 
     def args_of(self, name: str) -> list[Arguments]:
-        """Return the arguments of every call of the tool `name`, in the order of the calls."""
+        """Return the arguments of all calls of the tool `name`, in order."""
         return [call.args for call in self.calls if call.tool == name]
 
     async def started(self, name: str, times: int = 1) -> None:
@@ -140,7 +138,7 @@ class ScriptedTools:
             await self._changed.wait()
 
     async def idle(self) -> None:
-        """Wait until no call is under way."""
+        """Wait until no call runs."""
         while self.running:
             self._changed.clear()
             await self._changed.wait()

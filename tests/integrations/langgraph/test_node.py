@@ -18,6 +18,7 @@ from langgraph.prebuilt import ToolNode
 from langgraph.types import Command
 
 from tests.integrations.langgraph.conversation import Graph
+from toolplan.app.app import App
 from toolplan.integrations.langgraph import (
     Outcome,
     approved,
@@ -65,7 +66,7 @@ def tools() -> ScriptedTools:
 
 def around(scripted: ScriptedTools, *proposals: Proposal, journal: Journal | None = None) -> Graph:
     planner = ScriptedPlanner(*proposals)
-    node = toolplan_node(scripted.toolbox, planner, today=lambda: TODAY, journal=journal)
+    node = toolplan_node(App(scripted.toolbox, planner, journal=journal), today=lambda: TODAY)
     builder: Any = StateGraph(Around)
     builder.add_node("ask", node)
     builder.set_entry_point("ask")
@@ -159,14 +160,14 @@ def test_a_journal_keeps_the_run_of_a_node(tmp_path: Path) -> None:
 
 
 def test_a_question_needs_a_person() -> None:
-    node = cast("Graph", toolplan_node(tools().toolbox, ScriptedPlanner(READS)))
-    with pytest.raises(ValueError, match="no message of a person"):
+    node = cast("Graph", toolplan_node(App(tools().toolbox, ScriptedPlanner(READS))))
+    with pytest.raises(ValueError, match="no message of a user"):
         asyncio.run(node.ainvoke({"messages": [AIMessage("Well.")]}, {}))
 
 
 def test_a_tool_answers_and_outside_of_a_graph_changes_nothing() -> None:
     scripted = tools()
-    node = toolplan_node(scripted.toolbox, ScriptedPlanner(READS, WRITES))
+    node = toolplan_node(App(scripted.toolbox, ScriptedPlanner(READS, WRITES)))
     tool = toolplan_tool(node, name="ask_data", description="Asks.")
     assert (tool.name, list(tool.args)) == ("ask_data", ["question"])
 
@@ -182,7 +183,7 @@ def test_a_tool_answers_and_outside_of_a_graph_changes_nothing() -> None:
 
 def test_a_tool_inside_of_a_graph_interrupts_and_goes_on() -> None:
     scripted = tools()
-    node = toolplan_node(scripted.toolbox, ScriptedPlanner(WRITES, READS))
+    node = toolplan_node(App(scripted.toolbox, ScriptedPlanner(WRITES, READS)))
     builder: Any = StateGraph(Around)
     builder.add_node("tools", ToolNode([toolplan_tool(node)]))
     builder.set_entry_point("tools")

@@ -49,9 +49,8 @@ async def run_once(
         JournalError: the journal cannot be written, or another process works on the run.
     """
     journal, limits, timeout_s = running
-    if journal is None or not await asyncio.to_thread(_is_known, journal, run_id):
-        start = partial(run, plan, tools, journal=journal, run_id=run_id)
-    else:  # a process died in this node: steps that are done are not repeated
+    start = partial(run, plan, tools, journal=journal, run_id=run_id)
+    if journal is not None and await is_known(journal, run_id):  # a process died in this node
         start = partial(resume, plan, tools, run_id, journal=journal)
     return await start(
         approval=approval, limits=limits, on_event=reporter(run_id), timeout_s=timeout_s
@@ -80,9 +79,12 @@ def reporter(run_id: str) -> Callable[[Event], None]:
     return report
 
 
-def _is_known(journal: Journal, run_id: str) -> bool:
+async def is_known(journal: Journal | None, run_id: str) -> bool:
+    """Check whether `journal` has the run."""
     try:
-        journal.record(run_id)
+        if journal is None:
+            return False
+        await asyncio.to_thread(journal.record, run_id)
     except JournalError as error:
         if error.code != _UNKNOWN_RUN:
             raise
