@@ -185,7 +185,8 @@ def _read_step(text: str, at: int) -> tuple[str, int]:
 
 
 def _write_step(step: str) -> str:
-    return f"step[{_form.number_of(step)}]"
+    # `item` and `index` are no steps; a plan that uses them is only shown in this form
+    return f"step[{_form.number_of(step)}]" if step.removeprefix("s").isdecimal() else step
 
 
 def _write_path(path: Path) -> str:
