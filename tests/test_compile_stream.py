@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from importlib import import_module
 
 import pytest
 from hypothesis import given, settings
@@ -15,6 +16,7 @@ from tests.plans_strategy import plans, scripted_tools
 from toolplan.approval import Approval, ApprovalRequired, approve
 from toolplan.compiler import CompileStream, compile_plan, compile_stream, to_text
 from toolplan.diagnostics import CannotExpress
+from toolplan.dialects import DIALECTS
 from toolplan.engines import StreamRefused, run_stream
 from toolplan.errors import ToolplanError
 from toolplan.events import RunState
@@ -245,6 +247,33 @@ def test_each_character_is_looked_at_once(filling: str) -> None:
         " " * 100_000 + "```json\n" + " " * 100_000 + text_of({"id": "a", "tool": "read"}) + "```"
     )
     assert len(streamed(cut(late, 5), tools().toolbox).steps) == 1
+
+
+@pytest.mark.parametrize("dialect", STREAMED)
+def test_no_step_costs_another_reading_of_the_steps_before_it(
+    dialect: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So many characters are read as there are, in whichever dialect."""
+    read: list[int] = []
+    for name in ("_json.read", "llmcompiler.checked"):
+        module, _, function = name.partition(".")
+        home = import_module(f"toolplan.dialects.{module}")
+        before: Callable[..., object] = getattr(home, function)
+
+        def counted(text: str, *rest: object, before: Callable[..., object] = before) -> object:
+            read.append(len(text))
+            return before(text, *rest)
+
+        monkeypatch.setattr(home, function, counted)
+    box = tools().toolbox
+    reads = [Step(f"s{at}", "read") for at in range(300)]
+    text = to_text(Plan(tuple(reads)), dialect, box)
+    stream = DIALECTS[dialect].stream(box.signatures)
+    assert stream is not None
+    read.clear()
+    assert len([step for piece in cut(text, 7) for step in stream.feed(piece)]) == 300
+    assert len(read) <= 301  # the end of a plan of lines is a line too
+    assert sum(read) <= 2 * len(text)
 
 
 def test_the_plan_is_asked_for_in_the_end_only() -> None:

@@ -11,7 +11,15 @@ from hypothesis import strategies as st
 from tests.dialects.strategies import JSON
 from toolplan.path import Json
 from toolplan.plan import escape_pointer
-from toolplan.source import Span, duplicate_keys, find_words, line_and_column, locate
+from toolplan.source import (
+    Elements,
+    Span,
+    duplicate_keys,
+    find_words,
+    line_and_column,
+    locate,
+    strict_json,
+)
 
 TEXT = """{
   "steps": [
@@ -125,3 +133,56 @@ def test_no_text_makes_the_scan_fail(text: str, pointer: str) -> None:
 def test_no_depth_makes_the_scan_fail(text: str) -> None:
     locate(text, "/a/a/a")
     duplicate_keys(text)
+
+
+@pytest.mark.parametrize(
+    ("pointer", "found"),
+    [
+        ("/steps/0/args/x~1y", '"x/y"'),
+        ("/steps/1/id", "id"),
+        ("/steps/0", "{"),
+        ("/steps/9", '"steps"'),
+    ],
+)
+def test_a_pointer_leads_to_its_key(pointer: str, found: str) -> None:
+    span = locate(TEXT, pointer, key=True)
+    assert span is not None
+    assert TEXT[span.start : span.end].startswith(found)
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.lists(JSON), st.integers(1, 30), st.booleans())
+def test_elements_are_those_of_the_list_however_the_text_is_cut(
+    values: list[Json], size: int, is_inside: bool
+) -> None:
+    document: Json = {"a": [1, {"b": [2]}], "b": values, "c": [3]} if is_inside else values
+    text = "```json\n" + json.dumps(document, indent=1) + "\n```"
+    reader = Elements("b" if is_inside else None)
+    pieces = (text[at : at + size] for at in range(0, len(text), size))
+    found = [json.loads(each) for piece in pieces for each in reader.feed(piece)]
+    assert found == values
+    assert reader.is_over
+
+
+@pytest.mark.parametrize("size", [1, 2, 5, 1_000])
+def test_elements_of_loose_json_are_found(size: int) -> None:
+    text = """{'steps': [{a: '}"', /* ] */ "b": "\\\\"}, // ]
+        2, "x]", {c: [[1], 2,],}, ], steps: [9]}"""
+    reader = Elements("steps")
+    pieces = (text[at : at + size] for at in range(0, len(text), size))
+    found = [strict_json(each) for piece in pieces for each in reader.feed(piece)]
+    assert [each and json.loads(each.text) for each in found] == [
+        {"a": '}"', "b": "\\"},
+        2,
+        "x]",
+        {"c": [[1], 2]},
+    ]
+
+
+@settings(deadline=None, max_examples=100)
+@given(st.text("{}[]\"':,\\/*#a1 \n", max_size=40), st.integers(1, 5))
+def test_no_text_makes_the_reader_of_elements_fail(text: str, size: int) -> None:
+    for key in ("a", None):
+        reader = Elements(key)
+        whole = [each for at in range(0, len(text), size) for each in reader.feed(text[at:][:size])]
+        assert whole == Elements(key).feed(text)

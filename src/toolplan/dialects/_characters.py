@@ -16,34 +16,48 @@ REPLACEMENT: Final = "\ufffd"
 _NO_CHARACTER = re.compile("[\x00\ud800-\udfff]")
 
 
-def checked(text: str, limits: Limits, report: Report) -> str | None:
-    """Return `text` in its old length, with a replacement for all that is no character.
-
-    None where it has more bytes than `limits` allow. What is wrong is reported.
-    """
+def fits(text: str, limits: Limits, report: Report) -> bool:
+    """Return whether `text` has no more bytes than `limits` allow; report it otherwise."""
     size = len(text)
     if not text.isascii() and size <= limits.text_bytes:
         size = len(text.encode("utf-8", "surrogatepass"))
     if size > limits.text_bytes:
         report.error("too-large", f"The text is larger than {limits.text_bytes} bytes.")
+    return size <= limits.text_bytes
+
+
+def without_mark(text: str, report: Report) -> str:
+    """Return `text` in its old length, without a byte order mark, which is reported."""
+    if not text.startswith("\ufeff"):
+        return text
+    report.error(
+        "bad-encoding",
+        "The text begins with a byte order mark.",
+        help="Save it as UTF-8 without one.",
+    )
+    return " " + text[1:]
+
+
+def checked(text: str, limits: Limits, report: Report) -> str | None:
+    """Return `text` in its old length, with a replacement for all that is no character.
+
+    None where it has more bytes than `limits` allow. What is wrong is reported.
+    """
+    if not fits(text, limits, report):
         return None
-    if text.startswith("\ufeff"):
-        report.error(
-            "bad-encoding",
-            "The text begins with a byte order mark.",
-            help="Save it as UTF-8 without one.",
-        )
-        text = " " + text[1:]
+    text = without_mark(text, report)
     found = _NO_CHARACTER.search(text)
     if found is None:
         return text
-    line, column = line_and_column(text, found.start())
-    report.error(
-        "bad-encoding",
-        f"The text holds {_called(found[0])} (line {line}, column {column}).",
-        help="Save it as UTF-8.",
-    )
+    report_character(text, found.start(), report)
     return replaced(text)
+
+
+def report_character(text: str, offset: int, report: Report) -> None:
+    """Report the character at `offset`, which is none."""
+    line, column = line_and_column(text, offset)
+    said = f"The text holds {_called(text[offset])} (line {line}, column {column})."
+    report.error("bad-encoding", said, help="Save it as UTF-8.")
 
 
 def not_text(text: str) -> str | None:

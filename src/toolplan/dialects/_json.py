@@ -18,6 +18,14 @@ import json_repair
 
 from toolplan.diagnostics import Diagnostic
 from toolplan.dialects._blocks import Segment, Segments, blocks, prose, segments
+from toolplan.dialects._characters import (
+    REPLACEMENT,
+    fits,
+    not_text,
+    replaced,
+    report_character,
+    without_mark,
+)
 from toolplan.path import Json
 from toolplan.plan import Limits, escape_pointer
 from toolplan.plan_json import Report, check_depth
@@ -38,7 +46,6 @@ MOST_REPAIRED: Final = 50_000
 
 LARGEST_INTEGER: Final = 2**63
 
-_NOT_TEXT = re.compile("[\x00\ud800-\udfff]")
 _ESCAPED_NOT_TEXT = re.compile(r"\\u(?:0000|[dD][89a-fA-F])")
 _WHOLE_NUMBER = re.compile(r"-?[0-9]+")
 _NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
@@ -96,9 +103,7 @@ def read(text: str, is_plan: IsPlan, limits: Limits | None = None) -> JsonText:
     """
     limits = limits or Limits()
     report = Report()
-    size = len(text) if text.isascii() or len(text) > limits.text_bytes else _size(text)
-    if size > limits.text_bytes:
-        report.error("too-large", f"The text is larger than {limits.text_bytes} bytes.")
+    if not fits(text, limits, report):
         return JsonText(None, report.diagnostics)
     text, is_suspect = _checked(text, report)
     try:
@@ -320,26 +325,11 @@ def _said(error: json.JSONDecodeError) -> str:
 
 def _checked(text: str, report: Report) -> tuple[str, bool]:
     """Return `text` without what no text has, in its old length; and whether halves are in it."""
-    if text.isascii() and "\0" not in text:
-        return text, False
-    if text.startswith("\ufeff"):
-        report.error(
-            "bad-encoding",
-            "The text begins with a byte order mark.",
-            help="Save it as UTF-8 without one.",
-        )
-        text = " " + text[1:]
-    if _NOT_TEXT.search(text) is None:
-        return text, False
+    text = without_mark(text, report)
     if "\0" in text:
-        line, column = line_and_column(text, text.index("\0"))
-        report.error(
-            "bad-encoding",
-            f"The text holds a NUL character (line {line}, column {column}).",
-            help="Save it as UTF-8.",
-        )
-        text = text.replace("\0", "\ufffd")
-    return text, _NOT_TEXT.search(text) is not None
+        report_character(text, text.index("\0"), report)
+        text = text.replace("\0", REPLACEMENT)
+    return text, not text.isascii() and not_text(text) is not None
 
 
 def _cleaned(value: Json, pointer: str, report: Report) -> Json:
@@ -352,7 +342,7 @@ def _cleaned(value: Json, pointer: str, report: Report) -> Json:
         case dict():
             cleaned: dict[str, Json] = {}
             for key, each in value.items():
-                inner = f"{pointer}/{escape_pointer(_replaced(key))}"
+                inner = f"{pointer}/{escape_pointer(replaced(key))}"
                 cleaned[_clean(key, inner, report)] = _cleaned(each, inner, report)
             return cleaned
         case _:
@@ -360,19 +350,11 @@ def _cleaned(value: Json, pointer: str, report: Report) -> Json:
 
 
 def _clean(text: str, pointer: str, report: Report) -> str:
-    if _NOT_TEXT.search(text) is None:
+    what = not_text(text)
+    if what is None:
         return text
-    what = "a NUL character" if "\0" in text else "half a character (a lone surrogate)"
     report.error("bad-encoding", f"The text holds {what}.", pointer)
-    return _replaced(text)
-
-
-def _replaced(text: str) -> str:
-    return _NOT_TEXT.sub("\ufffd", text)
-
-
-def _size(text: str) -> int:
-    return len(text.encode("utf-8", "surrogatepass"))
+    return replaced(text)
 
 
 def _length(span: Span) -> int:

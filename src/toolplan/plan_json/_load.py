@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, NamedTuple
 
 from toolplan.path import Json, copied, json_type
 from toolplan.plan import DEFAULT_MAX_ITEMS, Limits, OnError, Plan, Step, When
@@ -102,139 +102,111 @@ def _step(item: Json, pointer: str, name: str, reader: ValueReader) -> Step:
     args = read_args(item.get("args", {}), "args", f"{pointer}/args", name, reader)
     if is_usual:
         return Step(name, tool, args)
+    fields = _Fields(item, pointer, name, reader)
+    max_items = fields.whole_number("max_items", 1, None)
     return Step(
         name,
         tool,
         args,
-        _after(item, pointer, name, report),
+        fields.after(),
         reader.read(item["for_each"], f"{pointer}/for_each", name) if "for_each" in item else None,
-        _max_items(item, pointer, name, report),
-        _when(item, pointer, name, reader),
-        _on_error(item, pointer, name, report),
-        _timeout(item, pointer, name, report),
-        _retries(item, pointer, name, report),
-        _thought(item, pointer, name, report),
+        DEFAULT_MAX_ITEMS if max_items is None else max_items,
+        fields.when(),
+        fields.on_error(),
+        fields.timeout(),
+        fields.whole_number("retries", 0, MOST_RETRIES) or 0,
+        fields.thought(),
     )
 
 
-def _after(item: Mapping[str, Json], pointer: str, step: str, report: Report) -> tuple[str, ...]:
-    after = item.get("after", [])
-    if not isinstance(after, list):
-        report.wrong_type("after", after, "a list of step ids", f"{pointer}/after", step)
-        return ()
-    for at, each in enumerate(after):
-        if not isinstance(each, str):
-            report.error(
-                "field-type",
-                f"{json_type(each).capitalize()} stands where the id of a step was expected.",
-                f"{pointer}/after/{at}",
-                step,
-            )
-    return tuple(each for each in after if isinstance(each, str))
+class _Fields(NamedTuple):
+    """The fields that few steps have. What is wrong with one is reported, and read as missing."""
 
+    item: Mapping[str, Json]
+    pointer: str
+    step: str
+    reader: ValueReader
 
-def _when(item: Mapping[str, Json], pointer: str, step: str, reader: ValueReader) -> When | None:
-    if "when" not in item:
+    def after(self) -> tuple[str, ...]:
+        after = self.item.get("after", [])
+        if not isinstance(after, list):
+            self._wrong("after", "a list of step ids")
+            return ()
+        for at, each in enumerate(after):
+            if not isinstance(each, str):
+                kind = json_type(each).capitalize()
+                said = f"{kind} stands where the id of a step was expected."
+                self._error("field-type", said, f"after/{at}")
+        return tuple(each for each in after if isinstance(each, str))
+
+    def when(self) -> When | None:
+        when = self.item.get("when")
+        if not isinstance(when, dict):
+            if "when" in self.item:
+                self._wrong("when", 'an object {"value": …, "is": schema}')
+            return None
+        place, others = f"{self.pointer}/when", {"schema": "is", "ref": "value"}
+        self.reader.report.unknown_fields(when, ("value", "is"), place, self.step, others)
+        for name in ("value", "is"):
+            if name not in when:
+                self._error("missing-field", f"'when' has no {name!r}.", f"when/{name}")
+        value = self.reader.read(when.get("value"), f"{place}/value", self.step)
+        schema = when.get("is", True)
+        if not isinstance(schema, dict | bool):
+            self.reader.report.wrong_type("is", schema, "a JSON Schema", f"{place}/is", self.step)
+            schema = True
+        return When(value, copied(schema)) if "value" in when else None
+
+    def on_error(self) -> OnError:
+        match self.item.get("on_error", "fail"):
+            case "fail":
+                return "fail"
+            case "continue":
+                return "continue"
+            case other:
+                said = f"'on_error' is {_said(other)}, not 'fail' or 'continue'."
+                self._error("field-type", said, "on_error")
+                return "fail"
+
+    def timeout(self) -> float | None:
+        seconds = self.item.get("timeout_s")
+        if isinstance(seconds, bool) or not isinstance(seconds, int | float):
+            if "timeout_s" in self.item:
+                self._wrong("timeout_s", "a number of seconds")
+            return None
+        if 0 < seconds <= LONGEST_TIMEOUT_S:  # NaN is outside too
+            return float(seconds)
+        said = f"'timeout_s' is {_said(seconds)}; it must be above 0 and at most"
+        self._error("field-type", f"{said} {LONGEST_TIMEOUT_S}.", "timeout_s")
         return None
-    pointer += "/when"
-    when = item["when"]
-    report = reader.report
-    if not isinstance(when, dict):
-        report.wrong_type("when", when, 'an object {"value": …, "is": schema}', pointer, step)
-        return None
-    report.unknown_fields(when, ("value", "is"), pointer, step, {"schema": "is", "ref": "value"})
-    for name in ("value", "is"):
-        if name not in when:
-            report.error("missing-field", f"'when' has no {name!r}.", f"{pointer}/{name}", step)
-    value = reader.read(when.get("value"), f"{pointer}/value", step)
-    schema = when.get("is", True)
-    if not isinstance(schema, dict | bool):
-        report.wrong_type("is", schema, "a JSON Schema", f"{pointer}/is", step)
-        schema = True
-    return When(value, copied(schema)) if "value" in when else None
 
-
-def _on_error(item: Mapping[str, Json], pointer: str, step: str, report: Report) -> OnError:
-    match item.get("on_error", "fail"):
-        case "fail":
-            return "fail"
-        case "continue":
-            return "continue"
-        case other:
-            said = _said(other)
-            report.error(
-                "field-type",
-                f"'on_error' is {said}, not 'fail' or 'continue'.",
-                f"{pointer}/on_error",
-                step,
-            )
-            return "fail"
-
-
-def _timeout(item: Mapping[str, Json], pointer: str, step: str, report: Report) -> float | None:
-    if "timeout_s" not in item:
-        return None
-    seconds = item["timeout_s"]
-    pointer += "/timeout_s"
-    if isinstance(seconds, bool) or not isinstance(seconds, int | float):
-        report.wrong_type("timeout_s", seconds, "a number of seconds", pointer, step)
-    elif not 0 < seconds <= LONGEST_TIMEOUT_S:  # NaN is outside too
-        report.error(
-            "field-type",
-            f"'timeout_s' is {_said(seconds)}; it must be above 0 and at most {LONGEST_TIMEOUT_S}.",
-            pointer,
-            step,
-        )
-    else:
-        return float(seconds)
-    return None
-
-
-def _max_items(item: Mapping[str, Json], pointer: str, step: str, report: Report) -> int:
-    limits = (1, None)
-    found = _whole_number(item, "max_items", limits, pointer, step, report)
-    return DEFAULT_MAX_ITEMS if found is None else found
-
-
-def _retries(item: Mapping[str, Json], pointer: str, step: str, report: Report) -> int:
-    return _whole_number(item, "retries", (0, MOST_RETRIES), pointer, step, report) or 0
-
-
-def _whole_number(
-    item: Mapping[str, Json],
-    name: str,
-    limits: tuple[int, int | None],
-    pointer: str,
-    step: str,
-    report: Report,
-) -> int | None:
-    if name not in item:
-        return None
-    value = item[name]
-    least, most = limits
-    if isinstance(value, bool) or not isinstance(value, int):
-        report.wrong_type(name, value, "a whole number", f"{pointer}/{name}", step)
-    elif value < least or (most is not None and value > most):
+    def whole_number(self, name: str, least: int, most: int | None) -> int | None:
+        value = self.item.get(name)
+        if isinstance(value, bool) or not isinstance(value, int):
+            if name in self.item:
+                self._wrong(name, "a whole number")
+            return None
+        if value >= least and (most is None or value <= most):
+            return value
         upper = "" if most is None else f" and at most {most}"
-        report.error(
-            "field-type",
-            f"{name!r} is {_said(value)}; it must be at least {least}{upper}.",
-            f"{pointer}/{name}",
-            step,
-        )
-    else:
-        return value
-    return None
-
-
-def _thought(item: Mapping[str, Json], pointer: str, step: str, report: Report) -> str | None:
-    if "thought" not in item:
+        said = f"{name!r} is {_said(value)}; it must be at least {least}{upper}."
+        self._error("field-type", said, name)
         return None
-    thought = item["thought"]
-    if isinstance(thought, str):
-        return thought
-    report.wrong_type("thought", thought, "text", f"{pointer}/thought", step)
-    return None
+
+    def thought(self) -> str | None:
+        thought = self.item.get("thought")
+        if isinstance(thought, str):
+            return thought
+        if "thought" in self.item:
+            self._wrong("thought", "text")
+        return None
+
+    def _wrong(self, name: str, wanted: str) -> None:
+        place = f"{self.pointer}/{name}"
+        self.reader.report.wrong_type(name, self.item[name], wanted, place, self.step)
+
+    def _error(self, code: str, message: str, inside: str) -> None:
+        self.reader.report.error(code, message, f"{self.pointer}/{inside}", self.step)
 
 
 def _said(value: Json) -> str:
