@@ -1,4 +1,4 @@
-"""What is done stays done when a run goes on with another plan."""
+"""What is done stays done when a run continues with another plan."""
 
 from __future__ import annotations
 
@@ -113,12 +113,12 @@ def test_a_step_that_reads_what_is_made_anew_is_not_kept() -> None:
     assert delta(before, events, compiled(twice)).kept == {"a": "a"}
 
 
-def test_only_changed_effects_need_leave_again() -> None:
+def test_only_changed_effects_need_approval_again() -> None:
     FAILING.add("read/b")
     steps = [step("w", "write"), step("b"), step("v", "write", source="b")]
     before, events = ran(steps)
-    mended = [step("w", "write"), {**step("b"), "tool": "other"}, step("v", "write", source="b")]
-    found = delta(before, events, compiled(mended))
+    corrected = [step("w", "write"), {**step("b"), "tool": "other"}, step("v", "write", source="b")]
+    found = delta(before, events, compiled(corrected))
     assert found.kept == {"w": "w"}
     assert found.unapproved == ("v",), "what it writes comes from elsewhere now"
     again = delta(before, events, compiled([*steps, step("more")]))
@@ -127,7 +127,7 @@ def test_only_changed_effects_need_leave_again() -> None:
 
 
 @pytest.mark.parametrize("change", ["after", "on_error", "max_items", "when"])
-def test_an_effect_without_its_guard_needs_leave(change: str) -> None:
+def test_an_effect_without_its_guard_needs_approval(change: str) -> None:
     """What stood before an effect when it was allowed is a part of what was allowed."""
     FAILING.add("read/guard")
     fan: dict[str, Any] = {"id": "v", "tool": "write", "args": {"key": "v"}, "after": ["guard"]}
@@ -189,7 +189,7 @@ def test_items_that_failed_are_made_again_though_the_step_went_on() -> None:
     assert (CALLED["read/x"], CALLED["read/y"]) == (1, 2)
 
 
-def test_where_leave_for_more_is_not_given_what_ran_is_told() -> None:
+def test_where_more_is_not_approved_what_ran_is_reported() -> None:
     FAILING.add("read/b")
     first = draft([step("w", "write"), step("b", after=["w"])])
     second = draft([step("w", "write"), step("v", "write")])
@@ -239,11 +239,11 @@ def recovered_end() -> Event:
     return next(event for event in events if isinstance(event, RunEnded))
 
 
-def test_a_run_with_effects_goes_on_only_where_it_was_told_to() -> None:
+def test_a_run_with_effects_continues_only_where_that_is_asked_for() -> None:
     FAILING.add("read/b")
     first = draft([step("w", "write"), step("b", after=["w"])])
     second = draft([step("w", "write"), {**step("b", after=["w"]), "tool": "other"}])
-    told: list[Delta] = []
+    reported: list[Delta] = []
     approved: list[str] = []
 
     def agree(plan: ExecutionPlan) -> Approval:
@@ -253,12 +253,12 @@ def test_a_run_with_effects_goes_on_only_where_it_was_told_to() -> None:
     for replan in (False, True):
         app = App(TOOLS, ScriptedPlanner(first, second))
         asking = app.ask(
-            "?", today="2025-10-12", approve=agree, replan=replan, on_delta=told.append
+            "?", today="2025-10-12", approve=agree, replan=replan, on_delta=reported.append
         )
         assert asyncio.run(asking).succeeded is replan
     assert CALLED["write/w"] == 2, "once in each of the two sessions"
     assert len(approved) == 2, "what was let happen is not asked about again"
-    assert [each.kept for each in told] == [{"w": "w"}]
+    assert [each.kept for each in reported] == [{"w": "w"}]
 
 
 def test_a_plan_that_brings_it_no_nearer_is_the_last() -> None:
@@ -354,17 +354,17 @@ def test_finished_steps_are_never_called_again_over_500_failures() -> None:
         steps = random_steps(chance)
         keys = [f"{tool}/{s['args']['key']}" for s in steps for tool in TOOLS]
         FAILING.update(chance.sample(keys, k=max(1, len(keys) // 3)))
-        told: list[Delta] = []
+        reported: list[Delta] = []
         app = App(TOOLS, Replanner(chance, steps), attempts=12)
         asking = app.ask(
-            "?", today="2025-10-12", approve=approve, replan=True, on_delta=told.append
+            "?", today="2025-10-12", approve=approve, replan=True, on_delta=reported.append
         )
         asked = asyncio.run(asking)
         assert asked.run is not None
         assert len(asked.attempts) <= 12
         again = [key for key in FINISHED if CALLED[key] > 1]
         assert again == [], f"seed {seed}"
-        kept += sum(len(each.kept) for each in told)
+        kept += sum(len(each.kept) for each in reported)
     assert kept > 300
 
 

@@ -135,12 +135,12 @@ def test_a_chain_takes_the_sum_and_independent_steps_the_longest() -> None:
     one_by_one = forecast(chain(3), past)
     assert (one_by_one.expected_s, one_by_one.p90_s) == (7.0, 7.0)
     assert one_by_one.critical_path == ("s0", "s1", "s2")
-    at_once = forecast(wide(3), past)
-    assert (at_once.expected_s, at_once.p90_s) == (4.0, 4.0)
-    assert at_once.critical_path == ("s2",)
+    parallel = forecast(wide(3), past)
+    assert (parallel.expected_s, parallel.p90_s) == (4.0, 4.0)
+    assert parallel.critical_path == ("s2",)
 
 
-def test_the_limit_on_calls_at_once_counts_for_steps_and_for_items() -> None:
+def test_the_limit_on_concurrent_calls_counts_for_steps_and_for_items() -> None:
     fan = plan_of(Step("fan", "t0", for_each=zeros(7)))
     assert [forecast(fan, {"t0": [1.0]}, concurrency=c).expected_s for c in (1, 2, 3, 7, 32)] == [
         7.0,
@@ -400,18 +400,18 @@ CALIBRATED = {
 }
 
 
-@pytest.mark.parametrize("known_calls", [20, 200])
+@pytest.mark.parametrize("calls_known", [20, 200])
 @pytest.mark.parametrize("name", CALIBRATED)
-def test_nine_of_ten_runs_end_within_the_time_that_says_so(name: str, known_calls: int) -> None:
+def test_nine_of_ten_runs_end_within_the_time_that_says_so(name: str, calls_known: int) -> None:
     """Each of 400 trials has past calls and a run of its own, of one distribution."""
     plan, concurrency = CALIBRATED[name]
-    chance = random.Random(f"{name} {known_calls}")
+    chance = random.Random(f"{name} {calls_known}")
     tools = [step.tool for step in plan.plan.steps]
     within = 0
     errors: list[float] = []
     for trial in range(400):
         past = {
-            tool: [chance.lognormvariate(-1.0, 0.8) for _ in range(known_calls)] for tool in tools
+            tool: [chance.lognormvariate(-1.0, 0.8) for _ in range(calls_known)] for tool in tools
         }
         actual = {tool: [chance.lognormvariate(-1.0, 0.8)] for tool in tools}
         found = forecast(plan, past, concurrency=concurrency, draws=100, seed=trial)

@@ -79,7 +79,7 @@ def test_wide_lines_are_cut_round_the_place(before: int, after: int, marked: int
     assert set(lines[3][caret : lines[4].rindex("^") + 1]) == {"M"}
 
 
-def test_all_are_told_and_counted() -> None:
+def test_all_are_shown_and_counted() -> None:
     fixed = Diagnostic("argument-type", Severity.ERROR, "No.", fixed=True)
     warning = Diagnostic("unused-step", Severity.WARNING, "Hm.")
     text = diagnostics_text([Located(UNKNOWN), Located(fixed), Located(warning)])

@@ -63,12 +63,12 @@ def test_every_step_is_drawn_once(plan: Plan) -> None:
 
 
 def test_plans_that_cannot_run_are_drawn_too() -> None:
-    circle = Plan((Step("a", "t", after=("b",)), Step("b", "t", after=("a",)), Step("c", "t")))
-    assert svg(circle).count("<rect") == 3
-    assert mermaid(circle).count("-.->") == 2
+    cycle = Plan((Step("a", "t", after=("b",)), Step("b", "t", after=("a",)), Step("c", "t")))
+    assert svg(cycle).count("<rect") == 3
+    assert mermaid(cycle).count("-.->") == 2
 
 
-def test_sarif_has_code_place_and_way_out() -> None:
+def test_sarif_has_code_place_and_help() -> None:
     text = '{"steps":\n [{"tool": "zebra"}]}'
     at = text.index('"zebra"')
     found = Diagnostic(

@@ -43,7 +43,7 @@ def test_few_past_calls_speak_for_no_share_of_runs() -> None:
     assert forecast_text(found).startswith("about 1.2 s, by few past calls; 14 calls")
 
 
-def test_items_that_nobody_has_counted_are_a_condition() -> None:
+def test_items_that_are_not_counted_are_a_condition() -> None:
     found = replace(KNOWN, unknown_counts=("rows",))
     assert forecast_text(found).startswith("about 1.2 s, p90 2.0 s (if rows has one item); ")
     both = replace(KNOWN, unknown_counts=("rows", "sums"), unknown_tools=("send",))

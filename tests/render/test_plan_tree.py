@@ -116,8 +116,8 @@ def test_one_step_and_no_step_can_be_shown() -> None:
 
 
 def test_a_faulty_plan_can_be_shown_too() -> None:
-    circle = Plan((Step("a", "t", {"x": Ref("b")}), Step("b", "t", {"x": Ref("a")})))
-    assert "needs b" in plan_text(circle)
+    cycle = Plan((Step("a", "t", {"x": Ref("b")}), Step("b", "t", {"x": Ref("a")})))
+    assert "needs b" in plan_text(cycle)
     twice = Plan((Step("a", "t"), Step("a", "u", {"x": Ref("a")}), Step("c", "t", after=("zz",))))
     assert len(re.findall(r"── (?:a|c) ", plan_text(twice))) == 3
 

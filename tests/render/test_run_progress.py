@@ -76,14 +76,14 @@ def test_elsewhere_there_is_a_line_for_each_event_worth_one() -> None:
     ]
 
 
-def test_waiting_doubt_and_what_was_decided_are_told() -> None:
-    gone = Failure("outcome-unknown", "nobody knows")
+def test_waiting_doubt_and_what_was_decided_are_shown() -> None:
+    gone = Failure("outcome-unknown", "unknown")
     events: tuple[Event, ...] = (
         RunStarted("r1", "", (), 1.0),
         StepArrived("a", 1.0),
         PlanSettled("digest", ("a",), 1.1),
         RunWaiting(1.2),
-        RunApproved("leave", "digest", 1.3),
+        RunApproved("approval", "digest", 1.3),
         StepStarted("a", 2, 1.3),
         CallIntended("a", 0, 1, "key", 1.4),
         CallInDoubt("a", 0, 1, gone, 1.5),
@@ -100,7 +100,7 @@ def test_waiting_doubt_and_what_was_decided_are_told() -> None:
         "run: waiting for an approval",
         "run: approved",
         "a: started, 2 items",
-        "a[0]: in doubt: nobody knows",
+        "a[0]: in doubt: unknown",
         "a[0]: answered after its timeout: a result",
         "a[0]: answered after its timeout: no",
         "run: in doubt",
@@ -218,7 +218,7 @@ def test_a_terminal_that_is_left_to_somebody_has_no_view_until_it_is_given_back(
     assert "running: 3 pending, 1 succeeded" in stream.getvalue()
 
 
-def test_elsewhere_what_a_run_had_done_before_is_not_told() -> None:
+def test_elsewhere_what_a_run_had_done_before_is_not_shown() -> None:
     rest = (RunResumed(200.0), StepStarted("c", None, 200.0))
-    told = gone_on_with(rest, terminal=False)
-    assert told.splitlines() == ["run: resumed", "c: started"]
+    reported = gone_on_with(rest, terminal=False)
+    assert reported.splitlines() == ["run: resumed", "c: started"]

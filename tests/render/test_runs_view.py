@@ -1,4 +1,4 @@
-"""How runs and their items are told in words."""
+"""How runs and their items are reported in words."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ def over(state: str, *items: int) -> dict[int, StepState]:
         (over("failed", 2) | over("succeeded", 3, 1), "items 1, 3 succeeded; item 2 failed"),
     ],
 )
-def test_items_are_told_as_spans(items: dict[int, StepState], text: str) -> None:
+def test_items_are_shown_as_spans(items: dict[int, StepState], text: str) -> None:
     assert items_text(items) == text
 
 
-def test_a_run_on_which_nobody_works_is_interrupted_unless_it_waits_for_somebody() -> None:
+def test_a_run_that_no_process_works_on_is_interrupted_unless_it_waits_for_a_person() -> None:
     assert status_text(RunState.RUNNING, True) == "interrupted"
     assert status_text(RunState.RUNNING, False) == "running"
     assert status_text(RunState.IN_DOUBT, True) == "in doubt"

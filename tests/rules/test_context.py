@@ -50,7 +50,7 @@ def test_a_chain_of_computed_outputs_may_be_as_long_as_the_plan(way: int) -> Non
     assert last.node == {"type": "string"}
 
 
-def test_a_circle_of_computed_outputs_is_told_and_ends() -> None:
+def test_a_cycle_of_computed_outputs_is_reported_and_ends() -> None:
     steps = [Step(f"s{n}", "grow", {"of": Ref(f"s{(n + 1) % 50}")}) for n in range(50)]
     assert [each.code for each in check(Plan(tuple(steps)), TOOLS)] == ["cycle"]
 

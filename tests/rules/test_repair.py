@@ -1,4 +1,4 @@
-"""Safe fixes, applied: what is left is clean, and mending it again changes nothing."""
+"""Safe fixes, applied: what is left is clean, and fixing it again changes nothing."""
 
 from __future__ import annotations
 
@@ -38,15 +38,15 @@ def plan_of(case: str) -> Plan:
         "reference-type/one-into-list",
     ],
 )
-def test_a_plan_with_safe_fixes_alone_is_clean_when_mended(case: str) -> None:
-    mended = fix(plan_of(case), TOOLS)
-    assert all(each.fixed for each in mended.diagnostics if each.severity is Severity.ERROR)
-    left = check(mended.plan, TOOLS)
+def test_a_plan_with_safe_fixes_alone_is_clean_when_fixed(case: str) -> None:
+    corrected = fix(plan_of(case), TOOLS)
+    assert all(each.fixed for each in corrected.diagnostics if each.severity is Severity.ERROR)
+    left = check(corrected.plan, TOOLS)
     assert not [each for each in left if each.severity is Severity.ERROR]
 
 
 @pytest.mark.parametrize("case", sorted(HERE.glob("*/*.json")), ids=lambda case: case.parent.name)
-def test_mending_twice_changes_nothing_more(case: Path) -> None:
+def test_fixing_twice_changes_nothing_more(case: Path) -> None:
     once = fix(plan_of(str(case.relative_to(HERE).with_suffix(""))), TOOLS).plan
     again = fix(once, TOOLS)
     assert again.plan == once
@@ -67,9 +67,9 @@ def test_a_chain_of_lists_into_scalars_becomes_a_chain_of_for_each() -> None:
             Step("c", "words", {"of": Ref("b")}),
         )
     )
-    mended = fix(plan, Toolbox.from_json([schema])).plan
-    assert [step.for_each for step in mended.steps] == [None, Ref("a"), Ref("b", (EVERY, EVERY))]
-    assert [step.args["of"] for step in mended.steps[1:]] == [Ref("item"), Ref("item")]
+    corrected = fix(plan, Toolbox.from_json([schema])).plan
+    assert [step.for_each for step in corrected.steps] == [None, Ref("a"), Ref("b", (EVERY, EVERY))]
+    assert [step.args["of"] for step in corrected.steps[1:]] == [Ref("item"), Ref("item")]
 
 
 @pytest.mark.parametrize(
@@ -168,10 +168,10 @@ def dump_of(schema: Schema) -> dict[str, Any]:
     return {key: value for key, value in schema.node.items() if key != "additionalProperties"}
 
 
-def test_what_the_last_round_finds_is_told() -> None:
+def test_what_the_last_round_finds_is_reported() -> None:
     plan = plan_of("unknown-output/wrapper")
-    mended = fix(plan, TOOLS)
-    left = {(each.code, each.pointer) for each in check(mended.plan, TOOLS)}
-    told = {(each.code, each.pointer) for each in mended.diagnostics if not each.fixed}
-    assert left == told
-    assert dump(mended.plan) != dump(plan)
+    corrected = fix(plan, TOOLS)
+    left = {(each.code, each.pointer) for each in check(corrected.plan, TOOLS)}
+    reported = {(each.code, each.pointer) for each in corrected.diagnostics if not each.fixed}
+    assert left == reported
+    assert dump(corrected.plan) != dump(plan)

@@ -118,7 +118,7 @@ def test_a_path_is_followed_through_a_schema(
         ({"anyOf": [{"type": "null"}, {"type": "string"}]}, ".a"),
     ],
 )
-def test_a_path_that_leads_nowhere_is_told(schema: dict[str, Any], path: str) -> None:
+def test_a_path_that_does_not_exist_is_reported(schema: dict[str, Any], path: str) -> None:
     assert isinstance(found(schema, path), Absent)
 
 
