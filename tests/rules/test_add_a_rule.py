@@ -14,12 +14,14 @@ from pathlib import Path
 import pytest
 
 from toolplan import extensions
+from toolplan.app.app import App
 from toolplan.compiler import check, compile_plan, compile_stream
 from toolplan.diagnostics import Severity
 from toolplan.errors import ToolplanError
 from toolplan.extensions import EntryPoint, entry_points
 from toolplan.plan import Plan, Step
 from toolplan.rules import RULES, PlanContext, Problem, all_rules, diagnose, rule, rule_pages
+from toolplan.testing import ScriptedPlanner
 from toolplan.tools import Toolbox
 
 ROOT = Path(__file__).parents[2]
@@ -156,6 +158,8 @@ def test_rules_may_be_named_at_every_way_in(offer: Offer) -> None:
         assert [each.code for each in check(PLAN, TOOLS, rules=rules)] == codes
         compiled = compile_plan(TEXT, tools=TOOLS, rules=rules)
         assert [each.code for each in compiled.diagnostics] == codes
+        app = App(TOOLS, ScriptedPlanner(), rules=rules)
+        assert [each.code for each in app.check(TEXT).diagnostics] == codes
 
 
 @pytest.mark.parametrize(

@@ -48,7 +48,12 @@ def check(plan: PlanArgument, dialect: str, setup: Setup) -> CheckResult:
             "unknown-dialect", f"There is no dialect {dialect!r}.", f"Known: {', '.join(DIALECTS)}."
         )
     compiled = compile_plan(
-        text, dialect, tools=setup.tools, limits=setup.limits, policy=setup.policy
+        text,
+        dialect,
+        tools=setup.tools,
+        limits=setup.limits,
+        policy=setup.policy,
+        rules=setup.rules,
     )
     found, locate = compiled.diagnostics, DIALECTS[dialect].locate
     located = [Located(each, locate(text, each.pointer)) for each in found[:_MOST_LOCATED]]

@@ -6,7 +6,7 @@ bounded number of times.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import NamedTuple
@@ -32,6 +32,7 @@ from toolplan.path import Json
 from toolplan.plan import Limits, Step
 from toolplan.planners import Attempt, Draft, Planner, Question, Remembering
 from toolplan.providers import ModelError
+from toolplan.rules import Rule
 from toolplan.storage.journal import Journal
 from toolplan.tools import Toolbox
 
@@ -44,6 +45,7 @@ class Setup:
     insights: tuple[InsightFunction, ...]
     policy: Policy
     limits: Limits
+    rules: Sequence[Rule] | None
     attempts: int
     assess: Callable[[AskResult], int] | None
     clock: Callable[[], float]
@@ -188,7 +190,12 @@ class Loop:
     def _compile_stream(self, texts: AsyncIterator[str], dialect: str) -> CompileStream:
         setup = self.setup
         return compile_stream(
-            texts, dialect, tools=setup.tools, limits=setup.limits, policy=setup.policy
+            texts,
+            dialect,
+            tools=setup.tools,
+            limits=setup.limits,
+            policy=setup.policy,
+            rules=setup.rules,
         )
 
     def _checked(self, asked: AskResult, draft: Draft, streamed: StreamedDraft | None) -> AskResult:
@@ -208,6 +215,7 @@ class Loop:
                 tools=setup.tools,
                 limits=setup.limits,
                 policy=setup.policy,
+                rules=setup.rules,
             )
             compiled = self._noted(compiled, draft.planner, asked.question)
             attempt = Attempt(draft, compiled.diagnostics)

@@ -22,6 +22,7 @@ from toolplan.plan import Limits
 from toolplan.planners import Planner
 from toolplan.providers import Model
 from toolplan.render.printable import printable
+from toolplan.rules import Rule
 from toolplan.storage.journal import Journal
 
 logger = logging.getLogger("toolplan")
@@ -40,6 +41,7 @@ def open(
     weeks: Literal["rolling", "calendar"] = "rolling",
     contracts: Sequence[str] = (),
     limits: Limits = Limits(),
+    rules: Sequence[Rule] | None = None,
     on_note: Callable[[str], None] | None = None,
     clock: Callable[[], float] = time.time,
     new_id: Callable[[], str] = lambda: uuid.uuid4().hex,
@@ -61,6 +63,7 @@ def open(
         weeks: whether *last week* is the last 7 days, or Monday to Sunday.
         contracts: files and folders of contracts: which agent does what, and needs what.
         limits: the largest plans and runs.
+        rules: what plans are checked by. None: the rules of all installed packages.
         on_note: called with each sentence that the user should know. None: a logged warning.
         clock: seconds since the epoch.
         new_id: returns the name of a run.
@@ -79,6 +82,7 @@ def open(
         insights=opened.insights,
         policy=allowed,
         limits=limits,
+        rules=rules,
         attempts=how.attempts,
         journal=_journal(journal, data),
         model=how.model,

@@ -50,6 +50,7 @@ from toolplan.planners.grounded.dialogue import DialoguePlanner
 from toolplan.providers import Model
 from toolplan.render.plan_tree import effect_marks
 from toolplan.render.printable import printable
+from toolplan.rules import Rule
 from toolplan.storage.journal import Journal, RunEntry
 from toolplan.storage.memory import Memory
 from toolplan.summary.form import Format
@@ -75,6 +76,7 @@ class App:
         insights: Sequence[InsightFunction] = (),
         policy: Policy = Policy(),
         limits: Limits = Limits(),
+        rules: Sequence[Rule] | None = None,
         options: RunOptions | None = None,
         attempts: int = DEFAULT_ATTEMPTS,
         assess: Callable[[AskResult], int] | None = None,
@@ -95,6 +97,7 @@ class App:
             insights: functions that find sentences in results (`toolplan.answer`).
             policy: what plans may use.
             limits: the largest plans and runs.
+            rules: what plans are checked by. None: the rules of all installed packages.
             options: how much at once and how long. None: the user's `[limits]`.
             attempts: the most drafts for one question, 1 or more.
             assess: how much an answer lacks, 0 for nothing; while it shrinks, another is tried.
@@ -114,7 +117,7 @@ class App:
         self._user = User() if user is None else user
         self.tracker = self._user.tracker
         self._setup = Setup(
-            self.tools, self.insights, policy, limits, attempts, assess, clock, new_id
+            self.tools, self.insights, policy, limits, rules, attempts, assess, clock, new_id
         )
         self._options = options
         self._metadata = dict(metadata)
@@ -366,7 +369,9 @@ class App:
         name = journal.find(run)
         metadata = metadata_of(journal.record(name).plan)
         given = LimitOptions.of(concurrency, timeout)
-        plan = plan_of(name, self.tools, journal=journal, limits=self.limits)
+        plan = plan_of(
+            name, self.tools, journal=journal, limits=self.limits, rules=self._setup.rules
+        )
         if on_plan is not None:
             on_plan(plan)
         options = self.run_options(LimitOptions.kept(metadata.get(ADVICE)), given)

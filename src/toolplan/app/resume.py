@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 
@@ -15,6 +15,7 @@ from toolplan.engines import resume as go_on
 from toolplan.events import Event, Run
 from toolplan.execution_plan import ExecutionPlan
 from toolplan.plan import Limits
+from toolplan.rules import Rule
 from toolplan.storage.journal import Journal, Slot
 
 _NO_DECISIONS: Final[Mapping[Slot, Decided]] = MappingProxyType({})
@@ -71,7 +72,12 @@ async def resume(
 
 
 def plan_of(
-    run_id: str, tools: Tools, *, journal: Journal, limits: Limits = Limits()
+    run_id: str,
+    tools: Tools,
+    *,
+    journal: Journal,
+    limits: Limits = Limits(),
+    rules: Sequence[Rule] | None = None,
 ) -> ExecutionPlan:
     """Return the plan of a run that `journal` keeps, checked again with `tools`.
 
@@ -85,7 +91,7 @@ def plan_of(
     except ValueError as error:
         raise CannotRun(f"The journal's policy of this run cannot be read: {error}") from None
     text = json.dumps(record.plan)
-    compiled = compile_plan(text, tools=tools, limits=limits, policy=policy)
+    compiled = compile_plan(text, tools=tools, limits=limits, policy=policy, rules=rules)
     if compiled.plan is None:
         reason = next(each.message for each in compiled.diagnostics if each.blocks)
         raise CannotRun(f"The plan does not pass its check with these tools: {reason}")
