@@ -20,6 +20,7 @@ from toolplan.diagnostics import Severity
 from toolplan.errors import ToolplanError
 from toolplan.extensions import EntryPoint, entry_points
 from toolplan.plan import Plan, Step
+from toolplan.planners import Refusal
 from toolplan.rules import RULES, PlanContext, Problem, all_rules, diagnose, rule, rule_pages
 from toolplan.testing import ScriptedPlanner
 from toolplan.tools import Toolbox
@@ -158,7 +159,7 @@ def test_rules_may_be_named_at_every_way_in(offer: Offer) -> None:
         assert [each.code for each in check(PLAN, TOOLS, rules=rules)] == codes
         compiled = compile_plan(TEXT, tools=TOOLS, rules=rules)
         assert [each.code for each in compiled.diagnostics] == codes
-        app = App(TOOLS, ScriptedPlanner(), rules=rules)
+        app = App(TOOLS, ScriptedPlanner(Refusal("no")), rules=rules)
         assert [each.code for each in app.check(TEXT).diagnostics] == codes
 
 
