@@ -67,7 +67,7 @@ def read_yaml(text: str, *, max_depth: int, strict: bool = False) -> Yaml:
     """
     try:
         return _Reader(_Loader(text), max_depth, strict=strict).document()
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, UnicodeEncodeError) as error:  # the latter: half of a character
         mark = error.problem_mark if isinstance(error, yaml.MarkedYAMLError) else None
         problem = error.problem if isinstance(error, yaml.MarkedYAMLError) else None
         line = " ".join(str(problem or error).split())[:200]

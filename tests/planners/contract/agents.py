@@ -52,7 +52,7 @@ def fetcher(briefing: Briefing) -> Mapping[str, Json]:
 
 
 def judge(briefing: Briefing) -> Mapping[str, Json]:
-    return {"verdict": briefing.value("facts.rows"), "notes": briefing.told("notes")}
+    return {"verdict": briefing.value("facts.rows"), "notes": briefing.value("notes")}
 
 
 WORK = {"librarian": librarian, "fetcher": fetcher, "judge": judge}

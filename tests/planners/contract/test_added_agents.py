@@ -159,7 +159,7 @@ def test_an_agent_that_produces_for_another_domain_agent_works_before_it(folder:
     assert [each[0] for each in required(tasks(planned)[1])] == ["assessment_context.assets.events"]
 
 
-def test_knowledge_that_itself_needs_data_makes_no_circle(folder: Path) -> None:
+def test_knowledge_that_itself_needs_data_makes_no_cycle(folder: Path) -> None:
     """F001-25, C-21: data waits for knowledge only where knowledge does not wait for it."""
     for one, other in (("a", "b"), ("b", "a")):
         (folder / f"data-{one}.yaml").write_text(

@@ -88,10 +88,10 @@ def test_an_agent_is_told_its_task() -> None:
     assert given == {
         "verdict": 1,
         "data_gaps": [
-            {"upstream": "librarian", "reason": "it gave nothing", "priority": "optional"},
+            {"upstream": "librarian", "reason": "it returned nothing", "priority": "optional"},
             {
                 "data_path": "facts.extras",
-                "reason": "there is too little of it",
+                "reason": "there is too little data",
                 "priority": "optional",
             },
         ],

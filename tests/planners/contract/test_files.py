@@ -82,49 +82,58 @@ def test_words_of_yaml_stay_words() -> None:
     [
         ("", "f.yaml:1: There is nothing in it."),
         ("# nothing", "f.yaml:1: There is nothing in it."),
-        ("- A", "f.yaml:1: contract: It is "),
+        ("- A", "f.yaml:1: contract: It must be an object, not a list."),
         ("agent: [", "f.yaml:1: It is not YAML: "),
         ("agent: A\n\ttool: a", "f.yaml:2: It is not YAML: "),
         ("agent: \x00", "f.yaml:1: It is not YAML: "),
         ("role: domain", "f.yaml:1: contract: The field 'agent' is missing."),
         ("agent: A\nrole: domain", "f.yaml:1: contract: The field 'tool' is missing."),
-        ("agent: A\ntool: a\nrole: date", "f.yaml:3: /role: It is 'date', not one of knowledge,"),
-        ("agent: A\nrol: data", "f.yaml:2: /rol: There is no field 'rol'. Did you mean 'role'?"),
+        (
+            "agent: A\ntool: a\nrole: date",
+            "f.yaml:3: /role: It must be one of knowledge, data, domain, not 'date'.",
+        ),
+        ("agent: A\nrol: data", "f.yaml:2: /rol: Unknown field 'rol'. Did you mean 'role'?"),
         ("agent: A\nagent: B", "f.yaml:2: The key 'agent' is there twice."),
         ("? [a]\n: b", "f.yaml:1: A key must be text."),
         ("role: x\n---\nrole: y", "f.yaml:2: A second document starts here; one is read."),
-        (HEAD.replace("A", "''") + SKILL, "f.yaml:1: /agent: It is empty text, not text."),
-        (HEAD, "f.yaml:1: /skills: A domain agent has at least one skill."),
-        ("agent: A\ntool: a\nrole: data", "f.yaml:1: /produces: A data agent produces something."),
+        (HEAD.replace("A", "''") + SKILL, "f.yaml:1: /agent: It must be text, not empty text."),
+        (HEAD, "f.yaml:1: /skills: A domain agent needs at least one skill."),
+        (
+            "agent: A\ntool: a\nrole: data",
+            "f.yaml:1: /produces: A data agent needs at least one data path",
+        ),
         (
             "agent: A\ntool: a\nrole: data\nproduces: [b]\n" + SKILL,
-            "f.yaml:6: /skills: Skills belong to domain agents;",
+            "f.yaml:6: /skills: Only domain agents have skills;",
         ),
         (
             HEAD + SKILL + "    description: '{city}'",
-            "f.yaml:6: /skills/0/description: '{city}' stands for nothing;",
+            "f.yaml:6: /skills/0/description: Unknown placeholder '{city}';",
         ),
         (
             HEAD + SKILL + "    data_dependencies:\n      - {data_path: a..b}",
-            "f.yaml:7: /skills/0/data_dependencies/0/data_path: 'a..b' is no data path;",
+            "f.yaml:7: /skills/0/data_dependencies/0/data_path: 'a..b' is not a data path:",
         ),
         (
             HEAD + SKILL + "    data_dependencies:\n      - {data_path: a, min_count: many}",
-            "f.yaml:7: /skills/0/data_dependencies/0/min_count: It is ",
+            "f.yaml:7: /skills/0/data_dependencies/0/min_count: It must be an integer, not ",
         ),
         (
             HEAD + SKILL + "    data_dependencies:\n      - {data_path: a, min_count: -1}",
-            "f.yaml:7: /skills/0/data_dependencies/0/min_count: It is a count, 0 or more.",
+            "f.yaml:7: /skills/0/data_dependencies/0/min_count: It must be 0 or more.",
         ),
         (
             HEAD + SKILL + "    data_dependencies:\n      - {data_path: a, priority: high}",
-            "/priority: It is 'high', not one of required, optional.",
+            "/priority: It must be one of required, optional, not 'high'.",
         ),
         (
             HEAD + "entities: {planet: [Mars]}\n" + SKILL,
-            "f.yaml:4: /entities/planet: There is no field 'planet'.",
+            "f.yaml:4: /entities/planet: Unknown field 'planet'.",
         ),
-        (HEAD + "produces: findings\n" + SKILL, "f.yaml:4: /produces: It is "),
+        (
+            HEAD + "produces: findings\n" + SKILL,
+            "f.yaml:4: /produces: It must be a list, not a string.",
+        ),
     ],
 )
 def test_a_bad_file_is_told_with_its_place(text: str, message: str) -> None:
@@ -158,9 +167,9 @@ def test_size_and_depth_are_bounded() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("agent: A", "f.md:1: A contract in Markdown starts with a line of '---'."),
-        ("---\nagent: A", "f.md:1: The head of the contract has no line of '---' at its end."),
-        ("---\nagent: A\nrol: data\n---\n", "f.md:3: /rol: There is no field 'rol'."),
+        ("agent: A", "f.md:1: A contract in Markdown must start with a line '---'."),
+        ("---\nagent: A", "f.md:1: The head of the contract must end with a line '---'."),
+        ("---\nagent: A\nrol: data\n---\n", "f.md:3: /rol: Unknown field 'rol'."),
         ("---\n---\n# A", "f.md:2: There is nothing in it."),
     ],
 )
@@ -171,7 +180,7 @@ def test_a_markdown_file_counts_its_own_lines(text: str, message: str) -> None:
 
 def test_files_and_folders_are_read_in_order(tmp_path: Path) -> None:
     source = files("toolplan.demo.network").joinpath("contracts")
-    with pytest.raises(ContractError, match="There is no contract in this folder"):
+    with pytest.raises(ContractError, match="The folder has no contract"):
         load_contracts(tmp_path)
     for each in source.iterdir():
         (tmp_path / each.name).write_text(each.read_text("utf-8"), "utf-8")
@@ -179,7 +188,7 @@ def test_files_and_folders_are_read_in_order(tmp_path: Path) -> None:
     assert list(load_contracts(str(tmp_path))) == list(NETWORK_CONTRACTS)
     shutil.copy(tmp_path / "knowledge.yaml", tmp_path / "zz.yaml")
     with pytest.raises(
-        ContractError, match=r"zz\.yaml: The agent 'Knowledge Agent' has a contract"
+        ContractError, match=r"zz\.yaml: The agent 'Knowledge Agent' already has a contract"
     ):
         load_contracts(tmp_path)
 
@@ -202,7 +211,7 @@ def test_agents_that_others_need_have_tools_of_their_own() -> None:
     """F001-13: outputs are passed on by tool."""
     one = Contract("A", "same", Role.DATA, produces=("a",), place="a.yaml")
     two = Contract("B", "same", Role.KNOWLEDGE, produces=("b",), place="b.yaml")
-    with pytest.raises(ContractError, match=r"b\.yaml: The tool 'same' does the work of 'A'"):
+    with pytest.raises(ContractError, match=r"b\.yaml: The tool 'same' is already that of 'A'"):
         Contracts([one, two])
     assert (
         len(Contracts([_domain("a", "x", "y"), Contract("X", "a", Role.DATA, produces=("x",))]))
@@ -211,8 +220,8 @@ def test_agents_that_others_need_have_tools_of_their_own() -> None:
 
 
 def test_contracts_must_fit_together() -> None:
-    """F001-25, C-20: what is required is produced by somebody, and not in a circle."""
+    """F001-25, C-20: what is required is produced by somebody, and not in a cycle."""
     with pytest.raises(ContractError, match=r"a\.yaml: The agent 'a' requires 'x', which no agent"):
         Contracts([_domain("a", "x", "y")])
-    with pytest.raises(ContractError, match=r"in a circle: .*a → b|in a circle: .*b → a"):
+    with pytest.raises(ContractError, match=r"in a cycle: .*a → b|in a cycle: .*b → a"):
         Contracts([_domain("a", "x", "y"), _domain("b", "y", "x")])

@@ -226,7 +226,7 @@ def test_nothing_plans_a_strategy_of_assessment() -> None:
 @pytest.mark.parametrize(
     ("more", "question"),
     [
-        ({"intent_class": "unknown_or_needs_clarification"}, "What should be looked at"),
+        ({"intent_class": "unknown_or_needs_clarification"}, "What should be assessed"),
         (
             {"intent_class": "unknown_or_needs_clarification", "clarification_question": "HQ?"},
             "HQ?",
@@ -245,26 +245,37 @@ def test_an_unclear_intent_is_asked_about(more: dict[str, Json], question: str) 
 
 def test_a_class_that_nobody_answers_is_an_error() -> None:
     """C-27: no tasks, and the classes that there are."""
-    with pytest.raises(UnknownIntentError, match=r"'routing_audit'; there are cbp_assessment, "):
+    with pytest.raises(
+        UnknownIntentError, match=r"'routing_audit'\. Known classes: cbp_assessment, "
+    ):
         planner().plan(state("routing_audit"))
 
 
 @pytest.mark.parametrize(
     ("broken", "message"),
     [
-        ({}, "/intent: It is null, not an object."),
-        ({"intent": {}}, "/intent/intent_class: There is no class of intent."),
-        ({"intent": {"intent_class": 7}}, "/intent/intent_class: It is "),
-        (state("cbp_generic", entities={}), "/intent/entities: It is "),
-        (state("cbp_generic", entities=["HQ"]), "/intent/entities/0: It is "),
-        (state("cbp_generic", meta_intent="mood"), "/intent/meta_intent: It is 'mood', not one of"),
-        (state("cbp_generic", confidence="high"), "/intent/confidence: It is "),
-        (state("cbp_generic", domain_details=[]), "/intent/domain_details: It is "),
+        ({}, "/intent: It must be an object, not null."),
+        ({"intent": {}}, "/intent/intent_class: The class of the intent is missing."),
+        ({"intent": {"intent_class": 7}}, "/intent/intent_class: It must be text, not a number."),
+        (state("cbp_generic", entities={}), "/intent/entities: It must be a list, not an object."),
+        (
+            state("cbp_generic", entities=["HQ"]),
+            "/intent/entities/0: It must be an object, not a string.",
+        ),
+        (state("cbp_generic", meta_intent="mood"), "/intent/meta_intent: It must be one of "),
+        (
+            state("cbp_generic", confidence="high"),
+            "/intent/confidence: It must be a number, not a string.",
+        ),
+        (
+            state("cbp_generic", domain_details=[]),
+            "/intent/domain_details: It must be an object, not a list.",
+        ),
         (
             {**state("cbp_generic"), "trace": {"node_run_order": {}}},
-            "/trace/node_run_order: It is ",
+            "/trace/node_run_order: It must be a list, not an object.",
         ),
-        ({**state("cbp_generic"), "plan": []}, "/plan: It is "),
+        ({**state("cbp_generic"), "plan": []}, "/plan: It must be an object, not a list."),
     ],
 )
 def test_a_state_that_is_not_one_is_told_at_its_place(

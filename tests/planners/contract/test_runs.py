@@ -128,7 +128,7 @@ def test_what_is_optional_and_fails_is_done_without_and_declared() -> None:
     assert outputs["verdict"] == ["A", "B"]
     assert {
         "upstream": "librarian",
-        "reason": "it gave nothing",
+        "reason": "it returned nothing",
         "priority": "optional",
     } in _objects(outputs["data_gaps"])
     trace = done["trace"]

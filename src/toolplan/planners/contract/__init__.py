@@ -1,8 +1,8 @@
-"""Planning by contracts: an intent's class and what agents need and give become tasks.
+"""Planning by contracts: an intent, and what agents require and produce, become tasks.
 
 A contract is a file; `load_contracts` reads them. `ContractPlanner.plan` writes the tasks into a
-STATE, `ContractPlanner.propose` gives them as a plan, `state_of` tells in the STATE what a run of
-that plan has done, and `agent_tool` makes a tool of what does an agent's work.
+STATE, `ContractPlanner.propose` returns them as a plan, `state_of` writes the results of a run into
+the STATE, and `agent_tool` makes a tool of an agent.
 """
 
 from toolplan.planners.contract.agents import Briefing, agent_tool, input_schema

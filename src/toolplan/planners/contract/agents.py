@@ -1,8 +1,7 @@
-"""Agents as tools: a function that is told its task, with the schema that its contract asks for.
+"""Agents as tools: a function that gets a briefing, with the input schema of its contract.
 
-What a skill requires becomes part of the tool's input schema, `min_count` becomes `minItems`. So an
-engine holds the data against it before the agent is called, and a plan in which it is missing for
-sure does not pass its check.
+What a skill requires is in the tool's input schema, `min_count` as `minItems`. So the check refuses
+a plan in which it is missing, and the engine checks the data before it calls the agent.
 """
 
 from __future__ import annotations
@@ -24,11 +23,11 @@ from toolplan.planners.contract.contracts import (
 from toolplan.tools import Arguments, Effects, Tool, ToolError
 
 TASK_ARGUMENTS: Final = ("skill", "required_data", "scope", "upstream")
-"""The arguments of an agent's tool, each of which a tool may leave out of its schema."""
+"""The arguments of an agent's tool; a tool may declare some of them only."""
 
 SCOPE_SCHEMA: Final[Json] = {
     "type": "object",
-    "description": "What the intent names; what it does not name is left out.",
+    "description": "What the intent names.",
     "properties": {
         "sites": {"type": "array", "items": {"type": "string"}},
         "targets": {
@@ -42,7 +41,7 @@ SCOPE_SCHEMA: Final[Json] = {
         "time_range": {"type": "string"},
         "environment": {"type": "string"},
         "goal": {"type": "string"},
-        "round": {"type": "integer", "description": "For which time it is asked, from 2 on."},
+        "round": {"type": "integer", "description": "The number of the round, from 2 on."},
     },
 }
 _REQUIRED_DATA_SCHEMA: Final[Json] = {
@@ -62,13 +61,13 @@ _REQUIRED_DATA_SCHEMA: Final[Json] = {
 
 @dataclass(frozen=True, slots=True)
 class Briefing:
-    """What an agent is told: its task and what those before it gave.
+    """The task of an agent, and the outputs of earlier tasks.
 
     Attributes:
-        skill: what it is to do, empty for agents that others need.
-        required_data: what it needs, or, for an agent that others need, what they need of it.
+        skill: the skill to use, empty for agents that work for others.
+        required_data: what it requires; for an agent that works for others, what they require.
         scope: what the intent names; the keys are those of `SCOPE_SCHEMA`.
-        upstream: the outputs of earlier tasks by the tool that gave them, None where it failed.
+        upstream: the outputs of earlier tasks, by tool; None where it failed.
     """
 
     skill: str
@@ -83,7 +82,7 @@ class Briefing:
         return [each for each in sites if isinstance(each, str)] if isinstance(sites, list) else []
 
     def named(self, kind: str) -> list[str]:
-        """Return what the intent names of type `kind`: `severity`, `device`."""
+        """Return the names of type `kind` in the intent: `severity`, `device`."""
         targets = self.scope.get("targets")
         return [
             value
@@ -94,27 +93,24 @@ class Briefing:
         ]
 
     def value(self, data_path: str) -> Json:
-        """Return what earlier tasks gave at `data_path`, None where nobody did.
+        """Return the value of earlier tasks at `data_path`, or None.
 
-        Of objects that several agents gave, the fields are put together.
+        Objects of several agents are merged.
         """
         found = [_at(outputs, data_path) for outputs in self.upstream.values() if outputs]
-        return _together([each for each in found if each is not None])
+        return _merged([each for each in found if each is not None])
 
     def gaps(self) -> list[Json]:
-        """Return what is missing: agents that failed, and optional data that is less than it needs.
-
-        An empty list of what may be none is no gap: it was looked for.
-        """
+        """Return the gaps: agents that failed, and optional data below its `min_count`."""
         failed: list[Json] = [
-            {"upstream": tool, "reason": "it gave nothing", "priority": Priority.OPTIONAL.value}
+            {"upstream": tool, "reason": "it returned nothing", "priority": Priority.OPTIONAL.value}
             for tool, outputs in self.upstream.items()
             if outputs is None
         ]
         missing: list[Json] = [
             {
                 "data_path": each.data_path,
-                "reason": "there is too little of it",
+                "reason": "there is too little data",
                 "priority": each.priority.value,
             }
             for each in self.required_data
@@ -129,7 +125,7 @@ class Briefing:
 
 
 Work: TypeAlias = Callable[[Briefing], Mapping[str, Json] | Awaitable[Mapping[str, Json]]]
-"""What an agent does: the outputs of its task. It may raise `ToolError`."""
+"""The work of an agent: it returns the outputs of its task, or raises `ToolError`."""
 
 
 def agent_tool(
@@ -141,18 +137,18 @@ def agent_tool(
     output: Json = None,
     effects: Effects = Effects.READ,
 ) -> Tool:
-    """Return the tool that does the work of the agent of `contract`.
+    """Return the tool of the agent of `contract`.
 
-    Where something optional was missing, the outputs say so in `data_gaps`, if the agent has not
-    (F001-24): an answer that was made of less must not look whole.
+    Missing optional data is listed in `data_gaps` of the outputs, unless the agent lists it itself
+    (F001-24).
 
     Args:
-        contract: the agent's.
-        work: what it does; a coroutine function is awaited, any other runs in a thread.
-        contracts: all of them, which say who gives what it requires.
+        contract: of the agent.
+        work: its function; a coroutine function is awaited, any other runs in a thread.
+        contracts: of all agents, which name the producers of what it requires.
         description: of the tool.
         output: the schema of its outputs.
-        effects: what its work may change.
+        effects: of its work.
     """
 
     async def call(arguments: Arguments) -> Json:
@@ -163,7 +159,7 @@ def agent_tool(
             result = await asyncio.to_thread(work, briefing)
         if not isinstance(result, Mapping):
             raise ToolError(
-                f"The agent {contract.agent!r} gave {type(result).__name__}, no outputs."
+                f"The agent {contract.agent!r} returned {type(result).__name__}, not a mapping."
             )
         outputs: dict[str, Json] = {**result}
         gaps = briefing.gaps()
@@ -173,7 +169,7 @@ def agent_tool(
 
     return Tool(
         name=contract.tool,
-        description=description or f"Does the work of the {contract.agent}.",
+        description=description or f"Runs the {contract.agent}.",
         raw_input=input_schema(contract, contracts),
         raw_output=output,
         effects=effects,
@@ -185,8 +181,8 @@ def agent_tool(
 def input_schema(contract: Contract, contracts: Contracts) -> dict[str, Json]:
     """Return the input schema of an agent's tool: the four arguments, and what its skills require.
 
-    What a skill requires is written under its condition: `if` the argument `skill` names it, or, in
-    plans of the dialect `state`, which has no such argument, an item of `required_data`.
+    The condition of each skill is `if` the argument `skill` names it, or, in plans of the dialect
+    `state`, which has no such argument, an item of `required_data`.
     """
     conditions: list[Json] = [
         {
@@ -200,7 +196,7 @@ def input_schema(contract: Contract, contracts: Contracts) -> dict[str, Json]:
         "type": "object",
         "x-aliases": [contract.agent],
         "properties": {
-            "skill": {"type": "string", "description": "Which of its skills is wanted."},
+            "skill": {"type": "string", "description": "The skill to use."},
             "required_data": _REQUIRED_DATA_SCHEMA,
             "scope": SCOPE_SCHEMA,
             "upstream": {
@@ -224,10 +220,7 @@ def _asks_for(skill: Skill) -> Json:
 
 
 def _wanted(contract: Contract, skill: Skill, contracts: Contracts) -> dict[str, Json]:
-    """Return the schema of `upstream` for what `skill` requires.
-
-    Empty where it requires nothing.
-    """
+    """Return the schema of `upstream` for what `skill` requires, or an empty one."""
     wanted: dict[str, Json] = {}
     for needed in skill.dependencies:
         producer = contracts.producer(needed.data_path, contract)
@@ -239,7 +232,7 @@ def _wanted(contract: Contract, skill: Skill, contracts: Contracts) -> dict[str,
 
 
 def _require(schema: dict[str, Json], tokens: list[str], leaf: dict[str, Json]) -> None:
-    """Put into `schema` that there is something at `tokens`, and that it fits `leaf`."""
+    """Add to `schema` that the value at `tokens` is required and fits `leaf`."""
     if not tokens:
         schema.update(leaf)
         return
@@ -292,7 +285,7 @@ def _at(outputs: Mapping[str, Json], data_path: str) -> Json:
     return value
 
 
-def _together(values: list[Json]) -> Json:
+def _merged(values: list[Json]) -> Json:
     if not values:
         return None
     first, *rest = values
@@ -300,4 +293,4 @@ def _together(values: list[Json]) -> Json:
         return first
     objects = [first, *(each for each in rest if isinstance(each, dict))]
     names = dict.fromkeys(name for each in objects for name in each)
-    return {name: _together([each[name] for each in objects if name in each]) for name in names}
+    return {name: _merged([each[name] for each in objects if name in each]) for name in names}

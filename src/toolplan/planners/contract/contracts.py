@@ -1,8 +1,7 @@
-"""Contracts: what an agent can do, what it needs and what it gives, as data.
+"""Contracts: what agents can do, what they require and what they produce, as data.
 
-A contract is read from a file (`files.load_contracts`). Together they say all that planning knows:
-which agent answers which class of intent, and, since each data path has one producer, which agents
-must work before it.
+A contract is read from a file (`files.load_contracts`). The contracts define which agent answers
+which class of intent, and, since each data path has one producer, which agents work before it.
 """
 
 from __future__ import annotations
@@ -18,14 +17,14 @@ from toolplan.path import Json
 
 
 class ContractError(ToolplanError, ValueError):
-    """A contract, or several together, cannot be used; the message names the file and the place."""
+    """A contract cannot be used; the message has the file and the line. Code: `bad-contracts`."""
 
     def __init__(self, message: str) -> None:
         super().__init__("bad-contracts", message, "docs/contracts.md says what a contract holds.")
 
 
 class Role(StrEnum):
-    """What an agent is there for; tasks are ordered by it: knowledge, data, domain."""
+    """The role of an agent; tasks are ordered by it: knowledge, data, domain."""
 
     KNOWLEDGE = "knowledge"
     DATA = "data"
@@ -33,7 +32,7 @@ class Role(StrEnum):
 
 
 class Priority(StrEnum):
-    """Whether an agent can work without a piece of data."""
+    """Whether an agent requires a piece of data."""
 
     REQUIRED = "required"
     OPTIONAL = "optional"
@@ -41,10 +40,10 @@ class Priority(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """A piece of data that a skill needs.
+    """A piece of data that a skill uses.
 
     `data_path` is dotted: `assessment_context.assets.configs`. `min_count` is the least number of
-    items that a list there must have (of fields, where it is an object); 0 asks for none.
+    items of a list there (of fields, for an object).
     """
 
     data_path: str
@@ -53,11 +52,11 @@ class Need:
 
     @property
     def is_required(self) -> bool:
-        """Whether the agent must not work without it."""
+        """Whether the agent cannot work without it."""
         return self.priority is Priority.REQUIRED
 
     def to_json(self, skill: str) -> dict[str, Json]:
-        """Return the item of `required_data`, as it stands in a task (F001-12)."""
+        """Return the item of `required_data` in a task (F001-12)."""
         return {
             "data_path": self.data_path,
             "skill": skill,
@@ -68,9 +67,9 @@ class Need:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What in a question speaks for a skill, or, below zero, against it.
+    """The evidence in a question for a skill, or, below zero, against it.
 
-    `words` weighs words and phrases, `entities` weighs types of entities that are named.
+    `words` are weights of words and phrases, `entities` weights of types of entities.
     """
 
     words: Mapping[str, int] = field(default_factory=dict[str, int])
@@ -82,14 +81,14 @@ class Skill:
     """One thing that a domain agent can do.
 
     Attributes:
-        name: as it stands in `required_data`.
+        name: its name in `required_data`.
         intent_classes: the classes of intent that it answers.
-        description: what its task does; `{scope}` and `{place}` stand for what the intent names.
-        dependencies: what it needs, in the order in which tasks declare it.
-        enriched_by: data paths that make its work better where somebody fetches them anyway.
-        upstream: by data path, what the task of the agent that produces it does.
-        evidence: how the offline reader knows it from a question.
-        answer: the data paths of its outputs that the user is shown; none means all of them.
+        description: of its task; `{scope}` and `{place}` are replaced by what the intent names.
+        dependencies: the data that it uses, in the order of tasks.
+        enriched_by: data paths that it uses where another agent provides them anyway.
+        upstream: by data path, the description of the task of its producer.
+        evidence: how the offline reader recognises it in a question.
+        answer: the data paths of its outputs that are shown to the user; none means all.
     """
 
     name: str
@@ -107,15 +106,15 @@ class Contract:
     """One agent.
 
     Attributes:
-        agent: its name, as it stands in tasks: `Config Best Practice Agent`.
+        agent: its name in tasks: `Config Best Practice Agent`.
         tool: the tool that does its work.
-        role: what it is there for.
-        description: what its task does, where the skill that needs it does not say.
-        produces: the data paths that its outputs hold.
-        skills: what a domain agent can do.
-        dependencies: what an agent of another role needs itself.
-        arguments: arguments that its tool is always given, as they are.
-        entities: names that it knows, by type of entity: `{"site": ("HQ", …)}`.
+        role: its role.
+        description: of its task, where the skill that uses it has none.
+        produces: the data paths in its outputs.
+        skills: of a domain agent.
+        dependencies: the data that an agent of another role uses.
+        arguments: fixed arguments of its tool.
+        entities: the names that it knows, by type: `{"site": ("HQ", …)}`.
         place: the file, for messages.
     """
 
@@ -131,7 +130,7 @@ class Contract:
     place: str = ""
 
     def needs(self, skill: Skill | None) -> tuple[Need, ...]:
-        """Return what its task needs: the skill's dependencies, or its own where it has none."""
+        """Return the dependencies of its task: those of the skill, or its own without one."""
         return self.dependencies if skill is None else skill.dependencies
 
 
@@ -143,19 +142,19 @@ class Competence(NamedTuple):
 
 
 class Contracts(Iterable[Contract]):
-    """Contracts that fit together, in the order given."""
+    """Contracts that fit together, in their order."""
 
     def __init__(self, contracts: Iterable[Contract]) -> None:
-        """Hold `contracts`.
+        """Check that `contracts` fit together.
 
         Raises:
-            ContractError: two are of one agent, two that others need share a tool, nobody produces
-                what one requires, or agents need each other in a circle.
+            ContractError: an agent has two contracts, two agents that others use share a tool, no
+                agent produces what another one requires, or agents depend on each other in a cycle.
         """
         self._contracts = tuple(contracts)
         self._refuse_doubles()
         self._refuse_gaps()
-        self._refuse_circles()
+        self._refuse_cycles()
 
     def __iter__(self) -> Iterator[Contract]:
         return iter(self._contracts)
@@ -168,7 +167,7 @@ class Contracts(Iterable[Contract]):
 
     @property
     def intent_classes(self) -> tuple[str, ...]:
-        """The classes of intent that some agent answers, each once, in order."""
+        """The classes of intent that agents answer, each once, in order."""
         named = [
             name
             for contract in self._contracts
@@ -178,7 +177,7 @@ class Contracts(Iterable[Contract]):
         return tuple(dict.fromkeys(named))
 
     def competent(self, intent_class: str) -> tuple[Competence, ...]:
-        """Return the agents that answer `intent_class`, each with the skill that does."""
+        """Return the agents that answer `intent_class`, each with its skill for it."""
         return tuple(
             Competence(contract, skill)
             for contract in self._contracts
@@ -187,10 +186,10 @@ class Contracts(Iterable[Contract]):
         )
 
     def producer(self, data_path: str, but: Contract) -> Contract | None:
-        """Return who produces `data_path`, other than `but`; None where nobody does.
+        """Return the producer of `data_path`, other than `but`, or None.
 
-        Who says the most of the path wins, so that an agent may take over a part of what another
-        one produces; of two that say as much, the first.
+        The agent with the longest matching path wins, so an agent may take over a part of what
+        another one produces; of two with the same path, the first.
         """
         found: tuple[int, Contract] | None = None
         for contract in self._contracts:
@@ -203,7 +202,7 @@ class Contracts(Iterable[Contract]):
         return None if found is None else found[1]
 
     def known(self, kind: str) -> tuple[str, ...]:
-        """Return the names of entities of type `kind` that some agent knows, each once."""
+        """Return the names of type `kind` that agents know, each once."""
         named = [name for each in self._contracts for name in each.entities.get(kind, ())]
         return tuple(dict.fromkeys(named))
 
@@ -213,17 +212,17 @@ class Contracts(Iterable[Contract]):
             other = seen.setdefault(contract.agent, contract)
             if other is not contract:
                 raise ContractError(
-                    f"{contract.place}: The agent {contract.agent!r} has a contract already, in"
-                    f" {other.place}. Give it another name, or take one of them away."
+                    f"{contract.place}: The agent {contract.agent!r} already has a contract, in"
+                    f" {other.place}. Give it another name, or remove one of them."
                 )
-        # outputs are passed on by the tool that gave them, so two such tools must differ
+        # outputs are passed on by the name of their tool, so these names must differ
         tools: dict[str, Contract] = {}
         for contract in (each for each in self._contracts if each.role is not Role.DOMAIN):
             other = tools.setdefault(contract.tool, contract)
             if other is not contract:
                 raise ContractError(
-                    f"{contract.place}: The tool {contract.tool!r} does the work of"
-                    f" {other.agent!r} already, in {other.place}. Give one of them another tool."
+                    f"{contract.place}: The tool {contract.tool!r} is already that of"
+                    f" {other.agent!r}, in {other.place}. Give one of them another tool."
                 )
 
     def _refuse_gaps(self) -> None:
@@ -233,10 +232,10 @@ class Contracts(Iterable[Contract]):
                 raise ContractError(
                     f"{contract.place}: The agent {contract.agent!r} requires"
                     f" {needed.data_path!r}, which no agent produces."
-                    f" What is produced: {', '.join(produced) or 'nothing'}."
+                    f" Agents produce: {', '.join(produced) or 'nothing'}."
                 )
 
-    def _refuse_circles(self) -> None:
+    def _refuse_cycles(self) -> None:
         before: dict[str, set[str]] = {each.agent: set() for each in self._contracts}
         for contract, needed in self._needs():
             producer = self.producer(needed.data_path, contract)
@@ -245,10 +244,10 @@ class Contracts(Iterable[Contract]):
         try:
             TopologicalSorter(before).prepare()
         except CycleError as error:
-            round_trip: list[str] = error.args[1]
+            cycle: list[str] = error.args[1]
             raise ContractError(
-                f"Agents need each other in a circle: {' → '.join(round_trip)}."
-                " One of them has to work without what the others give."
+                f"Agents depend on each other in a cycle: {' → '.join(cycle)}."
+                " Remove one of these dependencies, or make it optional in another agent."
             ) from None
 
     def _needs(self) -> Iterator[tuple[Contract, Need]]:

@@ -1,7 +1,7 @@
 """Tasks as a plan: a task is a step, its owner the tool.
 
-The dialect `state` says it where it can. It has no references, and no `on_error`; where agents take
-what others gave as arguments, or may fail without harm, the plan is written in its own form.
+The plan is in the dialect `state` where that can express it. It has no references and no
+`on_error`; plans with these are in canonical JSON.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from toolplan.planners.contract.tasks import Task
 from toolplan.tools import Tool, Toolbox
 
 NAME: Final = "contract"
-"""What drafts say of who wrote them."""
+"""The planner of the drafts."""
 
 STATE: Final = "state"
 
 Again: TypeAlias = Mapping[str, int]
-"""Tools that are asked once more: for which time, from 2 on."""
+"""Tools to call again, each with the number of the round, from 2 on."""
 
 NOBODY: Final[Again] = MappingProxyType({})
 
 
 def missing_tools(tasks: Sequence[Task], tools: Toolbox) -> list[str]:
-    """Return the tools of tasks that are not among `tools`, each once."""
+    """Return the tools of tasks that are missing in `tools`, each once."""
     named = dict.fromkeys(task.contract.tool for task in tasks)
     return [name for name in named if _found(name, tools) is None]
 
@@ -46,7 +46,7 @@ def draft_of(
     metadata: Mapping[str, Json],
     again: Again = NOBODY,
 ) -> Draft:
-    """Return `tasks` as a draft; every tool of theirs is among `tools`."""
+    """Return `tasks` as a draft; all their tools must be in `tools`."""
     plan = plan_of(tasks, intent, tools, again)
     text = _state_text(plan, tasks, tools)
     if text is not None:
@@ -56,16 +56,15 @@ def draft_of(
 
 
 def plan_of(tasks: Sequence[Task], intent: Intent, tools: Toolbox, again: Again = NOBODY) -> Plan:
-    """Return the plan of `tasks`: each step is told what its tool's schema declares.
+    """Return the plan of `tasks`: each step has the arguments that its tool's schema declares.
 
-    `again` are the tools that are asked once more, and for which time: their scope says so, and so
-    it is another call than the one before.
+    The scope of tools in `again` has the number of the round, so it is a new call.
     """
     return Plan(tuple(_step(task, intent, tools, again) for task in tasks), _output(tasks))
 
 
 def _output(tasks: Sequence[Task]) -> Value | None:
-    """Return what the user is shown: by name of output, and by tool where several agents answer."""
+    """Return the output of the plan, by tool where several agents answer."""
     answering = [task for task in tasks if task.answers]
     shown = [
         (task.contract.tool, _shown(task.id, list(dict.fromkeys(task.skill.answer))))
@@ -78,7 +77,7 @@ def _output(tasks: Sequence[Task]) -> Value | None:
 
 
 def _shown(task: str, paths: Sequence[str]) -> Value:
-    """Return the outputs of a task that are shown, under short names where these are distinct."""
+    """Return the shown outputs of a task, by short names where these are distinct."""
     roots = [path.partition(".")[0] for path in paths]
     lasts = [path.rpartition(".")[2] for path in paths]
     names = next((each for each in (roots, lasts) if len(set(each)) == len(each)), paths)
@@ -87,7 +86,7 @@ def _shown(task: str, paths: Sequence[str]) -> Value:
 
 
 def short_of(events: Sequence[Event]) -> list[str]:
-    """Return the tools that a run got too little of: what one required of them did not fit."""
+    """Return the tools whose outputs were less than another step required."""
     found: dict[str, None] = {}
     for event in events:
         if isinstance(event, StepFailed) and event.failure.code == "argument-value":
@@ -107,7 +106,7 @@ def _step(task: Task, intent: Intent, tools: Toolbox, again: Again) -> Step:
         id=task.id,
         tool=task.contract.tool if tool is None else tool.name,
         args=args,
-        # what a reference shows is not said twice
+        # a reference is a dependency already
         after=tuple(name for name in task.depends_on if name not in used),
         on_error="continue" if task.is_optional else "fail",
         thought=task.description,
@@ -118,7 +117,7 @@ def _args(task: Task, intent: Intent, tool: Tool, again: Again) -> dict[str, Val
     declared = tool.signature.inputs
     needed = task.required_data()
     if task.skill is None:
-        # who is asked for the sake of others is told what they need of it
+        # an agent that works for others gets their requirements
         needed += [each.to_json(skill) for skill, each in task.requested]
     given: dict[str, Value] = {}
     if task.skill is not None:
@@ -135,7 +134,7 @@ def _args(task: Task, intent: Intent, tool: Tool, again: Again) -> dict[str, Val
 
 
 def _state_text(plan: Plan, tasks: Sequence[Task], tools: Toolbox) -> str | None:
-    """Return the plan in the dialect `state`, owners by name, or None where it cannot say it."""
+    """Return the plan in the dialect `state`, or None where that cannot express it."""
     owners = [task.contract.agent for task in tasks]
     if any(_found(name, tools) is None for name in owners):
         return None

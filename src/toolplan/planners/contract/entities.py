@@ -1,4 +1,4 @@
-"""Entities of a question, of the thirteen types: names that agents know, and forms of words."""
+"""Entities of a question, of the thirteen types: names that agents know, and patterns."""
 
 from __future__ import annotations
 
@@ -14,17 +14,16 @@ from toolplan.planners.contract.state import Entity
 KNOWN: Final = 1.0
 FORM: Final = 0.9
 GUESSED: Final = 0.6
-"""How sure an entity is: an agent knows the name, the words have its form, or it may be one."""
+"""The confidence in an entity: a known name, a pattern, or a weak pattern."""
 
 _RANKED: Final = r"(?:severity|risks?|findings?|issues?|violations?|problems?)"
 _PERIOD: Final = r"(?:hours?|days?|weeks?|months?|quarters?|years?)"
 
 
 class _Form(NamedTuple):
-    """Words that are an entity of `type`.
+    """A pattern for entities of `type`.
 
-    `value` says which, where the words vary: a text, or None for what the first group holds, or all
-    where there is none.
+    The value is `value`; if that is None, the first group, or the whole match without groups.
     """
 
     type: str
@@ -78,7 +77,7 @@ class EntityReader:
     """Finds entities in questions."""
 
     def __init__(self, contracts: Contracts) -> None:
-        """Know the names that `contracts` know."""
+        """Find the names in `contracts`, and patterns."""
         self._names = [
             (kind, name, _name_pattern(name))
             for kind in ENTITY_TYPES
@@ -86,10 +85,7 @@ class EntityReader:
         ]
 
     def read(self, text: str) -> tuple[Entity, ...]:
-        """Return the entities of `text`, by type, each type in the order of the words.
-
-        Each once.
-        """
+        """Return the entities of `text`, each once, by type, then in the order of the text."""
         found = sorted(self._found(text), key=lambda each: (each[0], each[1]))
         seen: set[tuple[str, str]] = set()
         entities: list[Entity] = []
@@ -128,7 +124,7 @@ class EntityReader:
 
 
 def _name_pattern(name: str) -> re.Pattern[str]:
-    """Return what finds a name: as a whole, and with spaces or hyphens between its words."""
+    """Return the pattern of a whole name, with spaces or hyphens between its words."""
     words = [re.escape(word) for word in re.split(r"[\s-]+", name) if word]
     return re.compile(r"(?<![\w-])" + r"[\s-]?".join(words) + r"(?![\w-]*\w)", re.IGNORECASE)
 

@@ -1,10 +1,10 @@
-"""Contracts read from what their files say, field by field, each fault at its place."""
+"""Reading of contracts, field by field; each error has its place."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Mapping
-from typing import Final, Protocol, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 from toolplan.diagnostics import did_you_mean, near
 from toolplan.path import Json, json_type
@@ -20,76 +20,48 @@ from toolplan.planners.contract.contracts import (
 )
 from toolplan.planners.contract.wording import unknown_places
 
-_Read = TypeVar("_Read")
+_T = TypeVar("_T")
 
 CONTRACT_FIELDS: Final = (
-    "agent",
-    "tool",
-    "role",
-    "about",
-    "description",
-    "produces",
-    "skills",
-    "data_dependencies",
-    "arguments",
-    "entities",
-)
+    "agent", "tool", "role", "about", "description", "produces", "skills", "data_dependencies",
+    "arguments", "entities",
+)  # fmt: skip
 SKILL_FIELDS: Final = (
-    "name",
-    "intent_classes",
-    "aliases",
-    "about",
-    "description",
-    "data_dependencies",
-    "enriched_by",
-    "upstream",
-    "evidence",
-    "answer",
-)
+    "name", "intent_classes", "aliases", "about", "description", "data_dependencies",
+    "enriched_by", "upstream", "evidence", "answer",
+)  # fmt: skip
 ENTITY_TYPES: Final = (
-    "site",
-    "device",
-    "device_type",
-    "asset_target",
-    "environment",
-    "timeframe",
-    "assessment_type",
-    "assessment_id",
-    "severity",
-    "ip_address",
-    "vlan",
-    "output_format",
+    "site", "device", "device_type", "asset_target", "environment", "timeframe",
+    "assessment_type", "assessment_id", "severity", "ip_address", "vlan", "output_format",
     "priority",
-)
+)  # fmt: skip
 """The thirteen types of entities of an intent (F001-21)."""
 
 _PATH: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_][A-Za-z0-9_]*)*")
 _MOST_COUNT: Final = 1_000_000
 
 
-class Written(Protocol):
-    """What a file says."""
+class Document(NamedTuple):
+    """The content of a file, and the line of each JSON pointer in it, counted from 1."""
 
-    @property
-    def name(self) -> str:
-        """The file."""
-        ...
-
-    @property
-    def value(self) -> Json:
-        """All of it."""
-        ...
+    name: str
+    value: Json
+    lines: Mapping[str, int]
 
     def fault(self, pointer: str, message: str) -> ContractError:
-        """Return the error that `message` is, at its place."""
-        ...
+        """Return the error `message`, with its place: the nearest line that is known."""
+        near = pointer
+        while near and near not in self.lines:
+            near = near.rpartition("/")[0]
+        place = f"{self.name}:{self.lines.get(near, 1)}"
+        return ContractError(f"{place}: {pointer or 'contract'}: {message}")
 
 
-def read_contract(document: Written) -> Contract:
-    """Return the contract that a file says.
+def read_contract(document: Document) -> Contract:
+    """Return the contract in a file.
 
     Raises:
-        ContractError: a field is missing, unknown, or not what it must be.
+        ContractError: a field is missing, unknown or invalid.
     """
     top = _Fields(document, document.value, "")
     top.only(CONTRACT_FIELDS)
@@ -111,16 +83,18 @@ def read_contract(document: Written) -> Contract:
         place=document.name,
     )
     if role is Role.DOMAIN and not contract.skills:
-        raise document.fault("/skills", "A domain agent has at least one skill.")
+        raise document.fault("/skills", "A domain agent needs at least one skill.")
     if role is not Role.DOMAIN and contract.skills:
-        told = f"Skills belong to domain agents; a {role} agent says what it 'produces'."
-        raise document.fault("/skills", told)
+        message = f"Only domain agents have skills; a {role} agent has 'produces'."
+        raise document.fault("/skills", message)
     if role is not Role.DOMAIN and not contract.produces:
-        raise document.fault("/produces", f"A {role} agent produces something.")
+        raise document.fault(
+            "/produces", f"A {role} agent needs at least one data path in 'produces'."
+        )
     return contract
 
 
-def _skill(document: Written, value: Json, pointer: str) -> Skill:
+def _skill(document: Document, value: Json, pointer: str) -> Skill:
     fields = _Fields(document, value, pointer)
     fields.only(SKILL_FIELDS)
     name = fields.text("name")
@@ -150,7 +124,7 @@ def _weights(fields: _Fields) -> dict[str, int]:
     return {words.casefold(): fields.count(words, 0) for words in fields.value}
 
 
-def _dependency(document: Written, value: Json, pointer: str) -> Need:
+def _dependency(document: Document, value: Json, pointer: str) -> Need:
     fields = _Fields(document, value, pointer)
     fields.only(("data_path", "min_count", "priority"))
     path = _data_path(document, fields.value.get("data_path"), f"{pointer}/data_path")
@@ -160,31 +134,31 @@ def _dependency(document: Written, value: Json, pointer: str) -> Need:
     default = 1 if priority is Priority.REQUIRED else 0
     least = fields.count("min_count", default)
     if least < 0:
-        raise document.fault(f"{pointer}/min_count", "It is a count, 0 or more.")
+        raise document.fault(f"{pointer}/min_count", "It must be 0 or more.")
     return Need(path, least, priority)
 
 
-def _data_path(document: Written, value: Json, pointer: str) -> str:
+def _data_path(document: Document, value: Json, pointer: str) -> str:
     text = _text(document, value, pointer)
     if not _PATH.fullmatch(text):
-        told = f"{text!r} is no data path; names with dots between them are: 'a_context.assets'."
-        raise document.fault(pointer, told)
+        message = f"{text!r} is not a data path: names with dots between them, as in 'a.b'."
+        raise document.fault(pointer, message)
     return text
 
 
-def _text(document: Written, value: Json, pointer: str) -> str:
+def _text(document: Document, value: Json, pointer: str) -> str:
     if isinstance(value, str) and value.strip():
         return value
     found = "empty text" if isinstance(value, str) else json_type(value)
-    raise document.fault(pointer, f"It is {found}, not text.")
+    raise document.fault(pointer, f"It must be text, not {found}.")
 
 
 class _Fields:
     """The fields of one object of a file."""
 
-    def __init__(self, document: Written, value: Json, pointer: str) -> None:
+    def __init__(self, document: Document, value: Json, pointer: str) -> None:
         if not isinstance(value, dict):
-            raise document.fault(pointer, f"It is {json_type(value)}, not an object of fields.")
+            raise document.fault(pointer, f"It must be an object, not {json_type(value)}.")
         self.value: Mapping[str, Json] = value
         self._document = document
         self._pointer = pointer
@@ -193,8 +167,8 @@ class _Fields:
         """Refuse fields of other names."""
         for name in self.value:
             if name not in names:
-                said = did_you_mean(near(name, names)) or f"There are: {', '.join(names)}."
-                raise self._fault(name, f"There is no field {name!r}. {said}")
+                said = did_you_mean(near(name, names)) or f"Known fields: {', '.join(names)}."
+                raise self._fault(name, f"Unknown field {name!r}. {said}")
 
     def named(self, names: Collection[str]) -> Mapping[str, Json]:
         """Return the fields, all of them of `names`."""
@@ -207,11 +181,11 @@ class _Fields:
         return _text(self._document, self.value[name], self._at(name))
 
     def wording(self, name: str, default: str) -> str:
-        """Return a text in which `{scope}` and `{place}` alone may stand in braces."""
+        """Return a text with no placeholders but `{scope}` and `{place}`."""
         text = self.text(name) if name in self.value else default
         if unknown := unknown_places(text):
-            told = f"'{{{unknown[0]}}}' stands for nothing; '{{scope}}' and '{{place}}' do."
-            raise self._fault(name, told)
+            message = f"Unknown placeholder '{{{unknown[0]}}}'; known are '{{scope}}', '{{place}}'."
+            raise self._fault(name, message)
         return text
 
     def one_of(self, name: str, values: tuple[_Choice, ...]) -> _Choice:
@@ -219,28 +193,28 @@ class _Fields:
         for value in values:
             if value == text:
                 return value
-        raise self._fault(name, f"It is {text!r}, not one of {', '.join(values)}.")
+        raise self._fault(name, f"It must be one of {', '.join(values)}, not {text!r}.")
 
     def count(self, name: str, default: int) -> int:
         value = self.value.get(name, default)
         if isinstance(value, bool) or not isinstance(value, int):
-            raise self._fault(name, f"It is {json_type(value)}, not an integer.")
+            raise self._fault(name, f"It must be an integer, not {json_type(value)}.")
         if abs(value) > _MOST_COUNT:
-            raise self._fault(name, f"It is beyond {_MOST_COUNT:,}.")
+            raise self._fault(name, f"It must be at most {_MOST_COUNT:,}.")
         return value
 
     def mapping(self, name: str) -> Mapping[str, Json]:
         return self.inner(name).value
 
     def inner(self, name: str) -> _Fields:
-        """Return the object in a field, an empty one where it is not there."""
+        """Return the object in a field, empty where it is missing."""
         return _Fields(self._document, self.value.get(name, {}), self._at(name))
 
-    def each(self, name: str, read: Callable[[Written, Json, str], _Read]) -> tuple[_Read, ...]:
-        """Return what `read` makes of each element of a list, nothing where it is not there."""
+    def each(self, name: str, read: Callable[[Document, Json, str], _T]) -> tuple[_T, ...]:
+        """Return each element of a list, read by `read`; empty where it is missing."""
         value = self.value.get(name, [])
         if not isinstance(value, list):
-            raise self._fault(name, f"It is {json_type(value)}, not a list.")
+            raise self._fault(name, f"It must be a list, not {json_type(value)}.")
         return tuple(
             read(self._document, inner, f"{self._at(name)}/{at}") for at, inner in enumerate(value)
         )

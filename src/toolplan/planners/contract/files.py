@@ -5,39 +5,23 @@ Tags, aliases and repeated keys are refused; `yes` and `2026-01-01` are text.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from importlib.resources.abc import Traversable
 from pathlib import Path
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, TypeAlias
 
-from toolplan.path import Json
 from toolplan.planners.contract.contracts import Contract, ContractError, Contracts
-from toolplan.planners.contract.fields import read_contract
+from toolplan.planners.contract.fields import Document, read_contract
 from toolplan.yaml_text import YamlError, read_yaml
 
 SUFFIXES: Final = (".yaml", ".yml", ".md")
+_SUFFIXES: Final = ", ".join(SUFFIXES)
 MOST_BYTES: Final = 256_000
 MOST_DEPTH: Final = 16
 
 _FENCE: Final = "---"
 
 Place: TypeAlias = Path | Traversable
-
-
-class Document(NamedTuple):
-    """What a file says, and in which line, counted from 1, each JSON pointer stands."""
-
-    name: str
-    value: Json
-    lines: Mapping[str, int]
-
-    def fault(self, pointer: str, message: str) -> ContractError:
-        """Return the error that `message` is, at its place; the nearest line that is known."""
-        near = pointer
-        while near and near not in self.lines:
-            near = near.rpartition("/")[0]
-        place = f"{self.name}:{self.lines.get(near, 1)}"
-        return ContractError(f"{place}: {pointer or 'contract'}: {message}")
 
 
 def load_contracts(*places: str | Place) -> Contracts:
@@ -51,7 +35,7 @@ def load_contracts(*places: str | Place) -> Contracts:
 
 
 def read_text(name: str, text: str) -> Contract:
-    """Return the contract in the text of a file called `name`; its suffix says how to read it.
+    """Return the contract in the text of a file called `name`; its suffix is the format.
 
     Raises:
         ContractError: the text cannot be used; the message has the name and the line.
@@ -60,13 +44,13 @@ def read_text(name: str, text: str) -> Contract:
 
 
 def read_document(name: str, text: str) -> Document:
-    """Return what a YAML text, or the head of a Markdown text, says.
+    """Return the document in a YAML text, or in the head of a Markdown text.
 
     Raises:
-        ContractError: it is too large or too deep, no YAML, or has a tag, an alias or a key twice.
+        ContractError: too large, too deep, not YAML, or with a tag, an alias or a repeated key.
     """
     if len(text.encode("utf-8", "replace")) > MOST_BYTES:
-        raise ContractError(f"{name}: It has more than {MOST_BYTES:,} bytes.")
+        raise ContractError(f"{name}: The file has more than {MOST_BYTES:,} bytes.")
     source, first = _front_matter(name, text) if name.endswith(".md") else (text, 1)
     try:
         value, lines = read_yaml(source, max_depth=MOST_DEPTH, strict=True)
@@ -80,26 +64,28 @@ def _files(place: Place) -> Iterable[Place]:
         return [place]
     inside = [each for each in place.iterdir() if each.name.endswith(SUFFIXES)]
     if not inside:
-        raise ContractError(f"{place.name}: There is no contract in this folder ({SUFFIXES}).")
+        raise ContractError(
+            f"{place.name}: The folder has no contract (a file that ends in {_SUFFIXES})."
+        )
     return sorted(inside, key=lambda each: each.name)
 
 
 def _text(file: Place) -> str:
     if not file.name.endswith(SUFFIXES):
-        raise ContractError(f"{file.name}: A contract is a file that ends in {SUFFIXES}.")
+        raise ContractError(f"{file.name}: The name of a contract must end in {_SUFFIXES}.")
     try:
         return file.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.reason if isinstance(error, UnicodeDecodeError) else error.strerror
-        raise ContractError(f"{file.name}: It cannot be read: {reason}.") from None
+        raise ContractError(f"{file.name}: The file cannot be read: {reason}.") from None
 
 
 def _front_matter(name: str, text: str) -> tuple[str, int]:
     """Return the YAML at the head of a Markdown text, and the line that it starts in."""
     lines = text.splitlines()
     if not lines or lines[0].rstrip() != _FENCE:
-        raise ContractError(f"{name}:1: A contract in Markdown starts with a line of '---'.")
+        raise ContractError(f"{name}:1: A contract in Markdown must start with a line '---'.")
     for at, line in enumerate(lines[1:], 1):
         if line.rstrip() == _FENCE:
             return "\n".join(lines[1:at]), 2
-    raise ContractError(f"{name}:1: The head of the contract has no line of '---' at its end.")
+    raise ContractError(f"{name}:1: The head of the contract must end with a line '---'.")

@@ -1,7 +1,7 @@
 """The offline intent reader: the words of a question become the intent of a STATE.
 
-What speaks for which class of intent is said by the contracts (`evidence`), so that an agent that
-is added brings its own words. Where two classes are as likely, or none is likely, it asks.
+The words of each class of intent come from the contracts (`evidence`), so an added agent brings its
+own. If two classes are equally likely, or none is, the intent has a clarification question.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from toolplan.planners.contract.state import (
 )
 
 MOST_CHARACTERS: Final = 2_000
-"""The longest question that is read; of a longer one the rest is left out."""
+"""The longest question that is read; the rest of a longer one is ignored."""
 
 _LEAST_SCORE: Final = 2
 _CLEAR_LEAD: Final = 2
@@ -64,7 +64,7 @@ class IntentReader:
     """Reads intents from words; the same words give the same intent."""
 
     def __init__(self, contracts: Contracts) -> None:
-        """Know the classes of intent, the words and the names of `contracts`."""
+        """Use the classes of intent, the words and the names of `contracts`."""
         self._classes: dict[str, list[Evidence]] = {}
         for contract in contracts:
             for skill in contract.skills:
@@ -73,7 +73,7 @@ class IntentReader:
 
     @property
     def classes(self) -> tuple[str, ...]:
-        """The classes of intent that can be read, by their first names."""
+        """The classes of intent, by their first names."""
         return tuple(self._classes)
 
     def read(self, text: str, conversation: Json = None) -> dict[str, Json]:
@@ -104,7 +104,7 @@ class IntentReader:
         }
 
     def _candidates(self, text: str, entities: Sequence[Entity]) -> list[_Candidate]:
-        """Return the classes that words speak for, the likeliest first."""
+        """Return the likely classes, the likeliest first."""
         said = f" {' '.join(_WORDS.findall(text.casefold()))} "
         named = {each.type for each in entities}
         found: list[_Candidate] = []
@@ -140,10 +140,10 @@ def _words_score(weights: Mapping[str, int], said: str) -> int:
 
 
 def _chosen(candidates: Sequence[_Candidate]) -> tuple[str, float]:
-    """Return the class and how sure it is, from 0 to 1.
+    """Return the class and its confidence, from 0 to 1.
 
-    A score of n counts as n sources that agree against one that may not; a lead of less than two
-    is told as doubt, no lead at all as not clear.
+    A score of n has the confidence n / (n + 1), less with a small lead; without a lead the intent
+    is not clear.
     """
     if not candidates or candidates[0].score < _LEAST_SCORE:
         return NEEDS_CLARIFICATION, 0.2 if not candidates else _UNCLEAR
@@ -167,7 +167,7 @@ def _meta_intent(text: str, entities: Sequence[Entity], *, is_linked: bool) -> M
 
 
 def _inherited(entities: Sequence[Entity], previous: Intent) -> tuple[Entity, ...]:
-    """Return `entities`, with the scope of what was asked before where none is named."""
+    """Return `entities`, with the scope of the previous intent where none is named."""
     if any(each.type in _SCOPE_TYPES for each in entities):
         return tuple(entities)
     return (*(each for each in previous.entities if each.type in _SCOPE_TYPES), *entities)
@@ -190,7 +190,7 @@ def _details(text: str, entities: Sequence[Entity]) -> dict[str, Json]:
 
 
 def _previous(conversation: Json) -> Intent | None:
-    """Return the latest intent of a conversation that was clear, None where there is none."""
+    """Return the latest clear intent of a conversation, or None."""
     history = conversation.get("history") if isinstance(conversation, dict) else None
     for turn in reversed(history if isinstance(history, list) else []):
         fields = turn.get("intent") if isinstance(turn, dict) else None

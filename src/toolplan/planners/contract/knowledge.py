@@ -1,7 +1,4 @@
-"""When the knowledge agent is asked though nobody requires it: predicates over the intent (C-19).
-
-They read the intent object and nothing else, so that the same intent always has the same plan.
-"""
+"""When optional knowledge is asked for: predicates over the intent (C-19)."""
 
 from __future__ import annotations
 
@@ -12,11 +9,11 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 from toolplan.planners.contract.state import Intent, MetaIntent
 
 KnowledgeMode: TypeAlias = Literal["always", "auto", "never"]
-"""Whether agents that only enrich are asked: always, where a predicate holds, or never."""
+"""When agents with optional knowledge are asked: always, if a predicate is true, or never."""
 
 KNOWLEDGE_MODES: Final[tuple[KnowledgeMode, ...]] = ("always", "auto", "never")
 SURE: Final = 0.7
-"""From this confidence on a question is not ambiguous."""
+"""The least confidence of a question that is not ambiguous."""
 
 _SURE_OF_SCOPE: Final = 0.5
 _LINKED: Final = frozenset((MetaIntent.FOLLOW_UP, MetaIntent.REFINEMENT, MetaIntent.EXPLANATION))
@@ -26,7 +23,7 @@ _POLICY_WORDS: Final = re.compile(
 
 
 class Predicate(NamedTuple):
-    """A reason to ask for knowledge, and whether it holds of an intent."""
+    """A reason to ask for knowledge, and its test of an intent."""
 
     name: str
     holds: Callable[[Intent], bool]
@@ -61,7 +58,7 @@ PREDICATES: Final = (
 
 
 def reasons(intent: Intent, mode: KnowledgeMode) -> list[str]:
-    """Return why knowledge is asked for, though it is not required; empty where it is not.
+    """Return the reasons to ask for optional knowledge.
 
     >>> reasons(Intent("cbp_assessment", MetaIntent.FOLLOW_UP), "auto")
     ['follow_up']

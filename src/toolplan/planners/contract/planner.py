@@ -1,4 +1,4 @@
-"""The contract planner: an intent and contracts become tasks, the same ones every time."""
+"""The contract planner: an intent and contracts become tasks, without a model."""
 
 from __future__ import annotations
 
@@ -34,14 +34,13 @@ from toolplan.planners.contract.tasks import Task, make_tasks
 from toolplan.tools import Toolbox
 
 MOST_EPISODES: Final = 10
-"""So many of the latest questions are looked at for what a follow-up follows."""
+"""The most earlier questions that a follow-up may refer to."""
 
 
 class ContractPlanner:
-    """Plans by contracts, without a model: what an intent's class needs, in the order it needs it.
+    """Plans by contracts, without a model.
 
-    It reads the intent and the contracts, nothing else: not what data there is, not what was done
-    before. So the same intent has the same plan, always.
+    It reads only the intent and the contracts, so the same intent always has the same plan.
     """
 
     def __init__(
@@ -55,20 +54,20 @@ class ContractPlanner:
         """Make a planner of `contracts`.
 
         Args:
-            contracts: the agents that there are.
-            knowledge: when to ask agents whose knowledge is not required: `auto` goes by the
-                predicates of `knowledge`.
-            parallel_knowledge: let data be fetched without waiting for knowledge.
-            rounds: how often agents are asked at most whose outputs were too little for a task
-                that requires them. 1 is one pass (F001-25); with more, `propose` gives another
-                draft after such a run.
+            contracts: of all agents.
+            knowledge: when agents with optional knowledge are asked: `auto` uses the predicates of
+                `knowledge`.
+            parallel_knowledge: data agents do not wait for knowledge agents.
+            rounds: how often an agent is asked at most, where its outputs were less than a task
+                requires. 1 is one pass (F001-25); with more, `propose` returns another draft
+                after such a run.
 
         Raises:
             ContractError: the contracts do not fit together.
         """
         if knowledge not in KNOWLEDGE_MODES:
             raise ValueError(
-                f"knowledge is {knowledge!r}, not one of {', '.join(KNOWLEDGE_MODES)}."
+                f"knowledge must be one of {', '.join(KNOWLEDGE_MODES)}, not {knowledge!r}."
             )
         self.contracts = contracts if isinstance(contracts, Contracts) else Contracts(contracts)
         self.knowledge: KnowledgeMode = knowledge
@@ -77,15 +76,12 @@ class ContractPlanner:
         self.reader = IntentReader(self.contracts)
 
     def plan(self, state: Mapping[str, Json]) -> dict[str, Json]:
-        """Return a copy of a STATE with its plan; `state` itself stays as it is.
-
-        Only `plan.tasks`, `plan.routing` and the ends of `trace.node_run_order` and
-        `trace.state_deltas` differ.
+        """Return a copy of a STATE with its plan.
 
         Raises:
-            ClarificationNeeded: the intent is not clear; its question is to be asked.
+            ClarificationNeeded: the intent is not clear; `question` is for the user.
             UnknownIntentError: no contract answers the class of the intent.
-            StateError: the intent, or one of the four paths, is not what it must be.
+            StateError: the intent, or one of the four paths, is invalid.
         """
         intent = read_intent(state)
         tasks = self.tasks(intent)
@@ -111,9 +107,7 @@ class ContractPlanner:
         )
 
     def envelope(self, state: Mapping[str, Json]) -> dict[str, Json]:
-        """Return the plan of a STATE alone, and which task is whose: text of the dialect `state`.
-
-        `routing_detail` stands beside the plan, not in the STATE, which has no such key (C-24).
+        """Return the plan of a STATE in the dialect `state`, with `routing_detail` (C-24).
 
         Raises:
             ClarificationNeeded, UnknownIntentError, StateError: as `plan`.
@@ -139,12 +133,12 @@ class ContractPlanner:
         *,
         on_text: OnText | None = None,
     ) -> Proposal:
-        """Return a draft for `question`, or ask, so that another planner may try.
+        """Return a draft for `question`, or a clarification.
 
-        The intent is that of `question.context["state"]`, where there is one, else it is read from
-        the words, and, for a follow-up, from the questions before. The same question gives the same
-        draft; one that was tried is not given again, but where its run got too little of an agent,
-        and `rounds` allow it, one that asks again.
+        The intent is that of `question.context["state"]`; without one it is read from the words,
+        and, for a follow-up, from the questions before. The same question gives the same draft. A
+        draft that was tried is not repeated; if its run got too little of an agent, and `rounds`
+        allow it, the next draft asks that agent again.
         """
         texts = {attempt.draft.text for attempt in attempts}
         short = short_of(attempts[-1].events) if attempts else []
@@ -154,15 +148,12 @@ class ContractPlanner:
             if not isinstance(proposal, Draft) or proposal.text not in texts:
                 return proposal
         return Clarification(
-            "The plan that the contracts give for this question has been tried."
-            " What should be looked at instead?"
+            "The only plan of the contracts for this question was tried already."
+            " What should be assessed instead?"
         )
 
     def proposal(self, question: Question, tools: Toolbox, again: Again = NOBODY) -> Proposal:
-        """Do what `propose` does, for someone who does not wait.
-
-        `again` are the tools that are asked once more, with the number of the time.
-        """
+        """Return the proposal for `question`; tools in `again` are called once more."""
         try:
             fields = self._intent(question)
             intent = intent_of(fields)
@@ -172,11 +163,11 @@ class ContractPlanner:
         except UnknownIntentError as error:
             return Clarification(str(error), self.reader.classes)
         except StateError as error:
-            return Clarification(f"The STATE cannot be read: {error}")
+            return Clarification(f"The STATE is invalid: {error}")
         if missing := missing_tools(tasks, tools):
             named = ", ".join(map(repr, missing))
             return Clarification(
-                f"The tools of these agents are not here: {named}. What should do their work?"
+                f"These tools of agents are missing: {named}. Which tools should replace them?"
             )
         metadata: dict[str, Json] = {
             "query": question.text,
@@ -197,7 +188,7 @@ class ContractPlanner:
         return self.reader.read(question.text, state.get("conversation"))
 
     def _conversation(self, episodes: Json) -> Json:
-        """Return what was asked before, the latest last, as the conversation of a STATE has it."""
+        """Return the earlier questions, the latest last, as the conversation of a STATE."""
         asked = [
             query
             for each in (episodes if isinstance(episodes, list) else [])

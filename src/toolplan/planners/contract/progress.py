@@ -1,4 +1,4 @@
-"""What a run has done, told in a STATE: a fold of the run into its tasks (F001-11, F001-13)."""
+"""The results of a run in the tasks of a STATE (F001-11, F001-13)."""
 
 from __future__ import annotations
 
@@ -17,44 +17,43 @@ STATUS: Final[Mapping[StepState, str]] = {
     StepState.SUCCEEDED: "completed",
     StepState.FAILED: "failed",
     StepState.CANCELLED: "failed",
-    # not of the source: a task that never started has not failed (C-25)
+    # a task that never started has not failed (C-25)
     StepState.SKIPPED: "skipped",
 }
 
 
 STARTED: Final = "started"
-"""What the trace says of a task whose agent has begun."""
+"""The status in the trace of a task that has started."""
 
 
 def state_of(state: Mapping[str, Json], run: Run | Iterable[Event]) -> dict[str, Json]:
-    """Return a copy of `state` in which its tasks stand as `run` has them.
+    """Return a copy of `state` with the results of `run` in its tasks.
 
-    A task has the `status` and the `outputs` of the step with its id; tasks that the run does not
-    know stay as they are. One that did not succeed has `{"error": {"code", "message"}}` as its
-    outputs, and is told in `trace.state_deltas`; agents that have started are told in
-    `trace.node_run_order`. Folding a run into what it gave before changes nothing more.
+    A task gets the `status` and the `outputs` of the step with its id; other tasks stay as they
+    are. The outputs of a failed task are `{"error": {"code", "message"}}`. Failures are appended to
+    `trace.state_deltas`, started agents to `trace.node_run_order`, each once.
 
     Raises:
-        StateError: there are no tasks in `state`.
+        StateError: `state` has no tasks.
     """
     done = run if isinstance(run, Run) else fold(run)
     copy = {key: copied(value) for key, value in state.items()}
     plan = copy.get("plan")
     tasks = plan.get("tasks") if isinstance(plan, dict) else None
     if not isinstance(plan, dict) or not isinstance(tasks, list):
-        raise StateError("/plan/tasks: There are no tasks; plan them first.")
-    told = [_told(task, done) for task in tasks]
-    copy["plan"] = {**plan, "tasks": told}
-    copy["trace"] = _trace(copy.get("trace"), told, done)
+        raise StateError("/plan/tasks: The STATE has no tasks; plan them first.")
+    tasks = [_with_result(task, done) for task in tasks]
+    copy["plan"] = {**plan, "tasks": tasks}
+    copy["trace"] = _trace(copy.get("trace"), tasks, done)
     return copy
 
 
-def _told(task: Json, run: Run) -> Json:
+def _with_result(task: Json, run: Run) -> Json:
     step = run.steps.get(_id(task))
     if step is None or not isinstance(task, dict):
         return task
     if step.error is not None and step.state is StepState.SUCCEEDED:
-        # an optional agent that failed: the run went on without what it would have given
+        # an optional agent that failed: the run continued without its outputs
         return {**task, "status": "failed", "outputs": {"error": _error(step.error)}}
     return {**task, "status": STATUS[step.state], "outputs": _outputs(step)}
 
@@ -73,11 +72,11 @@ def _error(failure: Failure) -> Json:
 
 
 def _trace(trace: Json, tasks: list[Json], run: Run) -> dict[str, Json]:
-    """Return `trace` with the agents that started, in that order, and every failure; each once."""
+    """Return `trace` with the agents that started and every failure, each once."""
     before = traced(trace, [], [])
     known = before["state_deltas"]
-    told = known if isinstance(known, list) else []
-    deltas = [each for each in (*_starts(tasks, run), *_failures(tasks, run)) if each not in told]
+    noted = known if isinstance(known, list) else []
+    deltas = [each for each in (*_starts(tasks, run), *_failures(tasks, run)) if each not in noted]
     nodes = [each["node"] for each in deltas if each["status"] == STARTED]
     return traced(before, nodes, [*deltas])
 

@@ -1,7 +1,7 @@
-"""STATE: what its parts are called, and the intent in it.
+"""STATE: its keys, and the intent in it.
 
-The planner reads `intent` and writes four paths: `plan.tasks`, `plan.routing`, and, at their ends,
-`trace.node_run_order` and `trace.state_deltas`. Nothing else is touched, and no key is invented.
+The planner reads `intent`. It writes `plan.tasks` and `plan.routing`, and appends to
+`trace.node_run_order` and `trace.state_deltas`; everything else stays as it is.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, NamedTuple
 
+from toolplan.errors import ToolplanError
 from toolplan.path import Json, copied, json_type
 from toolplan.planners.contract.wording import TARGET_SCOPE, listed
 
@@ -21,30 +22,36 @@ STATE_KEYS: Final = (
 
 NEEDS_CLARIFICATION: Final = "unknown_or_needs_clarification"
 LEAST_CONFIDENCE: Final = 0.5
-"""Below it an intent is asked about, not planned (F001-20)."""
+"""The least confidence of an intent that is planned (F001-20)."""
 
 NODE: Final = "Planner"
 WRITTEN: Final = ("plan.tasks", "plan.routing")
 
 
-class StateError(ValueError):
-    """A STATE is not what it must be; the text has the JSON pointer."""
+class StateError(ToolplanError, ValueError):
+    """A STATE is invalid; the message has the JSON pointer. Code: `bad-state`."""
+
+    def __init__(self, message: str, *, code: str = "bad-state") -> None:
+        super().__init__(code, message)
 
 
 class UnknownIntentError(StateError):
-    """No contract answers the class of the intent (C-27). No task was made."""
+    """No contract answers the class of the intent (C-27). Code: `unknown-intent`."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, code="unknown-intent")
 
 
-class ClarificationNeeded(ValueError):
-    """The intent is not clear: its question goes to the user, and nothing is planned (F001-20)."""
+class ClarificationNeeded(ToolplanError, ValueError):
+    """The intent is not clear; `question` is for the user (F001-20). Code: `unclear-intent`."""
 
     def __init__(self, question: str) -> None:
-        super().__init__(question)
+        super().__init__("unclear-intent", question)
         self.question = question
 
 
 class MetaIntent(StrEnum):
-    """How a question stands to what was said before."""
+    """The relation of a question to the conversation."""
 
     NEW_REQUEST = "new_request"
     FOLLOW_UP = "follow_up"
@@ -57,7 +64,7 @@ class MetaIntent(StrEnum):
 
 _META_INTENTS: Final[Mapping[str, MetaIntent]] = {
     **{each.value: each for each in MetaIntent},
-    # the shorter vocabularies that states are met with (C-26)
+    # other spellings in use (C-26)
     "new": MetaIntent.NEW_REQUEST,
     "initial": MetaIntent.NEW_REQUEST,
     "new_query": MetaIntent.NEW_REQUEST,
@@ -76,7 +83,7 @@ _META_INTENTS: Final[Mapping[str, MetaIntent]] = {
 
 
 class Entity(NamedTuple):
-    """Something that the question names; `confidence` is from 0 to 1, 1 where it is not said."""
+    """Something that the question names; `confidence` is from 0 to 1."""
 
     type: str
     value: str
@@ -89,7 +96,7 @@ class Entity(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Intent:
-    """What a question asks for, as far as planning reads it."""
+    """The intent of a question, as far as planning reads it."""
 
     intent_class: str
     meta_intent: MetaIntent = MetaIntent.NEW_REQUEST
@@ -107,28 +114,25 @@ class Intent:
 
     @property
     def sites(self) -> list[str]:
-        """The sites that are named, or the one of the details where no entity is a site."""
+        """The sites of the entities, otherwise the site of the details."""
         return self.named("site") or ([self.site] if self.site else [])
 
     @property
     def scope(self) -> str:
-        """What descriptions of tasks call the scope: devices, else sites (F001-14)."""
+        """The scope in descriptions of tasks: devices, otherwise sites (F001-14)."""
         devices = [*self.named("device"), *self.named("ip_address")]
         return listed(devices or self.sites or [TARGET_SCOPE])
 
     @property
     def place(self) -> str:
-        """The scope, with the word for it where it is a site: `HQ site`."""
+        """The scope, with the word *site* where it is one: `HQ site`."""
         is_site = self.sites and self.scope == listed(self.sites)
         return (
             f"{self.scope} {'site' if len(self.sites) == 1 else 'sites'}" if is_site else self.scope
         )
 
     def to_scope(self) -> dict[str, Json]:
-        """Return the scope as the argument that agents take.
-
-        Without what the intent leaves open.
-        """
+        """Return the argument `scope` of agents, without empty fields."""
         ranges = self.named("timeframe") or [self.time_range]
         where = self.named("environment") or [self.environment]
         sites: list[Json] = [*self.sites]
@@ -147,16 +151,16 @@ def read_intent(state: Mapping[str, Json]) -> Intent:
     """Return the intent of a STATE.
 
     Raises:
-        StateError: there is none, or a part of it is not what it must be.
+        StateError: it is missing or invalid.
     """
     return intent_of(_object(state.get("intent"), "/intent", required=True))
 
 
 def intent_of(fields: Mapping[str, Json]) -> Intent:
-    """Return the intent that a STATE has as `fields`.
+    """Return the intent in `fields`.
 
     Raises:
-        StateError: a part of it is not what it must be.
+        StateError: it is invalid.
     """
     details = _object(fields.get("domain_details"), "/intent/domain_details")
     scope = _object(details.get("scope"), "/intent/domain_details/scope")
@@ -165,7 +169,7 @@ def intent_of(fields: Mapping[str, Json]) -> Intent:
         raise _wrong("/intent/entities", named, "a list")
     name = _text(fields, "intent_class", "/intent")
     if not name:
-        raise StateError("/intent/intent_class: There is no class of intent.")
+        raise StateError("/intent/intent_class: The class of the intent is missing.")
     return Intent(
         intent_class=name,
         meta_intent=_meta_intent(_text(fields, "meta_intent", "/intent")),
@@ -182,23 +186,23 @@ def intent_of(fields: Mapping[str, Json]) -> Intent:
 
 
 def gate(intent: Intent) -> None:
-    """Stop an intent that is not clear before anything is planned.
+    """Check that an intent is clear.
 
     Raises:
-        ClarificationNeeded: with the question of the intent, or one that asks for it again.
+        ClarificationNeeded: it is not; with the question of the intent, or a general one.
     """
     if intent.intent_class == NEEDS_CLARIFICATION or intent.confidence < LEAST_CONFIDENCE:
         asked = intent.clarification_question
-        raise ClarificationNeeded(asked or "What should be looked at, and what for?")
+        raise ClarificationNeeded(asked or "What should be assessed, and for what purpose?")
 
 
 def written(
     state: Mapping[str, Json], tasks: Sequence[Json], routing: Sequence[Json], note: Json
 ) -> dict[str, Json]:
-    """Return a copy of `state` with the four paths written, sharing nothing with it.
+    """Return a deep copy of `state` with the four paths written.
 
     Raises:
-        StateError: what stands at one of the paths cannot take it.
+        StateError: one of the paths cannot be written.
     """
     copy = {key: copied(value) for key, value in state.items()}
     plan = _object(copy.get("plan"), "/plan")
@@ -208,10 +212,10 @@ def written(
 
 
 def traced(trace: Json, nodes: Sequence[Json], deltas: Sequence[Json]) -> dict[str, Json]:
-    """Return `trace` with `nodes` and `deltas` at the ends of its two lists.
+    """Return `trace` with `nodes` and `deltas` appended to its two lists.
 
     Raises:
-        StateError: it is no object, or one of the two is no list.
+        StateError: `trace` is not an object, or one of the two is not a list.
     """
     fields = _object(trace, "/trace")
     return {
@@ -252,7 +256,7 @@ def _meta_intent(text: str) -> MetaIntent:
     found = _META_INTENTS.get(text.strip().casefold().replace("-", "_").replace(" ", "_"))
     if found is None:
         known = ", ".join(MetaIntent)
-        raise StateError(f"/intent/meta_intent: It is {text!r}, not one of {known}.")
+        raise StateError(f"/intent/meta_intent: It must be one of {known}, not {text!r}.")
     return found
 
 
@@ -274,4 +278,4 @@ def _object(value: Json, pointer: str, *, required: bool = False) -> Mapping[str
 
 
 def _wrong(pointer: str, value: Json, wanted: str) -> StateError:
-    return StateError(f"{pointer}: It is {json_type(value)}, not {wanted}.")
+    return StateError(f"{pointer}: It must be {wanted}, not {json_type(value)}.")

@@ -1,4 +1,4 @@
-"""Tasks: which agents work on an intent, in which order, and what each needs."""
+"""Tasks: which agents work on an intent, in which order, with which data."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _RANK: Final[Mapping[Role, int]] = {Role.KNOWLEDGE: 0, Role.DATA: 1, Role.DOMAIN
 
 
 class Source(NamedTuple):
-    """A task whose outputs another one reads; `required` where it cannot do without them."""
+    """A task whose outputs another one reads; `required` where these are required."""
 
     task: str
     tool: str
@@ -37,13 +37,13 @@ class Task:
     Attributes:
         id: `T1`, `T2`, … in order.
         contract: the agent's.
-        skill: the skill that is wanted, None for agents that have none; of an agent that others
-            need, the first.
-        answers: whether it answers the intent itself, and is not only there for others.
-        description: what is to be done, for people.
-        depends_on: the tasks that come before, without those that come before them anyway.
+        skill: the skill to use, None for agents without skills; the first one of an agent that
+            only works for others.
+        answers: whether it answers the intent itself.
+        description: what to do, for people.
+        depends_on: the tasks that it waits for directly.
         sources: the tasks whose outputs it reads.
-        requested: what other tasks need of its outputs, by skill.
+        requested: what other tasks use of its outputs, by skill.
     """
 
     id: str
@@ -57,11 +57,11 @@ class Task:
 
     @property
     def is_optional(self) -> bool:
-        """Whether the work of all others can be done without its outputs."""
+        """Whether no other task requires its outputs."""
         return not self.answers and not any(needed.is_required for _, needed in self.requested)
 
     def required_data(self) -> list[Json]:
-        """Return what it needs, as `required_data` of a task has it (F001-12)."""
+        """Return `required_data` of the task (F001-12)."""
         name = self.contract.agent if self.skill is None else self.skill.name
         return [each.to_json(name) for each in self.contract.needs(self.skill)]
 
@@ -83,7 +83,7 @@ class Task:
 
 
 class _Link(NamedTuple):
-    """`consumer` reads what `producer` gives; `skill` and `needed` say why."""
+    """`consumer` reads outputs of `producer`; `skill` and `needed` are the reason."""
 
     producer: str
     consumer: str
@@ -97,10 +97,10 @@ def make_tasks(
     """Return the tasks for `intent`, in order.
 
     Args:
-        intent: what is asked for; its class must be clear.
-        contracts: the agents that there are.
-        enriched: ask also the agents that only enrich what others do.
-        parallel_knowledge: let data be fetched without waiting for knowledge (C-21).
+        intent: an intent that is clear.
+        contracts: of all agents.
+        enriched: include agents whose outputs are optional knowledge.
+        parallel_knowledge: data agents do not wait for knowledge agents (C-21).
 
     Raises:
         UnknownIntentError: no contract answers the class of the intent.
@@ -109,7 +109,8 @@ def make_tasks(
     if not wanted:
         known = ", ".join(contracts.intent_classes)
         raise UnknownIntentError(
-            f"/intent/intent_class: No contract answers {intent.intent_class!r}; there are {known}."
+            f"/intent/intent_class: No contract answers {intent.intent_class!r}."
+            f" Known classes: {known}."
         )
     links, skills = _links(wanted, contracts, enriched=enriched)
     answering = {contract.agent for contract, _ in wanted}
@@ -137,10 +138,7 @@ def make_tasks(
 def _links(
     wanted: Sequence[Competence], contracts: Contracts, *, enriched: bool
 ) -> tuple[list[_Link], dict[str, Skill | None]]:
-    """Return who reads what of whom, from the agents that are wanted back to their sources.
-
-    With it, the skill of each agent that is involved, by the agent's name.
-    """
+    """Return the links between the involved agents, and the skill of each agent by its name."""
     links: list[_Link] = []
     skills: dict[str, Skill | None] = {}
     for contract, skill in wanted:
@@ -173,7 +171,7 @@ def _only_enriches(producer: Contract, needed: Need) -> bool:
 def _before(
     involved: Sequence[Contract], links: Sequence[_Link], *, parallel_knowledge: bool
 ) -> dict[str, set[str]]:
-    """Return whom each agent waits for: who gives what it reads, and data for knowledge (C-21)."""
+    """Return the agents that each one waits for: its sources; for data, also knowledge (C-21)."""
     before: dict[str, set[str]] = {each.agent: set() for each in involved}
     for link in links:
         before[link.consumer].add(link.producer)
@@ -182,19 +180,19 @@ def _before(
     knowing = [each.agent for each in involved if each.role is Role.KNOWLEDGE]
     for fetching in (each.agent for each in involved if each.role is Role.DATA):
         for agent in knowing:
-            # who is told something by the fetching agent cannot be waited for by it
+            # not where the knowledge agent itself waits for the data
             if fetching not in _all(agent, before):
                 before[fetching].add(agent)
     return before
 
 
 def _in_order(involved: Sequence[Contract], before: Mapping[str, set[str]]) -> list[Contract]:
-    """Return the agents by role, then as written, each behind those that it must wait for."""
+    """Return the agents by role, then in their order, each after those that it waits for."""
     left = sorted(involved, key=lambda each: _RANK[each.role])
     order: list[Contract] = []
     done: set[str] = set()
     while left:
-        # contracts have no circle, so that there always is one
+        # contracts have no cycle, so there always is one
         ready = next(each for each in left if before[each.agent] <= done)
         left.remove(ready)
         order.append(ready)
@@ -203,7 +201,7 @@ def _in_order(involved: Sequence[Contract], before: Mapping[str, set[str]]) -> l
 
 
 def _all(agent: str, before: Mapping[str, set[str]]) -> set[str]:
-    """Return everybody who works before `agent`."""
+    """Return all agents before `agent`."""
     found: set[str] = set()
     open_ = [*before[agent]]
     while open_:
@@ -215,7 +213,7 @@ def _all(agent: str, before: Mapping[str, set[str]]) -> set[str]:
 
 
 def _direct(agent: str, before: Mapping[str, set[str]]) -> set[str]:
-    """Return whom `agent` waits for, without those that one of these waits for itself."""
+    """Return the agents that `agent` waits for directly."""
     implied = {far for near in before[agent] for far in _all(near, before)}
     return before[agent] - implied
 
@@ -242,19 +240,19 @@ def _sources(
 def _description(
     contract: Contract, skills: Mapping[str, Skill | None], links: Sequence[_Link], intent: Intent
 ) -> str:
-    """Return the words of the skill that is wanted, else of the first that needs this agent."""
+    """Return the description of the skill, otherwise that of the first skill that uses it."""
     skill = skills.get(contract.agent)
-    told = [] if skill is None else [skill.description]
+    texts = [] if skill is None else [skill.description]
     for link in links:
         consumer = skills.get(link.consumer)
         if link.producer == contract.agent and consumer is not None:
             said = consumer.upstream
-            told += [
+            texts += [
                 text
                 for path, text in said.items()
                 if text and _is_part(link.needed.data_path, path)
             ]
-    return described((told or [contract.description])[0], intent.scope, intent.place)
+    return described((texts or [contract.description])[0], intent.scope, intent.place)
 
 
 def _is_part(path: str, whole: str) -> bool:

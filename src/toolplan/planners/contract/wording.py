@@ -1,4 +1,4 @@
-"""Descriptions of tasks: a contract's words, with the scope of an intent put in."""
+"""Descriptions of tasks: the text of a contract with the scope of an intent."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from typing import Final
 SCOPE: Final = "scope"
 PLACE: Final = "place"
 TARGET_SCOPE: Final = "target scope"
-"""What stands for a scope that the intent does not name (F001-14)."""
+"""The scope where the intent names none (F001-14)."""
 
 _PLACES: Final = re.compile(r"\{([^{}]*)\}")
 _MOST_CHARACTERS: Final = 80
 
 
 def unknown_places(text: str) -> list[str]:
-    """Return what stands in braces in `text` and means nothing."""
+    """Return the unknown placeholders in `text`."""
     return [name for name in _PLACES.findall(text) if name not in (SCOPE, PLACE)]
 
 
 def described(text: str, scope: str, place: str) -> str:
-    """Return `text` with `scope` for `{scope}` and `place` for `{place}`; each is put in once.
+    """Return `text` with `scope` for `{scope}` and `place` for `{place}`.
 
-    What is put in is not read again, so that a name with braces stays a name.
+    Placeholders in the inserted names are not replaced.
 
     >>> described("Fetch configurations for {place}", "HQ", "HQ site")
     'Fetch configurations for HQ site'
@@ -32,7 +32,7 @@ def described(text: str, scope: str, place: str) -> str:
 
 
 def listed(names: list[str]) -> str:
-    """Return names as one phrase, each cut to a length that can be read.
+    """Return names as one phrase, each of them cut.
 
     >>> listed(["HQ", "DataCenter-1", "Lab"])
     'HQ, DataCenter-1 and Lab'
