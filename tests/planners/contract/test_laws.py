@@ -6,6 +6,7 @@ import contextlib
 import copy
 import json
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -93,6 +94,7 @@ OFTEN = settings(max_examples=1_000, deadline=None, suppress_health_check=QUIET)
 SOME = settings(max_examples=100, deadline=None, suppress_health_check=QUIET)
 
 
+@pytest.mark.timeout(300)  # a thousand plans take a while on a busy machine
 @OFTEN
 @given(STATES, MODES, st.booleans())
 def test_nothing_but_four_paths_changes(
