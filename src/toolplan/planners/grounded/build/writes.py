@@ -59,7 +59,7 @@ def write(mentions: Sequence[Mention], catalogue: Catalogue, outcome: Outcome) -
         outcome.reject([*negated, mentions[start]])
         return
     rest = mentions[start + 1 :]
-    kind = _target(rest, catalogue, verb)
+    kind = _target(rest, catalogue)
     card = kind.card(verb) if kind is not None else None
     if kind is None or card is None:
         nouns = [entity for mention in rest for entity in mention.nouns]
@@ -78,16 +78,14 @@ def write(mentions: Sequence[Mention], catalogue: Catalogue, outcome: Outcome) -
         outcome.draft.add(f"{verb.value}_{kind.entity}", card.name, arguments)
 
 
-def _target(rest: Sequence[Mention], catalogue: Catalogue, verb: Verb) -> Kind | None:
+def _target(rest: Sequence[Mention], catalogue: Catalogue) -> Kind | None:
     """Return the thing to change: the first noun, or the one whose identity is said."""
     for mention in rest:
         for entity in mention.nouns:
-            kind = catalogue.kinds[entity]
-            return kind if kind.card(verb) is not None else None
+            return catalogue.kinds[entity]
         if isinstance(mention.what, Code):
             owner = Linker(catalogue).owner(mention.what.text)
-            kind = catalogue.kinds.get(owner or "")
-            return kind if kind is not None and kind.card(verb) is not None else None
+            return catalogue.kinds.get(owner or "")
     return None
 
 
@@ -114,8 +112,8 @@ class _Assignments:
         self._outcome.reject(present(self._column, self._noun))
 
     def _step(self, mention: Mention) -> None:
-        if mention.does(WordClass.COMMA, WordClass.AND) and self._column is not None:
-            self._outcome.reject([self._column])
+        if mention.does(WordClass.COMMA, WordClass.AND):
+            self._outcome.reject(present(self._column))
             self._column = None
         if isinstance(mention.what, Code):
             self._code(mention, mention.what.text)
@@ -126,7 +124,8 @@ class _Assignments:
         elif isinstance(mention.what, Number) or mention.is_value:
             self._value(mention)
         elif mention.columns:
-            self._take_column(mention)
+            self._outcome.reject(present(self._column))
+            self._column, self._cue = mention, None
         elif mention.cue is not None or mention.does(WordClass.LINK):
             self._cue = mention
         elif not mention.does(*_BENIGN) and (
@@ -142,18 +141,10 @@ class _Assignments:
         else:
             self._noun = mention
 
-    def _take_column(self, mention: Mention) -> None:
-        if self._column is not None:
-            self._outcome.reject([self._column])
-        self._column = mention
-        self._cue = None
-
     def _code(self, mention: Mention, text: str) -> None:
-        wanted = (
-            {f"{entity}.id" for entity in self._noun.nouns}
-            if self._noun is not None
-            else {f"{owner}.id" for owner in (self._linker.owner(text) or self._own.entity,)}
-        )
+        owner = self._linker.owner(text) or self._own.entity
+        owners = self._noun.nouns if self._noun is not None else (owner,)
+        wanted = {f"{entity}.id" for entity in owners}
         fitting = [n for n, each in self._card.arguments.items() if each.ref in wanted]
         if len(fitting) != 1:
             self._outcome.reject([mention])

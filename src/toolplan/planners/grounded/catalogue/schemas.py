@@ -44,8 +44,6 @@ class Shape:
     ref: str | None
     kind: str | None
     unit: str | None
-    has_default: bool
-    literal: bool
 
     @property
     def cue_keys(self) -> frozenset[str]:
@@ -143,8 +141,6 @@ def shape(name: str, raw: Json, root: Node, required: bool = True) -> Shape:
         ref=text(hints.get("x-ref")),
         kind=text(hints.get("x-kind")),
         unit=text(hints.get("x-unit")),
-        has_default="default" in hints,
-        literal=hints.get("x-literal") is True,
     )
 
 

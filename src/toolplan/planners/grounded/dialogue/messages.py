@@ -122,7 +122,7 @@ class Message:
     def groups(self) -> bool:
         """Whether it asks for groups: "by month", "per town"."""
         first = self.placed[0].mention if self.placed else None
-        return first is not None and first.does(WordClass.BY, WordClass.PER, WordClass.EACH_PERIOD)
+        return first is not None and first.does(WordClass.BY, WordClass.EACH_PERIOD)
 
     @property
     def chooses(self) -> bool:
