@@ -78,20 +78,6 @@ def main(arguments: list[str] | None = None) -> None:
         code = _terminal.report(_usage(error, words), as_json=as_json)
     except KeyboardInterrupt:
         code = Exit.INTERRUPTED
-    except (ValueError, Exception) as error:  # TRANSITION
-        if not isinstance(error, OSError) and (
-            isinstance(getattr(error, "code", None), str) or type(error).__name__ == "CannotRun"
-        ):
-            known = ToolplanError(
-                str(getattr(error, "code", "cannot-run")),
-                str(error),
-                getattr(error, "help", "") or None,
-            )
-            sys.exit(_terminal.report(known, as_json=as_json))
-        if not isinstance(error, (BrokenPipeError, OSError)):
-            raise
-        _terminal.abandon_output()
-        sys.exit(Exit.NO_READER if isinstance(error, BrokenPipeError) else 3)
     except BrokenPipeError:
         _terminal.abandon_output()
         code = Exit.NO_READER

@@ -78,17 +78,7 @@ def run_command(
             plan = _checked(app, plan_file, as_json=as_json)
             if dry_run:
                 return _dry_run(app, plan, as_json=as_json)
-            expected: Forecast | None = None
-
-            def show(plan: ExecutionPlan) -> None:
-                nonlocal expected
-                guard.plan = plan
-                expected = app.forecast(plan)
-                display.show_plan(plan, app.tools)
-                if not as_json:
-                    report_forecast(expected)
-                display.open(plan)
-
+            watching = _Watching(app, guard, as_json=as_json)
             with guard.told():
                 ended = asyncio.run(
                     app.run(
@@ -98,13 +88,32 @@ def run_command(
                         approve=guard.approve,
                         concurrency=concurrency,
                         timeout=timeout,
-                        on_plan=show,
+                        on_plan=watching.show_plan,
                         on_event=display.show_event,
                     )
                 )
             if not as_json:
-                report_comparison(expected, ended)
+                report_comparison(watching.expected, ended)
     return print_run(ended, ended.answer, as_json=as_json)
+
+
+class _Watching:
+    """Shows the plan that is about to run, and what it is expected to take."""
+
+    def __init__(self, app: App, guard: RunGuard, *, as_json: bool) -> None:
+        self.expected: Forecast | None = None
+        self._app = app
+        self._guard = guard
+        self._as_json = as_json
+
+    def show_plan(self, plan: ExecutionPlan) -> None:
+        """Show the plan that is about to run."""
+        self._guard.plan = plan
+        self.expected = self._app.forecast(plan)
+        self._guard.display.show_plan(plan, self._app.tools)
+        if not self._as_json:
+            report_forecast(self.expected)
+        self._guard.display.open(plan)
 
 
 def _checked(app: App, file: PlanFile, *, as_json: bool) -> ExecutionPlan:

@@ -15,6 +15,7 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from toolplan.diagnostics import Severity
+from toolplan.errors import ToolplanError
 from toolplan.path import Path, PathSyntaxError, parse_path, parse_segments, print_path
 from toolplan.plan import Literal, Ref, Template, Value, template
 
@@ -46,11 +47,11 @@ _ONLY = re.compile(_PLAIN.pattern + r"\Z")
 _CANONICAL_HELP = "A reference is `${step.path}`, as in `${s0.data[0].id}`; `$${` is the text `${`."
 
 
-class ReferenceSyntaxError(ValueError):
+class ReferenceSyntaxError(ToolplanError, ValueError):
     """The text at `offset` names no step, or no path; `str(error)` says what is there instead."""
 
     def __init__(self, message: str, offset: int) -> None:
-        super().__init__(message)
+        super().__init__("bad-reference", message)
         self.offset = offset
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
+from toolplan.errors import ToolplanError
 from toolplan.providers._base import ModelError, Usage
 
 _NOTHING: Final = Usage()
@@ -74,11 +75,11 @@ class Failure:
         return self.code in _OF_THE_ENDPOINT
 
 
-class CallFailed(Exception):
+class CallFailed(ToolplanError):
     """A call to a model gave no whole reply. `spent` is what it has used."""
 
     def __init__(self, failure: Failure, spent: Usage = _NOTHING) -> None:
-        super().__init__(failure.reason)
+        super().__init__(failure.code, failure.reason, failure.help)
         self.failure = failure
         self.spent = spent
 

@@ -11,6 +11,7 @@ from json.encoder import encode_basestring
 from math import isfinite
 from typing import Final, cast
 
+from toolplan.errors import ToolplanError
 from toolplan.events import (
     AttemptFailed,
     CallAnsweredLate,
@@ -69,8 +70,11 @@ _encode: Final[Callable[[object], str]] = json.JSONEncoder(
 ).encode
 
 
-class BadRecord(ValueError):
+class BadRecord(ToolplanError, ValueError):
     """A record of the journal is not an event of this version."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__("bad-record", message)
 
 
 def to_record(event: Event) -> str:
