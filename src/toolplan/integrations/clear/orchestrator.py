@@ -157,7 +157,7 @@ class Orchestrator:
             executor: runs them.
             analyzer: analyses results; by default an `Analyzer`.
             summarizer: puts the analysis into words; by default its own text is used.
-            memory: the earlier questions; used only for queries with a app.
+            memory: the earlier questions; used only for queries with a session.
             config: settings; a mapping may use either spelling of their names.
             clock: returns the seconds since the epoch.
             today: returns the date for the offline planner.
@@ -179,7 +179,7 @@ class Orchestrator:
         self,
         query: str,
         *,
-        app: str = "",
+        session: str = "",
         request_id: str = "",
         on_progress: OnProgress | None = None,
     ) -> Response:
@@ -187,7 +187,7 @@ class Orchestrator:
 
         Args:
             query: the question.
-            app: the name of the conversation, one for each conversation of each user; without
+            session: the name of the conversation, one for each conversation of each user; without
                 it nothing is loaded and nothing is saved.
             request_id: a name for `cancel_query`; a new one by default.
             on_progress: called with the progress.
@@ -204,7 +204,7 @@ class Orchestrator:
         self._open[name] = request
         try:
             async with limit:
-                reply = await self._handle(query, app, request)
+                reply = await self._handle(query, session, request)
         except TimeoutError:
             seconds = self.config.timeout / 1000
             reply = (
@@ -227,9 +227,9 @@ class Orchestrator:
         request.loop.call_soon_threadsafe(request.stop)
         return True
 
-    async def _handle(self, query: str, app: str, request: _Request) -> _Reply:
+    async def _handle(self, query: str, session: str, request: _Request) -> _Reply:
         request.report("context-loading", "Looking up what was said before.")
-        background = await self._context(query, app, request)
+        background = await self._context(query, session, request)
         request.report("planning", "Making a plan.")
         plan: Plan | None = None
         try:
@@ -252,17 +252,19 @@ class Orchestrator:
             reply = await self._reply(execution, request)
         request.report("storing", "Saving the question.")
         reply = reply._replace(plan=plan)
-        await self._save(query, app, reply, request)
+        await self._save(query, session, reply, request)
         request.report("complete", "Done.")
         return reply
 
-    async def _context(self, query: str, app: str, request: _Request) -> Json:
+    async def _context(self, query: str, session: str, request: _Request) -> Json:
         """Return the earlier conversation, as far as the memory has it."""
         memory = self._memory
-        if memory is None or not app or not self.config.enable_context_loading:
+        if memory is None or not session or not self.config.enable_context_loading:
             return None
         failure = "The earlier conversation could not be loaded"
-        return await request.attempt(self.config.memory_timeout, failure, memory.recall, app, query)
+        return await request.attempt(
+            self.config.memory_timeout, failure, memory.recall, session, query
+        )
 
     async def _plan(self, query: str, background: Json, request: _Request) -> Plan:
         """Return the planner's plan, or that of the offline planner if the planner fails."""
@@ -307,13 +309,15 @@ class Orchestrator:
             text = await request.attempt(within_ms, failure, summarize, analysis)
         return _Reply(analysis.text if text is None else text, "answered", results, analysis)
 
-    async def _save(self, query: str, app: str, reply: _Reply, request: _Request) -> None:
+    async def _save(self, query: str, session: str, reply: _Reply, request: _Request) -> None:
         memory = self._memory
-        if memory is None or not app or not self.config.enable_memory:
+        if memory is None or not session or not self.config.enable_memory:
             return
         episode = await call_user(self._episode, query, reply)
         failure = "The question could not be saved"
-        await request.attempt(self.config.memory_timeout, failure, memory.remember, app, episode)
+        await request.attempt(
+            self.config.memory_timeout, failure, memory.remember, session, episode
+        )
 
     def _episode(self, query: str, reply: _Reply) -> Episode:
         """Return a turn of the conversation, with its plan only if that gave an answer."""
