@@ -1,10 +1,7 @@
-"""What happens in a run, as values, and the run itself: a fold of its events.
+"""The events of a run, and the state of a run: a fold of its events.
 
-There is no other state. An engine emits events; whoever wants to know how a run stands folds them:
-`fold(events)` for all of them, `apply(run, event)` for one more. Folding is a pure function, so a
-journal, a progress display and an answer all see the same run.
-
-Times are seconds since the epoch, from the clock that the engine was given.
+There is no other state: `fold(events)` returns the run of all events, `apply(run, event)` adds one.
+Times are seconds since the epoch, from the clock of the engine.
 """
 
 from __future__ import annotations
@@ -18,7 +15,7 @@ from toolplan.path import Json
 
 
 class StepState(StrEnum):
-    """Where a step stands."""
+    """The state of a step."""
 
     PENDING = "pending"
     RUNNING = "running"
@@ -31,7 +28,7 @@ class StepState(StrEnum):
 
 
 class RunState(StrEnum):
-    """Where a run stands."""
+    """The state of a run."""
 
     RUNNING = "running"
     SUCCEEDED = "succeeded"
@@ -42,14 +39,14 @@ class RunState(StrEnum):
 
 
 Decision: TypeAlias = Literal["retry", "resolve", "abort"]
-"""What a person may decide about a call in doubt."""
+"""A decision about a call in doubt."""
 
 
 class Failure(NamedTuple):
     """Why a step did not succeed.
 
-    `code` is a kebab-case name: `tool-error`, `timeout`, `argument-type`, `upstream-failed` …
-    `pointer` leads into the step: `/args/location`.
+    `code` is a kebab-case name, as `tool-error` or `upstream-failed`; `pointer` is a JSON Pointer
+    into the step, as `/args/location`.
     """
 
     code: str
@@ -58,10 +55,9 @@ class Failure(NamedTuple):
 
 
 class RunStarted(NamedTuple):
-    """The run was accepted: `steps` are the plan's step ids as written, `digest` is the plan's.
+    """The run was accepted, with the ids of its steps in plan order and the digest of the plan.
 
-    Of a plan that is still being written `steps` are none and `digest` is empty: `StepArrived`
-    tells of each step, and `PlanSettled` of the whole.
+    Both are empty for a streamed plan: `StepArrived` and `PlanSettled` follow.
     """
 
     run: str
@@ -71,14 +67,14 @@ class RunStarted(NamedTuple):
 
 
 class StepArrived(NamedTuple):
-    """A plan that is still being written has one step more."""
+    """A streamed plan has one more step."""
 
     step: str
     at: float
 
 
 class PlanSettled(NamedTuple):
-    """The plan is whole and checked; `steps` are its ids as written, `digest` is its own."""
+    """A streamed plan is complete and checked; `steps` are its ids in order."""
 
     digest: str
     steps: tuple[str, ...]
@@ -86,13 +82,13 @@ class PlanSettled(NamedTuple):
 
 
 class RunWaiting(NamedTuple):
-    """The run waits for an approval of the plan's digest; nothing with effects has started."""
+    """The run waits for an approval; no step with effects has started."""
 
     at: float
 
 
 class RunApproved(NamedTuple):
-    """The plan's effects may happen, once: `approval` names the leave that was given."""
+    """The plan was approved; `approval` is the id of the approval."""
 
     approval: str
     digest: str
@@ -100,23 +96,20 @@ class RunApproved(NamedTuple):
 
 
 class RunResumed(NamedTuple):
-    """Another process, or the same one again, goes on with the run.
-
-    Steps that were cancelled or under way stand as if they had not started; what is over stays.
-    """
+    """The run was resumed; steps that were running or cancelled are pending again."""
 
     at: float
 
 
 class RunParked(NamedTuple):
-    """Nothing is left that could go on without a person: `status` is `waiting` or `in_doubt`."""
+    """No step can continue without a person: `status` is `waiting` or `in_doubt`."""
 
     status: RunState
     at: float
 
 
 class StepStarted(NamedTuple):
-    """The inputs are there and the first call is about to be made; `items` counts `for_each`."""
+    """A step has its inputs, and its first call follows; `items` counts `for_each`."""
 
     step: str
     items: int | None
@@ -124,7 +117,7 @@ class StepStarted(NamedTuple):
 
 
 class AttemptFailed(NamedTuple):
-    """One try of a call failed and another follows; `item` is the position in `for_each`."""
+    """An attempt failed and another follows; `item` is the position in `for_each`."""
 
     step: str
     item: int | None
@@ -134,10 +127,10 @@ class AttemptFailed(NamedTuple):
 
 
 class CallIntended(NamedTuple):
-    """A call with effects is about to be made: where there is a journal, this is on disk first.
+    """A call with effects follows; in a journal this event is on disk before the call.
 
-    It takes the slot that the approval has for this step and item. `key` is the call's idempotency
-    key, the same for every try.
+    It uses the slot of the approval for this step and item. `key` is the idempotency key of the
+    call, the same for every attempt.
     """
 
     step: str
@@ -148,10 +141,9 @@ class CallIntended(NamedTuple):
 
 
 class CallAnsweredLate(NamedTuple):
-    """A call that was given up came back all the same; its result was discarded.
+    """A call that was given up has ended; its result was discarded.
 
-    `failure` None means that it gave a result. Of a call with effects this tells a person what
-    became of it.
+    `failure` is None if it succeeded. For a call in doubt this is its outcome.
     """
 
     step: str
@@ -162,9 +154,9 @@ class CallAnsweredLate(NamedTuple):
 
 
 class CallInDoubt(NamedTuple):
-    """Nobody knows whether a call with effects did its work, and it may not be made again.
+    """The outcome of a call with effects is unknown, and it may not be repeated.
 
-    The step stands still until a person decides; other steps go on.
+    The step waits for a decision; other steps continue.
     """
 
     step: str
@@ -177,8 +169,7 @@ class CallInDoubt(NamedTuple):
 class CallDecided(NamedTuple):
     """A person decided about a call in doubt.
 
-    `decision` is `retry` (make it again), `done` (it did its work and gave `output`) or `abort`
-    (it failed).
+    `decision` is `retry`, `resolve` (it took effect and returned `output`) or `abort` (it failed).
     """
 
     step: str
@@ -190,7 +181,7 @@ class CallDecided(NamedTuple):
 
 
 class ItemEnded(NamedTuple):
-    """One call of a step with `for_each` is over; `output` is null where it failed."""
+    """A call of a step with `for_each` is over; `output` is null if it failed."""
 
     step: str
     item: int
@@ -201,7 +192,7 @@ class ItemEnded(NamedTuple):
 
 
 class StepProgressed(NamedTuple):
-    """A tool tells how far it is; `total` None where it does not know."""
+    """A tool reported progress; `total` is None if it is not known."""
 
     step: str
     done: float
@@ -211,7 +202,7 @@ class StepProgressed(NamedTuple):
 
 
 class StepSucceeded(NamedTuple):
-    """The output is final. `failure` is set where `on_error: continue` made it null."""
+    """The step succeeded; `failure` is set if `on_error: continue` made its output null."""
 
     step: str
     output: Json
@@ -221,7 +212,7 @@ class StepSucceeded(NamedTuple):
 
 
 class StepFailed(NamedTuple):
-    """The step is over and gives nothing."""
+    """The step failed."""
 
     step: str
     failure: Failure
@@ -280,12 +271,10 @@ Event: TypeAlias = RunEvent | StepEvent
 
 
 class StepRun(NamedTuple):
-    """How one step stands. `items` counts the calls of `for_each`.
+    """The state of a step.
 
-    `items_done` are those that are over, and `items_failed` those of them that failed.
-
-    `in_doubt` are the calls that a person has to decide about, each by its item, None without
-    `for_each`.
+    `items`, `items_done` and `items_failed` count calls of `for_each`. `in_doubt` are the items of
+    the calls that wait for a decision, None without `for_each`.
     """
 
     state: StepState = StepState.PENDING
@@ -305,7 +294,7 @@ _PENDING = StepRun()
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """How a run stands. `steps` are in the order in which the plan was written."""
+    """The state of a run; `steps` are in plan order."""
 
     run: str = ""
     digest: str = ""
@@ -319,24 +308,24 @@ class Run:
 
     @property
     def took_s(self) -> float | None:
-        """Seconds from the start to the end, None where it has none; nobody's thinking counts.
+        """Duration without the time spent waiting for approval; None while it runs.
 
-        Of a run that was resumed, the time in which nobody worked on it is among them.
+        For a resumed run it includes the time between the processes.
         """
-        begun = self.started_at if self.approved_at is None else self.approved_at
-        return None if begun is None or self.ended_at is None else self.ended_at - begun
+        started = self.started_at if self.approved_at is None else self.approved_at
+        return None if started is None or self.ended_at is None else self.ended_at - started
 
     @property
     def succeeded(self) -> bool:
-        """Whether the run ended well."""
+        """Whether the run succeeded."""
         return self.status is RunState.SUCCEEDED
 
 
 class Folding:
-    """A run on its way: takes one event after the other, each in constant time.
+    """A run that takes events in place, each in constant time.
 
-    `apply` says what an event means, and leaves the run before it as it was, for which it copies
-    the steps. This does not, and makes one `StepRun` for a step that simply starts and succeeds.
+    `apply` defines the meaning of an event, but copies the steps. This makes a single `StepRun` for
+    a step that starts and succeeds.
     """
 
     __slots__ = ("_run", "_starts", "_steps")
@@ -344,23 +333,23 @@ class Folding:
     def __init__(self) -> None:
         self._run = Run()
         self._steps: dict[str, StepRun] = {}
-        # starts of steps about which nothing else has been told since
+        # starts of steps without later events
         self._starts: dict[str, StepStarted] = {}
 
     def add(self, event: Event) -> None:
-        """Take the next event."""
-        # nearly every event is one of these two, and a class pattern costs more than a comparison
+        """Add the next event."""
+        # the two most frequent events; a class pattern costs more than a comparison
         if type(event) is StepSucceeded:
-            begun = self._starts.pop(event.step, None)
-            if begun is not None:
+            started = self._starts.pop(event.step, None)
+            if started is not None:
                 self._steps[event.step] = StepRun(
                     StepState.SUCCEEDED,
                     event.output,
                     event.failure,
-                    begun.at,
+                    started.at,
                     event.at,
                     event.attempts,
-                    begun.items,
+                    started.items,
                 )
                 return
         elif type(event) is StepStarted and self._steps.get(event.step, _PENDING) is _PENDING:
@@ -385,13 +374,15 @@ class Folding:
                 self._steps[event.step] = _apply_to_step(step, event)
 
     def run(self) -> Run:
-        """Return the run as the events so far tell it."""
-        running = {name: _apply_to_step(_PENDING, begun) for name, begun in self._starts.items()}
+        """Return the run after the events so far."""
+        running = {
+            name: _apply_to_step(_PENDING, started) for name, started in self._starts.items()
+        }
         return replace(self._run, steps={**self._steps, **running})
 
 
 def fold(events: Iterable[Event]) -> Run:
-    """Return the run that `events` tell of, in order: what `apply` gives, one after the other."""
+    """Return the run after `events`."""
     folding = Folding()
     for event in events:
         folding.add(event)
@@ -427,7 +418,7 @@ def apply(run: Run, event: Event) -> Run:
 
 
 def to_json(run: Run) -> dict[str, Json]:
-    """Return the wire form of `run`, without an answer."""
+    """Return `run` as JSON, without an answer."""
     return {
         "run": run.run,
         "status": run.status.value,
@@ -476,7 +467,7 @@ _OVER = frozenset((StepState.SUCCEEDED, StepState.FAILED, StepState.SKIPPED))
 
 
 def _resumed(step: StepRun) -> StepRun:
-    """Return a step as it stands when its run is taken up again: what is over stays."""
+    """Return the state of `step` after a resumption."""
     if step.state in _OVER:
         return step
     if step.items is None:
@@ -485,7 +476,7 @@ def _resumed(step: StepRun) -> StepRun:
 
 
 def _step_to_json(step: StepRun) -> Json:
-    told: dict[str, Json] = {
+    document: dict[str, Json] = {
         "state": step.state.value,
         "output": step.output,
         "error": None if step.error is None else dict(step.error._asdict()),
@@ -494,5 +485,5 @@ def _step_to_json(step: StepRun) -> Json:
         "attempts": step.attempts,
     }
     if step.in_doubt:
-        told["in_doubt"] = [*step.in_doubt]
-    return told
+        document["in_doubt"] = [*step.in_doubt]
+    return document

@@ -1,4 +1,4 @@
-"""The one thing that engines take, and the proof that checking happened."""
+"""Execution plans: plans that passed the check, as engines take them."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ def _any_tool() -> dict[str, Json]:
 
 @dataclass(frozen=True, slots=True)
 class ExecutionPlan:
-    """A plan that no rule objects to. Only the compiler makes one.
+    """A plan that passed the check. Only the compiler makes one.
 
     Attributes:
         plan: the plan as it will run, with every safe fix applied.
-        order: step ids, each behind all the steps that it needs; otherwise as written.
-        needs: for each step id, the ids of the steps that must end before it may start.
-        signatures: argument and output names of each tool that is used.
-        effects: ids of the steps whose tools may change something, in order.
+        order: step ids in topological order, otherwise in plan order.
+        needs: for each step id, the ids of the steps that must end before it starts.
+        signatures: argument and output names of the tools.
+        effects: ids of the steps with effects, in order.
         digest: SHA-256 (hex) over the RFC 8785 form of steps, output, tool objects and policy.
         policy: the policy document under which the plan was checked; the digest covers it.
         unchecked_references: how many references were not type-checked.

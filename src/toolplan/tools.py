@@ -1,8 +1,7 @@
-"""Tools: named functions with schemas, and the toolbox that holds them.
+"""Tools: named functions with schemas, and toolboxes of them.
 
-A tool object is what MCP calls a tool: a name, a description, an input schema, perhaps an output
-schema, and annotations. Hints for planners are `x-` keywords in the schemas; this module reads
-only `x-aliases`, which are other names of the tool.
+A tool object is a tool as in MCP: name, description, input schema, optional output schema and
+annotations. Hints for planners are `x-` keywords in the schemas; `x-aliases` are read here.
 """
 
 from __future__ import annotations
@@ -23,14 +22,14 @@ from toolplan.path import Json
 from toolplan.plan import Signature
 from toolplan.schema import Schema, SchemaError
 
-_MOST_TOLD: Final = 5
+_MOST_NAMED: Final = 5
 
 Arguments: TypeAlias = dict[str, Json]
 Call: TypeAlias = Callable[[Arguments], Awaitable[Json]]
 
 
 class Effects(StrEnum):
-    """What a call may change outside of the run. `unknown` is treated as `destructive`."""
+    """What a call may change; `unknown` is treated as `destructive`."""
 
     READ = "read"
     WRITE = "write"
@@ -57,11 +56,10 @@ class OutcomeUnknown(ToolError):
 
 
 class ToolCall(NamedTuple):
-    """Which call of which run a tool is asked to make.
+    """The identity of a call, for the tool that makes it.
 
-    `item` is the position in `for_each`, None where there is none. `key` is the same for every try
-    of the call, in whatever process: SHA-256 (hex) of run, step and item, to be passed on as an
-    idempotency key.
+    `item` is the position in `for_each`, or None. `key` is an idempotency key to pass on: SHA-256
+    (hex) of run, step and item, the same for every attempt in every process.
     """
 
     run: str
@@ -72,23 +70,22 @@ class ToolCall(NamedTuple):
 
 
 class AttendedCall(Protocol):
-    """The engine's side of a call that is under way."""
+    """The engine's side of a call in flight."""
 
     def identity(self) -> ToolCall:
-        """Say which call it is."""
+        """Return which call it is."""
         ...
 
     def progress(self, done: float, total: float | None, message: str) -> None:
-        """Tell how far it is."""
-        ...
+        """Report its progress."""
 
 
 ATTENDED: Final[ContextVar[AttendedCall | None]] = ContextVar("attended_call", default=None)
-"""The call that an engine attends to at the moment; engines set it, tools use the two below."""
+"""The current call; engines set it, tools use the functions below."""
 
 
 def current_call() -> ToolCall | None:
-    """Return the call that is under way, to the tool that makes it; None outside of a run."""
+    """Return the current call, for the tool that makes it; None outside of a run."""
     attended = ATTENDED.get()
     return None if attended is None else attended.identity()
 
@@ -112,9 +109,9 @@ def reference_day() -> date | None:
 
 
 def report_progress(done: float, total: float | None = None, message: str = "") -> None:
-    """Let whoever watches the run see how far the tool's call is; nothing outside of a run.
+    """Report the progress of the current call; do nothing outside of a run.
 
-    It may be called from any thread, as often as one likes: of many in a short time one is shown.
+    Thread-safe; of many reports in a short time one is shown.
     """
     attended = ATTENDED.get()
     if attended is not None:
@@ -130,10 +127,10 @@ class ToolObjectError(ToolplanError, ValueError):
 
 @dataclass(frozen=True, slots=True)
 class ComputedOutput:
-    """What a tool says of one call before it is made.
+    """The output schema that a tool computes for one call before it is made.
 
-    `schema` is the output's, None where it cannot be known yet. `problems` are faults of the
-    arguments, each a pointer inside of them with a sentence: `("/sql", "no column 'tons'")`.
+    `schema` is None if it is not known yet. `problems` are faults of the arguments, each a pointer
+    into them and a clause, as `("/sql", "no column 'tons'")`.
     """
 
     schema: Schema | None
@@ -141,9 +138,9 @@ class ComputedOutput:
 
 
 class LearnedOutput(NamedTuple):
-    """What the results of a tool have looked like: a JSON Schema, and how many there were.
+    """The JSON Schema of a tool's earlier results, and their number.
 
-    It says what was seen, not what may come, so it is good for warnings only.
+    Later results may differ, so it is used for warnings only.
     """
 
     raw: Json
@@ -153,16 +150,16 @@ class LearnedOutput(NamedTuple):
 ComputeOutput: TypeAlias = Callable[
     [Mapping[str, Json], Mapping[str, Schema | None]], ComputedOutput
 ]
-"""Given the literal arguments, and the schemas of the others by JSON pointer, what comes out."""
+"""Computes the output of the literal arguments, and the schemas of the others by JSON Pointer."""
 
 
 @dataclass(frozen=True)
 class Tool:
     """A named function with schemas.
 
-    `call` is None where only the description is known: enough to plan and check. `raw_output` None
-    means that the tool does not say what it gives; `learned` then tells what it has given, where
-    that is known. `unusable` says why the tool cannot be called.
+    `call` is None if only the description is known, which is enough to plan and check. `raw_output`
+    is None if the tool declares no output schema; `learned` is then the schema of earlier results,
+    if there are any. `unusable` is the reason why the tool cannot be called.
     """
 
     name: str
@@ -184,7 +181,7 @@ class Tool:
 
     @cached_property
     def may_repeat(self) -> bool:
-        """Whether calling it twice with the same arguments is the same as calling it once."""
+        """Whether a second call with the same arguments has no further effect."""
         return self.effects is Effects.READ or self.idempotent
 
     @cached_property
@@ -192,20 +189,20 @@ class Tool:
         """The schema of the arguments; closed against undeclared ones unless it opens itself.
 
         Raises:
-            SchemaError: it is unusable (`unusable` says so without raising).
+            SchemaError: it is not valid (see `unusable`).
         """
         return Schema.load(self.raw_input).closed()
 
     @cached_property
     def output(self) -> Schema | None:
-        """The schema of the result, or None where the tool declares none that can be used."""
+        """The schema of the result, or None if the tool declares no valid one."""
         if self.raw_output is None or self.output_fault is not None:
             return None
         return Schema.load(self.raw_output)
 
     @cached_property
     def output_fault(self) -> str | None:
-        """Why the declared output schema is not used, or None where it is, or there is none."""
+        """Why the declared output schema is not valid, or None."""
         if self.raw_output is None:
             return None
         try:
@@ -216,7 +213,7 @@ class Tool:
 
     @cached_property
     def learned_schema(self) -> Schema | None:
-        """The schema of what the tool has given so far; None where it is not known."""
+        """The schema of the earlier results of the tool, or None."""
         if self.learned is None:
             return None
         try:
@@ -226,7 +223,7 @@ class Tool:
 
     @cached_property
     def unusable(self) -> str | None:
-        """Why the tool cannot be called (its input schema cannot be used), or None where it can."""
+        """Why the tool cannot be called (its input schema is not valid), or None."""
         try:
             _ = self.input
         except SchemaError as error:
@@ -252,7 +249,7 @@ class Tool:
         return Signature(_property_names(self.raw_input), _property_names(self.raw_output))
 
     def to_json(self) -> dict[str, Json]:
-        """Return the tool object: all that a plan's approval covers of this tool."""
+        """Return the tool object, which the approval of a plan covers."""
         return {
             "name": self.name,
             "description": self.description,
@@ -267,10 +264,10 @@ class Tool:
 
     @classmethod
     def from_json(cls, item: object) -> Tool:
-        """Read a tool object; MCP's spellings, null and JSON-text schemas are read too.
+        """Read a tool object; MCP spellings, null and schemas as JSON text are accepted.
 
         Raises:
-            ToolObjectError: it is no object, or has no name.
+            ToolObjectError: it is not an object, or has no name.
         """
         if not isinstance(item, dict):
             raise ToolObjectError(f"A tool must be an object, not {type(item).__name__}.")
@@ -295,27 +292,26 @@ class Tool:
 
 
 def plain_functions(found: Iterable[object]) -> str:
-    """Say which of `found` are functions and no tools, and what makes them tools.
-
-    Nothing is said where there is none.
-    """
+    """Return a sentence about the plain functions in `found`; empty if there are none."""
     routines = [(at, each) for at, each in enumerate(found) if inspect.isroutine(each)]
     if not routines:
         return ""
-    told = ", ".join(f"{each.__name__!r} at [{at}]" for at, each in routines[:_MOST_TOLD])
-    if len(routines) > _MOST_TOLD:
-        told += f", and {len(routines) - _MOST_TOLD} more"
-    return f"functions which are no tools: {told}. Put @toolplan.tool above the definition of each."
+    names = ", ".join(f"{each.__name__!r} at [{at}]" for at, each in routines[:_MOST_NAMED])
+    if len(routines) > _MOST_NAMED:
+        names += f", and {len(routines) - _MOST_NAMED} more"
+    return (
+        f"functions that are not tools: {names}. Put @toolplan.tool above the definition of each."
+    )
 
 
 class Toolbox(Mapping[str, Tool]):
-    """An unchanging mapping of tool names to tools, in the order given."""
+    """An immutable mapping of tool names to tools, in order."""
 
     def __init__(self, tools: Iterable[Tool]) -> None:
-        """Hold `tools`.
+        """Make a toolbox of `tools`.
 
         Raises:
-            ToolObjectError: two of them have one name, or one is no tool.
+            ToolObjectError: two of them have the same name, or one is not a tool.
         """
         self._tools: dict[str, Tool] = {}
         listed: list[object] = [*tools]
@@ -323,7 +319,7 @@ class Toolbox(Mapping[str, Tool]):
             raise ToolObjectError(f"The list holds {functions}")
         for tool in listed:
             if not isinstance(tool, Tool):
-                raise ToolObjectError(f"{repr(tool)[:100]} is no tool.")
+                raise ToolObjectError(f"{repr(tool)[:100]} is not a tool.")
             if tool.name in self._tools:
                 raise ToolObjectError(f"Two tools are named {tool.name!r}.")
             self._tools[tool.name] = tool
@@ -343,9 +339,9 @@ class Toolbox(Mapping[str, Tool]):
         """Read a list of tool objects.
 
         Raises:
-            ToolObjectError: it is no such list; the text names the tool.
+            ToolObjectError: it is not such a list; the message names the tool.
         """
-        if isinstance(items, dict) and "tools" in items:  # what `tools/list` of MCP answers
+        if isinstance(items, dict) and "tools" in items:  # the result of `tools/list` of MCP
             items = cast("dict[str, object]", items)["tools"]
         if not isinstance(items, list):
             raise ToolObjectError("Tools must be a list of tool objects.")
@@ -368,9 +364,7 @@ class Toolbox(Mapping[str, Tool]):
         return self._aliases.get(name)
 
     def labelled(self, effects: Mapping[str, Effects]) -> Toolbox:
-        """Return the tools with `effects` in place of what their source said of them, by name.
-
-        What a source says of its tools is a hint; the user's word counts.
+        """Return the tools with the `effects` of the user, by name, in place of their own.
 
         Raises:
             ToolObjectError: there is no such tool.
@@ -384,7 +378,7 @@ class Toolbox(Mapping[str, Tool]):
         )
 
     def with_tools(self, *more: Tool) -> Toolbox:
-        """Return a toolbox that holds `more` besides."""
+        """Return a toolbox with `more` tools."""
         return Toolbox([*self._tools.values(), *more])
 
 
@@ -395,7 +389,7 @@ def _read_schema(fields: Mapping[str, Json], *names: str, absent: Json) -> Json:
             try:
                 return json.loads(schema)
             except (ValueError, RecursionError):
-                return schema  # unusable, and `Tool.unusable` will say so
+                return schema  # not valid, as `Tool.unusable` reports
         if schema is not None:
             return schema
     return absent

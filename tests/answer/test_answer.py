@@ -232,11 +232,11 @@ def test_a_list_of_plain_values_is_counted_and_shown() -> None:
     assert "Emma" in told.text
 
 
-def test_rows_of_all_calls_of_a_for_each_are_one_list_and_gaps_are_told() -> None:
+def test_rows_of_all_calls_of_a_for_each_are_one_list_and_gaps_are_reported() -> None:
     step = Step("s0", "books_list", for_each=Literal(["a", "b", "c"]))
     told = answered([step], gave("s0", [books(2), None, books(3)]), schemas={"s0": BOOKS})
     assert told.headline == "5 library books were found [s0]."
-    assert "1 call gave nothing; their rows are missing here." in told.text
+    assert "1 call returned nothing; their rows are missing here." in told.text
 
 
 def test_for_each_over_records_and_over_bare_lists_gives_rows() -> None:
@@ -256,14 +256,14 @@ def test_for_each_over_records_and_over_bare_lists_gives_rows() -> None:
         )
 
 
-def test_a_list_that_the_tool_cut_says_so_and_tells_no_trend() -> None:
+def test_a_list_that_the_tool_cut_says_so_and_has_no_trend() -> None:
     rows: list[Json] = [{"id": f"B{at}", "date": f"2024-01-{at + 1:02d}"} for at in range(20)]
     told = answered([LIST], gave("s0", {"data": rows, "count": 120}))
-    assert "Only 20 of the 120 that the tool counts were given." in told.text
+    assert "The list has 20 of the 120 rows that the tool counts." in told.text
     assert "trend" not in told.text
 
 
-def test_single_values_beside_the_rows_are_told() -> None:
+def test_single_values_beside_the_rows_are_reported() -> None:
     output: Json = {"period_days": 30, "trends": [{"day": "2024-01-01", "n": 1}], "count": 1}
     assert "period_days: 30." in answered([LIST], gave("s0", output)).text
 
@@ -286,7 +286,7 @@ def test_a_failed_run_says_so_first_with_the_reason_of_each_step() -> None:
     assert [problem.fatal for problem in told.problems] == [True, True]
 
 
-def test_a_cancelled_run_and_one_that_goes_on_say_so() -> None:
+def test_a_cancelled_run_and_one_that_continues_say_so() -> None:
     told = answered([LIST], StepCancelled("s0", 1.0), status=RunState.CANCELLED)
     assert told.text == "The run was cancelled; 0 of 1 step succeeded.\n• s0 cancelled."
     open_run = fold([RunStarted("r", "d", ("s0",), 0.0), StepStarted("s0", None, 0.5)])
@@ -294,12 +294,12 @@ def test_a_cancelled_run_and_one_that_goes_on_say_so() -> None:
     assert told.text == "The run is not over; 0 of 1 step succeeded so far."
 
 
-def test_a_step_that_the_plan_went_on_without_is_told_and_is_no_result() -> None:
+def test_a_step_that_the_plan_continued_without_is_reported_and_is_no_result() -> None:
     failure = Failure("timeout", "no answer within 2 s")
     told = answered([LIST], StepSucceeded("s0", None, 1, failure, 1.0))
     assert told.sections == ()
     assert told.text == (
-        "The plan gave nothing.\n• s0 failed, and the plan went on: no answer within 2 s"
+        "The plan has no results.\n• s0 failed, and the plan continued: no answer within 2 s"
     )
     assert not told.problems[0].fatal
 
@@ -311,7 +311,7 @@ def test_a_condition_that_was_false_is_no_failure() -> None:
     assert not told.problems[0].fatal
 
 
-def test_the_output_of_the_plan_decides_what_is_told() -> None:
+def test_the_output_of_the_plan_decides_what_is_reported() -> None:
     steps = [LIST, Step("s1", "now", {"x": Ref("s0")})]
     output = Object((("first", Ref("s0", ("data", 0, "price"))), ("all", Ref("s0", ("data",)))))
     told = answered(
@@ -372,7 +372,7 @@ def test_constant_and_empty_columns_give_way_in_a_wide_table() -> None:
     assert "All 30: c0 is 0; c4 is same." in [insight.text for insight in section.insights]
 
 
-def test_many_results_are_all_told() -> None:
+def test_many_results_are_all_reported() -> None:
     steps = [Step(f"s{at}", f"tool{at}") for at in range(5)]
     told = answered(steps, *(gave(step.id, at) for at, step in enumerate(steps)))
     assert told.headline.endswith("2 more results are below.")

@@ -28,7 +28,7 @@ def test_shares_count_what_has_no_value() -> None:
     assert insights(rows) == ["passed: true 5 of 9 (56 %), false 2 (22 %), no value 2 (22 %)."]
 
 
-def test_many_categories_are_told_by_the_most_frequent() -> None:
+def test_many_categories_are_reported_by_the_most_frequent() -> None:
     rows: list[Row] = [{"c": chr(65 + at % 8) if at < 80 else "A"} for at in range(83)]
     assert insights(rows) == [
         "c: A 13 of 83 (16 %), B 10 (12 %), C 10 (12 %), D 10 (12 %), 4 others 40 (48 %)."
@@ -128,7 +128,7 @@ def test_a_rising_series_is_called_rising_with_its_slope() -> None:
     ]
 
 
-def test_rows_that_are_a_series_themselves_tell_where_their_numbers_go() -> None:
+def test_rows_that_are_a_series_themselves_have_trends_of_their_numbers() -> None:
     rows: list[Row] = [
         {"month": f"2024-{at:02d}", "n": at * 10, "x": at % 2} for at in range(1, 13)
     ]

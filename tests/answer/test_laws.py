@@ -74,7 +74,7 @@ def test_any_schema_can_be_read(output: Json, schema: Json, each: bool) -> None:
 
 @settings(max_examples=150, deadline=None)
 @given(tables(), st.booleans())
-def test_the_total_told_is_the_number_of_rows(rows: list[Row], wrapped: bool) -> None:
+def test_the_total_shown_is_the_number_of_rows(rows: list[Row], wrapped: bool) -> None:
     listed: list[Json] = [*rows]
     told = answered({"data": listed, "count": len(rows)} if wrapped else listed, None, each=False)
     (section,) = told.sections

@@ -39,7 +39,7 @@ def test_killed_runs_lose_nothing_and_repeat_no_effect() -> None:
     assert int(done.stdout) >= 60
 
 
-def test_runs_that_are_killed_while_their_plan_is_written_leave_nothing_behind() -> None:
+def test_runs_that_are_killed_while_their_plan_is_written_leave_no_traces() -> None:
     done = python(
         "from tests.crash.__main__ import kill\n"
         "print(*kill(25, 1, streams=True, quiet=True), sep='\\n')"
@@ -186,7 +186,7 @@ async def ended(
     )
 
 
-def test_a_run_goes_on_by_itself_when_another_program_lets_go_of_the_file(tmp_path: Path) -> None:
+def test_a_run_continues_by_itself_when_another_program_releases_the_file(tmp_path: Path) -> None:
     calls = Calls()
     box = tools(calls)
     plan = chain(box, 5)

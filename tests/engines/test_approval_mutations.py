@@ -228,7 +228,7 @@ def test_an_approval_is_good_for_one_run() -> None:
     assert len(office.effects) == 5
 
 
-def test_a_plan_that_is_changed_after_the_run_has_begun_runs_as_it_was() -> None:
+def test_a_plan_that_is_changed_after_the_run_has_started_runs_as_it_was() -> None:
     plan = approved()
     office = Office()
 

@@ -72,7 +72,7 @@ def test_a_scripted_planner_proposes_in_order_and_remembers_what_it_was_asked() 
         ScriptedPlanner()
 
 
-def test_a_recording_sink_keeps_events_and_tells_the_run() -> None:
+def test_a_recording_sink_keeps_events_and_folds_the_run() -> None:
     tools = ScriptedTools()
     tools.add("t", Gives(1))
     done, sink = ran(tools, Step("s", "t"))

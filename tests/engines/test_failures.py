@@ -90,7 +90,7 @@ def test_there_are_sixty_kinds_of_error_and_more() -> None:
     assert len(_kinds()) >= 60
 
 
-def test_a_group_of_errors_tells_its_reason_and_a_tool_error_nothing_but_its_text() -> None:
+def test_a_group_of_errors_has_its_reason_and_a_tool_error_nothing_but_its_text() -> None:
     tools = ScriptedTools()
     tools.add("group", Raises(ExceptionGroup("many", [ToolError("the reason")])))
     tools.add("type", Raises(TypeError("of sorts")))
@@ -244,7 +244,7 @@ def test_a_result_that_its_tool_changes_later_stays_as_it_was_given() -> None:
     assert done.steps["c"].output == done.steps["d"].output == [{"n": 0}]
 
 
-def test_a_failed_item_fails_the_step_and_the_first_in_order_is_the_one_told() -> None:
+def test_a_failed_item_fails_the_step_and_the_first_in_order_is_the_one_reported() -> None:
     async def test() -> None:
         gate = asyncio.Event()
         tools = ScriptedTools()

@@ -166,7 +166,7 @@ def test_outputs_of_steps_that_nothing_refers_to_are_the_output_of_the_plan() ->
     assert done.output == 1
 
 
-def test_a_step_that_makes_no_call_leaves_its_place_at_a_limit_to_the_next() -> None:
+def test_a_step_that_makes_no_call_frees_its_place_at_a_limit_for_the_next() -> None:
     tools = ScriptedTools()
     tools.add("read", Gives({"n": 1}))
     steps = (

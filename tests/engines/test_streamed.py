@@ -142,7 +142,7 @@ def test_without_an_approval_no_effect_of_a_stream_happens() -> None:
     in_loop(test)
 
 
-def test_an_error_of_the_stream_reaches_whoever_waits_for_the_run() -> None:
+def test_an_error_of_the_stream_reaches_the_caller_of_the_run() -> None:
     class Broken(Written):
         async def __aiter__(self) -> AsyncIterator[Step]:
             yield Step("h", "hang")
@@ -187,7 +187,7 @@ def test_a_step_that_is_given_twice_is_not_run_twice() -> None:
 
 
 @pytest.mark.parametrize("tool", ["read", "nobody_has_it"])
-def test_who_writes_is_told_when_nobody_listens_any_more(tool: str) -> None:
+def test_who_writes_is_reported_when_the_run_has_ended(tool: str) -> None:
     async def test() -> None:
         made = tools()
         ended: list[str] = []
@@ -252,7 +252,9 @@ async def bare_steps() -> AsyncIterator[Step]:
         (Written(cast("list[Step]", ["a piece of text"]), None).open(), "str"),
     ],
 )
-def test_what_is_no_stream_of_steps_is_told_with_what_makes_one(stream: object, given: str) -> None:
+def test_what_is_no_stream_of_steps_is_reported_with_what_makes_one(
+    stream: object, given: str
+) -> None:
     async def test() -> None:
         made = tools()
         # one that is not iterated over would never be at its end

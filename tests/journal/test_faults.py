@@ -31,7 +31,7 @@ def test_a_damaged_journal_is_named_with_its_folder_and_both_ways_out(
     assert str(path) in str(opened(Path("mine.sqlite")))  # the whole path, however it was named
 
 
-def test_a_folder_in_its_place_is_told_without_a_run_to_go_on_with(tmp_path: Path) -> None:
+def test_a_folder_in_its_place_is_reported_without_a_run_to_resume(tmp_path: Path) -> None:
     path = tmp_path / "runs.sqlite"
     path.mkdir()
     error = opened(path)
@@ -59,7 +59,7 @@ def test_a_journal_of_something_else_or_of_a_newer_program_is_named_with_its_fol
 
 
 @pytest.mark.parametrize("held", [sqlite3.SQLITE_BUSY, sqlite3.SQLITE_FULL])
-def test_a_journal_that_is_held_or_full_has_a_way_out_for_every_command(
+def test_a_journal_that_is_held_or_full_has_help_for_every_command(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, held: int
 ) -> None:
     def fails(*_: object, **__: object) -> sqlite3.Connection:

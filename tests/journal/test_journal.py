@@ -359,7 +359,7 @@ def test_resume_takes_plan_and_policy_from_the_journal(tmp_path: Path) -> None:
     journal.close()
 
 
-def test_a_waiting_run_goes_on_when_it_is_approved(tmp_path: Path) -> None:
+def test_a_waiting_run_continues_when_it_is_approved(tmp_path: Path) -> None:
     tools = office()
     plan = execution_plan(Plan((Step("b", "send", {"x": Literal(1)}),)), tools.toolbox)
     journal = Journal(tmp_path / "j.sqlite")

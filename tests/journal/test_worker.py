@@ -93,7 +93,7 @@ def test_a_thread_that_could_not_be_started_is_started_by_the_next_work(
     asyncio.run(test())
 
 
-def test_work_is_done_and_told_in_order_and_more_of_it_after_a_stop() -> None:
+def test_work_is_done_and_reported_in_order_and_more_of_it_after_a_stop() -> None:
     async def test() -> None:
         # the thread works while the loop is told: each has an order, between them there is none
         worked: list[object] = []

@@ -166,7 +166,7 @@ def test_what_is_forgotten_is_gone_from_the_disk(tmp_path: Path) -> None:
     assert all(b"xylophone" not in each.read_bytes() for each in tmp_path.iterdir())
 
 
-def test_memory_is_on_disk_for_the_next_process_and_for_nobody_else(tmp_path: Path) -> None:
+def test_memory_is_on_disk_for_the_next_process_and_for_its_owner_alone(tmp_path: Path) -> None:
     path = tmp_path / "folder" / "memory"
     filled(path, a=["one"]).close()
     assert queries(SqliteMemory(path), "a") == ["one"]
@@ -185,7 +185,7 @@ def test_a_closed_memory_has_closed_its_file_and_opens_it_again(tmp_path: Path) 
 
 
 def test_size_is_bounded_by_turns_sessions_and_characters() -> None:
-    memory = SqliteMemory(bounds=MemoryLimits(2, 2, 2, characters=5, plan_characters=20))
+    memory = SqliteMemory(limits=MemoryLimits(2, 2, 2, characters=5, plan_characters=20))
     for session in "abc":
         for number in range(4):
             memory.remember(session, turn(f"turn {number}", "e1", "e2", "e3", plan=PLAN))
@@ -259,7 +259,7 @@ def _a_folder(path: Path) -> None:
         (_a_folder, "memory-unavailable"),
     ],
 )
-def test_a_file_that_cannot_be_used_is_told_by_name(
+def test_a_file_that_cannot_be_used_is_reported_by_name(
     tmp_path: Path, harm: Callable[[Path], None], code: str
 ) -> None:
     path = tmp_path / "memory"
@@ -276,14 +276,14 @@ def test_a_file_that_cannot_be_used_is_told_by_name(
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
-def test_a_folder_that_cannot_be_written_is_told_by_name(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_written_is_reported_by_name(tmp_path: Path) -> None:
     tmp_path.chmod(0o500)
     with pytest.raises(MemoryFault) as raised:
         SqliteMemory(tmp_path / "memory").remember("a", turn("one"))
     assert raised.value.code == "memory-read-only"
 
 
-def test_a_file_that_may_only_be_read_is_told_by_name(tmp_path: Path) -> None:
+def test_a_file_that_may_only_be_read_is_reported_by_name(tmp_path: Path) -> None:
     path = tmp_path / "memory"
     memory = filled(path, a=["one"])
     with memory._opened() as connection:  # pyright: ignore[reportPrivateUsage]
@@ -305,7 +305,7 @@ def test_memory_that_fails_is_used_again_when_it_is_well(tmp_path: Path) -> None
     assert queries(memory, "a") == ["two", "one"]
 
 
-def test_an_outage_of_memory_is_told_and_never_raised(tmp_path: Path) -> None:
+def test_an_outage_of_memory_is_reported_and_never_raised(tmp_path: Path) -> None:
     """2.10: the seed's memory was not guarded, so that an outage took the answer with it."""
     path = tmp_path / "memory"
     path.write_bytes(b"no database" * 1000)

@@ -190,7 +190,7 @@ def test_a_streamed_run_that_is_not_accepted_first_is_found_out(
     assert "before its intent was on disk" in breaches(folder, STREAMS)
 
 
-def test_a_stream_that_nobody_is_asked_about_is_found_out(
+def test_a_stream_without_an_approval_is_found_out(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def itself(approver: object, runnable: _runs.Runnable, *others: object) -> Approval:

@@ -158,7 +158,7 @@ def test_an_attribute_of_a_module_in_the_folder_gives_tools(
         ("shelf_of_tools:LOOKS", "no 'LOOKS'. Did you mean 'LOOK'"),
         ("shelf_of_tools:NUMBER", "of type int"),
         ("shelf_of_tools:MIXED", "holds int"),
-        ("shelf_of_tools:PLAIN", r"no tools: 'send' at \[1\]\. Put @toolplan\.tool above"),
+        ("shelf_of_tools:PLAIN", r"not tools: 'send' at \[1\]\. Put @toolplan\.tool above"),
         ("shelf_of_tools:MANY_PLAIN", r"'send' at \[4\], and 2 more\. Put @toolplan\.tool"),
         ("shelf_of_tools:TWICE", "Two tools"),
         ("shelf_of_tools:picky", "needs arguments"),
@@ -185,11 +185,11 @@ def test_a_function_that_is_no_tool_is_named_with_help() -> None:
 
     mixed: list[Any] = [send]
     with pytest.raises(
-        ToolObjectError, match=r"no tools: 'send' at \[0\]\. Put @toolplan\.tool above"
+        ToolObjectError, match=r"not tools: 'send' at \[0\]\. Put @toolplan\.tool above"
     ):
         Toolbox(mixed)
     mixed = [3]
-    with pytest.raises(ToolObjectError, match=r"^3 is no tool\.$"):
+    with pytest.raises(ToolObjectError, match=r"^3 is not a tool\.$"):
         Toolbox(mixed)
 
 

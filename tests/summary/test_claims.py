@@ -156,7 +156,7 @@ def test_words_and_numbers_that_are_no_dates_are_none(text: str) -> None:
     assert all(each.day is None and each.year is None for each in moments(text))
 
 
-def test_identities_are_told_from_numbers_with_units() -> None:
+def test_identities_are_distinguished_from_numbers_with_units() -> None:
     text = "S1-001 weighs 37kg, facility_id F11, 1.2k rows, 90-day, the 3rd, PM2.5, a@b.example"
     found = [each.text for each in codes(text)]
     assert found == ["S1-001", "facility_id", "F11", "PM2.5", "a@b.example"]

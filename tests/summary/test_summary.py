@@ -141,7 +141,7 @@ def test_without_a_model_the_computed_answer_stands() -> None:
 @pytest.mark.parametrize(
     "code", ["llm-timeout", "llm-auth", "llm-truncated", "llm-budget", "llm-refused"]
 )
-def test_where_the_model_fails_the_computed_answer_stands_and_the_reason_is_told(
+def test_where_the_model_fails_the_computed_answer_is_used_and_the_reason_is_shown(
     code: str,
 ) -> None:
     """2.10: degradation that is really there."""
@@ -152,7 +152,7 @@ def test_where_the_model_fails_the_computed_answer_stands_and_the_reason_is_told
     assert "".join(told) == summary.text
 
 
-def test_a_model_that_fails_half_way_leaves_the_computed_answer() -> None:
+def test_a_model_that_fails_half_way_falls_back_to_the_computed_answer() -> None:
     told: list[str] = []
     reply = [Text("NordWaste leads. Then"), ModelError("llm-timeout", "It stalled.")]
     summary = summarised(reply, told=told)
@@ -168,7 +168,7 @@ def test_a_reply_that_never_ends_well_is_no_summary() -> None:
 
 
 @pytest.mark.parametrize("reply", [" \n ", "\x1b[2J", "\u200b"])
-def test_a_model_that_writes_nothing_leaves_the_computed_answer(reply: str) -> None:
+def test_a_model_that_writes_nothing_falls_back_to_the_computed_answer(reply: str) -> None:
     summary = summarised(reply)
     assert summary.reason == "the model wrote nothing"
     assert summary.text.startswith(ran()[0].text)
@@ -182,7 +182,7 @@ def test_a_run_without_results_is_not_given_to_a_model() -> None:
     assert summary.text == "None."
 
 
-def test_failed_steps_are_told_by_the_run_whatever_the_model_says() -> None:
+def test_failed_steps_are_reported_by_the_run_whatever_the_model_says() -> None:
     """L23."""
     summary = summarised("All 3 steps succeeded. NordWaste leads.", failed=True)
     head, _, _ = summary.text.partition("All 3 steps")
@@ -223,7 +223,9 @@ def test_a_reply_that_begins_anew_counts_from_there() -> None:
     summary = summarised(reply, told=told)
     assert summary.text == "NordWaste leads."
     assert (summary.model, summary.usage) == ("b:model", usage)
-    assert "".join(told) == "Acme [?] leads.\n\n(the line broke; begun anew.)\n\nNordWaste leads."
+    assert (
+        "".join(told) == "Acme [?] leads.\n\n(the line broke; started again.)\n\nNordWaste leads."
+    )
 
 
 def test_the_length_counts_words_and_is_kept() -> None:
@@ -244,7 +246,7 @@ def test_a_length_of_no_words_is_refused() -> None:
         Summariser(None, length=0)
 
 
-def test_the_model_is_told_how_to_write() -> None:
+def test_the_prompt_says_how_to_write() -> None:
     model = ScriptedModel([HONEST])
     summarised(model, length=77, tone="casual", include_recommendations=False, format="markdown")
     system = model.requests[0].messages[0].text

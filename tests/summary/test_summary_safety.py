@@ -68,7 +68,7 @@ def test_an_address_from_the_rows_stays_as_words() -> None:
     rows: list[Json] = [{"page": "https://known.example/a", "n": 1}, {"page": "x", "n": 2}]
     text = "See [it](https://known.example/a) and https://known.example/b."
     plain = summarised(text, rows=rows).text
-    assert plain.startswith("See it https://known.example/a and (link to known.example left out).")
+    assert plain.startswith("See it https://known.example/a and (link to known.example removed).")
     marked_up = summarised(text, rows=rows, format="markdown").text
     assert "it `https://known.example/a`" in marked_up
 
@@ -107,7 +107,7 @@ def test_a_model_that_obeys_the_rows_gains_nothing() -> None:
     summary = summarised(obeyed, rows=rows)
     assert "https" not in summary.text
     assert [claim.text for claim in summary.unsupported] == ["99", "Euro"]
-    assert summary.notes[1] == "Links were left out (answer-link): evil.example."
+    assert summary.notes[1] == "Links were removed (answer-link): evil.example."
 
 
 @pytest.mark.parametrize("budget", [0, 100, 2_000, ROWS_BYTES])

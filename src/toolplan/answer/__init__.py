@@ -1,4 +1,4 @@
-"""Results → what the user reads: found what, how many, a table, and insights that hold for it."""
+"""Answers: the results of a run as sentences, tables and insights."""
 
 from toolplan.answer._answer import ROWS, Answer, Problem, answer
 from toolplan.answer.insights import Insight, InsightFunction

@@ -1,8 +1,7 @@
-"""The answer: what came of a run, in words and tables, from results alone.
+"""The answer: the results of a run in sentences and tables.
 
-An answer never reads the question and knows no domain: what things are called comes from the
-schemas (`x-entity`, `x-unit`), everything else from the rows. So it can be wrong only where the
-plan is, and the plan can be read.
+It reads neither the question nor knows a domain: names come from the schemas (`x-entity`,
+`x-unit`), everything else from the rows.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from toolplan.render.printable import cut, number_text, printable
 
 ROWS: Final = 10
 _MOST_PROBLEMS: Final = 20
-_MOST_ON_THE_WAY: Final = 8
+_MOST_OTHERS: Final = 8
 _MOST_SUMMARIES: Final = 3
 _MESSAGE_WIDTH: Final = 300
 _OPEN: Final = frozenset({StepState.PENDING, StepState.RUNNING})
@@ -33,10 +32,10 @@ _OPEN: Final = frozenset({StepState.PENDING, StepState.RUNNING})
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A step that did not do what was planned, in the words of the run.
+    """A step that did not succeed.
 
-    `code` is the failure's, or the state's where the run gives no reason. `fatal` is false where
-    the plan allowed for it (`on_error: continue`, a `when` that was false).
+    `code` is that of the failure, or the state if there is none. `fatal` is false if the plan
+    allows it (`on_error: continue`, a false `when`).
     """
 
     step: str
@@ -47,25 +46,25 @@ class Problem:
 
     @property
     def text(self) -> str:
-        """The sentence that tells of it."""
-        what = "failed, and the plan went on" if self._gone_on else self.state.value
+        """The problem in a sentence."""
+        what = "failed, and the plan continued" if self._has_continued else self.state.value
         what = what.replace("_", " ")
         return f"{self.step} {what}: {self.message}" if self.message else f"{self.step} {what}."
 
     @property
-    def _gone_on(self) -> bool:
+    def _has_continued(self) -> bool:
         return self.state is StepState.SUCCEEDED
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What the user reads.
+    """The answer to a question, as the user reads it.
 
     Attributes:
-        headline: what came of it, in a sentence or two; a failure comes first.
-        sections: one for each thing that the plan gives.
-        problems: steps that failed, were skipped or cancelled, in the order of the plan.
-        on_the_way: what the other steps gave, shortly: `s0: 12 orders`.
+        headline: the result in a sentence or two; failures come first.
+        sections: one for each output of the plan.
+        problems: steps that failed, were skipped or cancelled, in plan order.
+        on_the_way: the sizes of the other outputs, as `s0: 12 orders`.
     """
 
     headline: str
@@ -75,7 +74,7 @@ class Answer:
 
     @property
     def document(self) -> Document:
-        """The whole answer as blocks, in the order in which they are read."""
+        """The answer as blocks, in reading order."""
         bad = any(problem.fatal for problem in self.problems)
         blocks: list[Block] = [Lead(self.headline, bad=bad)]
         if self.problems:
@@ -90,19 +89,19 @@ class Answer:
                 blocks.append(Note(section.summary))
             blocks.extend(inside)
         if self.on_the_way:
-            steps = "; ".join(self.on_the_way[:_MOST_ON_THE_WAY])
-            more = len(self.on_the_way) - _MOST_ON_THE_WAY
+            steps = "; ".join(self.on_the_way[:_MOST_OTHERS])
+            more = len(self.on_the_way) - _MOST_OTHERS
             rest = f"; and {number_text(more, grouped=True)} more steps" if more > 0 else ""
-            blocks.append(Note(f"On the way: {steps}{rest}."))
+            blocks.append(Note(f"Other steps: {steps}{rest}."))
         return tuple(blocks)
 
     @property
     def text(self) -> str:
-        """The whole answer as plain text, the same for every terminal."""
+        """The answer as plain text."""
         return document_text(self.document)
 
     def to_json(self) -> dict[str, Json]:
-        """Return the wire form; `text` is in it as well."""
+        """Return the answer as JSON, with its text."""
         return {
             "headline": self.headline,
             "sections": [section.to_json() for section in self.sections],
@@ -129,7 +128,7 @@ def answer(
     insights: Sequence[InsightFunction] = (),
     rows: int = ROWS,
 ) -> Answer:
-    """Return the answer that `run`, a run of `plan`, allows.
+    """Return the answer of `run`, a run of `plan`.
 
     `schemas` are the known output schemas by step id; for a step with `for_each` either of one call
     or of the whole list. `insights` are functions of a domain, called with the entity and all the
@@ -148,7 +147,7 @@ def answer(
             rows=rows,
         )
         for result in results
-        if not _gone_on(run, result.step)
+        if not _has_continued(run, result.step)
     )
     problems = _problems(run)
     given = set(result_steps(plan.plan))
@@ -157,12 +156,12 @@ def answer(
         sections=sections,
         problems=problems,
         on_the_way=tuple(
-            _shortly(step, run.steps[name].output, known.get(name))
+            _size_text(step, run.steps[name].output, known.get(name))
             for name, step in steps.items()
             if name not in given
             and name in run.steps
             and run.steps[name].state is StepState.SUCCEEDED
-            and not _gone_on(run, name)
+            and not _has_continued(run, name)
         ),
     )
 
@@ -173,12 +172,12 @@ def _headline(run: Run, sections: Sequence[Section], problems: Sequence[Problem]
     if more := len(sections) - _MOST_SUMMARIES:
         parts += [f"{more} more results are below."] if more > 0 else []
     if len(parts) == 1 and not parts[0]:
-        return "The plan gave nothing."
+        return "The plan has no results."
     return " ".join(part for part in parts if part)
 
 
 def _verdict(run: Run, problems: Sequence[Problem]) -> str:
-    """Return the sentence on how the run ended; an empty text where it ended well."""
+    """Return a sentence on how the run ended; empty if it succeeded."""
     total = len(run.steps)
     done = sum(step.state is StepState.SUCCEEDED for step in run.steps.values())
     steps = f"{done} of {total} {'step' if total == 1 else 'steps'} succeeded"
@@ -216,8 +215,8 @@ def _problem(name: str, step: StepRun) -> Problem:
     return Problem(name, step.state, printable(code), message, fatal=not allowed)
 
 
-def _gone_on(run: Run, step: str) -> bool:
-    """Whether the step failed and `on_error: continue` put null in the place of its output."""
+def _has_continued(run: Run, step: str) -> bool:
+    """Return whether the step failed and `on_error: continue` made its output null."""
     return (
         step in run.steps and run.steps[step].error is not None and run.steps[step].output is None
     )
@@ -244,6 +243,6 @@ def _each(result: Result, steps: Mapping[str, Step]) -> bool:
     return result.path in ((), (EVERY,))
 
 
-def _shortly(step: Step, output: Json, schema: Json) -> str:
+def _size_text(step: Step, output: Json, schema: Json) -> str:
     shape = shape_of(output, hints(schema), each=step.for_each is not None)
     return f"{printable(step.id)}: {count_text(shape, step.tool)}"

@@ -1,7 +1,7 @@
-"""Columns of rows, and what can be told of each: a constant, categories, numbers, dates.
+"""Columns of rows, and their kinds: constant, categories, numbers, dates, identities.
 
-A column is read by its values first; the schema's hints only say what values cannot (a unit, the
-order of an enum, that a text is an identity).
+The kind depends on the values. The hints of the schema add what values do not show: a unit, the
+order of an enum, that a text is an identity.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Constant:
 
 @dataclass(frozen=True, slots=True)
 class Categories:
-    """Few values, each in many rows: how often each occurs, the most frequent first."""
+    """Few values in many rows, with their counts, most frequent first."""
 
     counts: tuple[tuple[bool | str, int], ...]
     missing: int
@@ -48,7 +48,7 @@ class Categories:
 
 @dataclass(frozen=True, slots=True)
 class Numbers:
-    """Finite numbers; `at` are the indexes of the rows that have them."""
+    """Finite numbers; `at` are the indexes of their rows."""
 
     numbers: tuple[float, ...]
     at: tuple[int, ...]
@@ -63,7 +63,7 @@ class Dates:
 
 @dataclass(frozen=True, slots=True)
 class Identities:
-    """Names of single things: nothing is counted about them."""
+    """Identities, which are not counted."""
 
     unique: bool
 
@@ -88,7 +88,7 @@ class Column:
 
 
 def columns_of(rows: Sequence[Row], hints: Hints) -> tuple[Column, ...]:
-    """Return the columns of `rows`, in the order in which their names first occur."""
+    """Return the columns of `rows`, in the order of their first occurrence."""
     names = dict.fromkeys(name for row in rows for name in row)
     return tuple(
         _column(name, [row.get(name) for row in rows], hints.inner(name)) for name in names
@@ -96,15 +96,12 @@ def columns_of(rows: Sequence[Row], hints: Hints) -> tuple[Column, ...]:
 
 
 def is_identity(name: str, hints: Hints) -> bool:
-    """Tell whether a field of this name holds identities."""
+    """Return whether a field of this name has identities."""
     return hints.refers or _IDENTITY.fullmatch(name) is not None
 
 
 def day_of(text: Json) -> date | None:
-    """Return the day that an ISO 8601 date or date-time names.
-
-    Or the first of a month `2025-10`.
-    """
+    """Return the day of an ISO 8601 date or date-time, or the first of a month `2025-10`."""
     if not isinstance(text, str):
         return None
     if _MONTH.fullmatch(text):
@@ -118,7 +115,7 @@ def day_of(text: Json) -> date | None:
 
 
 def counts_of(values: Sequence[Json], order: Sequence[str] = ()) -> Mapping[bool | str, int]:
-    """Count texts and booleans, the most frequent first; `order` decides between equals."""
+    """Count texts and booleans, most frequent first; equal counts in `order`."""
     counted = Counter(value for value in values if isinstance(value, bool | str))
     places = {value: at for at, value in enumerate(order)}
     ranked = sorted(counted, key=lambda v: (-counted[v], places.get(str(v), len(places)), str(v)))

@@ -1,6 +1,6 @@
-"""What an output schema says about what it describes: the entity, units, dates, values.
+"""Hints of output schemas for answers: entity, units, enums.
 
-Only what an answer tells is read here, and never raises: a schema is whatever a tool declared.
+Nothing here raises: a tool may declare anything.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ _MOST_HOPS: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class Hints:
-    """A place in a schema: `root` is the whole of it, `nodes` say one thing together.
+    """A place in a schema.
 
-    `nodes` are the schema at the place and what it refers to (`$ref` inside of the schema, the
-    first alternative that is not null), the nearest first.
+    `nodes` are the schema at the place and those that it refers to (`$ref` within `root`, the first
+    alternative that is not null), nearest first.
     """
 
     root: Json
@@ -41,7 +41,7 @@ class Hints:
 
     @property
     def values(self) -> tuple[str, ...]:
-        """The texts that may stand here (`enum`), in declared order; none where any may."""
+        """The allowed texts (`enum`) in declared order; empty if any is allowed."""
         enum = self._keyword("enum")
         return tuple(v for v in enum if isinstance(v, str)) if isinstance(enum, list) else ()
 
@@ -76,10 +76,7 @@ NO_HINTS: Final = Hints(None, ())
 
 
 def hints(schema: Json, root: Json = None) -> Hints:
-    """Return what `schema` says; `root` is the whole that its `$ref` look into.
-
-    Itself by default.
-    """
+    """Return the hints of `schema`; its `$ref` point into `root`, by default itself."""
     root = schema if root is None else root
     nodes: list[dict[str, Json]] = []
     node = schema

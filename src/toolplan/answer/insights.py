@@ -1,7 +1,4 @@
-"""Insights that hold for any rows: what is the same everywhere, shares, ranges, outliers, trends.
-
-Every insight is a sentence with the step that its figures come from and the columns that it read.
-"""
+"""Insights about any rows: constants, shares, ranges, outliers, trends."""
 
 from __future__ import annotations
 
@@ -26,14 +23,14 @@ from toolplan.path import Json
 from toolplan.render.printable import cell, number_text, printable
 
 InsightFunction: TypeAlias = Callable[[str, list[dict[str, Json]]], Iterable[str]]
-"""Given the entity of rows (or an empty text) and the rows: sentences that hold for them."""
+"""Called with the entity of rows (or an empty text) and the rows; returns sentences about them."""
 
 MOST_INSIGHTS: Final = 8
 _MOST_SHARES: Final = 5
 _MOST_OUTLIERS: Final = 3
 _FEWEST_FOR_OUTLIERS: Final = 8
 _Z_SCORE: Final = 2.0
-_Z_SCORE_ALONE: Final = 3.0  # where half of the values are equal, quartiles say nothing
+_Z_SCORE_ALONE: Final = 3.0  # half of the values are equal, so quartiles are not used
 _FENCE: Final = 1.5
 _MOST_CONSTANTS: Final = 5
 
@@ -46,7 +43,7 @@ _RATIO_WORDS: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Insight:
-    """A sentence; `step` is where its figures come from, `columns` what it read there."""
+    """A sentence about the `columns` of a step's rows."""
 
     text: str
     step: str
@@ -61,12 +58,12 @@ class Outlier(NamedTuple):
     z_score: float
 
 
-class _Told(NamedTuple):
+class _Sentence(NamedTuple):
     text: str
     columns: tuple[str, ...]
 
 
-_Teller: TypeAlias = Callable[[Sequence[Column], Sequence[Row]], Iterator[_Told]]
+_Finder: TypeAlias = Callable[[Sequence[Column], Sequence[Row]], Iterator[_Sentence]]
 
 
 def row_insights(
@@ -77,27 +74,27 @@ def row_insights(
     whole: bool = True,
     most: int = MOST_INSIGHTS,
 ) -> tuple[Insight, ...]:
-    """Return the most telling insights about `rows`, at most `most`, in a fixed order.
+    """Return insights about `rows`, at most `most`, in a fixed order.
 
-    `whole` says that no rows are known to be missing; a trend over a part would mislead.
+    `whole` is False if rows are missing; there are no trends then.
     """
     if len(rows) < 2:
         return ()
-    tellers = (_constants, _spans, _trends, _shares, _outliers, _ranges)
-    told = [
+    finders = (_constants, _spans, _trends, _shares, _outliers, _ranges)
+    found = [
         (nth, rank, each)
-        for rank, tell in enumerate(tellers)
-        if whole or tell is not _trends
-        for nth, each in enumerate(tell(columns, rows))
+        for rank, find in enumerate(finders)
+        if whole or find is not _trends
+        for nth, each in enumerate(find(columns, rows))
     ]
-    # the first of each kind goes before the second of any, so that no kind crowds out another
-    chosen = sorted(told, key=lambda one: one[:2])[:most]
+    # the first of each kind comes before the second of any kind
+    chosen = sorted(found, key=lambda one: one[:2])[:most]
     chosen.sort(key=lambda one: (one[1], one[0]))
     return tuple(Insight(each.text, step, each.columns) for _, _, each in chosen)
 
 
 def share_text(count: int, total: int) -> str:
-    """Return a share in whole percent; a part never reads as none or as all.
+    """Return a share in whole percent; only none is 0 % and only all is 100 %.
 
     >>> share_text(1, 3), share_text(1, 1000), share_text(999, 1000)
     ('33 %', '< 1 %', '> 99 %')
@@ -109,10 +106,10 @@ def share_text(count: int, total: int) -> str:
 
 
 def outliers_of(numbers: Numbers) -> tuple[Outlier, ...]:
-    """Return the numbers that stand out, the farthest first.
+    """Return the outliers, farthest first.
 
-    A number stands out when it lies beyond 1.5 interquartile ranges from the quartiles and at
-    least two standard deviations from the mean. Fewer than eight numbers, or equal ones, have none.
+    An outlier lies beyond 1.5 interquartile ranges from the quartiles and at least two standard
+    deviations from the mean. Fewer than eight numbers have none.
     """
     values = numbers.numbers
     if len(values) < _FEWEST_FOR_OUTLIERS:
@@ -133,7 +130,7 @@ def outliers_of(numbers: Numbers) -> tuple[Outlier, ...]:
 
 
 def adds_up(column: Column) -> bool:
-    """Tell whether a sum over `column` means something: amounts do, rates do not."""
+    """Return whether a sum over `column` is meaningful: of amounts, not of rates."""
     words = set(f"{column.name} {column.unit}".casefold().replace("_", " ").split())
     if words & _RATIO_WORDS or "/" in column.unit:
         return False
@@ -141,11 +138,11 @@ def adds_up(column: Column) -> bool:
 
 
 def with_unit(text: str, column: Column) -> str:
-    """Return `text` with the unit of `column`, where it has one."""
+    """Return `text` with the unit of `column`, if it has one."""
     return f"{text} {printable(column.unit)}" if column.unit else text
 
 
-def _constants(columns: Sequence[Column], rows: Sequence[Row]) -> Iterator[_Told]:
+def _constants(columns: Sequence[Column], rows: Sequence[Row]) -> Iterator[_Sentence]:
     same = [
         (column.name, cell(column.reading.value))
         for column in columns
@@ -154,10 +151,10 @@ def _constants(columns: Sequence[Column], rows: Sequence[Row]) -> Iterator[_Told
     if same:
         every = "Both" if len(rows) == 2 else f"All {_count(len(rows))}"
         parts = "; ".join(f"{cell(name)} is {value}" for name, value in same)
-        yield _Told(f"{every}: {parts}.", tuple(name for name, _ in same))
+        yield _Sentence(f"{every}: {parts}.", tuple(name for name, _ in same))
 
 
-def _spans(columns: Sequence[Column], rows: Sequence[Row]) -> Iterator[_Told]:
+def _spans(columns: Sequence[Column], rows: Sequence[Row]) -> Iterator[_Sentence]:
     del rows
     for column in columns:
         if isinstance(column.reading, Dates):
@@ -166,11 +163,11 @@ def _spans(columns: Sequence[Column], rows: Sequence[Row]) -> Iterator[_Told]:
             on = len(set(days))
             which = f"on {on} different days" if on > 1 else "on one day"
             reach = f"{first} to {last}, {which}" if first != last else f"{first}"
-            yield _Told(f"{cell(column.name)}: {reach}.", (column.name,))
+            yield _Sentence(f"{cell(column.name)}: {reach}.", (column.name,))
 
 
-def _trends(columns: Sequence[Column], rows: Sequence[Row]) -> Iterator[_Told]:
-    # one trend is enough; a second date mostly says the same
+def _trends(columns: Sequence[Column], rows: Sequence[Row]) -> Iterator[_Sentence]:
+    # of the first date column only
     dated = next((column for column in columns if isinstance(column.reading, Dates)), None)
     if dated is None or not isinstance(dated.reading, Dates):
         return
@@ -190,13 +187,13 @@ def _trends(columns: Sequence[Column], rows: Sequence[Row]) -> Iterator[_Told]:
         slope = number_text(_rounded(abs(found.slope)), grouped=True)
         sign = "+" if found.direction is Direction.RISING else "-"
         text = f"{found.direction} by about {sign}{slope} a {counted.period}, {over}"
-    yield _Told(f"{cell(dated.name)}: {text}.", (dated.name,))
+    yield _Sentence(f"{cell(dated.name)}: {text}.", (dated.name,))
 
 
 def _trends_of_numbers(
     dated: Column, days: Sequence[date], columns: Sequence[Column]
-) -> Iterator[_Told]:
-    """Tell where numbers go in rows that are themselves a series: one row a day, or a month."""
+) -> Iterator[_Sentence]:
+    """Yield the trends of numbers in rows that are a series: one row a day, or a month."""
     order = sorted(range(len(days)), key=days.__getitem__)
     for column in columns:
         read = column.reading
@@ -208,10 +205,10 @@ def _trends_of_numbers(
             first, last = (number_text(end, grouped=True) for end in (points[0], points[-1]))
             ends = f"from {first} to {with_unit(last, column)}"
             text = f"{cell(column.name)}: {found.direction} over {cell(dated.name)}, {ends}."
-            yield _Told(text, (dated.name, column.name))
+            yield _Sentence(text, (dated.name, column.name))
 
 
-def _shares(columns: Sequence[Column], rows: Sequence[Row]) -> Iterator[_Told]:
+def _shares(columns: Sequence[Column], rows: Sequence[Row]) -> Iterator[_Sentence]:
     total = len(rows)
     if total < 3:
         return
@@ -231,10 +228,10 @@ def _shares(columns: Sequence[Column], rows: Sequence[Row]) -> Iterator[_Told]:
             + f" ({share_text(count, total)})"
             for at, (name, count) in enumerate(parts)
         )
-        yield _Told(f"{cell(column.name)}: {text}.", (column.name,))
+        yield _Sentence(f"{cell(column.name)}: {text}.", (column.name,))
 
 
-def _outliers(columns: Sequence[Column], rows: Sequence[Row]) -> Iterator[_Told]:
+def _outliers(columns: Sequence[Column], rows: Sequence[Row]) -> Iterator[_Sentence]:
     label = _label(columns)
     for column in columns:
         if not isinstance(column.reading, Numbers):
@@ -252,10 +249,10 @@ def _outliers(columns: Sequence[Column], rows: Sequence[Row]) -> Iterator[_Told]
         stand = "stands" if len(found) == 1 else "stand"
         of = f"{_count(len(found))} of {_count(len(column.reading.numbers))} {stand} out"
         text = f"{of}: {', '.join(parts)}{f' and {_count(more)} more' if more else ''}"
-        yield _Told(f"{cell(column.name)}: {text}.", (column.name,))
+        yield _Sentence(f"{cell(column.name)}: {text}.", (column.name,))
 
 
-def _ranges(columns: Sequence[Column], rows: Sequence[Row]) -> Iterator[_Told]:
+def _ranges(columns: Sequence[Column], rows: Sequence[Row]) -> Iterator[_Sentence]:
     label = _label(columns)
     for column in columns:
         if not isinstance(column.reading, Numbers):
@@ -282,11 +279,11 @@ def _ranges(columns: Sequence[Column], rows: Sequence[Row]) -> Iterator[_Told]:
             parts.append("sum " + with_unit(total, column))
         if missing := len(rows) - len(numbers):
             parts.append(f"{_count(missing)} without a value")
-        yield _Told(f"{cell(column.name)}: {', '.join(parts)}.", (column.name,))
+        yield _Sentence(f"{cell(column.name)}: {', '.join(parts)}.", (column.name,))
 
 
 def _label(columns: Sequence[Column]) -> str | None:
-    """Return the name of the column that tells the rows apart, where there is one."""
+    """Return the name of the column that identifies rows, or None."""
     for column in columns:
         match column.reading:
             case Identities(unique=True):
@@ -299,7 +296,7 @@ def _label(columns: Sequence[Column]) -> str | None:
 
 
 def _holder(numbers: Numbers, number: float, label: str | None, rows: Sequence[Row]) -> str:
-    """Return the name of the one row that has `number`; nothing where several have it."""
+    """Return the name of the only row with `number`; empty if there are several."""
     if label is None or numbers.numbers.count(number) != 1:
         return ""
     return f" ({cell(rows[numbers.at[numbers.numbers.index(number)]].get(label))})"
@@ -311,12 +308,12 @@ def _count(number: int) -> str:
 
 def _total(numbers: Sequence[float]) -> float:
     if all(isinstance(number, int) for number in numbers):
-        return sum(numbers)  # whole numbers stay exact, however large
+        return sum(numbers)  # integers stay exact
     return math.fsum(numbers)
 
 
 def _rounded(number: float) -> float:
-    """Return a computed figure with no more digits than it deserves, whole numbers as they are."""
+    """Return a computed figure with three significant digits; integers are unchanged."""
     if number == int(number) or abs(number) >= 1000:
         return round(number)
     return float(f"{number:.3g}")

@@ -1,7 +1,4 @@
-"""Insights about small tables that are themselves the answer: highest, lowest, rising or falling.
-
-A table of six computed rows is read, not summed up: what helps is which row leads.
-"""
+"""Insights about small computed tables: highest, lowest, rising or falling."""
 
 from __future__ import annotations
 
@@ -22,12 +19,12 @@ _MOST_LEADERS: Final = 3
 def ranking_insights(
     step: str, columns: Sequence[Column], rows: Sequence[Row]
 ) -> tuple[Insight, ...]:
-    """Return which rows lead in each column of numbers; none where no column names the rows."""
+    """Return the highest and lowest rows of each column of numbers, if a column names the rows."""
     labels = label_columns(columns)
     if len(rows) < 2 or not labels:
         return ()
     measures = [column for column in columns if isinstance(column.reading, Numbers)]
-    # what a query computes it selects last
+    # a query usually selects computed columns last
     return tuple(
         Insight(text, step, (*labels, column.name))
         for column in measures[-_MOST_COLUMNS:][::-1]
@@ -37,7 +34,7 @@ def ranking_insights(
 
 
 def label_columns(columns: Sequence[Column]) -> tuple[str, ...]:
-    """Return the names of the columns that say which row is which."""
+    """Return the names of the columns that name the rows."""
     return tuple(c.name for c in columns if not isinstance(c.reading, Numbers | Constant))[:2]
 
 

@@ -1,4 +1,4 @@
-"""What a plan gives: the values that its output names, each with the step it comes from."""
+"""The results of a plan: the values of its output, each with its step."""
 
 from __future__ import annotations
 
@@ -11,10 +11,9 @@ from toolplan.plan import Array, Literal, Object, Plan, Ref, Value, refs, sinks
 
 
 class Result(NamedTuple):
-    """A value that the plan gives.
+    """A value of the plan's output.
 
-    `step` is where it comes from and `path` the way in that step's output; `name` is what the
-    plan's own output calls it, or an empty text.
+    It is at `path` in the output of `step`; `name` is its key in the plan's output, or empty.
     """
 
     step: str
@@ -24,9 +23,9 @@ class Result(NamedTuple):
 
 
 def results_of(plan: Plan, run: Run) -> tuple[Result, ...]:
-    """Return the values that `plan` gives, in order; those of steps without an output are left out.
+    """Return the results of `plan` in order, without those of steps that have no output.
 
-    They are the outputs of the steps that nothing refers to, or what the plan's `output` names.
+    They are the values of the plan's `output`, or the outputs of the steps that no other refers to.
     """
     if plan.output is None:
         return tuple(
@@ -36,23 +35,23 @@ def results_of(plan: Plan, run: Run) -> tuple[Result, ...]:
 
 
 def result_steps(plan: Plan) -> tuple[str, ...]:
-    """Return the ids of the steps that the plan's output comes from, each once."""
+    """Return the ids of the steps of the results, each once."""
     if plan.output is None:
         return sinks(plan)
     return tuple(dict.fromkeys(ref.step for ref in refs(plan.output)))
 
 
 def _named(value: Value, output: Json, run: Run, name: str) -> Iterator[Result]:
-    """Yield the results that `value` names; `output` is what the run made of it, if anything."""
+    """Yield the results of `value`; `output` is its value in the run."""
     match value:
         case Literal():
-            return  # written in the plan: nothing was found out
+            return  # a constant of the plan is no result
         case Ref(step, path):
             if _gave(run, step):
                 try:
                     yield Result(step, path, select(run.steps[step].output, path), name)
                 except NotThere:
-                    return  # the engine has said so, as the reason why the run failed
+                    return  # the run has failed for this reason
         case Object(fields):
             given: Mapping[str, Json] = output if isinstance(output, dict) else {}
             for key, inner in fields:

@@ -1,4 +1,4 @@
-"""Sections of an answer: one for each thing that the plan gives."""
+"""Sections of an answer: one for each output of the plan."""
 
 from __future__ import annotations
 
@@ -24,35 +24,33 @@ from toolplan.path import Json, print_path
 from toolplan.render.document import WIDTH, Block, Bullets, Fields, Heading, Note, Table
 from toolplan.render.printable import cell, cut, number_text, printable, text_width
 
-_SMALL: Final = (
-    24  # rows of a computed table that are shown whole: a day by hours, two years by months
-)
+_SMALL: Final = 24  # rows of a computed table that is shown in full: the hours of a day
 _MOST_COLUMNS: Final = 8
 _FEWEST_COLUMNS: Final = 4
 _HEADER_WIDTH: Final = 12
 _MOST_FIELDS: Final = 40
 _MOST_SAID: Final = 3
 _MOST_CALLER_INSIGHTS: Final = 12
-_FEWEST_INSIGHTS: Final = 5  # however much the caller's functions have to say
+_FEWEST_INSIGHTS: Final = 5  # besides those of the caller's functions
 _FIELD_WIDTH: Final = 72
 _SENTENCE_WIDTH: Final = 300
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """What one step gave.
+    """An output of the plan.
 
     Attributes:
-        step: the id of the step that every figure here comes from.
-        title: what it is: the entity in the plural, or the name of the tool.
-        summary: the sentence that says what was found.
-        total: how many rows there are in all; 1 for a record or a single value.
+        step: the id of the step that it comes from.
+        title: the entity in the plural, or the name of the tool.
+        summary: a sentence on what was found.
+        total: the number of rows; 1 for a record or a single value.
         columns: names of the fields that are shown.
-        shown: the first rows, as the tool gave them.
-        hidden: names of fields that are left out of the table.
-        insights: what holds for all the rows, not only for those shown.
-        numeric: for each column whether it holds numbers.
-        said: whether the summary already says all that there is to show.
+        shown: the first rows, unchanged.
+        hidden: names of the fields that are not shown.
+        insights: sentences about all rows.
+        numeric: for each column whether it has numbers.
+        is_complete: whether the summary contains everything.
     """
 
     step: str
@@ -64,15 +62,15 @@ class Section:
     hidden: tuple[str, ...] = ()
     insights: tuple[Insight, ...] = ()
     numeric: tuple[bool, ...] = ()
-    said: bool = False
+    is_complete: bool = False
 
     @property
     def is_shown(self) -> bool:
-        """Whether there is a table or a list of fields to show."""
-        return bool(self.columns) and not self.said
+        """Whether there is a table or a list of fields."""
+        return bool(self.columns) and not self.is_complete
 
     def blocks(self) -> tuple[Block, ...]:
-        """Return what is to be read of this section, besides its summary."""
+        """Return the blocks after the summary."""
         blocks: list[Block] = []
         if self.is_shown:
             blocks.append(Heading(f"{self.title} [{self.step}]"))
@@ -87,7 +85,7 @@ class Section:
         return tuple(blocks)
 
     def to_json(self) -> dict[str, Json]:
-        """Return the wire form; rows are as the tool gave them."""
+        """Return the section as JSON, with unchanged rows."""
         return {
             "step": self.step,
             "title": self.title,
@@ -120,10 +118,10 @@ def section_of(
     insights: Sequence[InsightFunction],
     rows: int,
 ) -> Section:
-    """Return the section that tells of `result`.
+    """Return the section of `result`.
 
-    `hints` are those of the result's schema, `tool` names what gave it, `each` says that it lists
-    the outputs of a `for_each`, and `rows` is how many rows of a long list are shown.
+    `hints` are those of its schema, `tool` is its tool, `each` says that it lists the outputs of a
+    `for_each`, and `rows` is the number of rows that are shown of a long list.
     """
     title = result.name or tool
     shape = shape_of(result.value, hints, each=each)
@@ -141,7 +139,7 @@ def section_of(
 
 
 def count_text(shape: Rows | Record | Single, tool: str) -> str:
-    """Return how much `shape` holds, shortly: `12 orders`, `3 rows by report`."""
+    """Return the size of `shape` in words, as `12 orders`."""
     if not isinstance(shape, Rows):
         return printable(shape.hints.entity) or f"1 result by {printable(tool)}"
     by = "" if shape.hints.entity else f" by {printable(tool)}"
@@ -172,14 +170,14 @@ def _section_of_rows(
         where = f"[{step}]" if entity else f"by {title} [{step}]"
         return Section(step, title, f"No {things} were found {where}.", 0, insights=notes)
     computed = not entity and not shape.plain and total <= _SMALL
-    told = _caller_insights(step, entity, shape, functions)
+    insights = _caller_insights(step, entity, shape, functions)
     ranked = ranking_insights(step, columns, shape.rows) if computed else ()
-    most_insights = max(MOST_INSIGHTS - len(told), _FEWEST_INSIGHTS)
-    told += ranked or row_insights(
+    most_insights = max(MOST_INSIGHTS - len(insights), _FEWEST_INSIGHTS)
+    insights += ranked or row_insights(
         step, columns, shape.rows, whole=shape.counted is None, most=most_insights
     )
     listed = shape.rows[: max(most, _SMALL if computed else 0)]
-    if total == 1:  # one row is shown as fields, below each other: there is room for all of them
+    if total == 1:  # one row is shown as a list of fields
         shown, hidden = tuple(columns[:_MOST_FIELDS]), tuple(columns[_MOST_FIELDS:])
     else:
         shown, hidden = _chosen(columns, listed, computed=computed)
@@ -191,9 +189,9 @@ def _section_of_rows(
         columns=tuple(column.name for column in shown),
         shown=tuple(listed),
         hidden=tuple(column.name for column in hidden),
-        insights=(*notes, *told),
+        insights=(*notes, *insights),
         numeric=tuple(_is_numeric(column, shape.rows) for column in shown),
-        said=total == 1 and not entity and len(columns) <= _MOST_SAID,
+        is_complete=total == 1 and not entity and len(columns) <= _MOST_SAID,
     )
 
 
@@ -235,15 +233,15 @@ def _section_of_record(step: str, tool: str, shape: Record) -> Section:
 
 
 def _notes(step: str, shape: Rows) -> tuple[Insight, ...]:
-    """Return what must be known of a list before anything is made of it."""
+    """Return what is missing from a list, and the values beside it."""
     texts: list[tuple[str, tuple[str, ...]]] = []
     if shape.counted is not None:
         listed = number_text(len(shape.rows), grouped=True)
         counted = number_text(shape.counted, grouped=True)
-        texts.append((f"Only {listed} of the {counted} that the tool counts were given.", ()))
+        texts.append((f"The list has {listed} of the {counted} rows that the tool counts.", ()))
     if shape.gaps:
         calls = "call" if shape.gaps == 1 else "calls"
-        texts.append((f"{shape.gaps} {calls} gave nothing; their rows are missing here.", ()))
+        texts.append((f"{shape.gaps} {calls} returned nothing; their rows are missing here.", ()))
     if shape.beside:
         names = tuple(shape.beside)[:4]
         texts.append((f"{_pairs(shape.beside, names)}.", names))
@@ -255,7 +253,9 @@ def _caller_insights(
 ) -> tuple[Insight, ...]:
     if shape.plain:
         return ()
-    sentences = [printable(text) for tell in functions for text in tell(entity, list(shape.rows))]
+    sentences = [
+        printable(text) for function in functions for text in function(entity, list(shape.rows))
+    ]
     kept = [cut(text, _SENTENCE_WIDTH) for text in sentences[:_MOST_CALLER_INSIGHTS]]
     if more := len(sentences) - len(kept):
         kept.append(f"And {more} more of this kind.")
@@ -265,8 +265,8 @@ def _caller_insights(
 def _chosen(
     columns: Sequence[Column], rows: Sequence[Row], *, computed: bool
 ) -> tuple[tuple[Column, ...], tuple[Column, ...]]:
-    """Split `columns` into those that a table of `rows` shows and those that it has no room for."""
-    # the first to go say nothing or the same in every row, which an insight says better
+    """Split `columns` into those that a table of `rows` shows and the others."""
+    # empty and constant columns are hidden first
     ranked = sorted(enumerate(columns), key=lambda one: (_worth(one[1], computed=computed), one[0]))
     kept: set[str] = set()
     room = WIDTH

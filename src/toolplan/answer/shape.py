@@ -1,7 +1,4 @@
-"""The shape of a result: rows, one record, or a single value.
-
-Tools give lists in many wrappings; what is counted and shown is the rows inside of them.
-"""
+"""The shape of a result: rows (also inside of a wrapping object), one record, or a single value."""
 
 from __future__ import annotations
 
@@ -13,25 +10,25 @@ from toolplan.answer.hints import Hints
 from toolplan.path import EVERY, Json
 
 ROW_KEYS: Final = ("data", "rows", "items", "results", "records")
-"""Names under which rows usually stand; they decide where the form alone does not."""
+"""Usual keys of rows, for objects with several lists."""
 
 COUNT_KEYS: Final = frozenset({"count", "total", "total_count", "row_count"})
 
 _MOST_BESIDE: Final = 5  # fields of a wrapping: data, ok, count, message and the like
 
 VALUE: Final = "value"
-"""The column of rows that are no objects."""
+"""The column of rows that are not objects."""
 
 Row: TypeAlias = dict[str, Json]
 
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """A list. `hints` are those of one row.
+    """A list; `hints` are those of one row.
 
-    `beside` are the single values that stood beside the list. `counted` is the tool's own count
-    where it is greater than the number of rows: the list was cut. `gaps` counts items of a
-    `for_each` that gave nothing. `plain` means that the rows were values, not objects.
+    `beside` are the values beside the list in its object. `counted` is the tool's own count if it
+    is greater than the number of rows. `gaps` counts the items of a `for_each` without a result.
+    `plain` means that the rows were values, not objects.
     """
 
     rows: list[Row]
@@ -93,7 +90,7 @@ def _shape_of_object(value: Row, hints: Hints, *, unwrapped: bool = False) -> Sh
 
 
 def _row_key(value: Row, hints: Hints) -> str | None:
-    """Return the key of the list that an object only wraps; None where the object is a record."""
+    """Return the key of the list that an object wraps; None if the object is a record."""
     if hints.entity or "id" in value:
         return None
     lists = [key for key, inner in value.items() if isinstance(inner, list)]

@@ -11,7 +11,7 @@ from statistics import fmean, linear_regression
 from typing import Final, NamedTuple
 
 FEWEST_POINTS: Final = 5
-_CLEAR: Final = 0.5  # correlation from which a direction is more than chance to the eye
+_CLEAR: Final = 0.5  # the least correlation of a visible direction
 _NOTABLE: Final = 0.2  # change over the whole series, as a share of its mean
 _SHORTEST_MONTH: Final = 28
 _DAILY: Final = 31
@@ -19,7 +19,7 @@ _WEEKLY: Final = 182
 
 
 class Direction(StrEnum):
-    """Where a series goes."""
+    """The direction of a series."""
 
     RISING = "rising"
     FALLING = "falling"
@@ -35,10 +35,10 @@ class Trend(NamedTuple):
 
 
 class Series(NamedTuple):
-    """How many dates fall into each of the periods that follow one another.
+    """The number of dates in each period.
 
-    A period is a `day`, a `week` (7 days) or a `month` (30 days), counted from the first date; a
-    last period that is not over is left out.
+    A period is a `day`, a `week` (7 days) or a `month` (30 days), counted from the first date,
+    without an incomplete last one.
     """
 
     period: str
@@ -46,7 +46,7 @@ class Series(NamedTuple):
 
 
 def trend(points: Sequence[float]) -> Trend | None:
-    """Return the trend of `points`, which are equally far apart; None where they are too few."""
+    """Return the trend of equidistant `points`; None if they are too few."""
     if len(points) < 3:
         return None
     mean = fmean(points)
@@ -62,10 +62,7 @@ def trend(points: Sequence[float]) -> Trend | None:
 
 
 def evenly_spaced(days: Sequence[date]) -> bool:
-    """Tell whether `days` are themselves a series: each once, and equally far apart.
-
-    Months and quarters are as far apart as they can be.
-    """
+    """Return whether `days` are a series: different and equidistant, or months or quarters."""
     if len(days) < 3 or len(set(days)) < len(days):
         return False
     ordered = sorted(days)
@@ -74,7 +71,7 @@ def evenly_spaced(days: Sequence[date]) -> bool:
 
 
 def series(days: Sequence[date]) -> Series | None:
-    """Return the counts of `days` over time; None where there are too few periods to tell."""
+    """Return the counts of `days` over time; None if there are too few periods."""
     if len(set(days)) < FEWEST_POINTS:
         return None
     first = min(days)

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from asyncio import Task
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from math import inf
 from types import MappingProxyType
-from typing import Final, NamedTuple, Protocol, TypeAlias, TypedDict, cast
+from typing import Final, NamedTuple, TypeAlias, TypedDict, cast
 
 from toolplan.errors import ToolplanError
 from toolplan.events import Failure, ItemEnded
 from toolplan.execution_plan import ExecutionPlan
 from toolplan.path import Json
 from toolplan.plan import Limits, Step
-from toolplan.tools import Arguments, Call, Tool, Toolbox, ToolCall, ToolObjectError
+from toolplan.tools import Tool, Toolbox, ToolObjectError
 
 Clock: TypeAlias = Callable[[], float]
 """Returns the seconds since the epoch."""
@@ -102,87 +100,6 @@ class RunOptions(NamedTuple):
     def arguments(self) -> Options:
         """Return the fields as arguments of `run` and `resume`."""
         return Options(**self._asdict())
-
-
-class CallOwner(Protocol):
-    """The owner of calls in flight."""
-
-    def identity(self, call: InFlightCall) -> ToolCall:
-        """Return which call it is."""
-        ...
-
-    def progress(self, call: InFlightCall, done: float, total: float | None, message: str) -> None:
-        """Take the progress that a tool reports, from any thread."""
-        ...
-
-
-class InFlightCall:
-    """One attempt of one call. It is open until its outcome is known; a later result is discarded.
-
-    `first` is the number of the first attempt in this process, `made` says that the tool was
-    called, and `late` is the result of a call that was given up.
-    """
-
-    __slots__ = (
-        "args",
-        "attempt",
-        "began",
-        "deadline",
-        "first",
-        "index",
-        "late",
-        "made",
-        "owner",
-        "position",
-        "step",
-        "task",
-        "tool",
-    )
-
-    def __init__(
-        self,
-        owner: CallOwner,
-        position: int,
-        index: int | None,
-        step: Step,
-        tool: Tool,
-        args: Arguments,
-    ) -> None:
-        self.owner = owner
-        self.position = position
-        self.index = index
-        self.step = step
-        self.tool = tool
-        self.args = args
-        self.attempt = 1
-        self.first = 1
-        self.made = False
-        self.began = 0.0
-        self.late: Late | None = None
-        self.deadline = inf
-        self.task: Task[None] | None = None
-
-    def identity(self) -> ToolCall:
-        """Return which call it is, for `current_call`."""
-        return self.owner.identity(self)
-
-    @property
-    def function(self) -> Call:
-        """The function to call; `callees` has checked that there is one."""
-        if self.tool.call is None:
-            raise CannotRun(f"There is no function to call for: {self.tool.name!r}.")
-        return self.tool.call
-
-    def progress(self, done: float, total: float | None, message: str) -> None:
-        """Take the progress that the tool reports."""
-        self.owner.progress(self, done, total, message)
-
-
-class Late(NamedTuple):
-    """The outcome of a call that was given up: an answer, or what the tool raised."""
-
-    answer: object
-    failure: Failure | None
 
 
 class Fan:

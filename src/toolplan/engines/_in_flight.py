@@ -7,9 +7,10 @@ from asyncio import AbstractEventLoop, Task
 from collections import deque
 from collections.abc import Callable
 from contextvars import copy_context
-from typing import Final, Protocol
+from math import inf
+from typing import Final, NamedTuple, Protocol
 
-from toolplan.engines._calls import MAX_BACKOFF_S, Clock, InFlightCall, Late, RunOptions
+from toolplan.engines._calls import MAX_BACKOFF_S, CannotRun, Clock, RunOptions
 from toolplan.engines._deadlines import Deadlines
 from toolplan.engines._eager import eager_task
 from toolplan.engines._effects import ABORTED, EffectCalls, idempotency_key, lost
@@ -24,13 +25,82 @@ from toolplan.events import (
     StepProgressed,
 )
 from toolplan.path import Json
-from toolplan.plan import Limits
+from toolplan.plan import Limits, Step
 from toolplan.storage.journal import KEPT_DURATIONS
-from toolplan.tools import ATTENDED, Arguments, ToolCall
+from toolplan.tools import ATTENDED, Arguments, Call, Tool, ToolCall
 
 _PROGRESS_S: Final = 0.1
 _SHORT_S: Final = 0.001
 """About one turn of a busy loop; eager tasks save that turn after longer calls only."""
+
+
+class InFlightCall:
+    """One attempt of one call. It is open until its outcome is known; a later result is discarded.
+
+    `first` is the number of the first attempt in this process, `made` says that the tool was
+    called, and `late` is the result of a call that was given up.
+    """
+
+    __slots__ = (
+        "args",
+        "attempt",
+        "began",
+        "deadline",
+        "first",
+        "index",
+        "late",
+        "made",
+        "owner",
+        "position",
+        "step",
+        "task",
+        "tool",
+    )
+
+    def __init__(
+        self,
+        owner: InFlightCalls,
+        position: int,
+        index: int | None,
+        step: Step,
+        tool: Tool,
+        args: Arguments,
+    ) -> None:
+        self.owner = owner
+        self.position = position
+        self.index = index
+        self.step = step
+        self.tool = tool
+        self.args = args
+        self.attempt = 1
+        self.first = 1
+        self.made = False
+        self.began = 0.0
+        self.late: Late | None = None
+        self.deadline = inf
+        self.task: Task[None] | None = None
+
+    def identity(self) -> ToolCall:
+        """Return which call it is, for `current_call`."""
+        return self.owner.identity(self)
+
+    @property
+    def function(self) -> Call:
+        """The function to call; `callees` has checked that there is one."""
+        if self.tool.call is None:
+            raise CannotRun(f"There is no function to call for: {self.tool.name!r}.")
+        return self.tool.call
+
+    def progress(self, done: float, total: float | None, message: str) -> None:
+        """Take the progress that the tool reports."""
+        self.owner.progress(self, done, total, message)
+
+
+class Late(NamedTuple):
+    """The outcome of a call that was given up: an answer, or what the tool raised."""
+
+    answer: object
+    failure: Failure | None
 
 
 class EventLog(Protocol):
@@ -43,7 +113,6 @@ class EventLog(Protocol):
 
     async def synced(self) -> None:
         """Wait until all events so far are on disk."""
-        ...
 
 
 class Steps(Protocol):
@@ -51,11 +120,9 @@ class Steps(Protocol):
 
     def call_ended(self, call: InFlightCall, outcome: Json | Failure) -> None:
         """Take the result of a call, or why it failed."""
-        ...
 
     def call_doubted(self, call: InFlightCall) -> None:
         """Leave the step of a call in doubt until a person decides."""
-        ...
 
     def reserve(self, calls: int) -> bool:
         """Reserve `calls` of the calls that the limit allows; return False if there are too few."""
@@ -67,7 +134,6 @@ class Steps(Protocol):
 
     def abandon(self, error: BaseException) -> None:
         """End the run with an internal error; raise it if the run is over."""
-        ...
 
 
 class InFlightCalls:

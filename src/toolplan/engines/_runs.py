@@ -57,16 +57,6 @@ class Decided(NamedTuple):
     output: Json = None
 
 
-class _Needs:
-    """The needs of steps that the compiler has computed."""
-
-    def __init__(self, known: Mapping[str, tuple[str, ...]]) -> None:
-        self._known = known
-
-    def __call__(self, step: Step) -> tuple[str, ...]:
-        return self._known[step.id]
-
-
 class Runnable(NamedTuple):
     """A plan as it will run; `effects` says whether it may change anything."""
 
@@ -184,7 +174,11 @@ def frozen(plan: ExecutionPlan, tools: Mapping[str, Tool]) -> Runnable:
     # these tools count as well: they may not be those that the plan was checked with
     used = [tools.get(step.tool) for step in plan.plan.steps]
     if not plan.effects and not any(tool is not None and tool.has_effects for tool in used):
-        return Runnable(plan, False, _Needs(plan.needs))
+
+        def known_needs(step: Step) -> tuple[str, ...]:
+            return plan.needs[step.id]
+
+        return Runnable(plan, False, known_needs)
     copy = _copy(plan.plan)
     try:
         digest = digest_of(copy, tools, plan.policy)

@@ -52,7 +52,6 @@ class Closable(Protocol):
 
     async def aclose(self) -> None:
         """Yield nothing more."""
-        ...
 
 
 class StreamRefused(ToolplanError):

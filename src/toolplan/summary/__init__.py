@@ -1,1 +1,1 @@
-"""Summaries of results in words, each figure traced to the results."""
+"""Summaries of answers, written by a model and checked against the results."""

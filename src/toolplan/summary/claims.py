@@ -1,23 +1,18 @@
-"""Claims: every number, share, date and name of a text, and where it stands in the results.
+"""Claims: every number, share, date and name of a text, and where it is in the results.
 
-A claim that is found stands somewhere in the results; that the sentence round it is true is not
-shown by that. A claim that is not found was made up, computed by the writer, or comes from
-somewhere else, and whoever shows the text must say so.
+A claim that is found may still be in a wrong sentence. A claim that is not found was invented,
+computed by the writer, or has another source, and must be marked.
 
-What counts as found:
-
-- a **number**, when a value of the rows, or a figure of the analysis, rounds to it in the precision
-  that it is written with (`1.2k` is 1,150 to 1,250); behind "about" and its like up to half of its
-  last digit that is not zero, and never more than five per cent. A bound of the question may be
-  repeated in its own words ("the last 90 days", "top 5"), and a place in an order ("3rd") must be
-  one of the longest list.
-- a **share** ("37 %"), when a fraction or a share stands in the rows or the analysis, or when it is
-  the part that a count of the analysis has in its total.
-- a **date**, when it, or for a month, quarter or year any day of it, stands in the results, in the
-  plan's arguments or in the question.
-- a **name**, when it stands in one value as it is written, or is the name of a tool or field, or a
-  word of the question. Names of several words must stand together: a first name from one row and a
-  surname from another are found nowhere.
+- A **number** is found if a value of the rows or the analysis rounds to it at its precision (`1.2k`
+  is 1,150 to 1,250); after "about" and the like, within half of its last digit that is not zero,
+  at most five percent. A limit of the question may be repeated ("the last 90 days", "top 5"). An
+  ordinal ("3rd") must be within the longest list.
+- A **share** ("37 %") is found if the rows or the analysis have it or its fraction, or if it is the
+  share of a count in its total.
+- A **date** is found if it, or any day of its month, quarter or year, is in the results, the
+  arguments of the plan, or the question.
+- A **name** is found if it is in one value, is the name of a tool or field, or a word of the
+  question. Several words must be in the same value.
 """
 
 from __future__ import annotations
@@ -34,7 +29,7 @@ from toolplan.summary.names import Naming, codes, names
 from toolplan.summary.numbers import Figure, figures, split_at_spaces
 from toolplan.summary.words import word_set
 
-_BOUNDS: Final = word_set(
+_LIMIT_WORDS: Final = word_set(
     "last past previous next top bottom first within than least most above below over under limit"
 )
 _UNITS_OF_TIME = re.compile(r"[ -]?(minute|hour|day|week|month|quarter|year)s?\b", re.IGNORECASE)
@@ -48,7 +43,7 @@ _LEAST_STEM: Final = 4
 
 
 class ClaimKind(StrEnum):
-    """What is claimed."""
+    """The kind of a claim."""
 
     NUMBER = "number"
     SHARE = "share"
@@ -58,10 +53,9 @@ class ClaimKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """Something that a text says, and where it was found.
+    """A figure, date or name of a text.
 
-    `span` is where it stands in the text: the first character, and the one behind the last.
-    `where` is None where it was not found.
+    `span` is its start and end in the text; `where` is None if it was not found.
     """
 
     text: str
@@ -71,12 +65,12 @@ class Claim:
 
     @property
     def found(self) -> bool:
-        """Whether it stands in the results."""
+        """Whether it is in the results."""
         return self.where is not None
 
 
 def check_claims(text: str, evidence: Evidence) -> tuple[Claim, ...]:
-    """Return every claim that `text` makes, in order, with the place where it was found."""
+    """Return the claims of `text`, in order, each with its place in `evidence`."""
     plain = _LIST_MARK.sub(lambda match: " " * len(match[0]), text)
     coded = codes(plain)
     rest = blanked(plain, ((each.start, each.end) for each in coded))
@@ -107,7 +101,7 @@ def _number_claim(text: str, figure: Figure, evidence: Evidence) -> Claim:
         places = [_number(each, evidence) for each in parts]
         if places and all(places):
             where = places[0]
-    if where is None and _repeats_bound(text, figure, evidence.question):
+    if where is None and _repeats_limit(text, figure, evidence.question):
         where = Place(Origin.QUESTION)
     return _claim(text, figure, kind, where)
 
@@ -124,8 +118,8 @@ def _number(figure: Figure, evidence: Evidence) -> Place | None:
     return where
 
 
-def _repeats_bound(text: str, figure: Figure, question: str) -> bool:
-    """Whether a bound of the question is only said again: "the last 90 days", "the top five"."""
+def _repeats_limit(text: str, figure: Figure, question: str) -> bool:
+    """Return whether `figure` repeats a limit of the question: "the last 90 days", "top 5"."""
     before = _WORD_BEFORE.search(text[: figure.start])
     unit = _UNITS_OF_TIME.match(text, figure.end)
     for other in figures(question):
@@ -136,7 +130,7 @@ def _repeats_bound(text: str, figure: Figure, question: str) -> bool:
         if unit and its_unit and unit[1].casefold() == its_unit[1].casefold():
             return True
         if before and its_before and before[1].casefold() == its_before[1].casefold():
-            return before[1].casefold() in _BOUNDS
+            return before[1].casefold() in _LIMIT_WORDS
     return False
 
 
@@ -172,7 +166,7 @@ def _code(said: Naming, evidence: Evidence) -> Place | None:
 def _name(said: Naming, evidence: Evidence) -> Place | None:
     parts = folded(said.text).split()
     if not parts:
-        return Place(Origin.NAMES)  # signs alone name nothing
+        return Place(Origin.NAMES)  # punctuation only
     whole = evidence.phrase(" ".join(parts))
     if whole is not None:
         return whole
@@ -182,7 +176,7 @@ def _name(said: Naming, evidence: Evidence) -> Place | None:
 
 
 def _in_pieces(parts: list[str], evidence: Evidence, *, opening: bool) -> Place | None:
-    """Find names that stand side by side: each piece a phrase, or a whole value of its own."""
+    """Find adjacent names: each piece is a phrase or a whole value."""
     first: Place | None = None
     at = 0
     while at < len(parts):
@@ -191,7 +185,7 @@ def _in_pieces(parts: list[str], evidence: Evidence, *, opening: bool) -> Place 
             if end - at > 1:
                 where = evidence.phrase(piece)
             else:
-                # one word of a longer name is that name only where it stands alone
+                # a single word must be a whole value or name
                 where = evidence.texts.get(piece) or evidence.words.get(piece)
                 if where is None and opening and at == 0:
                     where = _word(piece, evidence, loosely=True)
@@ -204,7 +198,7 @@ def _in_pieces(parts: list[str], evidence: Evidence, *, opening: bool) -> Place 
 
 
 def _word(word: str, evidence: Evidence, *, loosely: bool) -> Place | None:
-    """Find one word, also in the plural; `loosely`: in any form of a word that names something."""
+    """Find one word, also in the plural; `loosely`: with any ending."""
     for form in _singulars(word):
         if (where := evidence.phrase(form)) is not None:
             return where
@@ -226,7 +220,7 @@ def _singulars(word: str) -> Iterator[str]:
 
 
 def _same_stem(word: str, other: str) -> bool:
-    """Whether two words differ only in how they end: borrowed, borrowers."""
+    """Return whether two words differ only in their endings: borrowed, borrowers."""
     common = 0
     for mine, its in zip(word, other, strict=False):
         if mine != its:

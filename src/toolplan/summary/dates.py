@@ -1,4 +1,4 @@
-"""Days, months, quarters, years and times of day in prose, in their usual English spellings."""
+"""Days, months, quarters, years and times of day in English text."""
 
 from __future__ import annotations
 
@@ -61,10 +61,10 @@ _SURE: Final = word_set("in since during until till year early late mid through 
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """A date, or a part of one, as it stands in a text from `start` to `end`.
+    """A date, or a part of one, at `start` to `end` of a text.
 
-    What was not said is None. `days` and `months` are alternatives where the order of the two is
-    not clear: 07/10/2025. `time` is a time of day as written, `weekday` counts from Monday, 0.
+    Missing parts are None. `swapped` is the other reading of an ambiguous date as 07/10/2025.
+    `time` is a time of day as written, `weekday` counts from Monday, 0.
     """
 
     start: int
@@ -93,7 +93,7 @@ def moments(text: str) -> tuple[Moment, ...]:
 
 
 def _candidates(text: str) -> Iterator[Moment]:
-    """Yield what may be dates, the fullest spellings first."""
+    """Yield possible dates, most complete spellings first."""
     for spelling in _SPELLINGS:
         for match in spelling.finditer(text):
             moment = _moment(match)
@@ -112,7 +112,7 @@ def _months_alone(text: str) -> Iterator[Moment]:
         name = match[1].casefold()
         if match[1][0].islower():
             continue
-        # "May" opens a sentence as a verb, too
+        # "May" may also be a verb
         if name in _ALSO_WORDS and not _BEFORE_MONTHS.search(text[: match.start()]):
             continue
         yield Moment(*match.span(), months=(MONTHS[name],))

@@ -1,9 +1,7 @@
-"""What a text about results may say: the values of rows, the figures of the analysis, the names.
+"""Evidence for claims: the values of rows, the figures of the analysis, names; each with its place.
 
-Everything is kept with the first place where it stands, so that each claim can be shown where it
-comes from. It is gathered from the whole outputs of the steps that the answer tells of, not only
-from the rows that are shown. What other steps gave on the way is no result: among thousands of rows
-any number would be found.
+It comes from the whole outputs of the steps of the answer, not only from the rows that are shown.
+Outputs of other steps are no evidence: among thousands of rows any number would be found.
 """
 
 from __future__ import annotations
@@ -29,7 +27,7 @@ from toolplan.summary.names import codes
 from toolplan.summary.numbers import Figure, figures
 from toolplan.summary.words import word_set
 
-_LONGEST_TEXT: Final = 4_000  # of a text that is looked into; the rest of it is no evidence
+_LONGEST_TEXT: Final = 4_000  # characters of a text that are evidence
 _MOST_COUNTS: Final = 64
 _RATIO_WORDS: Final = word_set(
     "rate rates ratio share shares percent percentage pct proportion fraction probability"
@@ -44,12 +42,12 @@ _Path: TypeAlias = tuple[str | int, ...]
 
 
 class Origin(StrEnum):
-    """What kind of thing a claim was found in."""
+    """Where a claim was found."""
 
     ROWS = "rows"
     ANALYSIS = "analysis"
     NAMES = "names"
-    """what tools, fields and sections are called"""
+    """names of tools, fields and sections"""
     PLAN = "plan"
     QUESTION = "question"
 
@@ -64,10 +62,10 @@ class Place(NamedTuple):
 
 @dataclass
 class Evidence:
-    """All that may be said. Fill it with `evidence_of`.
+    """Everything that a text may contain, by value; see `evidence_of`.
 
-    `texts` are whole values, folded; `words` are names of fields, tools and sections and the words
-    of the question. Numbers and shares (in parts of a hundred) go by their value.
+    `texts` are whole values, folded; `words` are names of fields, tools and sections, and the words
+    of the question. Shares are in percent.
     """
 
     texts: dict[str, Place] = field(default_factory=dict[str, Place])
@@ -85,7 +83,7 @@ class Evidence:
 
     @cached_property
     def sorted_numbers(self) -> list[float]:
-        """The numbers in order. What is added after the first look is not seen."""
+        """The numbers in order, as of the first use."""
         return sorted(self.numbers)
 
     @cached_property
@@ -95,19 +93,19 @@ class Evidence:
 
     @cached_property
     def all_text(self) -> str:
-        """All texts in one, a line each, with a line break before and behind each."""
+        """All texts, a line each, with a line break at both ends."""
         return "\n" + "\n".join(self.texts) + "\n"
 
     def number(self, value: float, tolerance: float) -> Place | None:
-        """Return where a number within `tolerance` of `value` stands."""
+        """Return the place of a number within `tolerance` of `value`."""
         return _near(self.sorted_numbers, self.numbers, value, tolerance)
 
     def share(self, percent: float, tolerance: float) -> Place | None:
-        """Return where a share within `tolerance` of `percent` stands, or what it follows from."""
+        """Return the place of a share within `tolerance` of `percent`."""
         return _near(self.sorted_shares, self.shares, percent, tolerance)
 
     def phrase(self, folded: str) -> Place | None:
-        """Return where `folded` stands as one or more whole words, in one value."""
+        """Return the place of `folded` as whole words in one value."""
         whole = self.texts.get(folded) or self.words.get(folded)
         if whole is not None:
             return whole
@@ -123,17 +121,16 @@ class Evidence:
 def evidence_of(
     answer: Answer, run: Run, *, question: str = "", plan: Plan | None = None
 ) -> Evidence:
-    """Gather what a text on `answer` may say.
+    """Return the evidence for a text on `answer`.
 
     Args:
-        answer: the computed analysis: its counts and figures count, and the shares that follow
-            from its counts.
-        run: the outputs of its steps are the rows.
-        question: the words of the asker: names and dates in it may be repeated.
-        plan: names of tools and the literal dates of its arguments may be repeated.
+        answer: the computed analysis, with its counts, figures and the shares of its counts.
+        run: the run, with the rows.
+        question: the question, whose names and dates may be repeated.
+        plan: the plan, whose tools and literal dates may be repeated.
     """
     found = Evidence(question=question)
-    # a section may speak of several steps at once
+    # a section may be about several steps
     results = {name for section in answer.sections for name in section.step.split(", ")}
     for name, step in run.steps.items():
         _keep_word(found, name, Place(Origin.NAMES, name))
@@ -153,7 +150,7 @@ def evidence_of(
 
 
 def folded(text: str) -> str:
-    """Return `text` as names are compared: without case, with single spaces between its words.
+    """Return `text` for comparison: case-folded words with single spaces.
 
     >>> folded("Anna-Lena  book_title")
     'anna lena book title'
@@ -176,7 +173,7 @@ def _near(
 
 
 def _walk(found: Evidence, value: Json, step: str, path: _Path, name: str) -> None:
-    """Take all values of an output; `name` is that of the field that the value stands in."""
+    """Add all values of an output; `name` is the field of `value`."""
     match value:
         case dict():
             for key, inner in value.items():
@@ -226,14 +223,14 @@ def _add_text(found: Evidence, value: str, step: str, path: _Path) -> None:
 
 
 def blanked(text: str, spans: Iterable[tuple[int, int]]) -> str:
-    """Return `text`, as long as it was, without what stands in `spans`."""
+    """Return `text` with `spans` blanked, at the same length."""
     for start, end in spans:
         text = text[:start] + _BLANK * (end - start) + text[end:]
     return text
 
 
 def _numbers_in(text: str) -> Iterator[Figure]:
-    """Yield the numbers of a text that belong to no date and no identity."""
+    """Return the numbers of a text outside of dates and identities."""
     text = blanked(text, ((each.start, each.end) for each in codes(text)))
     text = blanked(text, ((each.start, each.end) for each in moments(text)))
     return (each for each in figures(text) if math.isfinite(each.value))
@@ -249,7 +246,7 @@ def _add_section(found: Evidence, section: Section) -> None:
         _add_sentence(found, text, place)
     found.numbers.setdefault(float(section.total), place)
     found.longest_list = max(found.longest_list, section.total)
-    # a sentence with a share counts rows, and so do those of a caller, which name no columns
+    # sentences with shares, and those of callers (without columns), count rows
     counting = [
         insight.text for insight in section.insights if "%" in insight.text or not insight.columns
     ]
@@ -268,7 +265,7 @@ def _counts(sentences: Iterable[str]) -> list[float]:
 
 
 def _add_parts(found: Evidence, total: float, counts: Sequence[float], place: Place) -> None:
-    """Take the shares that counts have in their total, which nobody has to compute to be right."""
+    """Add the shares of counts in their total."""
     if total <= 0:
         return
     for count in counts[:_MOST_COUNTS]:
@@ -306,7 +303,7 @@ def _add_moment(found: Evidence, moment: Moment, place: Place) -> None:
         try:
             day = date(moment.year, moment.months[0], moment.day)
         except ValueError:
-            return  # the 31st of September stands in somebody's data
+            return  # the data may have a 31st of September
         found.days.setdefault(day, place)
 
 
@@ -333,7 +330,7 @@ def _literal_texts(value: Value) -> Iterator[str]:
 
 
 def _keep_word(found: Evidence, name: str, place: Place) -> None:
-    """Take a name of something, as a whole and in its words."""
+    """Add a name, as a whole and by its words."""
     found.words.setdefault(name, place)
     key = folded(name)
     found.words.setdefault(key, place)

@@ -1,4 +1,4 @@
-"""The forms of a summary: plain text, Markdown, JSON; and the marks on what is not found."""
+"""The formats of a summary (plain text, Markdown, JSON), and marks on claims that are not found."""
 
 from __future__ import annotations
 
@@ -28,20 +28,17 @@ from toolplan.summary.text import in_markdown
 Format: TypeAlias = Literal["plain", "markdown", "json"]
 
 MARK: Final = "[?]"
-"""What stands behind a claim that was not found, in plain text."""
+"""The mark after a claim that was not found, in plain text."""
 
 SIGN: Final = "⚠"
-"""What stands behind it in Markdown, where it is struck through as well."""
+"""The mark in Markdown, where the claim is also struck through."""
 
 _MOST_PROBLEMS: Final = 20
 _MOST_NAMED: Final = 12
 
 
 def head_lines(answer: Answer, run: Run) -> tuple[str, ...]:
-    """Return what the run itself says of steps that did not do what was planned, a line each.
-
-    It stands before whatever a model wrote, so that no failure can be talked away.
-    """
+    """Return a line for each step that did not succeed, shown before the text of the model."""
     lines: list[str] = []
     if run.status is not RunState.SUCCEEDED:
         done = sum(step.state is StepState.SUCCEEDED for step in run.steps.values())
@@ -55,7 +52,7 @@ def head_lines(answer: Answer, run: Run) -> tuple[str, ...]:
 
 
 def head_text(lines: Sequence[str], form: Format) -> str:
-    """Return the head of a summary; an empty text where there is nothing to say."""
+    """Return the head of a summary; empty without lines."""
     if not lines:
         return ""
     if form == "markdown":
@@ -64,7 +61,7 @@ def head_text(lines: Sequence[str], form: Format) -> str:
 
 
 def marked(text: str, claims: Sequence[Claim], form: Format) -> str:
-    """Return `text` with a mark behind each of its `claims` that was not found."""
+    """Return `text` with a mark after each claim that was not found."""
     parts: list[str] = []
     at = 0
     for claim in claims:
@@ -81,10 +78,7 @@ def marked(text: str, claims: Sequence[Claim], form: Format) -> str:
 def notes_of(
     claims: Sequence[Claim], hosts: Sequence[str], form: Format, *, cut_at: int | None
 ) -> tuple[str, ...]:
-    """Return what the reader has to know about a text.
-
-    What is not found in it, what was left out.
-    """
+    """Return the notes on a text: claims that were not found, removed links, a cut."""
     notes: list[str] = []
     absent = list(dict.fromkeys(" ".join(each.text.split()) for each in claims if not each.found))
     if absent:
@@ -93,14 +87,14 @@ def notes_of(
         sign = SIGN if form == "markdown" else MARK
         notes.append(f"{sign} not found in the results: {named}{more}.")
     if hosts:
-        notes.append(f"Links were left out (answer-link): {', '.join(hosts)}.")
+        notes.append(f"Links were removed (answer-link): {', '.join(hosts)}.")
     if cut_at is not None:
         notes.append(f"Cut at {count_text(cut_at, 'word')}.")
     return tuple(notes)
 
 
 def notes_text(notes: Sequence[str], form: Format) -> str:
-    """Return the end of a summary; an empty text where there is nothing to say."""
+    """Return the end of a summary; empty without notes."""
     if not notes:
         return ""
     lines = (f"*{in_markdown(note)}*" if form == "markdown" else note for note in notes)
@@ -108,7 +102,7 @@ def notes_text(notes: Sequence[str], form: Format) -> str:
 
 
 def template_text(answer: Answer, form: Format, *, details: bool) -> str:
-    """Return the computed answer itself; without `details` it has no tables and fields."""
+    """Return the computed answer; without `details` it has no tables and fields."""
     document = answer.document
     if not details:
         kept = (block for block in document if not isinstance(block, Table | Fields | Heading))
@@ -117,7 +111,7 @@ def template_text(answer: Answer, form: Format, *, details: bool) -> str:
 
 
 def document_markdown(document: Document) -> str:
-    """Return `document` as Markdown that shows just what it says: no text in it becomes markup."""
+    """Return `document` as Markdown with its text escaped."""
     return "\n\n".join("\n".join(_block_lines(block)) for block in document)
 
 
@@ -154,9 +148,9 @@ def json_text(
     notes: Sequence[str],
     details: bool,
 ) -> str:
-    """Return the JSON form, in ASCII: `summary` is the text, `unsupported` what is not found in it.
+    """Return the summary as JSON, in ASCII; `unsupported` are the claims that were not found.
 
-    `start` and `end` count characters of `summary`. With `details` the computed answer is in it.
+    `start` and `end` count characters of `summary`. With `details` it contains the computed answer.
     """
     document: dict[str, Json] = {
         "summary": said,
@@ -191,7 +185,7 @@ def _claim_json(claim: Claim) -> dict[str, Json]:
 
 
 def _finite(value: Json) -> Json:
-    """Return `value` as JSON can say it: there is no NaN in it."""
+    """Return `value` with null for NaN and infinity."""
     match value:
         case float():
             return value if math.isfinite(value) else None

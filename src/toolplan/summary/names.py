@@ -1,4 +1,4 @@
-"""Names in prose: capitalised words, and tokens that look like identities or names of fields."""
+"""Names in text: capitalised words, and tokens that look like identities or field names."""
 
 from __future__ import annotations
 
@@ -26,11 +26,10 @@ _POSSESSIVE = re.compile(r"['’]s$")
 
 @dataclass(frozen=True, slots=True)
 class Naming:
-    """Something that names, as it stands in a text from `start` to `end`.
+    """A name at `start` to `end` of a text.
 
-    `is_code`: it is an identity or the name of a field rather than words. `opening` says how many
-    characters of the text a first word takes that may be capitalised only for its place; 0 where
-    every word is there as a name.
+    `is_code` means that it is an identity or a field name. `opening` is the length of a first word
+    that may be capitalised only because it begins a sentence, or 0.
     """
 
     start: int
@@ -41,9 +40,7 @@ class Naming:
 
 
 def codes(text: str) -> tuple[Naming, ...]:
-    """Return the tokens of `text` that mix letters with digits or underscores.
-
-    Numbers with their units are none.
+    """Return tokens with letters and digits or underscores, except numbers with units.
 
     >>> [each.text for each in codes("B2025-001 weighs 37kg, see book_id")]
     ['B2025-001', 'book_id']
@@ -62,7 +59,7 @@ def codes(text: str) -> tuple[Naming, ...]:
 
 
 def names(text: str) -> tuple[Naming, ...]:
-    """Return the runs of words in `text` that are capitalised not only because of their place.
+    """Return the runs of words in `text` that are capitalised as names.
 
     >>> [each.text for each in names("Overall, Acme Logistics did well. York did not.")]
     ['Acme Logistics', 'York']
@@ -85,7 +82,7 @@ def _is_capitalised(match: re.Match[str]) -> bool:
     text, start = match.string, match.start()
     if not any(char.isupper() for char in match[0]):
         return False
-    # what is left of a token with digits has been looked at as a whole
+    # a part of a token with digits is not a name
     before = text[start - 1] if start else " "
     behind = text[match.end()] if match.end() < len(text) else " "
     return not (before.isalnum() or before == "_" or behind.isdigit() or behind == "_")
@@ -94,11 +91,11 @@ def _is_capitalised(match: re.Match[str]) -> bool:
 def _named(
     text: str, run: list[re.Match[str]], titles: tuple[tuple[int, int], ...]
 ) -> Iterator[Naming]:
-    """Yield the name that a run of capitalised words is; nothing where all are ordinary words."""
+    """Yield the name in a run of capitalised words, unless all are ordinary words."""
     if not run:
         return
     if any(start <= run[0].start() < end for start, end in titles):
-        # in a heading every word is capitalised: only the others are names
+        # in a heading all words are capitalised: only unusual ones are names
         for together in _parted(run):
             yield _naming(together, opening=len(together[0][0]))
         return
@@ -115,7 +112,7 @@ def _named(
 
 
 def _parted(run: list[re.Match[str]]) -> Iterator[list[re.Match[str]]]:
-    """Yield the stretches of `run` that hold no ordinary word."""
+    """Yield the parts of `run` between ordinary words."""
     together: list[re.Match[str]] = []
     for match in run:
         if not is_ordinary(match[0]):
@@ -134,18 +131,18 @@ def _naming(words: list[re.Match[str]], *, opening: int) -> Naming:
 
 
 def _is_shouted(word: str) -> bool:
-    """Whether an ordinary word is only written in capitals: NOT."""
+    """Return whether it is an ordinary word in capitals: NOT."""
     return word.startswith("I'") or word == "I" or (word.isupper() and is_ordinary(word))
 
 
 def _opens(text: str, at: int) -> bool:
-    """Whether the word at `at` stands at the head of a sentence, a line or a cell."""
+    """Return whether the word at `at` begins a sentence, a line or a cell."""
     before = text[:at].rstrip(_MARKUP)
     return not before or before[-1] in _OPENERS or before[-1] == "\n"
 
 
 def _titles(text: str) -> Iterator[tuple[int, int]]:
-    """Yield the pieces of lines in which every long word is capitalised, as in headings."""
+    """Yield the parts of lines in which every long word is capitalised, as in headings."""
     for match in _SEGMENT.finditer(text):
         piece = match[0].strip(_MARKUP)
         words = [word for word in _WORD.findall(piece) if len(word) >= _LONG_WORD]

@@ -1,8 +1,7 @@
-"""Numbers in prose: digits with their usual separators, scales, percentages, words.
+"""Numbers in text: digits with separators, scales, percentages, words.
 
-A number is read with the precision that it was written with: `36.2` says something between 36.15
-and 36.25, `1.2k` something between 1,150 and 1,250. A number in words is read where it is two or
-more; *one* is a pronoun far more often than a figure.
+A number has the precision of its spelling: `36.2` is 36.15 to 36.25, `1.2k` is 1,150 to 1,250.
+Numbers in words are read from two; *one* is mostly a pronoun.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 _GAP: Final = "\u00a0\u202f\u2009'’"
-_MOST_DIGITS: Final = 300  # more are no finite number
+_MOST_DIGITS: Final = 300  # more are not finite
 
 _NUMBER = re.compile(
     rf"""
@@ -44,7 +43,7 @@ _HEDGE = re.compile(
     r"|under|close to|just over|just under|more than|less than|well over))\s*[$€£¥]?$",
     re.IGNORECASE,
 )
-_HEDGED: Final = 0.05  # "about" never stretches further than five per cent
+_HEDGED: Final = 0.05  # "about" allows at most five percent
 _RANGE = re.compile(r"\s*(?:-|–|—|to|and|or|,)\s*")
 
 _UP_TO_NINETEEN = (
@@ -70,16 +69,15 @@ _FRACTION = re.compile(
 )
 _PARTS: Final = {"third": 3, "quarter": 4, "fifth": 5, "tenth": 10}
 _COUNTS: Final = {"a": 1, "an": 1, "one": 1, "two": 2, "three": 3, "four": 4}
-_FRACTION_TOLERANCE: Final = 2.5  # points of a hundred: nobody says "a third" for 38 %
+_FRACTION_TOLERANCE: Final = 2.5  # percentage points: 38 % is not "a third"
 
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A number as it stands in a text, from `start` to `end`.
+    """A number at `start` to `end` of a text.
 
-    `value` may be off by `tolerance` and still be said rightly. A `share` counts parts of a
-    hundred, an `nth` a place in an order. `either`: it may be a share, for it stands in a range
-    whose end is one.
+    It is exact within `tolerance`. A `share` is in percent, an `nth` is an ordinal. `either` means
+    that it may be a share, because it begins a range that ends with one.
     """
 
     start: int
@@ -107,7 +105,7 @@ def figures(text: str) -> tuple[Figure, ...]:
 
 
 def split_at_spaces(text: str, figure: Figure) -> tuple[Figure, ...]:
-    """Return the numbers that `figure` is if its spaces part numbers rather than thousands."""
+    """Return the numbers of `figure` if its spaces separate numbers, not thousands."""
     said = text[figure.start : figure.end]
     if not re.search(r"\d \d", said):
         return ()
@@ -124,7 +122,7 @@ def _in_digits(text: str) -> Iterator[Figure]:
     for match in _NUMBER.finditer(text):
         digits = match["digits"]
         start = match.start()
-        # a letter before makes it a part of a name: CO2
+        # after a letter it is a part of a name: CO2
         if (
             match["sign"] is None
             and start
@@ -147,7 +145,7 @@ def _in_digits(text: str) -> Iterator[Figure]:
 
 
 def _plain(digits: str) -> tuple[str, int]:
-    """Return `digits` as Python reads them, and how many decimals they have."""
+    """Return `digits` in Python syntax, and the number of decimals."""
     if re.fullmatch(r"\d{1,3}(\.\d{3})+,\d+|\d{1,3}(\.\d{3}){2,}", digits):
         digits = digits.replace(".", "").replace(",", ".")
     plain = re.sub(rf"[,{_GAP} ]", "", digits)
@@ -155,16 +153,16 @@ def _plain(digits: str) -> tuple[str, int]:
 
 
 def _scale(match: re.Match[str]) -> tuple[float, int]:
-    """Return the factor behind the digits, and where the number ends with it."""
+    """Return the factor after the digits, and the end of the number."""
     said = match["scale"]
     if said is None or (said == "m" and match["currency"] is None):
-        # 5m are five metres or minutes, unless they are money
+        # 5m is five metres or minutes, except for money
         return 1.0, match.end() if said is None else match.start("scale")
     return _SCALES[said.strip().casefold()], match.end()
 
 
 def _loose(plain: str, value: float, unit: float) -> float:
-    """Return how far "about 1,200" reaches: half of its last digit that is not zero."""
+    """Return the tolerance of "about 1,200": half of its last digit that is not zero."""
     whole = plain.partition(".")[0]
     zeros = len(whole) - len(whole.rstrip("0")) if "." not in plain else 0
     return min(0.5 * 10.0**zeros * unit, _HEDGED * abs(value))
@@ -178,7 +176,7 @@ def _in_words(text: str) -> Iterator[Figure]:
         loosely = words[0] in _LARGE
         if loosely:
             if not _ARTICLE.search(text[: match.start()]):
-                continue  # "several hundred" says no number
+                continue  # "several hundred" is not a number
             words = ["one", *words]
         value = _value(words)
         behind = _SHARE_BEHIND.match(text, match.end())
@@ -186,7 +184,7 @@ def _in_words(text: str) -> Iterator[Figure]:
         loose = _HEDGED * value if loosely else 0.5
         yield Figure(match.start(), end, float(value), loose, share=behind is not None)
     for word, value in _NTHS.items():
-        # "a second", "second-largest" and "one third" are not all places in an order
+        # "a second" and "one third" are not ordinals
         for match in re.finditer(rf"\b{word}\b(?=[- ](?:\w+est|most|place|highest)\b)", text, re.I):
             yield Figure(match.start(), match.end(), float(value), 0.0, nth=True)
 
@@ -219,7 +217,7 @@ def _in_parts(text: str) -> Iterator[Figure]:
 
 
 def _in_ranges(text: str, found: list[Figure]) -> Iterator[Figure]:
-    """Yield `found`, with what stands before a share in a range as what may be one: 30 to 40 %."""
+    """Yield `found`; the start of a range that ends with a share may be a share: 30 to 40 %."""
     for at, each in enumerate(found):
         following = found[at + 1] if at + 1 < len(found) else None
         if following is not None and following.share and not each.share:

@@ -1,8 +1,7 @@
-"""What a model is asked for a summary: the rules, the analysis, and as many rows as there is room.
+"""The request for a summary: the rules, the analysis, and as many rows as fit.
 
-Everything that tools gave stands in a marked-off block as JSON, in which the mark cannot occur:
-text in rows that asks for something is a value like any other. That a model heeds this is not
-relied on: see `toolplan.summary.claims` and `toolplan.summary.text`.
+Results of tools are JSON in a delimited block, in which the delimiter cannot occur. Rows may still
+mislead the model, so its text is checked (`toolplan.summary.claims`, `toolplan.summary.text`).
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from toolplan.render.printable import cut, visible
 Tone: TypeAlias = Literal["professional", "casual", "technical"]
 
 ROWS_BYTES: Final = 16_384
-"""How many bytes of rows a model is shown, in UTF-8."""
+"""How many bytes of rows the model sees, in UTF-8."""
 
 _ANALYSIS_BYTES: Final = 24_576
 _QUESTION_WIDTH: Final = 2_000
@@ -53,7 +52,7 @@ is marked as unsupported in front of the reader.
 
 
 class Style(NamedTuple):
-    """How a summary is to be written; `length` counts words."""
+    """The style of a summary; `length` counts words."""
 
     length: int = 500
     tone: Tone = "professional"
@@ -65,7 +64,7 @@ class Style(NamedTuple):
 def summary_request(
     answer: Answer, run: Run, question: str, style: Style, *, rows_bytes: int = ROWS_BYTES
 ) -> ModelRequest:
-    """Return what a model is asked for a summary of `answer`, of at most `rows_bytes` of rows."""
+    """Return the request for a summary of `answer`, with at most `rows_bytes` of rows."""
     analysis = _within(_analysis(answer), _ANALYSIS_BYTES)
     rows = "\n".join(_rows(answer, run, rows_bytes))
     asked = json.dumps(visible(cut(question, _QUESTION_WIDTH)), ensure_ascii=False)
@@ -103,7 +102,7 @@ def _wanted(style: Style) -> str:
 
 
 def _analysis(answer: Answer) -> list[Json]:
-    """Return what was computed, as JSON values, the most important first."""
+    """Return the analysis as JSON values, most important first."""
     found: list[Json] = [{"headline": answer.headline}]
     found.extend(
         {"step": problem.step, "state": problem.state.value, "why": problem.text}
@@ -132,7 +131,7 @@ def _within(values: Sequence[Json], most: int) -> str:
 
 
 def _rows(answer: Answer, run: Run, most: int) -> Iterator[str]:
-    """Yield lines of rows: of each section its share of the room, and what earlier ones left."""
+    """Yield lines of rows; the sections share the bytes."""
     room = most
     for at, section in enumerate(answer.sections):
         rows = _rows_of(section, run)
@@ -152,7 +151,7 @@ def _rows(answer: Answer, run: Run, most: int) -> Iterator[str]:
 
 
 def _rows_of(section: Section, run: Run) -> Sequence[Row]:
-    """Return all rows of the section, where they are the output of its step as it stands."""
+    """Return all rows of the section if they are the output of its step, else the shown ones."""
     step = run.steps.get(section.step)
     if step is not None and step.state is StepState.SUCCEEDED:
         shape = shape_of(step.output, NO_HINTS)
@@ -166,14 +165,14 @@ def _line(value: Json) -> str:
 
 
 def _unmarked(text: str) -> str:
-    """Return JSON text in which no block can be opened or closed."""
+    """Return JSON text that cannot contain a delimiter."""
     return text.replace("<", "\\u003c").replace(">", "\\u003e")
 
 
 def _short(value: Json) -> Json:
     match value:
         case str():
-            # escapes for what steers a terminal keep it visible in logs of requests, too
+            # control characters are escaped, so that logs of requests are safe
             return visible(cut(value[: 4 * _TEXT_WIDTH], _TEXT_WIDTH))
         case dict():
             return {visible(cut(key, _TEXT_WIDTH)): _short(inner) for key, inner in value.items()}

@@ -1,9 +1,8 @@
-"""The summary: an answer in a model's words, each figure and name of which is checked.
+"""Summaries: an answer in the words of a model, with every figure and name checked.
 
-The model sees the question, the computed analysis and some of the rows. What it writes is looked at
-sentence by sentence, before anybody reads it: nothing that steers a terminal, no links, and a mark
-on every claim that stands nowhere in the results. Without a model, or where it fails, the computed
-answer stands, and the reason is told.
+The model sees the question, the computed analysis and some of the rows. Each sentence is made safe
+(no escape sequences, no links), and claims that are not found in the results are marked. Without a
+model, or if it fails, the summary is the computed answer, with the reason.
 """
 
 from __future__ import annotations
@@ -42,28 +41,28 @@ from toolplan.summary.text import (
 LENGTH: Final = 500
 """The most words of a summary (C-37)."""
 
-Tell: TypeAlias = Callable[[str], None]
+OnText: TypeAlias = Callable[[str], None]
 
 _CHARS_A_WORD: Final = 32
 _NO_MODEL: Final = "no model was given"
-_NO_RESULTS: Final = "the run gave nothing to summarise"
+_NO_RESULTS: Final = "the run has no results to summarise"
 
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """A summary, ready to be shown.
+    """A summary.
 
     Attributes:
-        text: all of it in its format, with what the run says of failed steps, and with marks.
-        claims: every figure, date and name of `said`, and where each was found.
-        format: the form of `text`.
-        said: what the model wrote, made safe, without marks: the spans of `claims` are places in
-            it. Empty where the computed answer stands.
-        head: what the run says of steps that did not succeed.
-        notes: what the reader has to know: claims that were not found, links left out, a cut.
-        model: who wrote it; empty where the computed answer stands.
-        reason: why the computed answer stands; else empty.
-        usage: what the model used, as far as it told.
+        text: the whole text in its format, with failed steps and marks.
+        claims: every figure, date and name of `said`, and where it was found.
+        format: the format of `text`.
+        said: the safe text of the model without marks, into which the spans of `claims` point;
+            empty for the computed answer.
+        head: lines on the steps that did not succeed.
+        notes: claims that were not found, removed links, a cut.
+        model: the name of the model; empty for the computed answer.
+        reason: why it is the computed answer, or empty.
+        usage: the usage that the model reported.
     """
 
     text: str
@@ -83,7 +82,7 @@ class Summary:
 
     @property
     def unsupported_spans(self) -> tuple[tuple[int, int], ...]:
-        """Where in `said` the claims stand that were not found."""
+        """The spans of the claims in `said` that were not found."""
         return tuple(claim.span for claim in self.unsupported)
 
 
@@ -101,23 +100,23 @@ class Summariser:
         include_recommendations: bool = True,
         rows_bytes: int = ROWS_BYTES,
     ) -> None:
-        """Hold how summaries are written.
+        """Configure the summaries.
 
         Args:
-            model: who writes; None for the computed answer as it is.
-            format: the form of the text.
-            length: the most words of what the model writes.
-            tone: how it writes.
-            include_details: figures behind the main points; in JSON the computed answer as well,
+            model: the model; None for the computed answer.
+            format: the format of the text.
+            length: the most words.
+            tone: the tone of the text.
+            include_details: the figures behind the main points; in JSON also the computed answer,
                 and without a model the tables.
-            include_recommendations: what might be done; the computed answer has none.
-            rows_bytes: how much of the rows the model is shown, in bytes.
+            include_recommendations: recommendations by the model.
+            rows_bytes: how many bytes of rows the model sees.
 
         Raises:
             ValueError: `length` is less than 1, or `rows_bytes` less than 0.
         """
         if length < 1 or rows_bytes < 0:
-            raise ValueError("A summary has at least one word, and rows take no less than no room.")
+            raise ValueError("`length` must be at least 1, and `rows_bytes` at least 0.")
         self._model = model
         self._format: Format = format
         self._style = Style(
@@ -130,25 +129,24 @@ class Summariser:
         answer: Answer,
         run: Run,
         question: str,
-        on_text: Tell | None = None,
+        on_text: OnText | None = None,
         *,
         plan: Plan | None = None,
     ) -> Summary:
-        """Return the summary of `answer`, which tells of `run`, to `question`.
+        """Return the summary of `answer`, the answer of `run` to `question`.
 
-        `on_text` is called with each sentence as soon as it is written and checked: together they
-        are the text of the summary, for JSON that of its plain form. Where the model fails half
-        way, the reason and the computed answer follow. With the `plan` the days that it asks for
-        and the names of its tools may be spoken of.
+        `on_text` is called with each sentence as soon as it is checked; together they are the text
+        (for JSON, the plain text). If the model fails in between, the reason and the computed
+        answer follow. With `plan`, its dates and the names of its tools are found, too.
         """
-        tell = on_text or _nobody
+        emit = on_text or _ignore
         head = head_lines(answer, run)
         if self._model is None or not answer.sections:
             reason = _NO_MODEL if self._model is None else _NO_RESULTS
-            return self._template(answer, run, head, reason, tell)
+            return self._template(answer, run, head, reason, emit)
         evidence = evidence_of(answer, run, question=question, plan=plan)
         writing = _Writing(
-            evidence, self._format, self._style.length, tell, head_text(head, self._format)
+            evidence, self._format, self._style.length, emit, head_text(head, self._format)
         )
         request = summary_request(answer, run, question, self._style, rows_bytes=self._rows_bytes)
         try:
@@ -156,21 +154,21 @@ class Summariser:
         except ModelError as error:
             reason = printable(f"{error} {error.help}").rstrip(". ") + f" [{printable(error.code)}]"
             if writing.said:
-                tell(f"\n\n({reason}.)\n\n")
-            return self._template(answer, run, head, reason, tell)
+                emit(f"\n\n({reason}.)\n\n")
+            return self._template(answer, run, head, reason, emit)
         if not writing.said:
-            return self._template(answer, run, head, "the model wrote nothing", tell)
-        return self._written(answer, run, head, writing, tell)
+            return self._template(answer, run, head, "the model wrote nothing", emit)
+        return self._written(answer, run, head, writing, emit)
 
     def _template(
-        self, answer: Answer, run: Run, head: tuple[str, ...], reason: str, tell: Tell
+        self, answer: Answer, run: Run, head: tuple[str, ...], reason: str, emit: OnText
     ) -> Summary:
-        # a word on it is needed only where somebody expected a model's words
-        told = self._model is not None and reason != _NO_RESULTS
-        notes = (f"Written without a model: {reason}.",) if told else ()
+        # a note only if the text of a model was expected
+        is_noted = self._model is not None and reason != _NO_RESULTS
+        notes = (f"Written without a model: {reason}.",) if is_noted else ()
         body = template_text(answer, self._format, details=self._style.details)
         body += notes_text(notes, self._format)
-        tell(body)
+        emit(body)
         if self._format == "json":
             body = json_text(
                 template_text(answer, "plain", details=self._style.details),
@@ -185,13 +183,13 @@ class Summariser:
         return Summary(body, (), self._format, head=head, notes=notes, reason=reason)
 
     def _written(
-        self, answer: Answer, run: Run, head: tuple[str, ...], writing: _Writing, tell: Tell
+        self, answer: Answer, run: Run, head: tuple[str, ...], writing: _Writing, emit: OnText
     ) -> Summary:
         claims = tuple(writing.claims)
         cut_at = self._style.length if writing.is_cut else None
         notes = notes_of(claims, tuple(writing.hosts), self._format, cut_at=cut_at)
         end = notes_text(notes, self._format)
-        tell(end)
+        emit(end)
         text = head_text(head, self._format) + writing.shown + end
         if self._format == "json":
             text = json_text(
@@ -217,9 +215,11 @@ class Summariser:
 
 
 class _Writing:
-    """What a model is writing: each sentence is made safe and checked before it is shown."""
+    """The text that a model is writing, made safe and checked sentence by sentence."""
 
-    def __init__(self, evidence: Evidence, form: Format, most: int, tell: Tell, head: str) -> None:
+    def __init__(
+        self, evidence: Evidence, form: Format, most: int, emit: OnText, head: str
+    ) -> None:
         self.said = ""
         self.shown = ""
         self.claims: list[Claim] = []
@@ -231,16 +231,16 @@ class _Writing:
         self._form: Format = form
         self._most = most
         self._words = 0
-        self._report = tell
-        self._head = head  # told with the first sentence: without one the answer tells it itself
+        self._emit = emit
+        self._head = head  # before the first sentence
         self._open = ""
-        self._space = ""  # of the end of what was shown: it counts only where more follows
+        self._space = ""  # after the last sentence, used if more follows
 
     async def read(self, model: Model, request: ModelRequest) -> None:
-        """Read the reply of `model` to its end, or to the greatest length.
+        """Read the reply of `model` to its end, or up to the maximal length.
 
         Raises:
-            ModelError: there is no whole reply.
+            ModelError: the reply is incomplete.
         """
         self.model = model.name
         async with aclosing(model.stream(request)) as pieces:
@@ -249,7 +249,7 @@ class _Writing:
                     case Text(text=text):
                         self._add(text)
                     case Restarted(reason=reason):
-                        self._begin_anew(reason)
+                        self._restart(reason)
                     case Ended(model=name, usage=usage):
                         self.model, self.usage = name, usage
                         self._keep(self._open)
@@ -258,7 +258,7 @@ class _Writing:
                     return
         raise ModelError(
             "llm-stream-cut",
-            f"The reply of {model.name} ended before it was whole.",
+            f"The reply of {model.name} is incomplete.",
             "Ask again, or name another model.",
         )
 
@@ -267,9 +267,9 @@ class _Writing:
         for piece in whole:
             self._keep(piece)
 
-    def _begin_anew(self, reason: str) -> None:
+    def _restart(self, reason: str) -> None:
         if self.said:
-            self._report(f"\n\n({printable(reason).rstrip('.')}; begun anew.)\n\n")
+            self._emit(f"\n\n({printable(reason).rstrip('.')}; started again.)\n\n")
         self.said, self.shown, self._open, self._space, self._words = "", "", "", "", 0
         self.claims.clear()
         self.hosts.clear()
@@ -282,7 +282,7 @@ class _Writing:
         if self._words + len(words) > self._most:
             text = first_words(text, self._most - self._words)
             self.is_cut = True
-        if len(self.said) > self._most * _CHARS_A_WORD:  # of words that never end
+        if len(self.said) > self._most * _CHARS_A_WORD:  # a word that does not end
             self.is_cut = True
             return
         self._words += len(words)
@@ -292,7 +292,7 @@ class _Writing:
             return
         lead = text[: len(text) - len(text.lstrip())]
         before = _gap(self._space + lead) if self.said else ""
-        # the claims are those of this piece, at their places in the whole
+        # the claims of this piece, with spans in the whole text
         start = len(self.said) + len(before)
         found = check_claims(body, self._evidence)
         self.claims += [
@@ -301,7 +301,7 @@ class _Writing:
         shown = before + marked(body, found, self._form)
         self.said += before + body
         self.shown += shown
-        self._report(self._head + shown)
+        self._emit(self._head + shown)
         self._head = ""
         self._space = text[len(text.rstrip()) :]
 
@@ -313,15 +313,15 @@ class _Writing:
         return text
 
     def _is_known(self, address: str) -> bool:
-        # only a whole value: an address inside of a text may be what that text wants clicked
+        # only a whole value: an address within a text may be an attack
         return folded(address) in self._evidence.texts
 
 
 def _gap(space: str) -> str:
-    """Return the white space between two pieces: at most one blank line, and what indents."""
+    """Return the white space between two pieces: at most one blank line, and the indentation."""
     lines = space.count("\n")
     return "\n" * min(lines, 2) + space.rpartition("\n")[2] if lines else space[:1]
 
 
-def _nobody(text: str) -> None:
+def _ignore(text: str) -> None:
     del text

@@ -1,7 +1,7 @@
-"""What a model wrote, made safe to show: no steering characters, no links, no more than asked for.
+"""Text of a model made safe: no escape sequences, no links, a limited length.
 
-A model that has read rows may have been told by them to write anything. So nothing that a terminal
-obeys, or that a reader of Markdown fetches or follows, gets through.
+Rows may contain instructions to the model (prompt injection). So no escape sequence, and nothing
+that a viewer of Markdown would fetch or follow, is shown.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _ESCAPES = re.compile(
     r"|\x1b[ -/]*[0-~]"
 )
 _UNSAFE: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
-_BLANK: Final = "\ufffc"  # stands for what has been read, where claims are looked for
+_BLANK: Final = "\ufffc"  # replaces what was read, when claims are searched
 _BLANK_LINES = re.compile(r"\n[ \t]*(?:\n[ \t]*){2,}")
 
 _TAG = re.compile(r"<!--.*?(?:-->|$)|</?[A-Za-z][^<>]*>", re.DOTALL)
@@ -49,14 +49,14 @@ _SPECIAL = re.compile(r"([\\`*_\[\]<>|~#])")
 
 
 class Unlinked(NamedTuple):
-    """A text without links, and the hosts that were left out of it."""
+    """A text without links, and the removed hosts."""
 
     text: str
     hosts: tuple[str, ...]
 
 
 def cleaned(text: str) -> str:
-    r"""Return `text` without anything that steers a terminal or hides: lines stay, tabs are spaces.
+    r"""Return `text` without control and invisible characters; tabs become spaces.
 
     >>> cleaned("a\x1b[31mb\u202ec\r\nd\u200be")
     'abc\nde'
@@ -70,42 +70,42 @@ def cleaned(text: str) -> str:
 def without_links(
     text: str, is_known: Callable[[str], bool], *, markdown: bool = False
 ) -> Unlinked:
-    """Return `text` with links, images and markup made into words.
+    """Return `text` with links, images and tags replaced by words.
 
-    An address that `is_known`, because it is a value of the results, stays as words, in `markdown`
-    as code, which nothing makes a link of; of any other only the host is named.
+    An address that `is_known` in the results stays as text (in `markdown` as code); of any other
+    only the host is shown.
 
     >>> without_links("see [here](http://a.example/x?q=1)", lambda address: False).text
-    'see here (link to a.example left out)'
+    'see here (link to a.example removed)'
     """
     hosts: dict[str, None] = {}
 
-    def tell(address: str) -> str:
+    def shown(address: str) -> str:
         if is_known(address):
             return f"`{address}`" if markdown else address
         found = _HOST.match(address)
         host = (found[1] if found else address).removeprefix("www.")[:_HOST_WIDTH]
         hosts[host] = None
-        return f"(link to {host} left out)"
+        return f"(link to {host} removed)"
 
     def inline(match: re.Match[str]) -> str:
         label = match[2].strip() or ("image" if match[1] else "")
-        # what is known for an address further down is told there, and only once
-        address = match[3] if _ADDRESS.match(match[3]) else tell(match[3]) if match[3] else ""
+        # an address is replaced below, and only once
+        address = match[3] if _ADDRESS.match(match[3]) else shown(match[3]) if match[3] else ""
         return f"{label} {address}".rstrip()
 
     text = _TAG.sub(_kept_address, text)
     text = _INLINE.sub(inline, text)
     text = _DEFINED.sub(r"\1", text)
     text = _REFERRED.sub(lambda match: match[2], text)
-    text = _ADDRESS.sub(lambda match: tell(match[0].rstrip(".,;:!?")) + _tail(match[0]), text)
-    # what is left of cut links may have closed up to something new
+    text = _ADDRESS.sub(lambda match: shown(match[0].rstrip(".,;:!?")) + _tail(match[0]), text)
+    # the rest of removed links may form new ones
     text = _OPEN_TAG.sub("‹", text).replace("](", "] (")
     return Unlinked(text, tuple(hosts)[:_MOST_HOSTS])
 
 
 def pieces_of(text: str) -> tuple[list[str], str]:
-    r"""Split `text` into its sentences and lines that are whole, and the rest that may go on.
+    r"""Split `text` into complete sentences and lines, and the incomplete rest.
 
     >>> pieces_of("1. One. Two\nThr")
     (['1. One. ', 'Two\n'], 'Thr')
@@ -113,7 +113,7 @@ def pieces_of(text: str) -> tuple[list[str], str]:
     found: list[str] = []
     at = 0
     while (match := _PIECE.match(text, at)) is not None or len(text) - at > _LONGEST_PIECE:
-        # what does not end is cut: whatever looks at a piece may take a square of its length
+        # an endless piece is cut: later patterns may take quadratic time
         end = min(at + _LONGEST_PIECE, len(text) if match is None else match.end())
         found.append(text[at:end])
         at = end
@@ -133,7 +133,7 @@ def without_markup(text: str) -> str:
 
 
 def first_words(text: str, most: int) -> str:
-    """Return `text` up to the `most`-th word; an ellipsis stands for the rest.
+    """Return the first `most` words of `text`, with an ellipsis for the rest.
 
     >>> first_words("a b  c", 2), first_words("a b", 2)
     ('a b …', 'a b')
@@ -143,7 +143,7 @@ def first_words(text: str, most: int) -> str:
 
 
 def in_markdown(text: str) -> str:
-    r"""Return plain `text` so that Markdown shows just that, with addresses as code.
+    r"""Return `text` escaped for Markdown, with addresses as code.
 
     >>> print(in_markdown("a_b at http://c.example"))
     a\_b at `http://c.example`
@@ -165,7 +165,7 @@ def _is_safe(char: str) -> bool:
 
 
 def _kept_address(match: re.Match[str]) -> str:
-    """Return what a tag leads to, so that it is told that it is left out; else nothing."""
+    """Return the address in a tag, which is then reported as removed."""
     found = _ADDRESS.search(match[0])
     return f" {found[0]} " if found is not None else ""
 

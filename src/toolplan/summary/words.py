@@ -1,7 +1,6 @@
-"""Words that are capitalised because they open a sentence or a heading, not because they name.
+"""Words that may be capitalised at the start of a sentence or heading without being names.
 
-The list is short on purpose: a word that is missing gets a mark too many, a name that stands in it
-would get none.
+The list is short on purpose: a missing word gets a mark too many, but a name in it gets none.
 """
 
 from __future__ import annotations
@@ -80,7 +79,7 @@ _OPENING: Final = """
 """
 
 ORDINARY: Final = word_set(_OPENING)
-"""Words that may open a sentence, or stand in a heading, without being the name of anything."""
+"""Words that may begin a sentence or be in a heading without being names."""
 
 _SHORTENED: Final = ("n't", "'re", "'ve", "'ll", "'d", "'m")
 _ENDINGS: Final = ("ly", "tion", "tions", "ment", "ments", "ness", "ance", "ence", "ising", "izing")
@@ -88,7 +87,7 @@ _SHORTEST: Final = 7
 
 
 def is_ordinary(word: str) -> bool:
-    """Tell whether a capitalised `word` at the head of a sentence need not be a name.
+    """Return whether a capitalised `word` at the start of a sentence may be no name.
 
     >>> is_ordinary("Notably"), is_ordinary("Acme")
     (True, False)

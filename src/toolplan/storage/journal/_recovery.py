@@ -57,7 +57,7 @@ class Recovered:
 
 
 def recover(events: Iterable[Event]) -> Recovered:
-    """Return how far the run has come of which `events` tell."""
+    """Return how far the run of `events` has come."""
     over: dict[str, Over] = {}
     items: dict[str, dict[int, ItemEnded]] = {}
     counts: dict[str, int] = {}

@@ -18,7 +18,6 @@ class Worker(Protocol):
 
     def submit(self, loop: AbstractEventLoop, work: Callable[[], None], done: Done) -> None:
         """Do `work`, then call `done` in `loop` with what it raised, or None."""
-        ...
 
 
 def settle(future: Future[None], error: BaseException | None) -> None:

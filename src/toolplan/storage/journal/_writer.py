@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import logging
 from asyncio import AbstractEventLoop, Future, TimerHandle
-from collections.abc import Callable, Sequence
-from typing import Final, Protocol
+from collections.abc import Callable
+from typing import Final
 
 from toolplan.events import (
     Event,
@@ -23,7 +23,7 @@ from toolplan.events import (
     StepSucceeded,
 )
 from toolplan.storage.journal._errors import MAY_PASS, JournalError
-from toolplan.storage.journal._journal import Lease
+from toolplan.storage.journal._journal import Journal, Lease
 from toolplan.storage.journal._records import to_record
 from toolplan.storage.journal._worker import Worker, settle
 
@@ -42,28 +42,6 @@ _WARN_AFTER_S: Final = 1.0
 _LOG: Final = logging.getLogger(__name__)
 
 
-class Appends(Protocol):
-    """The part of a journal that the writer uses."""
-
-    lease_s: float
-
-    def append(
-        self,
-        lease: Lease,
-        texts: Sequence[str],
-        at: int,
-        *,
-        sync: bool,
-        status: RunState | None = None,
-    ) -> None:
-        """Write records, the first at position `at`."""
-        ...
-
-    def approve(self, lease: Lease, event: RunApproved, at: int) -> None:
-        """Write an approval at position `at`."""
-        ...
-
-
 class Writer:
     """Writes the events of one run to the journal, in order.
 
@@ -74,7 +52,7 @@ class Writer:
 
     def __init__(
         self,
-        journal: Appends,
+        journal: Journal,
         lease: Lease,
         loop: AbstractEventLoop,
         *,

@@ -1,10 +1,7 @@
-"""Memory: what was said in a conversation, for the questions that come after.
+"""Memory: the earlier turns of a conversation, as context for the next question.
 
-Everything is kept by session, and nothing that one session said is ever seen, counted or weighed
-in another. A session is named by whoever asks: one name for each conversation of each user.
-
-What memory gives is advice for planners (`recall` gives a question's context). Nobody needs it to
-answer, so it must never be the reason why there is no answer: wrap it in `BestEffortMemory`.
+Everything is kept by session, one for each conversation of each user, and no session sees or
+weighs the words of another. `BestEffortMemory` answers without memory if it fails.
 """
 
 from toolplan.storage.memory._base import Episode, Memory, Recollection

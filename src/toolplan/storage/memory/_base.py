@@ -1,4 +1,4 @@
-"""What is remembered, and who remembers."""
+"""The protocol of memory, and its values."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ class Episode:
     """One turn of a conversation.
 
     Attributes:
-        query: what was asked, in the words of the user.
-        timestamp: when, in ISO 8601.
-        plan: the plan that came of it, in canonical JSON; None where there was none.
-        entities: what was spoken of, as in `location:Berlin`.
-        text: more words by which the turn may be found again, such as those of the answer.
-        pending: what was asked back, so that the next turn may answer it; None where nothing was.
-            Its form is that of whoever asks back (`toolplan.planners.grounded.dialogue`).
+        query: the question, in the words of the user.
+        timestamp: its time, in ISO 8601.
+        plan: its plan, in canonical JSON, or None.
+        entities: the entities of the turn, as `location:Berlin`.
+        text: more words by which the turn is found, such as those of the answer.
+        pending: the question asked back, which the next turn may answer, or None; in the form of
+            `toolplan.planners.grounded.dialogue`.
     """
 
     query: str
@@ -30,53 +30,47 @@ class Episode:
     pending: Json = None
 
     def to_json(self) -> dict[str, Json]:
-        """Return the episode as a question's context has it."""
+        """Return the episode for the context of a question."""
         return {"query": self.query, "timestamp": self.timestamp, "plan": self.plan}
 
 
 class Recollection(NamedTuple):
-    """Words that were said before, and how much of a query is in them: 0 (nothing) to 1 (all)."""
+    """Text of an earlier turn, and the share of a query's words in it, 0 to 1."""
 
     text: str
     score: float
 
 
 class Memory(Protocol):
-    """Keeps what was said, by session.
+    """Keeps turns by session.
 
-    All methods block for as long as a disk takes; a server calls them in a thread. Each raises
-    `MemoryFault` where memory cannot be used.
+    All methods block on the disk, and raise `MemoryFault` if memory cannot be used.
     """
 
     def semantic(self, query: str, session: str, limit: int = 3) -> tuple[Recollection, ...]:
-        """Return what was said in `session` that is most like `query`, the likest first."""
+        """Return the texts of `session` that are most similar to `query`, best first."""
         ...
 
     def episodic(
         self, session: str, limit: int = 5, entities: tuple[str, ...] = ()
     ) -> tuple[Episode, ...]:
-        """Return the turns of `session`, the latest first.
-
-        With `entities`, only those turns that spoke of at least one of them.
-        """
+        """Return the turns of `session` with any of `entities` (all if empty), latest first."""
         ...
 
     def entities(self, session: str) -> tuple[str, ...]:
-        """Return all that was spoken of in `session`, each once, the latest first."""
+        """Return the entities of `session`, each once, latest first."""
         ...
 
     def remember(self, session: str, episode: Episode) -> None:
-        """Keep `episode` as the latest turn of `session`."""
-        ...
+        """Add `episode` as the latest turn of `session`."""
 
     def recall(self, session: str, query: str) -> Json:
         """Return the context for the question `query`, in the form of `Question.context`.
 
         That is `{"semantic": [{"text", "score"}], "episodic": [{"query", "timestamp", "plan"}],
-        "entities": [...]}`, and `"pending"` where the latest turn asked something back.
+        "entities": [...]}`, and `"pending"` if the latest turn asked back.
         """
         ...
 
     def forget(self, session: str) -> None:
-        """Drop all of `session`; nothing of it can be read from the disk afterwards."""
-        ...
+        """Delete `session`; nothing of it can be read from the disk afterwards."""

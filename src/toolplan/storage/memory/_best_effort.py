@@ -1,4 +1,4 @@
-"""Memory that is never the reason why there is no answer."""
+"""Memory that does not fail: without its memory it is empty."""
 
 from __future__ import annotations
 
@@ -12,49 +12,48 @@ from toolplan.storage.memory._database import MemoryFault
 T = TypeVar("T")
 
 
-def _unheard(fault: MemoryFault) -> None:
-    """Tell nobody."""
+def _ignore(fault: MemoryFault) -> None:
+    """Ignore `fault`."""
 
 
 class BestEffortMemory:
-    """Another memory, which is as if it were empty whenever it cannot be used.
+    """Another memory, which is empty whenever it fails.
 
-    Every fault goes to `report`, once for each call, so that whoever asks can be told that what was
-    said before is not known; nothing is raised.
+    Each fault goes to `report`; nothing is raised.
     """
 
-    def __init__(self, memory: Memory, report: Callable[[MemoryFault], None] = _unheard) -> None:
-        """Hold `memory`."""
+    def __init__(self, memory: Memory, report: Callable[[MemoryFault], None] = _ignore) -> None:
+        """Wrap `memory`."""
         self._memory = memory
         self._report = report
 
     def semantic(self, query: str, session: str, limit: int = 3) -> tuple[Recollection, ...]:
-        """Return what is most like `query`; nothing where memory fails."""
+        """Return the texts most similar to `query`, or nothing."""
         return self._try(lambda: self._memory.semantic(query, session, limit), ())
 
     def episodic(
         self, session: str, limit: int = 5, entities: tuple[str, ...] = ()
     ) -> tuple[Episode, ...]:
-        """Return the latest turns; none where memory fails."""
+        """Return the latest turns, or nothing."""
         return self._try(lambda: self._memory.episodic(session, limit, entities), ())
 
     def entities(self, session: str) -> tuple[str, ...]:
-        """Return what was spoken of; nothing where memory fails."""
+        """Return the entities, or nothing."""
         return self._try(lambda: self._memory.entities(session), ())
 
     def remember(self, session: str, episode: Episode) -> None:
-        """Keep `episode`, if memory can."""
+        """Add `episode`, if memory works."""
         self._try(lambda: self._memory.remember(session, episode), None)
 
     def recall(self, session: str, query: str) -> Json:
-        """Return the context for `query`; None where memory fails, as if nothing had been said."""
+        """Return the context for `query`, or None."""
         return self._try(lambda: self._memory.recall(session, query), None)
 
     def forget(self, session: str) -> None:
-        """Drop all of `session`.
+        """Delete `session`.
 
         Raises:
-            MemoryFault: it could not be dropped. Somebody wanted it gone, and must hear of it.
+            MemoryFault: it could not be deleted.
         """
         self._memory.forget(session)
 

@@ -1,4 +1,4 @@
-"""Memory in one SQLite file, with an index of words. No model is needed."""
+"""Memory in one SQLite file with an index of words, without a model."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ _RECALLED_TEXTS: Final = 3
 
 
 class MemoryLimits(NamedTuple):
-    """What is kept at most, each inclusive; of more, the oldest goes.
+    """The most that is kept; the oldest is deleted first.
 
     `episodes` and `entities` are for each session, `sessions` for the file. Longer texts are cut to
-    `characters`; a plan whose JSON is longer than `plan_characters` is not kept.
+    `characters`; a plan with longer JSON than `plan_characters` is not kept.
     """
 
     episodes: int = 200
@@ -38,30 +38,29 @@ class MemoryLimits(NamedTuple):
     plan_characters: int = 200_000
 
 
-DEFAULT_BOUNDS: Final = MemoryLimits()
+DEFAULT_LIMITS: Final = MemoryLimits()
 
 
 class SqliteMemory:
-    """Keeps conversations at `path`, which is opened when it is first needed.
+    """Keeps conversations in the file at `path`, which is opened at the first use.
 
-    Threads may share one; processes may share the file. Every query names its session, and scores
-    are made from the words of that session alone.
+    It is thread-safe, and processes may share the file. Scores only use words of the same session.
     """
 
     def __init__(
-        self, path: Path | str | None = None, *, bounds: MemoryLimits = DEFAULT_BOUNDS
+        self, path: Path | str | None = None, *, limits: MemoryLimits = DEFAULT_LIMITS
     ) -> None:
-        """Hold where memory is; None keeps it in this process only."""
+        """Use the file at `path`; None keeps memory in this process."""
         self._path = None if path is None else Path(path)
-        self._bounds = bounds
+        self._limits = limits
         self._connection: sqlite3.Connection | None = None
         self._lock = threading.Lock()
 
     def semantic(self, query: str, session: str, limit: int = 3) -> tuple[Recollection, ...]:
-        """Return what was said in `session` that is most like `query`, the likest first.
+        """Return the texts of `session` that are most similar to `query`, best first.
 
-        The score is the share of the query's words that a turn has, weighed by how rare they are in
-        this session: 1 where it has all of them. Equal ones come latest first.
+        The score is the share of the query's words in a turn, weighted by their rarity in this
+        session: 1 for all of them. Equal ones come latest first.
         """
         terms = tuple(dict.fromkeys(_WORD.findall(query.casefold())))[:_MOST_TERMS]
         if not terms or limit < 1:
@@ -79,10 +78,7 @@ class SqliteMemory:
     def episodic(
         self, session: str, limit: int = 5, entities: tuple[str, ...] = ()
     ) -> tuple[Episode, ...]:
-        """Return the turns of `session`, the latest first.
-
-        With `entities`, only those turns that spoke of at least one of them.
-        """
+        """Return the turns of `session` with any of `entities` (all if empty), latest first."""
         key = _key(session)
         named = json.dumps([*map(_clean, entities)])
         with self._opened() as connection:
@@ -96,20 +92,20 @@ class SqliteMemory:
             return tuple(self._episode(connection, key, *row) for row in rows)
 
     def entities(self, session: str) -> tuple[str, ...]:
-        """Return all that was spoken of in `session`, each once, the latest first."""
+        """Return the entities of `session`, each once, latest first."""
         with self._opened() as connection:
             rows = connection.execute(
                 "SELECT entity FROM entities WHERE session = ? GROUP BY entity"
                 " ORDER BY max(episode) DESC, entity LIMIT ?",
-                (_key(session), self._bounds.entities),
+                (_key(session), self._limits.entities),
             )
             return tuple(str(entity) for (entity,) in rows.fetchall())
 
     def remember(self, session: str, episode: Episode) -> None:
-        """Keep `episode` as the latest turn of `session`."""
+        """Add `episode` as the latest turn of `session`."""
         key = _key(session)
         query, text, timestamp, *entities = (
-            _clean(each)[: self._bounds.characters]
+            _clean(each)[: self._limits.characters]
             for each in (episode.query, episode.text, episode.timestamp, *episode.entities)
         )
         plan, pending = self._kept(episode.plan), self._kept(episode.pending)
@@ -125,7 +121,7 @@ class SqliteMemory:
             )
             connection.executemany(
                 "INSERT OR IGNORE INTO entities (session, entity, episode) VALUES (?, ?, ?)",
-                [(key, entity, made) for entity in entities[: self._bounds.entities]],
+                [(key, entity, made) for entity in entities[: self._limits.entities]],
             )
             connection.execute("INSERT OR REPLACE INTO sessions VALUES (?, ?)", (key, made))
             self._prune(connection, key)
@@ -143,17 +139,17 @@ class SqliteMemory:
         return found
 
     def forget(self, session: str) -> None:
-        """Drop all of `session`; nothing of it can be read from the disk afterwards."""
+        """Delete `session`; nothing of it can be read from the disk afterwards."""
         with self._opened() as connection:
             with transaction(connection):
                 _drop(connection, _key(session))
-                # the index keeps what was taken out of it until it is written anew
+                # the index keeps deleted words until it is rewritten
                 connection.execute("INSERT INTO words (words) VALUES ('optimize')")
-            # what was said still stands in the log until it is copied into the file
+            # deleted rows are in the log until it is copied into the file
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
     def close(self) -> None:
-        """Let go of the file; the next call opens it again."""
+        """Close the file; the next call opens it again."""
         with self._lock:
             connection, self._connection = self._connection, None
             if connection is not None:
@@ -161,7 +157,7 @@ class SqliteMemory:
 
     @contextmanager
     def _opened(self) -> Generator[sqlite3.Connection]:
-        """Yield the connection to one thread at a time, and every fault its name."""
+        """Yield the connection to one thread at a time; raise each fault as `MemoryFault`."""
         with self._lock:
             try:
                 if self._connection is None:
@@ -174,7 +170,7 @@ class SqliteMemory:
         if value is None:
             return None
         text = json.dumps(value)
-        return text if len(text) <= self._bounds.plan_characters else None
+        return text if len(text) <= self._limits.plan_characters else None
 
     def _episode(
         self,
@@ -187,7 +183,7 @@ class SqliteMemory:
         plan: str | None,
         pending: str | None,
     ) -> Episode:
-        spoken = connection.execute(
+        entities = connection.execute(
             "SELECT entity FROM entities WHERE session = ? AND episode = ? ORDER BY entity",
             (key, id_),
         )
@@ -196,7 +192,7 @@ class SqliteMemory:
                 query,
                 timestamp,
                 None if plan is None else json.loads(plan),
-                tuple(str(entity) for (entity,) in spoken),
+                tuple(str(entity) for (entity,) in entities),
                 text,
                 None if pending is None else json.loads(pending),
             )
@@ -204,10 +200,10 @@ class SqliteMemory:
             raise STORE.error_of("damaged", "the plan of a turn is not JSON", self._path) from None
 
     def _prune(self, connection: sqlite3.Connection, key: str) -> None:
-        """Drop the oldest turns of the session, and the sessions that were longest not used."""
+        """Delete the oldest turns of the session, and the least recently used sessions."""
         old = connection.execute(
             "SELECT id FROM episodes WHERE session = ? ORDER BY id DESC LIMIT -1 OFFSET ?",
-            (key, self._bounds.episodes),
+            (key, self._limits.episodes),
         ).fetchall()
         for (id_,) in old:
             connection.execute("DELETE FROM words WHERE rowid = ?", (id_,))
@@ -215,7 +211,7 @@ class SqliteMemory:
             connection.execute("DELETE FROM episodes WHERE id = ?", (id_,))
         unused = connection.execute(
             "SELECT session FROM sessions ORDER BY used DESC LIMIT -1 OFFSET ?",
-            (self._bounds.sessions,),
+            (self._limits.sessions,),
         ).fetchall()
         for (other,) in unused:
             _drop(connection, str(other))
@@ -224,10 +220,9 @@ class SqliteMemory:
 def _matches(
     connection: sqlite3.Connection, key: str, terms: tuple[str, ...]
 ) -> tuple[dict[int, list[int]], list[float]]:
-    """Return the turns of a session that have any of `terms`, by which, and each term's weight.
+    """Return the turns of a session with any of `terms`, and the weight of each term.
 
-    A term's weight is bm25's: the fewer turns of this session have it, the more it says. The
-    index's own weights would count the turns of everybody.
+    The weight is that of bm25 within this session; the index would weight over all sessions.
     """
     (turns,) = connection.execute(
         "SELECT count(*) FROM episodes WHERE session = ?", (key,)
@@ -263,10 +258,10 @@ def _drop(connection: sqlite3.Connection, key: str) -> None:
 
 
 def _key(session: str) -> str:
-    """Return the one word under which the turns of `session` are kept: names of users are not."""
+    """Return the key of `session`: a digest, so that names of users are not stored."""
     return hashlib.sha256(session.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def _clean(text: str) -> str:
-    """Return `text` without what SQLite cannot keep: lone surrogates and the character 0."""
+    """Return `text` without what SQLite cannot store: lone surrogates and the character 0."""
     return text.encode("utf-8", "replace").decode("utf-8").replace("\0", " ")
