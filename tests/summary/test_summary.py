@@ -242,7 +242,7 @@ def test_the_length_counts_words_and_is_kept() -> None:
 
 
 def test_a_length_of_no_words_is_refused() -> None:
-    with pytest.raises(ValueError, match="at least one word"):
+    with pytest.raises(ValueError, match="`length` must be at least 1"):
         Summariser(None, length=0)
 
 
