@@ -1,8 +1,7 @@
 """Doubles for tests of what is built on toolplan, and a reference interpreter for plans.
 
-`ScriptedTools` makes fake tools, `ScriptedPlanner` returns scripted proposals, `ScriptedModel`
-returns scripted replies, `RecordingSink` keeps events, and `interpret` runs a plan step by step, so
-that the results of an engine can be compared with it.
+`ScriptedTools` makes fake tools, `ScriptedPlanner` and `ScriptedModel` return what a script says,
+`RecordingSink` keeps events, and `interpret` runs a plan one step after the other.
 """
 
 from toolplan.testing.interpreter import interpret

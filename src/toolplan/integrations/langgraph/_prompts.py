@@ -11,7 +11,7 @@ Break what the user wants into tasks, in the order in which they are to be done.
 expert of the list and says in one or two sentences what that expert is to find out or to do.
 - Name only experts of the list. If none of them can help, give an empty plan and say why in \
 `explanation`.
-- If there is a plan already and the conversation goes on with it, decide `continue`: repeat the \
+- If there is a plan already and the conversation continues with it, decide `continue`: repeat the \
 plan as it is and give the index of the next task. If the user wants something else, or the plan \
 does not work, decide `replace` and give a new one.
 - Ask for a clarification only if no sensible plan can be made without it."""
