@@ -1,37 +1,18 @@
-"""The commands by name, and how each reports errors."""
+"""The call of a command, and how each reports errors."""
 
 from __future__ import annotations
 
 import sys
-from importlib.metadata import version
-from typing import Final
-
-from cyclopts import (
-    App,
-    CycloptsError,
-    MissingArgumentError,
-    Parameter,
-    UnusedCliTokensError,
-)
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from toolplan.cli import _terminal
+from toolplan.cli._front_page import ABOUT, COMMANDS, EPILOGUE, print_front_page
 from toolplan.cli._terminal import Exit
 from toolplan.errors import ToolplanError
 
-_COMMANDS: Final = {
-    "ask": "Answer a question: plan, show the plan, run it, print the answer.",
-    "plan": "Plan a question, and run nothing.",
-    "check": "Check a plan.",
-    "convert": "Convert a plan to another dialect.",
-    "run": "Run a plan.",
-    "runs": "List the runs.",
-    "resume": "Resume a run.",
-    "show": "Show a plan, or a run, as a tree.",
-    "tools": "List the tools.",
-    "explain": "Explain the code of a problem.",
-    "mcp": "Serve planning and running to MCP clients.",
-    "demo": "Serve the demo's tools: MCP, or a REST API.",
-}
+if TYPE_CHECKING:
+    from cyclopts import App, CycloptsError
 
 
 def _shown(default: object) -> str | None:
@@ -39,22 +20,19 @@ def _shown(default: object) -> str | None:
     return None if default is None or default is False or default == () else str(default)
 
 
-def _app() -> App:
-    app = App(
+def commands() -> App:
+    """Return the commands, as cyclopts reads them."""
+    library: Any = import_module("cyclopts")  # not for the front page, which needs no commands
+    app: App = library.App(
         name="toolplan",
-        help=(
-            "Turns a question into a plan of tool calls, checks all of it before anything runs, "
-            "shows it, and runs exactly that plan."
-        ),
-        version=lambda: version("toolplan"),
-        help_epilogue=(
-            "Every command has --json. Exit: 0 fine, 1 failed or no plan, 2 usage, 3 storage."
-        ),
+        help=ABOUT,
+        version=_version,
+        help_epilogue=EPILOGUE,
         help_format="plaintext",
         result_action="return_value",
-        default_parameter=Parameter(show_default=_shown),
+        default_parameter=library.Parameter(show_default=_shown),
     )
-    for name, summary in _COMMANDS.items():
+    for name, summary in COMMANDS.items():
         # a name of a module, not the module: it is imported when its command runs
         app.command(f"toolplan.cli.{name}:{name}_command", name=name, help=summary)
     return app
@@ -70,12 +48,10 @@ def main(arguments: list[str] | None = None) -> None:
     as_json = "--json" in words
     _terminal.prepare_streams()
     try:
-        code = _app()(words, exit_on_error=False, print_error=False)
+        code = _call(words)
         sys.stdout.flush()
     except ToolplanError as error:
         code = _terminal.report(error, as_json=as_json)
-    except CycloptsError as error:
-        code = _terminal.report(_usage(error, words), as_json=as_json)
     except KeyboardInterrupt:
         code = Exit.INTERRUPTED
     except BrokenPipeError:
@@ -89,14 +65,39 @@ def main(arguments: list[str] | None = None) -> None:
     sys.exit(code if isinstance(code, int) else 0)
 
 
+def _call(words: list[str]) -> object:
+    """Run a command; return its exit code, or what else it returns.
+
+    Raises:
+        ToolplanError: the words of the call are wrong, or the command failed.
+    """
+    if words in ([], ["-h"], ["--help"]):
+        return print_front_page()
+    if words == ["--version"]:
+        print(_version())
+        return None
+    app = commands()
+    library: Any = import_module("cyclopts")
+    try:
+        return app(words, exit_on_error=False, print_error=False)
+    except library.CycloptsError as error:
+        raise _usage(error, words) from None
+
+
+def _version() -> str:
+    metadata: Any = import_module("importlib.metadata")
+    return metadata.version("toolplan")
+
+
 def _usage(error: CycloptsError, words: list[str]) -> ToolplanError:
     """Return what is wrong with the words of the call, and where the help is."""
-    command = words[0] if words and words[0] in _COMMANDS else ""
+    command = words[0] if words and words[0] in COMMANDS else ""
     help_ = f"See `toolplan {command} --help`." if command else "See `toolplan --help`."
     message = str(error)
-    if isinstance(error, UnusedCliTokensError) and command in ("ask", "plan"):
+    library: Any = import_module("cyclopts")
+    if isinstance(error, library.UnusedCliTokensError) and command in ("ask", "plan"):
         help_ = "Put the question in quotes."
-    elif isinstance(error, MissingArgumentError) and error.argument is not None:
+    elif isinstance(error, library.MissingArgumentError) and error.argument is not None:
         message = f"{error.argument.name.removeprefix('--').upper()} is missing."
         if error.argument.name == "--tools":
             message = "--tools is missing: a plan needs the tools that it names."

@@ -8,13 +8,15 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from enum import IntEnum
-from typing import Final, TextIO
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final, NoReturn, TextIO
 
-from rich.console import Console
-
-from toolplan.diagnostics import Diagnostic, to_json
 from toolplan.errors import ToolplanError
-from toolplan.path import Json
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from toolplan.path import Json
 
 
 class Exit(IntEnum):
@@ -44,7 +46,7 @@ _USAGE_OF_MODELS: Final = frozenset(("llm-missing", "llm-spec"))
 
 
 class CommandError(ToolplanError):
-    """An error with more to print: the problems of a plan, or details for JSON only."""
+    """An error with more to print as JSON: the problems of a plan, or other details."""
 
     def __init__(
         self,
@@ -52,12 +54,13 @@ class CommandError(ToolplanError):
         message: str,
         help: str | None = None,
         *,
-        diagnostics: Sequence[Diagnostic] = (),
+        diagnostics: Sequence[Json] = (),
         details: Mapping[str, Json] | None = None,
     ) -> None:
         super().__init__(code, message, help)
-        self.diagnostics = tuple(diagnostics)
         self.details = dict(details or {})
+        if diagnostics:
+            self.details["diagnostics"] = list(diagnostics)
 
 
 def exit_of(code: str) -> Exit:
@@ -84,14 +87,6 @@ def abandon_output() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-class _Stream(Console):
-    """A console that raises where its reader has gone; the library's would just exit."""
-
-    def on_broken_pipe(self) -> None:
-        """Let the command end as any program whose reader has gone."""
-        raise BrokenPipeError
-
-
 def out() -> Console:
     """Return standard output as it is now: plain text, 100 wide, where it is not a terminal."""
     return _stream(sys.stdout)
@@ -104,7 +99,17 @@ def err() -> Console:
 
 def _stream(file: TextIO) -> Console:
     width = None if file.isatty() or "COLUMNS" in os.environ else 100
-    return _Stream(file=file, width=width, highlight=False, markup=False, emoji=False)
+    library: Any = import_module("rich.console")  # loaded when the first line is styled
+    console: Console = library.Console(
+        file=file, width=width, highlight=False, markup=False, emoji=False
+    )
+    console.on_broken_pipe = _raise_broken_pipe  # the library's own would just exit
+    return console
+
+
+def _raise_broken_pipe() -> NoReturn:
+    """Let the command end as any program whose reader has gone."""
+    raise BrokenPipeError
 
 
 def print_json(value: Json) -> None:
@@ -128,8 +133,6 @@ def report(error: ToolplanError, *, as_json: bool) -> int:
         }
         if isinstance(error, CommandError):
             document |= error.details
-            if error.diagnostics:
-                document["diagnostics"] = [to_json(each) for each in error.diagnostics]
         sys.stderr.write(json.dumps({"error": document}) + "\n")
     else:
         console = err()

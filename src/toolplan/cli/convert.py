@@ -18,6 +18,7 @@ from toolplan.cli._plan_file import (
 from toolplan.cli._terminal import CommandError, Exit, err
 from toolplan.cli._tools import opened_if_given
 from toolplan.compiler import parse
+from toolplan.diagnostics import to_json
 from toolplan.dialects import DIALECTS
 
 _NAMES = ", ".join(DIALECTS)
@@ -49,7 +50,7 @@ def convert_command(
                 "unreadable-plan",
                 f"{file} is not a complete plan in the dialect {from_!r}.",
                 "Fix the errors above, or name its dialect: --from.",
-                diagnostics=parsed.diagnostics,
+                diagnostics=[to_json(each) for each in parsed.diagnostics],
             )
         write = plan_document if as_json else plan_text
         text = write(parsed.plan, to, known)

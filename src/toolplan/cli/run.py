@@ -29,6 +29,7 @@ from toolplan.cli._options import (
 from toolplan.cli._outcome import print_run, report_comparison, report_forecast
 from toolplan.cli._plan_file import PlanFile, print_diagnostics, read_plan
 from toolplan.cli._terminal import CommandError, Exit, err, note, out, print_json
+from toolplan.diagnostics import to_json
 from toolplan.dry_run import dry_view
 from toolplan.execution_plan import ExecutionPlan
 from toolplan.forecast import Forecast
@@ -130,7 +131,7 @@ def _checked(app: App, file: PlanFile, *, as_json: bool) -> ExecutionPlan:
             "bad-plan",
             "The plan does not pass the check; nothing was run.",
             "`toolplan explain CODE` explains each problem.",
-            diagnostics=checked.diagnostics,
+            diagnostics=[to_json(each) for each in checked.diagnostics],
         )
     return checked.plan
 

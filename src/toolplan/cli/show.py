@@ -24,6 +24,7 @@ from toolplan.cli._plan_file import print_diagnostics, read_plan, whole_plan
 from toolplan.cli._terminal import CommandError, Exit, err, note, out, print_json
 from toolplan.cli._tools import opened_if_given
 from toolplan.compiler import parse
+from toolplan.diagnostics import to_json as diagnostic_to_json
 from toolplan.events import Event, ItemEnded, Run, RunState, StepState, fold, to_json
 from toolplan.path import Json
 from toolplan.plan_json import dump, load
@@ -83,7 +84,7 @@ def show_command(
                 "unreadable-plan",
                 f"{file} is not a complete plan in the dialect {dialect!r}.",
                 "Fix the errors above, or name its dialect: --dialect.",
-                diagnostics=parsed.diagnostics,
+                diagnostics=[diagnostic_to_json(each) for each in parsed.diagnostics],
             )
         marks = effect_marks(parsed.plan, known or {})
         if as_json:

@@ -1,0 +1,87 @@
+"""The commands by name, and `toolplan --help`: printed without the libraries that commands need.
+
+Whoever asks what there is waits for nothing but this. What it prints is what cyclopts prints of the
+same commands; a test compares the two.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from typing import Final
+
+COMMANDS: Final = {
+    "ask": "Answer a question: plan, show the plan, run it, print the answer.",
+    "plan": "Plan a question, and run nothing.",
+    "check": "Check a plan.",
+    "convert": "Convert a plan to another dialect.",
+    "run": "Run a plan.",
+    "runs": "List the runs.",
+    "resume": "Resume a run.",
+    "show": "Show a plan, or a run, as a tree.",
+    "tools": "List the tools.",
+    "explain": "Explain the code of a problem.",
+    "mcp": "Serve planning and running to MCP clients.",
+    "demo": "Serve the demo's tools: MCP, or a REST API.",
+}
+ABOUT: Final = (
+    "Turns a question into a plan of tool calls, checks all of it before anything runs, "
+    "shows it, and runs exactly that plan."
+)
+EPILOGUE: Final = "Every command has --json. Exit: 0 fine, 1 failed or no plan, 2 usage, 3 storage."
+
+_OPTIONS: Final = {
+    "--help (-h)": "Display this message and exit.",
+    "--version": "Display application version.",
+}
+_ROUND: Final = "╭╮╰╯─│"
+_ASCII: Final = "++++-|"  # for output that is not UTF
+_WIDTH: Final = 80
+_LEAST_WIDTH: Final = 40
+
+
+def front_page(width: int, *, is_ascii: bool = False) -> str:
+    """Return the help of the program, `width` columns wide, with a final line break."""
+    width = max(width, _LEAST_WIDTH)
+    left, right, low_left, low_right, across, side = _ASCII if is_ascii else _ROUND
+    rows = {name: COMMANDS[name] for name in sorted(COMMANDS)} | _OPTIONS
+    names = max(map(len, rows))
+    lines = ["Usage: toolplan COMMAND", "", *_wrapped(ABOUT, width), ""]
+    lines.append(f"{left}{f'{across} Commands '.ljust(width - 2, across)}{right}")
+    for name, summary in rows.items():
+        shown = name
+        for text in _wrapped(summary, width - names - 6):
+            lines.append(f"{side} {shown:{names}}  {text:{width - names - 6}} {side}")
+            shown = ""
+    lines.append(f"{low_left}{across * (width - 2)}{low_right}")
+    lines += ["", *_wrapped(EPILOGUE, width)]
+    return "\n".join(lines) + "\n"
+
+
+def print_front_page() -> None:
+    """Print the help of the program on standard output."""
+    is_ascii = not (sys.stdout.encoding or "").lower().startswith("utf")
+    sys.stdout.write(front_page(_width(), is_ascii=is_ascii))
+
+
+def _wrapped(text: str, width: int) -> Iterator[str]:
+    line = ""
+    for word in text.split():
+        if line and len(line) + 1 + len(word) > width:
+            yield line
+            line = word
+        else:
+            line = f"{line} {word}" if line else word
+    yield line
+
+
+def _width() -> int:
+    """Return the width of the terminal; 80 where there is none."""
+    columns = os.environ.get("COLUMNS", "")
+    if columns.isdecimal():
+        return int(columns)
+    try:
+        return os.get_terminal_size(sys.stdout.fileno()).columns or _WIDTH
+    except (OSError, ValueError):  # standard output is a file, or no file at all
+        return _WIDTH
