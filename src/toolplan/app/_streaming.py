@@ -28,7 +28,7 @@ class StreamedDraft(NamedTuple):
 
 
 class ReportedSteps:
-    """The steps of a stream; `on_step` is told of each, `on_plan` of the plan at their end.
+    """The steps of a stream; `on_step` gets each of them, `on_plan` the plan at their end.
 
     `note` puts notes into the compiled plan.
     """
@@ -58,14 +58,14 @@ class ReportedSteps:
 
     @property
     def compiled(self) -> Compiled:
-        """What came of the whole."""
+        """The compiled plan, at the end of the stream."""
         if self._compiled is None:
             self._compiled = self._note(self._stream.compiled)
         return self._compiled
 
 
 class StreamingDraft:
-    """Compiles each draft while it is written, and starts what only reads where it is told to.
+    """Compiles each draft while it is written, and with `eager` starts the steps that only read.
 
     A draft that begins anew takes the place of the one before, and what that had started is
     cancelled.
@@ -151,16 +151,16 @@ class StreamingDraft:
     ) -> StreamedDraft:
         stream = self._compile(_drained(texts), dialect)
         on_plan = self._on_plan if self._run is not None else None
-        told = ReportedSteps(
+        reported = ReportedSteps(
             stream, lambda compiled: self._note(compiled, planner), self._on_step, on_plan
         )
         run: Run | None = None
         if self._run is not None:
-            run = await self._run(told)
+            run = await self._run(reported)
         else:
-            async for _ in told:
+            async for _ in reported:
                 pass
-        return StreamedDraft(stream.text, dialect, told.compiled, run)
+        return StreamedDraft(stream.text, dialect, reported.compiled, run)
 
 
 async def _drained(texts: asyncio.Queue[str | None]) -> AsyncIterator[str]:

@@ -1,4 +1,4 @@
-"""Runs that a journal keeps: their plans, and going on with them."""
+"""Resume the runs that a journal keeps."""
 
 from __future__ import annotations
 

@@ -45,11 +45,11 @@ class RunGuard:
 
     @property
     def approve(self) -> Approve | None:
-        """What an app takes: the digest, the person at the terminal, or nobody."""
+        """Who approves, as `App` takes it: a digest, the person at the terminal, or None."""
         return self._ask if self._can_ask() else self._digest
 
     @contextmanager
-    def told(self) -> Generator[None]:
+    def interruptions_reported(self) -> Generator[None]:
         """Report how to continue where the run is not approved, or is interrupted.
 
         Output of tools goes to standard error meanwhile.

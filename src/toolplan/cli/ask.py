@@ -126,7 +126,7 @@ def _asked(
     ask: Callable[..., Coroutine[object, object, AskResult]], watching: _Watching
 ) -> AskResult:
     """Ask, and show plans, steps and events meanwhile."""
-    with watching.guard.told():
+    with watching.guard.interruptions_reported():
         asked = asyncio.run(
             ask(
                 on_step=None if watching.as_json else watching.show_step,

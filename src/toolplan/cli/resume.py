@@ -89,7 +89,7 @@ def resume_command(
                 display.open(plan, () if as_json else journal.events(name))
 
             try:
-                with guard.told():
+                with guard.interruptions_reported():
                     ended = asyncio.run(
                         app.resume(
                             name,

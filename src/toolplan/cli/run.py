@@ -80,7 +80,7 @@ def run_command(
             if dry_run:
                 return _dry_run(app, plan, as_json=as_json)
             watching = _Watching(app, guard, as_json=as_json)
-            with guard.told():
+            with guard.interruptions_reported():
                 ended = asyncio.run(
                     app.run(
                         plan,

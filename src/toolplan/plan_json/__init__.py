@@ -1,8 +1,8 @@
 """The canonical JSON form of a plan, versioned: how plans are stored and sent.
 
 `load` reports all that is wrong, each with its JSON pointer, and gives as much of the plan as
-could be read, so that the rules can go on with it: nothing is left out of a list of steps or of
-arguments, and what cannot be read has a stand-in at its place. `dump` writes what is not default.
+could be read, so that the rules can still check it: lists of steps and of arguments stay
+complete, with a placeholder for what cannot be read. `dump` writes what is not default.
 """
 
 from toolplan.plan_json._dump import dump
