@@ -306,7 +306,7 @@ def test_a_dict_that_is_no_json_and_tools_that_are_none_are_refused() -> None:
         toolplan.compile_plan(odd, tools=box())
     ring: Any = {}
     ring["steps"] = [ring]
-    with pytest.raises(ToolplanError, match="The plan is no JSON"):
+    with pytest.raises(ToolplanError, match="The plan is not JSON"):
         toolplan.compile_plan(ring, tools=box())
     module: Any = json
     with pytest.raises(ToolplanError, match="not a value of type module") as raised:

@@ -102,7 +102,7 @@ def delta(before: ExecutionPlan, events: Sequence[Event], after: ExecutionPlan) 
 
 
 def _reads_the_same(giver: Step, taker: Step, kept: Mapping[str, str]) -> bool:
-    """Say whether `taker` refers to the very results that filled `giver`.
+    """Return whether `taker` refers to the very results that filled `giver`.
 
     Both make the same call, so their references are in the same order.
     """

@@ -87,7 +87,7 @@ class Diagnostic:
 
 
 class CannotExpress(ToolplanError):
-    """A dialect cannot write a plan; each of `diagnostics` names one thing that it has no room for.
+    """A dialect cannot write a plan; each of `diagnostics` names a part that it cannot express.
 
     The code is `cannot-express`.
     """
@@ -192,7 +192,7 @@ def words(name: str) -> tuple[str, ...]:
 
 
 def is_misspelt(name: str, right: str) -> bool:
-    """Say whether `name` is `right` with one typing error in one word, or one plural too many.
+    """Return whether `name` is `right` with one typing error in one word, or one plural too many.
 
     The first letter is never the error, and short words have none: `get` is not `set`.
 

@@ -44,7 +44,7 @@ _SINGLE_QUOTED = re.compile(r"'([^'\\]*)'")
 
 
 class PathSyntaxError(ValueError):
-    """The text at `offset` is no path segment; `str(error)` says what was expected."""
+    """The text at `offset` is not a path segment; `str(error)` says what was expected."""
 
     def __init__(self, message: str, offset: int) -> None:
         super().__init__(message)

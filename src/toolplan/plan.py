@@ -130,7 +130,7 @@ class Step:
     retries: int
     thought: str | None
 
-    # written out, because what `dataclass` makes of so many frozen fields takes twice as long, and
+    # written out, because the one that `dataclass` makes takes twice as long, and
     # steps are made whenever a plan is read
     def __init__(
         self,

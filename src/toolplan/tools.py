@@ -95,7 +95,7 @@ REFERENCE_DAY: Final[ContextVar[date | None]] = ContextVar("reference_day", defa
 
 @contextmanager
 def on_day(day: date) -> Generator[None]:
-    """Let `day` count as today for the tools that are called meanwhile."""
+    """Treat `day` as today for the tools that are called in the block."""
     token = REFERENCE_DAY.set(day)
     try:
         yield

@@ -45,7 +45,7 @@ def _named(value: Value, output: Json, run: Run, name: str) -> Iterator[Result]:
     """Yield the results of `value`; `output` is its value in the run."""
     match value:
         case Literal():
-            return  # a constant of the plan is no result
+            return  # a constant of the plan is not a result
         case Ref(step, path):
             if _gave(run, step):
                 try:

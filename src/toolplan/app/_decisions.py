@@ -1,4 +1,4 @@
-"""What a user says about a run or a question, read: calls in doubt, and days."""
+"""Read what a user decides: outcomes of calls in doubt, and dates."""
 
 from __future__ import annotations
 

@@ -80,7 +80,7 @@ class _Ran(NamedTuple):
 
 @dataclass(slots=True)
 class Loop:
-    """One question on its way. Each has its own, so that an app can answer several at once."""
+    """Answers one question. Each question has its own, so an app can answer several at once."""
 
     setup: Setup
     planner: Planner

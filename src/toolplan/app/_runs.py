@@ -30,7 +30,7 @@ from toolplan.tools import on_day
 
 @dataclass(frozen=True)
 class User:
-    """The settings and folders of a user; without arguments, those of nobody.
+    """The settings and folders of a user; without arguments, there are none.
 
     Attributes:
         settings: what the user has set.

@@ -67,7 +67,7 @@ class ReportedSteps:
 class StreamingDraft:
     """Compiles each draft while it is written, and with `eager` starts the steps that only read.
 
-    A draft that begins anew takes the place of the one before, and what that had started is
+    A draft that starts again replaces the one before, and the steps started by that one are
     cancelled.
     """
 
@@ -79,7 +79,7 @@ class StreamingDraft:
         on_plan: Callable[[Compiled], None] | None,
         run: Callable[[ReportedSteps], Awaitable[Run]] | None,
     ) -> None:
-        """Follow with these.
+        """Prepare for the drafts of one question.
 
         Args:
             compile_: reads the texts of a draft in a dialect.
@@ -112,13 +112,13 @@ class StreamingDraft:
             self._texts.put_nowait(piece.text)
 
     async def ended(self, draft: Draft) -> StreamedDraft | None:
-        """Return what came of `draft`; None where it is not what was written, or cannot be run so.
+        """Return the result for `draft`; None if another draft was streamed, or it cannot be run.
 
         Steps with effects start in here at the earliest: until the planner has proposed the very
         draft that was followed, it is not known to be one.
 
         Raises:
-            Exception: as `toolplan.run_stream` does, but for `StreamRefused`.
+            Exception: as `toolplan.run_stream` does, except `StreamRefused`.
         """
         task, texts = self._task, self._texts
         if task is None or texts is None or draft.text not in "".join(self._written):
@@ -135,7 +135,7 @@ class StreamingDraft:
             raise
 
     async def close(self) -> None:
-        """Cancel what is still going on."""
+        """Cancel the run if it has not ended."""
         self._leave()
         await asyncio.gather(*self._left, return_exceptions=True)
         self._left.clear()

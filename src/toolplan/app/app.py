@@ -89,7 +89,7 @@ class App:
         clock: Callable[[], float] = time.time,
         new_id: Callable[[], str] = lambda: uuid.uuid4().hex,
     ) -> None:
-        """Take what is open already.
+        """Use tools, a planner and a journal that are already open.
 
         Args:
             tools: what plans may call.
@@ -206,7 +206,7 @@ class App:
         on_delta: Callable[[Delta], None] | None = None,
         on_event: Callable[[Event], None] | None = None,
     ) -> AskResult:
-        """Answer a question: plan, run the plan, and say what was found.
+        """Answer a question: plan, run the plan, and return what was found.
 
         After a run that failed, the planner is asked for another plan, which keeps what is done.
 

@@ -33,7 +33,7 @@ async def resume(
     on_event: Callable[[Event], None] | None = None,
     clock: Callable[[], float] = time.time,
 ) -> Run:
-    """Go on with a run that was interrupted, cancelled, or waits for a person.
+    """Resume a run that was interrupted, cancelled, or waits for a person.
 
     Its plan is taken from the journal and checked again.
 

@@ -201,7 +201,7 @@ class Settings:
         path: Path | None = None,
         environment: Mapping[str, str] | None = None,
     ) -> None:
-        """Take what `toolplan.toml` at `path` says, and the variables of `environment`.
+        """Read `toolplan.toml` at `path`, and the variables of `environment`.
 
         Raises:
             SettingsError: a name is unknown.

@@ -1,4 +1,4 @@
-"""A plan and its run, as commands show them while the run goes on."""
+"""A plan and its run, as commands show them during the run."""
 
 from __future__ import annotations
 

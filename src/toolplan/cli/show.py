@@ -99,7 +99,7 @@ def show_command(
 
 
 def _run_named(start: str, unreadable: CommandError) -> str:
-    """Return the name of the run that begins with `start`, which is no file that can be read.
+    """Return the name of the run that begins with `start`, which is not a file that can be read.
 
     Raises:
         CommandError: there is no such run either, or the journal cannot be used.

@@ -78,7 +78,7 @@ def check(
     """Return everything that is wrong with `plan`; with `tools` None, with its structure only.
 
     Raises:
-        ToolplanError: `plan` is no Plan.
+        ToolplanError: `plan` is not a Plan.
     """
     return diagnose(_context(_plan_of(plan), tools, policy), rules)
 
@@ -93,7 +93,7 @@ def to_text(
 
     Raises:
         CannotExpress: the dialect has no way to say the plan; its diagnostics name what.
-        ToolplanError: `plan` is no plan, or there is no such dialect.
+        ToolplanError: `plan` is not a plan, or there is no such dialect.
     """
     if isinstance(plan, ExecutionPlan):
         return known_dialect(dialect).print(plan.plan, plan.signatures)
@@ -173,7 +173,7 @@ def _examine(
     if parsed.plan is None:
         return Examined(None, parsed.diagnostics, 0), None
     context, found = _fixed(_context(parsed.plan, known, policy), rules)
-    # what could not be read has a stand-in, about which nothing more is to be said
+    # a placeholder for what could not be read; it has been reported already
     unread = {each.pointer for each in parsed.diagnostics if each.blocks}
     reported = (each for each in found if each.pointer not in unread)
     return Examined(context.plan, (*parsed.diagnostics, *reported), context.unchecked), context
@@ -235,7 +235,7 @@ def toolbox(tools: Tools) -> Toolbox:
     """Return `tools` as a toolbox.
 
     Raises:
-        ToolplanError: they are no tools.
+        ToolplanError: they are not tools.
     """
     if isinstance(tools, Toolbox):
         return tools
@@ -256,7 +256,7 @@ def _text_of(plan: object) -> str:
         try:
             return json.dumps(plan, default=_no_json)
         except (ValueError, RecursionError) as error:
-            raise ToolplanError("no-plan", f"The plan is no JSON: {error}.", _HELP) from None
+            raise ToolplanError("no-plan", f"The plan is not JSON: {error}.", _HELP) from None
     raise ToolplanError("no-plan", f"A plan is text or a dict, not {_kind(plan)}.", _HELP)
 
 
@@ -305,7 +305,7 @@ def _apart(fixes: Iterable[Fix]) -> list[Fix]:
 
 
 def _apply(plan: Plan, fixes: Iterable[Fix]) -> Plan | None:
-    """Return `plan` after `fixes`, or None where what they give is no plan."""
+    """Return `plan` after `fixes`, or None where what they give is not a plan."""
     document: Json = dump(plan)
     for fix in fixes:
         for edit in fix.edits:

@@ -142,7 +142,7 @@ class CompileStream:
             yield step
 
     def _is_wrong(self, step: Step) -> bool:
-        """Whether some rule objects to `step`. References to unwritten steps are no objection."""
+        """Whether some rule objects to `step`. References to unwritten steps are allowed."""
         found = check(
             Plan((*self._behind(step), step)), self._tools, policy=self._policy, rules=self._rules
         )
@@ -166,6 +166,6 @@ class CompileStream:
 
 
 def _stops(diagnostic: Diagnostic) -> bool:
-    """Whether the step will be another one, or none, when the plan is whole."""
+    """Return whether the step will be another one, or none, when the plan is whole."""
     is_fixable = diagnostic.fix is not None and diagnostic.fix.safe
     return is_fixable or diagnostic.blocks

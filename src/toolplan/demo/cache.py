@@ -1,6 +1,6 @@
 """What the demo has generated, kept for the next process: a file for each day, size and seed.
 
-A file that cannot be read or written is no error: the rows are then generated again.
+A file that cannot be read or written is not an error: the rows are then generated again.
 """
 
 from __future__ import annotations

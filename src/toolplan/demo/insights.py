@@ -259,7 +259,7 @@ def _number(row: dict[str, Json], column: str) -> float | None:
     value = row.get(column)
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    return value if abs(value) < _TOO_LARGE else None  # nor is it the one that is no number
+    return value if abs(value) < _TOO_LARGE else None  # nor is it the one that is not a number
 
 
 def _words(value: Json) -> set[str]:

@@ -208,7 +208,7 @@ async def _body(request: Request) -> dict[str, Json]:
 
 
 def _refuse_constant(name: str) -> Json:
-    raise ValueError(f"{name} is no JSON")
+    raise ValueError(f"{name} is not JSON")
 
 
 def _query(request: Request, schemas: Mapping[str, Json]) -> dict[str, Json]:

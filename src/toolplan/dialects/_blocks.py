@@ -23,7 +23,7 @@ MOST_ASIDES: Final = 10_000
 """A text with more bracketed asides than this is not looked through to its end, and refused."""
 
 _MOST_SEGMENTS: Final = 1_000
-"""Behind so many fences the rest of the text is one segment."""
+"""The most fences that are read; the text after them is one segment."""
 
 _CUT = re.compile(
     r"(?P<think>^[ \t]*<think(?:ing)?>)|(?P<end>^[^\n{\[]*?</think(?:ing)?>)"
@@ -141,7 +141,7 @@ def blocks(text: str, span: Span, *, by_line: bool) -> Blocks:
 
 
 class _Stack:
-    """The open brackets, the outermost (which is no bracket, but the segment) first."""
+    """The open brackets, the outermost (the segment itself, not a bracket) first."""
 
     def __init__(self, text: str, span: Span) -> None:
         self.text = text

@@ -23,7 +23,7 @@ TOOL_NAME: Final = re.compile(r"[^\W\d][\w.:/-]*+")
 """What the name of a tool looks like in a call; `fullmatch` it."""
 
 MOST_FAULTS: Final = 100
-"""So many lines that are no call are reported at most."""
+"""The most lines that are reported as not being a call."""
 
 _CLOSE_THINK = re.compile(r"</think(?:ing)?>")
 _LINE_REST = re.compile(r"[^\n]*+")
@@ -52,7 +52,7 @@ class Syntax(NamedTuple):
 class Call(NamedTuple):
     """One call: its number, the places of its name and of what stands between its brackets.
 
-    `args` is None where the call does not end. `fault` is where its line goes on behind it.
+    `args` is None where the call does not end. `fault` is where its line continues after it.
     """
 
     number: int
@@ -69,7 +69,7 @@ class Call(NamedTuple):
 
 
 class Fault(NamedTuple):
-    """Where the text is no plan, and why not."""
+    """A place where the text is not a plan, and the reason."""
 
     message: str
     offset: int
@@ -78,7 +78,7 @@ class Fault(NamedTuple):
 class Outline(NamedTuple):
     """The calls of a plan, and what stands beside them.
 
-    `closers` are the numbers of calls that are no steps. `cut_off` is where something begins that
+    `closers` are the numbers of calls that are not steps. `cut_off` is where something begins that
     the text does not end; None where all of it ends.
     """
 
@@ -145,7 +145,7 @@ def report_call(text: str, call: Call, at: int, report: Report) -> None:
         what = f"Call {call.number} does not end: a bracket or a quote is still open"
         report.add(syntax(text, call.start, what, f"/steps/{at}", f"s{at}"))
     elif call.fault is not None:
-        what = f"Call {call.number} has ended, and its line goes on"
+        what = f"Call {call.number} has ended, but its line continues"
         report.add(syntax(text, call.fault, what, f"/steps/{at}", f"s{at}"))
 
 
@@ -230,7 +230,7 @@ class _Lines:
         self.in_thought = False
 
     def take(self, found: re.Match[str]) -> int:
-        """Read one line of the plan; give where to go on."""
+        """Read one line of the plan; return where the next one begins."""
         match found.lastgroup:
             case "call":
                 return self._call(found)
@@ -272,7 +272,7 @@ class _Lines:
         end = self.written.call_end(self.text, found.end(), limit)
         if self.is_closed:
             again = bool(self.calls) and number == self.calls[0].number
-            what = "The text holds a second plan" if again else "The text goes on behind the plan"
+            what = "The text holds a second plan" if again else "The text continues after the plan"
             if not self.faults:
                 self.faults.append(Fault(what, start))
             return limit
@@ -339,7 +339,7 @@ class _Lines:
         return close.end()
 
     def _stray(self, found: re.Match[str]) -> None:
-        """Read a line that begins with a number and is no call.
+        """Read a line that begins with a number and is not a call.
 
         Before the plan and behind it that is prose. Within it a call was meant, or it was cut off.
         """

@@ -1,4 +1,4 @@
-"""What every text has to be before a dialect that is no JSON reads it: not too large, and text."""
+"""Checks of a text before a dialect that is not JSON reads it: its size and its characters."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def without_mark(text: str, report: Report) -> str:
 
 
 def checked(text: str, limits: Limits, report: Report) -> str | None:
-    """Return `text` in its old length, with a replacement for all that is no character.
+    """Return `text` in its old length, with a replacement for everything that is not a character.
 
     None where it has more bytes than `limits` allow. What is wrong is reported.
     """
@@ -61,13 +61,13 @@ def report_character(text: str, offset: int, report: Report) -> None:
 
 
 def not_text(text: str) -> str | None:
-    """Name what `text` holds that is no character, as escapes can say it; None where it is text."""
+    """Name what in `text` is not a character, such as a lone surrogate; None if nothing is."""
     found = _NO_CHARACTER.search(text)
     return None if found is None else _called(found[0])
 
 
 def replaced(text: str) -> str:
-    """Return `text` with a replacement for all that is no character."""
+    """Return `text` with a replacement for everything that is not a character."""
     return _NO_CHARACTER.sub(REPLACEMENT, text)
 
 
@@ -79,7 +79,7 @@ def syntax(
     step: str | None = None,
     help: str | None = None,
 ) -> Diagnostic:
-    """Return the diagnostic that `text` is no plan at `offset`; `message` has no full stop yet."""
+    """Return a diagnostic: `text` is not a plan at `offset`; `message` has no full stop yet."""
     line, column = line_and_column(text, offset)
     place = f"(line {line}, column {column})"
     return Diagnostic("syntax", Severity.ERROR, f"{message} {place}.", step, pointer, help)

@@ -213,7 +213,7 @@ def write_list(items: Iterable[Json]) -> str:
 
 
 def objects(items: Json, names: Iterable[str]) -> bool:
-    """Whether `items` is a list of objects, each of which has one of `names`."""
+    """Return whether `items` is a list of objects, each of which has one of `names`."""
     wanted = frozenset(names)
     return (
         isinstance(items, list)

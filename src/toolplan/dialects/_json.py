@@ -148,11 +148,11 @@ def _read(
 def _look(
     text: str, is_plan: IsPlan, error: json.JSONDecodeError, limits: Limits, report: Report
 ) -> _Candidate | None:
-    """Find the plan in text that is no strict JSON, or report why there is none."""
+    """Find the plan in text that is not strict JSON, or report why there is none."""
     if report.diagnostics:  # not even text, which is reported
         return None
     if _goes_on(text):
-        _report_syntax(text, error.pos, "The text goes on behind the end of the plan", report)
+        _report_syntax(text, error.pos, "The text continues after the end of the plan", report)
         return None
     parts = segments(text)
     search = _search(text, parts, is_plan, by_line=True)
@@ -169,7 +169,7 @@ def _look(
     elif search.cut_off is not None and not (chosen and chosen[0].is_fenced):
         _report_syntax(text, search.cut_off, "The text ends inside of a value", report, _CUT_OFF)
     elif not chosen:
-        _report_syntax(text, error.pos, f"The text is no JSON: {_said(error)}", report)
+        _report_syntax(text, error.pos, f"The text is not JSON: {_said(error)}", report)
     else:
         _report_noise(text, parts, chosen[0], report)
         return chosen[0]
@@ -229,7 +229,7 @@ def _repaired(block: str) -> _Decoded:
 
 
 def _swallows(document: Json, block: str) -> bool:
-    """Whether some text in `document` holds what in `block` stood between two texts.
+    """Return whether some text in `document` holds what in `block` stood between two texts.
 
     In `"a": "b": 1` a guess may take `b": 1` for the text, which the writer cannot have meant.
     """
@@ -261,7 +261,7 @@ def _chosen(search: _Search, is_plan: IsPlan) -> list[_Candidate]:
 
 
 def _goes_on(text: str) -> bool:
-    """Whether a document ends and another, or a stray bracket, follows directly."""
+    """Return whether a document ends and another, or a stray bracket, follows directly."""
     start = len(text) - len(text.lstrip())
     if text[start : start + 1] not in ("{", "["):
         return False
@@ -291,7 +291,8 @@ def _report_irregular(text: str, report: Report) -> None:
     for place in find_words(text, _is_bad_number):
         report.error(
             "bad-number",
-            f"{text[place.span.start : place.span.end][:40]} is no number that JSON readers share.",
+            f"{text[place.span.start : place.span.end][:40]} is not a number that all JSON "
+            "readers accept.",
             place.pointer,
             help="Numbers are finite, and whole numbers lie between -2^63 and 2^63.",
         )

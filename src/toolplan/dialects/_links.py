@@ -111,7 +111,7 @@ def _ends(
     count: int,
     report: Report,
 ) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
-    """Return the nodes that `link` leads from and to; report each end that is no node."""
+    """Return the nodes that `link` leads from and to; report each end that is not a node."""
     source, target = (_nodes(link.get(field), places, count) for field in _FIELDS)
     step = f"s{(target or source)[0]}" if target or source else None
     if source and target:
@@ -123,7 +123,7 @@ def _ends(
             continue
         place, end = f"{pointer}/{field}", link.get(field)
         if isinstance(end, str):
-            said = f"A link has the {field} {shown(end)}, which is no node."
+            said = f"A link has the {field} {shown(end)}, which is not a node."
             report.error("unknown-step", said, place, step, _ENDS)
         elif isinstance(end, int) and not isinstance(end, bool):
             said = f"A link has the {field} {end}; there are {count} nodes."

@@ -68,7 +68,7 @@ Way: TypeAlias = "list[str | int]"
 
 
 class LiteralError(ValueError):
-    """The text at `offset` is no value, or no list of arguments; `str(error)` says why not."""
+    """The text at `offset` is not a value, or not a list of arguments; `str(error)` says why."""
 
     def __init__(self, message: str, offset: int, code: str = "syntax") -> None:
         super().__init__(message)
@@ -77,7 +77,7 @@ class LiteralError(ValueError):
 
 
 class Bare(NamedTuple):
-    """A value that stands without quotes and is no literal, and where it ends."""
+    """A value without quotes that is not a literal, and where it ends."""
 
     value: Value
     end: int
@@ -102,7 +102,7 @@ class Search:
     found: Span | None = None
 
     def see(self, way: Way, span: Span) -> None:
-        """Take note of the value at `way`."""
+        """Record the value at `way`."""
         if self.depth < len(way) <= len(self.wanted) and way == self.wanted[: len(way)]:
             self.depth, self.found = len(way), span
 
@@ -152,7 +152,7 @@ class ArgumentReader:
     """Reads the arguments of one call: `text` from `at` to `end`.
 
     `read_text` gives what a quoted text says, `read_bare` what stands at an offset without quotes,
-    None where that is no value; both report at `pointer()`. `noise` collects what was
+    None where that is not a value; both report at `pointer()`. `noise` collects what was
     spelled loosely. `most` lists, tuples and dicts may stand in one another.
     """
 
@@ -177,7 +177,7 @@ class ArgumentReader:
         """Read all arguments into `arguments`; those given by position have `names` in order.
 
         Raises:
-            LiteralError: what stands at its offset is no argument. What was read before is kept.
+            LiteralError: the text at its offset is not an argument. What was read before is kept.
         """
         position = 0
         has_names = False
@@ -326,7 +326,7 @@ class ArgumentReader:
         if word[0] in _NO_NUMBERS:
             self.at = word.end()
             return self._bad_number(word[0])
-        raise LiteralError(f"{shown(word[0])} is no value: text stands in quotes", self.at)
+        raise LiteralError(f"{shown(word[0])} is not a value: text stands in quotes", self.at)
 
     def _number(self, word: str) -> int | float:
         if word.lstrip("+-").isdecimal():
@@ -340,7 +340,7 @@ class ArgumentReader:
     def _bad_number(self, word: str) -> float:
         self._complain(
             "bad-number",
-            f"{word[:40]} is no number that JSON readers share.",
+            f"{word[:40]} is not a number that all JSON readers accept.",
             help="Numbers are finite, and whole numbers lie between -2^63 and 2^63.",
         )
         return 0.0
@@ -354,7 +354,7 @@ class ArgumentReader:
         self.report.error(code, message, pointer, self.step, help)
 
     def _next(self) -> str:
-        """Go on to the next token; give its first character, "" at the end."""
+        """Move to the next token; return its first character, "" at the end."""
         at = self.at
         if at < self.end and self.text[at] not in _SPACE_STARTS:
             return self.text[at]

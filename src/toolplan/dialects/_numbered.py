@@ -56,7 +56,7 @@ class Marks(NamedTuple):
 class Steps(NamedTuple):
     """The steps that a plan numbers: the id of each by its number.
 
-    `closers` are numbers that stand in the plan, and are no steps.
+    `closers` are numbers that stand in the plan, and are not steps.
     """
 
     ids: Mapping[int, str]

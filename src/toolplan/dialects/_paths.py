@@ -1,7 +1,7 @@
 """Paths as other plan languages spell them: `.key` with spaces in it, `.0`, `.[0]`, `["key"]`.
 
 They are read into the one kind of path that there is. A key has no dot, bracket, brace, quote or
-dollar in it, and neither begins nor ends with a space, so that prose behind a full stop is no key.
+dollar in it, and neither begins nor ends with a space, so prose after a full stop is not a key.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def read_path(text: str) -> Path:
 
 
 def is_plain(segment: Segment) -> bool:
-    """Whether `segment` is an index, or a key that is written without quotes."""
+    """Return whether `segment` is an index, or a key that is written without quotes."""
     if isinstance(segment, int):
         return True
     if segment is EVERY or segment == "*":

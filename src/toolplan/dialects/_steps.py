@@ -119,7 +119,7 @@ class IdCheck:
         elif not is_id(name):
             self._report.error(
                 "bad-id",
-                f"{shown(name)} is no id of a step.",
+                f"{shown(name)} is not an id of a step.",
                 pointer,
                 name,
                 "An id has 1 to 64 of A-Z, a-z, 0-9, '_' and '-', does not begin with '-', and is "
@@ -130,7 +130,7 @@ class IdCheck:
 
 
 def is_id(name: str) -> bool:
-    """Whether a step may have the id `name`."""
+    """Return whether a step may have the id `name`."""
     return STEP_ID.fullmatch(name) is not None and name not in RESERVED_IDS
 
 

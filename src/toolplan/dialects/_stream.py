@@ -16,7 +16,7 @@ class StepReader(Protocol):
     """Reads the steps of one plan, in order; what is wrong is reported."""
 
     def declare(self, item: Json) -> None:
-        """Take note of the next step: from now on others may refer to it."""
+        """Declare the next step, so that later steps may refer to it."""
         ...
 
     def step(self, item: Json, at: int) -> Step:

@@ -2,7 +2,7 @@
 
 A dialect says how it reads and writes one text, and, where its references are objects, one object;
 lists and objects around them are taken apart here. What a dialect cannot say is found by writing a
-value and reading it back: whatever the syntax is, nothing is lost without a word.
+value and reading it back: whatever the syntax is, nothing is lost silently.
 """
 
 from __future__ import annotations
@@ -148,7 +148,7 @@ def write_parts(value: Written, write_ref: Callable[[Ref], str]) -> str:
     """Return `value` as text, its text as it is: nothing is escaped.
 
     Raises:
-        TypeError: the Literal is no string.
+        TypeError: the Literal is not a string.
     """
     match value:
         case Literal(str(text)):

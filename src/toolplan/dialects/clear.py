@@ -106,7 +106,7 @@ class _Steps:
         self._count = 0
 
     def declare(self, item: Json) -> None:
-        """Count one step more."""
+        """Count one more step."""
         self._count += 1
 
     def step(self, item: Json, at: int) -> Step:
@@ -185,7 +185,7 @@ def _read_step(text: str, at: int) -> tuple[str, int]:
 
 
 def _write_step(step: str) -> str:
-    # `item` and `index` are no steps; a plan that uses them is only shown in this form
+    # `item` and `index` are not steps; a plan that uses them is only shown in this form
     return f"step[{_form.number_of(step)}]" if step.removeprefix("s").isdecimal() else step
 
 

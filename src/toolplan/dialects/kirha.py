@@ -1,7 +1,7 @@
 """The dialect of the Kirha planner.
 
 `<think>…</think><plan>[{"thought", "toolName", "arguments"}]</plan>`. Steps have no ids and are
-read as `s0`, `s1`, … by position. A reference is `{0.path}`, inside of text or as the whole of it,
+read as `s0`, `s1`, … by position. A reference is `{0.path}`, inside of text or as all of it,
 or the object `{"fromStep": 0, "outputKey": "path"}`; a whole text that is one reference keeps the
 type of the value, as the object does. `{{0}}` is the text `{0}`. What stands in the think block is
 kept as `notes` in the metadata.
@@ -96,7 +96,7 @@ class _Parts(NamedTuple):
 
 
 def is_plan(document: Json) -> bool:
-    """Whether `document` is a list of objects that name a tool."""
+    """Return whether `document` is a list of objects that name a tool."""
     return _form.objects(document, _TOOL)
 
 
@@ -252,7 +252,7 @@ def _read_object(ids: Sequence[str], item: Mapping[str, Json]) -> ParsedText | N
         return ParsedText(kept, (TextProblem("reference-syntax", what, _HELP),))
     dotted = key if not isinstance(key, str) or key[:1] in ("", ".", "[") else f".{key}"
     if not isinstance(dotted, str) or _KEY_PATH.fullmatch(dotted) is None:
-        what = f"'outputKey' is no path: {shown(str(key))}."
+        what = f"'outputKey' is not a path: {shown(str(key))}."
         return ParsedText(kept, (TextProblem("reference-syntax", what, _HELP),))
     ref = _ref(ids, int(number), dotted, json.dumps({"fromStep": number}))
     return ParsedText(kept, (ref,)) if isinstance(ref, TextProblem) else ParsedText(ref)

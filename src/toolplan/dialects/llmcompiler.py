@@ -9,7 +9,7 @@ Steps are read as `s0`, `s1`, … by position, and their numbers are used by ref
 reference is `$1`, `${1}` or `${1.path}`; the whole of a text, or bare outside of quotes, it keeps
 the value's type. `$$1` is the text `$1`; so is, with a warning, a `$1` in quotes where there is no
 step 1: it may be a price. In braces or bare it can be nothing but a reference, and is an error.
-A thought belongs to the step behind it. `join` is no step, and what it is given means nothing.
+A thought belongs to the step behind it. `join` is not a step, and what it is given means nothing.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _AROUND_VALUES: Final = 4
 """Lists and objects of the canonical form around the value of an argument."""
 
 CLOSER: Final = "join"
-"""The call that ends a plan. It is no step."""
+"""The call that ends a plan. It is not a step."""
 
 _TOOL_NAME: Final = _call_lines.TOOL_NAME.pattern
 _LINES: Final = _call_lines.Syntax(
@@ -252,7 +252,7 @@ def _unsaid(plan: Plan, _: Signatures | None) -> list[Diagnostic]:
     ]
     for at, step in enumerate(plan.steps):
         if step.tool == CLOSER:
-            what = f"In LLMCompiler {CLOSER!r} ends the plan, and is no tool."
+            what = f"In LLMCompiler {CLOSER!r} ends the plan, and is not a tool."
             found.append(cannot(what, f"/steps/{at}/tool", step.id))
     return found
 

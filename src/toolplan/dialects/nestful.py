@@ -2,7 +2,7 @@
 
 `[{"name", "arguments", "label"}]`. A label names the step; its leading dollar is not part of the
 name. A reference is `$var1.field$`, or `$var1$` for the whole output, as a value or inside of text;
-a dollar that opens none is a dollar. A call of `var_result` at the end is no step: its arguments
+a dollar that opens none is a dollar. A call of `var_result` at the end is not a step: its arguments
 are the plan's output.
 """
 
@@ -24,7 +24,7 @@ from toolplan.plan import Limits, Literal, Object, Plan, Ref, Step, Value, renam
 from toolplan.plan_json import Parsed, ParsedText, Report, TextProblem, shown
 
 RESULT: Final = "var_result"
-"""The name of the call that is no step, but the plan's output."""
+"""The name of the call that is not a step, but the plan's output."""
 
 _FIELDS: Final = ("name", "arguments", "label")
 _OTHER_NAMES: Final = {
@@ -47,12 +47,12 @@ def _unsaid(plan: Plan, _: _form.Signatures | None) -> list[Diagnostic]:
     labels = _labels(plan)
     found = _form.unsaid(plan, _SAYS, _syntax(labels), labels)
     if plan.output is not None and not _is_object(plan.output):
-        found.append(_form.cannot("NESTFUL has no 'output' that is no object.", "/output"))
+        found.append(_form.cannot("NESTFUL has no 'output' that is not an object.", "/output"))
     return found
 
 
 def is_plan(document: Json) -> bool:
-    """Whether `document` is a list of objects that have a `name`."""
+    """Return whether `document` is a list of objects that have a `name`."""
     return _form.objects(document, ("name",))
 
 
@@ -81,7 +81,7 @@ class _Steps:
         self._names: list[str] = []
 
     def declare(self, item: Json) -> None:
-        """Take the step's label as its id, or name it by position where no label is an id."""
+        """Use the step's label as its id, or its position if the label cannot be an id."""
         label = _label(item)
         if label is not None and is_id(label):
             name = label

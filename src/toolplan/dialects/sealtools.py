@@ -81,7 +81,7 @@ def _write(plan: Plan, signatures: _form.Signatures | None) -> str:
 
 
 def is_plan(document: Json) -> bool:
-    """Whether `document` is a list of objects that have an `api`."""
+    """Return whether `document` is a list of objects that have an `api`."""
     return _form.objects(document, ("api",))
 
 
@@ -105,7 +105,7 @@ class _Steps:
         self._tools: list[str] = []
 
     def declare(self, item: Json) -> None:
-        """Take in the outputs of the next step."""
+        """Declare the outputs of the next step."""
         at = len(self._fields)
         fields = StepFields(item, f"/steps/{at}", f"s{at}", self._report)
         self._fields.append(fields)
@@ -133,7 +133,7 @@ class _Outputs:
         self._next = 0
 
     def declare(self, fields: StepFields, tool: str) -> None:
-        """Take in the outputs of the next step."""
+        """Declare the outputs of the next step."""
         signature = None if self._signatures is None else self._signatures.get(tool)
         names = _responses(fields)
         if names is None:
@@ -184,7 +184,7 @@ def _responses(fields: StepFields) -> list[str] | None:
         return None
     good = [each for each in written if isinstance(each, str) and _NAME.fullmatch(each)]
     if len(good) < len(written):
-        said = f"'responses' holds what is no name such as '{_PREFIX}0'."
+        said = f"'responses' has an element that is not a name such as '{_PREFIX}0'."
         fields.report.error("field-type", said, place, fields.step)
     return good
 

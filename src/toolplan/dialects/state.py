@@ -2,7 +2,7 @@
 
 `{"plan": {"tasks": [{"id", "description", "owner", "depends_on", "required_data", …}], "routing":
 […]}}`, or what is in it alone. A task is a step, its owner the tool, its description the thought.
-A task that is planned is pending and has no outputs: what a run has done is no part of a plan.
+A task that is planned is pending and has no outputs: what a run has done is not part of a plan.
 `routing` repeats the owners in order; `routing_detail`, beside the plan, says whose task is which.
 """
 
@@ -58,7 +58,7 @@ def _unsaid(plan: Plan, _: _form.Signatures | None) -> list[Diagnostic]:
 
 
 def is_plan(document: Json) -> bool:
-    """Whether `document` is a list of tasks, at most two objects deep."""
+    """Return whether `document` is a list of tasks, at most two objects deep."""
     inner = document.get("plan", document) if isinstance(document, dict) else None
     return isinstance(inner, dict) and _form.objects(inner.get("tasks"), ("owner", *_ID))
 
@@ -161,7 +161,7 @@ def _after(task: StepFields) -> tuple[str, ...]:
 
 
 def _check_run(task: StepFields) -> None:
-    """Report the state of a run in the task: it is no part of the plan."""
+    """Report the state of a run in the task: it is not part of the plan."""
     status, outputs = task.item.get("status", "pending"), task.item.get("outputs", {})
     if not isinstance(status, str) or status not in STATUSES:
         said = shown(status) if isinstance(status, str) else json_type(status)

@@ -44,7 +44,7 @@ _TASK_STEPS: Final = "task_steps"
 _MOST_GUESSES: Final = 100
 """So many unknown names of tools are compared with the known ones."""
 
-# a field behind a node is no part of the source's syntax, but of what models write
+# a field behind a node is not part of the source's syntax, but of what models write
 _REFERENCE = re.compile(
     r"<(?:output[ _]of[ _])?node[-_ ]?(?P<number>0|[1-9][0-9]{0,8})>"
     r"(?P<path>(?:\.[A-Za-z_][A-Za-z0-9_]*+|\[[0-9]{1,9}\])*+)"
@@ -59,7 +59,7 @@ def _plan_syntax(plan: Plan) -> _values.Syntax:
 
 
 def is_plan(document: Json) -> bool:
-    """Whether `document` is an object with a list of nodes."""
+    """Return whether `document` is an object with a list of nodes."""
     if not isinstance(document, dict):
         return False
     return any(_form.objects(document.get(name), ("task",)) for name in _NODES)

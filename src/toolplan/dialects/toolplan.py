@@ -20,7 +20,7 @@ class _Steps:
         self._report = report
 
     def declare(self, item: Json) -> None:
-        """Take no note: any step may refer to any id."""
+        """Do nothing: any step may refer to any id."""
 
     def step(self, item: Json, at: int) -> Step:
         """Return the step that `item` is."""
@@ -31,7 +31,7 @@ class _Steps:
 
 
 def is_plan(document: Json) -> bool:
-    """Whether `document` is an object with a list of steps, each of them an object."""
+    """Return whether `document` is an object with a list of steps, each of them an object."""
     if not isinstance(document, dict):
         return False
     steps = document.get("steps")
@@ -39,7 +39,7 @@ def is_plan(document: Json) -> bool:
 
 
 def is_clear(text: str) -> bool:
-    """Whether the steps in `text` have the fields of the dialect `clear`."""
+    """Return whether the steps in `text` have the fields of the dialect `clear`."""
     return has_key(text, "params", "depends_on", "dependsOn") and not has_key(text, "args")
 
 

@@ -29,7 +29,7 @@ class Certainty:
         self._least = least
 
     def is_sure(self, step: Step, failure: Failure) -> bool:
-        """Say whether `step` fails whatever the tools return."""
+        """Return whether `step` fails whatever the tools return."""
         match failure.code:
             case "reference-missing":
                 there = self._read_by(step, failure)
@@ -92,7 +92,7 @@ class Certainty:
         return self._all_written(step, self._read_by(step, failure))
 
     def _takes_each_alone(self, step: Step, failure: Failure) -> bool:
-        """Say whether the names of the arguments are wrong, which the plan itself fixes."""
+        """Return whether the names of the arguments are wrong, which the plan itself fixes."""
         named = failure.code in ("missing-argument", "unknown-argument")
         return named and self._samples.takes_each_alone(step)
 

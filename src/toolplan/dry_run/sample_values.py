@@ -73,13 +73,13 @@ class SampleValues:
         return max(map(len, self._recordings.values()), default=0)
 
     def is_recorded(self, step_id: str, turn: int | None) -> bool:
-        """Say whether a step returns a recording at `turn`."""
+        """Return whether a step returns a recording at `turn`."""
         if step_id not in self._recordings:
             return False
         return turn is not None or step_id in self._undeclared or step_id not in self._values
 
     def has_recording(self, tool: str) -> bool:
-        """Say whether there is a recording of the tool of this name."""
+        """Return whether there is a recording of the tool of this name."""
         return tool in self._recorded_tools
 
     def value(self, step_id: str, turn: int | None, item: int) -> Json:
@@ -116,7 +116,7 @@ class SampleValues:
         return self._context.type_of(ref, step)
 
     def takes_each_alone(self, step: Step) -> bool:
-        """Say whether the tool of `step` checks each argument on its own."""
+        """Return whether the tool of `step` checks each argument on its own."""
         return self._tools[step.tool].input.of_parts is not None
 
     def unreadable(self, step: Step) -> str | None:

@@ -38,7 +38,7 @@ MAX_SCENARIOS: Final = 32
 MAX_SIMULATED_STEPS: Final = 100_000
 """The most steps of all scenarios together; at least two scenarios and one with recordings run."""
 MAX_BEYOND: Final = 4
-"""The most scenarios that go on after steps which fail only with recordings."""
+"""The most scenarios that continue after steps which fail only with recordings."""
 
 _LIMITS: Final = Limits()
 _NO_RECORDINGS: Final[Mapping[str, Sequence[Json]]] = MappingProxyType({})
@@ -157,7 +157,7 @@ class _Simulation:
             )
 
     def unchecked(self) -> tuple[Unchecked, ...]:
-        """Return the steps of which nothing is known, with the reasons."""
+        """Return the steps without known results, with the reasons."""
         reached = {
             name
             for scenario in self.scenarios
@@ -340,7 +340,7 @@ def _describing(tool: Tool) -> Tool:
 
 
 def _stand_in(tool: Tool, call: Call, samples: SampleValues) -> Tool:
-    """Return the stand-in for `tool`: `call`, which changes nothing."""
+    """Return `tool` with `call`, which changes nothing, as its function."""
     # sample values were already checked against the narrower schema of their step
     output = tool.raw_output if samples.has_recording(tool.name) else None
     return replace(

@@ -47,7 +47,7 @@ class Graph:
                 if at is None:
                     self._expected.setdefault(each, []).append(position)
                     continue
-                dependents[at].append(position)  # even if it is over: it is no sink any more
+                dependents[at].append(position)  # even if it is over: it is not a sink any more
                 if at in over:
                     waiting -= 1
             if holds is not None and holds(step):

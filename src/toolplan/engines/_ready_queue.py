@@ -67,7 +67,7 @@ class ReadyQueue:
         self._gates_of: dict[int, Sequence[_Gate]] = {}
 
     def more(self) -> bool:
-        """Say whether an entry could start now."""
+        """Return whether an entry could start now."""
         if not self._heap and self._gates:
             # the last entry may have made no call, which leaves its room to the next one
             for gate in self._gates:

@@ -62,8 +62,8 @@ async def run(
         options: the fields of `RunOptions`.
 
     Raises:
-        CannotRun: `plan` is no ExecutionPlan, a tool is missing or cannot be called, the plan has
-            more steps than `limits` allow, or `done` is not of this plan. No call was made.
+        CannotRun: `plan` is not an ExecutionPlan, a tool is missing or cannot be called, the plan
+            has more steps than `limits` allow, or `done` is not of this plan. No call was made.
         ApprovalRequired: the plan has effects and no approval with its digest. No call was made.
         ApprovalUsed: another run has used the approval. No call was made.
         JournalError: the journal cannot be written. What is on disk can be resumed.

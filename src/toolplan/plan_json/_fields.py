@@ -120,7 +120,7 @@ def _check_id(name: str, pointer: str, report: Report) -> None:
     elif not STEP_ID.fullmatch(name):
         report.error(
             "bad-id",
-            f"{shown(name)} is no id of a step.",
+            f"{shown(name)} is not an id of a step.",
             pointer,
             name,
             "An id has 1 to 64 of A-Z, a-z, 0-9, '_' and '-', and does not begin with '-'.",

@@ -125,7 +125,7 @@ def print_text(value: Literal | Ref | Template, head: Head | None = None) -> str
     """Return the text that `parse_text` reads as `value`; a Literal must be a string.
 
     Raises:
-        TypeError: the Literal is no string.
+        TypeError: the Literal is not a string.
     """
     if head is None and type(value) is Ref:
         return "${" + value.step + print_path(value.path) + "}"

@@ -64,7 +64,7 @@ class Report:
         return tuple(self._found)
 
     def is_full(self, severity: Severity = Severity.ERROR) -> bool:
-        """Whether nothing more of `severity` is kept."""
+        """Return whether nothing more of `severity` is kept."""
         if severity is Severity.ERROR and self._room[severity] == _MOST_DIAGNOSTICS:
             return False  # one error at least, whatever it costs
         return self._room[severity] < 1 or self._characters < 0

@@ -136,7 +136,7 @@ def _write_literal(value: Json, write_text: Callable[[Literal | Ref | Template],
 
 
 def is_plain(value: Json) -> bool:
-    """Whether `value` is a scalar that holds neither a reference nor an escape."""
+    """Return whether `value` is a scalar that holds neither a reference nor an escape."""
     if isinstance(value, str):
         return OPENING not in value
     return not isinstance(value, _NESTED)

@@ -145,8 +145,8 @@ def sent_elsewhere(spec: Spec, status: int) -> Failure:
 
 
 def no_reply(spec: Spec, said: str) -> Failure:
-    """L12, L13: what came is no reply of a model."""
-    reason = f"{spec.name} answered with something that is no reply of a model{said}."
+    """L12, L13: what came is not a reply of a model."""
+    reason = f"{spec.name} answered with something that is not a reply of a model{said}."
     return Failure("llm-bad-response", reason, _CHANGE)
 
 

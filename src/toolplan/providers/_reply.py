@@ -173,7 +173,7 @@ class ReplyReader:
         return True
 
     def _odd(self) -> str:
-        """Return why this is no reply of a model, or an empty text."""
+        """Return why this is not a reply of a model, or an empty text."""
         if self._encoded:
             return "answered in a compressed form that was not asked for"
         if self._garbled:
@@ -196,7 +196,7 @@ class Seen:
         late: whether text, or another reason, came after the end.
         refused: whether there was a refusal.
         called: whether a tool was called.
-        text: the text of a reply that is no stream.
+        text: the text of a reply that is not a stream.
         model: the name that the endpoint gives its model.
         usage: the tokens that the endpoint counted.
         error: the error that was sent in place of a reply.

@@ -103,7 +103,7 @@ def base_url(text: str, provider: str = "") -> str:
 
 
 def origin(url: str) -> str:
-    """Return scheme and host of `url`, which is no URL where it has none.
+    """Return scheme and host of `url`, which is not a URL where it has none.
 
     >>> origin("http://LocalHost:8080/v1")
     'http://localhost:8080'
@@ -127,7 +127,7 @@ def _address(text: str) -> SplitResult:
     try:
         address = urlsplit(text.strip())
         usable = address.scheme in ("http", "https") and bool(address.hostname)
-        _ = address.port  # raises where it is no number
+        _ = address.port  # raises where it is not a number
     except ValueError:
         usable, address = False, SplitResult("", "", "", "", "")
     if not usable:

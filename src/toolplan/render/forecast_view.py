@@ -9,7 +9,7 @@ from toolplan.forecast import Forecast
 from toolplan.render.printable import CELL_WIDTH, ELLIPSIS, cut, number_text, printable
 from toolplan.render.run_progress import duration_text
 
-_ENOUGH_PAST_CALLS: Final = 10  # of fewer, the slowest is too quick to speak for nine in ten
+_ENOUGH_PAST_CALLS: Final = 10  # with fewer, the slowest is no good bound for nine of ten
 _MOST_NAMES: Final = 3
 _MOST_ON_PATH: Final = 6
 _LAST_ON_PATH: Final = 2

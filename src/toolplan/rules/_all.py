@@ -80,7 +80,7 @@ def all_rules() -> tuple[Rule, ...]:
     Each entry point of the group `toolplan.rules` is a `Rule` or a tuple of them.
 
     Raises:
-        ToolplanError: an entry point cannot be loaded (`bad-extension`), is no rule, or has the
+        ToolplanError: an entry point cannot be loaded (`bad-extension`), is not a rule, or has the
             code of another rule.
     """
     found: dict[str, Rule] = {}

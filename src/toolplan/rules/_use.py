@@ -55,7 +55,7 @@ class Use(NamedTuple):
 
 
 def surely_fits(use: Use) -> bool:
-    """Say whether `use` certainly passes all rules about types."""
+    """Return whether `use` certainly passes all rules about types."""
     _, _, _, _, whole, given, taken = use
     if isinstance(given, Absent):
         return False

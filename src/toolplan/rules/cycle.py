@@ -31,7 +31,7 @@ def cycle(context: PlanContext) -> Iterator[Problem]:
 
 
 def _is_in_order(context: PlanContext) -> bool:
-    """Say whether each step is written after what it needs, as in most plans."""
+    """Return whether each step is written after what it needs, as in most plans."""
     positions = context.positions
     for use in context.uses:
         if positions.get(use.ref.step, -1) >= use.position:

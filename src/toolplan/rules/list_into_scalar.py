@@ -51,7 +51,7 @@ def list_into_scalar(context: PlanContext) -> Iterator[Problem]:
 
 
 def is_list_into_scalar(use: Use) -> bool:
-    """Say whether `use` gives a list of what the argument accepts one at a time."""
+    """Return whether `use` gives a list of what the argument accepts one at a time."""
     return _layers(use) > 0
 
 

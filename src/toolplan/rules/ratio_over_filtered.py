@@ -59,6 +59,6 @@ def _is_one(value: Json) -> bool:
 
 
 def _is_rated(name: str, text: str) -> bool:
-    """Say whether an average of `name`, or a share by it, is computed."""
+    """Return whether an average of `name`, or a share by it, is computed."""
     column = re.escape(name)
     return re.search(rf"(?i)\bavg\s*\([^()]*\b{column}\b|/[^/]*\b{column}\b", text) is not None

@@ -60,7 +60,7 @@ def _only_one_left(context: PlanContext, step: Step, name: str) -> str | None:
 
 
 def _share_a_word(one: str, other: str) -> bool:
-    """Say whether one name's words are all in the other, at least one of them not a number."""
+    """Return whether one name's words are all in the other, at least one of them not a number."""
     few, many = sorted((set(words(one)), set(words(other))), key=len)
     return few <= many and any(not word.isdigit() for word in few)
 

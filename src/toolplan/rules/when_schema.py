@@ -15,7 +15,7 @@ def when_schema(context: PlanContext) -> Iterator[Problem]:
     """The condition of a step is not a usable JSON Schema.
 
     `when` is `{"value": …, "is": JSON Schema}`; the step runs if the value fits the schema. There
-    is no expression language.
+    is not an expression language.
 
     How to fix: write a schema, such as `{"const": true}` or `{"minItems": 1}`.
     """

@@ -88,7 +88,7 @@ class _Checks:
         self._left = _MAX_CHECKS
 
     def passes(self, node: Node, value: Json, *, unknown: bool) -> bool:
-        """Say whether `node` accepts `value`; `unknown` if no check is left."""
+        """Return whether `node` accepts `value`; `unknown` if no check is left."""
         if not self._left:
             return unknown
         self._left -= 1
@@ -274,7 +274,7 @@ class _Maker:
         return [*made]
 
     def _is_lean(self, depth: int) -> bool:
-        """Say whether to make only what is required: deep down, or near the limit."""
+        """Return whether to make only what is required: deep down, or near the limit."""
         return self._lean or depth >= _FULL_DEPTH or self._left < _MAX_VALUES // 2
 
     def _spend(self) -> None:
@@ -298,7 +298,7 @@ def _is_null(parts: _Parts) -> bool:
 
 
 def _is_hard(parts: _Parts) -> bool:
-    """Say whether a value made for `parts` must be checked."""
+    """Return whether a value made for `parts` must be checked."""
     return len(parts) > 1 or any(name in part for part in parts for name in _HARD)
 
 

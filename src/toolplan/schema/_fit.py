@@ -60,7 +60,7 @@ def _assignable(producer: Schema, consumer: Schema) -> Verdict:
 
 
 def _is_bare(schema: Schema) -> bool:
-    """Say whether the schema restricts nothing but the JSON type."""
+    """Return whether the schema restricts nothing but the JSON type."""
     node = schema.node
     if isinstance(node, bool):
         return node

@@ -19,7 +19,7 @@ _DATE_AND_TIME = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2})[Tt ](.+)")
 
 
 def is_time(text: str) -> bool:
-    """Say whether `text` is a time of day: `18:00`, `18:00:00.5Z`, `18:00:00+02:00`.
+    """Return whether `text` is a time of day: `18:00`, `18:00:00.5Z`, `18:00:00+02:00`.
 
     >>> is_time("22:00"), is_time("25:00"), is_time("noon")
     (True, False, False)
@@ -36,7 +36,7 @@ def is_time(text: str) -> bool:
 
 
 def is_date_time(text: str) -> bool:
-    """Say whether `text` is a date with a time of day.
+    """Return whether `text` is a date with a time of day.
 
     >>> is_date_time("2025-10-06T12:00:00"), is_date_time("2025-02-30T12:00:00Z")
     (True, False)

@@ -25,7 +25,7 @@ class Strict(NamedTuple):
 def strict_json(text: str) -> Strict | None:
     """Return `text` as strict JSON, or None where its brackets, strings or comments do not end.
 
-    The result may still be no JSON: a bare word that is no constant stays as it is.
+    The result may still be no JSON: a bare word that is not a constant stays as it is.
     """
     parts: list[str] = []
     closers: list[str] = []  # of the open brackets

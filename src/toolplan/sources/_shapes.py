@@ -121,7 +121,7 @@ class Widths:
         self.nested[depth] = max(self.nested[depth], nested)
 
     def is_map(self, depth: int) -> bool:
-        """Whether the names of objects at this depth are data."""
+        """Return whether the names of objects at this depth are data."""
         return depth < len(self.names) and self.names[depth] is None
 
     def deepest(self) -> int:

@@ -33,7 +33,7 @@ def toolbox_of(
         effects: what the calls may change: one word for all, or one for each name of a function.
             Not stating it means unknown, which is treated as destructive.
         only: the names of the functions that are wanted.
-        inject: parameters that are no arguments, as for `toolplan.tool`, wherever one of that name
+        inject: parameters that are not arguments, as for `toolplan.tool`, wherever one of that name
             is taken.
 
     Raises:

@@ -36,7 +36,7 @@ class ModuleSource:
     help = "Give MODULE:ATTRIBUTE, as in toolplan.demo:TOOLS."
 
     def recognises(self, spec: str, folder: Path) -> bool:
-        """Return whether `spec` is written like one of these, and is no file."""
+        """Return whether `spec` is written like one of these, and is not a file."""
         return _ATTRIBUTE.fullmatch(spec) is not None and not (folder / spec).is_file()
 
     @contextmanager

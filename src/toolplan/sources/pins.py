@@ -143,7 +143,7 @@ class Pins:
         """Return the pins in the file; none where there is no file.
 
         Raises:
-            ToolObjectError: it is no lock file, or was changed by hand.
+            ToolObjectError: it is not a lock file, or was changed by hand.
         """
         try:
             if path.stat().st_size > MAX_LOCK_BYTES:

@@ -122,7 +122,7 @@ def tool(
         input_schema: instead of the schema that is read from the type hints.
         output_schema: instead of the schema that is read from the return hint.
         hints: keywords for the root of the input schema, such as `x-entity` (`docs/hints.md`).
-        inject: parameters that are no arguments, by name: a function that gives the value, called
+        inject: parameters that are not arguments, by name: a function that gives the value, called
             again for each call. No plan sees them or can set them.
 
     Raises:

@@ -33,7 +33,7 @@ class ToolFileSource:
         """Yield the tools of the file.
 
         Raises:
-            ToolObjectError: the file cannot be read, or is no list of tool objects.
+            ToolObjectError: the file cannot be read, or is not a list of tool objects.
         """
         yield OpenedTools(read_tool_file(spec, context.folder))
 
@@ -42,7 +42,7 @@ def read_tool_file(spec: str, folder: Path) -> Toolbox:
     """Return the tools in the JSON file `spec`.
 
     Raises:
-        ToolObjectError: the file cannot be read, or is no list of tool objects.
+        ToolObjectError: the file cannot be read, or is not a list of tool objects.
     """
     path = path_of(spec, folder)
     try:

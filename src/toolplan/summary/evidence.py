@@ -1,7 +1,7 @@
 """Evidence for claims: the values of rows, the figures of the analysis, names; each with its place.
 
 It comes from the whole outputs of the steps of the answer, not only from the rows that are shown.
-Outputs of other steps are no evidence: among thousands of rows any number would be found.
+Outputs of other steps are not evidence: among thousands of rows any number would be found.
 """
 
 from __future__ import annotations

@@ -118,7 +118,7 @@ def test_an_error_of_the_protocol_is_a_failure_of_the_call(tmp_path: Path) -> No
 
 
 def test_an_answer_that_is_none_leaves_the_outcome_open(tmp_path: Path) -> None:
-    with pytest.raises(OutcomeUnknown, match="no answer of the protocol"):
+    with pytest.raises(OutcomeUnknown, match="its answer is not valid in the protocol"):
         give(tmp_path, {"content": "not a list"})
 
 

@@ -345,8 +345,8 @@ def test_an_odd_server_is_a_fault_with_and_without_a_base_url(url: str) -> None:
 @pytest.mark.parametrize(
     ("document", "message"),
     [
-        ([], "It is no OpenAPI document: it has no 'openapi' that gives its version as text."),
-        ({"openapi": 3.1}, "It is no OpenAPI document: it has no 'openapi'"),
+        ([], "It is not an OpenAPI document: it has no 'openapi' that gives its version as text."),
+        ({"openapi": 3.1}, "It is not an OpenAPI document: it has no 'openapi'"),
         ({"swagger": "2.0"}, "It is a Swagger 2.0 document; OpenAPI 3.0 and 3.1 are read."),
         ({"openapi": "4.0.0"}, "It is an OpenAPI '4.0.0' document; 3.0 and 3.1 are read."),
         ({"openapi": "3.1.0"}, "The document has no operation that can be used. It has no paths."),

@@ -77,7 +77,7 @@ def with_exceptions(findings: Sequence[Finding], briefing: Briefing) -> list[Fin
 def with_trend(findings: Sequence[Finding], briefing: Briefing) -> list[Finding]:
     """Return `findings` with `delta_status`, new or persistent, where issues were compared.
 
-    What was resolved is no finding; the summary names it (F001-27).
+    What was resolved is not a finding; the summary names it (F001-27).
     """
     if not has_trend(briefing):
         return [*findings]
@@ -97,7 +97,7 @@ def with_trend(findings: Sequence[Finding], briefing: Briefing) -> list[Finding]
 
 
 def has_trend(briefing: Briefing) -> bool:
-    """Whether issues were compared with those of an earlier assessment."""
+    """Return whether issues were compared with those of an earlier assessment."""
     return isinstance(briefing.value("assessment_context.detailed_findings"), dict)
 
 

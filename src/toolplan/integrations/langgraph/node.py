@@ -113,7 +113,7 @@ def toolplan_tool(
         asked = {"messages": [HumanMessage(question)]}
         state = await cast("_Node", node).ainvoke(asked)
         if _INTERRUPT in state:
-            return "Nothing was run: the plan has effects, and nobody can approve it here."
+            return "Nothing was run: the plan has effects, and it cannot be approved here."
         return cast("Outcome", state["toolplan"])["text"]
 
     return StructuredTool.from_function(coroutine=ask, name=name, description=description)

@@ -149,7 +149,7 @@ def _why(attempts: Sequence[Attempt]) -> str:
 
 
 def _same(one: Draft, other: Draft) -> bool:
-    """Whether two drafts are the same plan, apart from layout and metadata."""
+    """Return whether two drafts are the same plan, apart from layout and metadata."""
     return one.text == other.text or (
         one.dialect == other.dialect and _plain(one.text) == _plain(other.text)
     )

@@ -97,7 +97,7 @@ async def _body(response: httpx2.Response) -> bytes:
 
 
 def _explained(response: httpx2.Response, body: bytes) -> httpx2.Response:
-    """Return the answer whole; one that is no JSON-RPC and a failure says which."""
+    """Return the answer whole; one that is not JSON-RPC and a failure says which."""
     whole = httpx2.Response(response.status_code, headers=response.headers, content=body)
     if response.status_code in _REFUSED and not _is_rpc(whole):
         reason = (

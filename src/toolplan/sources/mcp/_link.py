@@ -149,7 +149,7 @@ class Link:
 
         Raises:
             MCPError: the server answers with an error, or the connection is lost.
-            ValidationError: what it answers is no answer.
+            ValidationError: its answer is not valid.
         """
 
         async def on_progress(progress: float, total: float | None, message: str | None) -> None:
@@ -232,9 +232,7 @@ async def linked(
             for link in holder:
                 link.stale()
         elif isinstance(message, Exception):
-            report(
-                ServerSaid(name, "warning", "It wrote a line that is no message of the protocol.")
-            )
+            report(ServerSaid(name, "warning", "It wrote a line that is not a protocol message."))
 
     interceptor = Interceptor(on_end, on_request)
     async with Client(

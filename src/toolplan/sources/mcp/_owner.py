@@ -176,7 +176,7 @@ class Owner:
                 if delivery.begun or not link.over.is_set():
                     raise self._failure(reason_of(error), delivery) from error
             except ValidationError as error:
-                why = "what it answered is no answer of the protocol"
+                why = "its answer is not valid in the protocol"
                 raise self._failure(why, delivery) from error
             except Exception as error:  # whatever the SDK lets through: the outcome is unknown
                 raise self._failure(reason_of(error), delivery) from error

@@ -33,7 +33,7 @@ _WRAPPER_KEYS: Final = frozenset({"$defs", "$schema", "additionalProperties", "t
 def unwrapped_schema(schema: Json) -> Json | None:
     """Return the schema of what is in the wrapper, or None where `schema` is none.
 
-    A wrapper is an object with the one property `result`, which it requires and which is no object
+    A wrapper is an object with the one property `result`, which is required and is not an object
     itself.
     """
     match schema:

@@ -52,7 +52,7 @@ def origin_of(url: str) -> tuple[Origin, SplitResult]:
     """Return the origin of an absolute URL, and its parts.
 
     Raises:
-        ValueError: it is no `http` or `https` URL with a host, or it has a user name in it.
+        ValueError: it is not an `http` or `https` URL with a host, or it has a user name in it.
     """
     if not url.isascii() or any(character <= " " for character in url):
         raise ValueError("it has characters that a URL cannot have")
@@ -105,7 +105,7 @@ class Guard:
             if address is not None:
                 literal.add(address)
             elif not plain or any(character in plain for character in "/:*@ "):
-                raise ToolObjectError(f"{host!r} is no host; allow a name or an IP address.")
+                raise ToolObjectError(f"{host!r} is not a host; allow a name or an IP address.")
             else:
                 names.add(plain)
         if base is not None:
@@ -126,7 +126,9 @@ class Guard:
         for text in addresses:
             address = _address(text)
             if address is None:
-                raise HostBlocked(f"The host {host!r} resolves to {text!r}, which is no address.")
+                raise HostBlocked(
+                    f"The host {host!r} resolves to {text!r}, which is not an address."
+                )
             kind = self._objection(address, named)
             if kind is not None:
                 where = "" if text == host else f" resolves to {address}, which"

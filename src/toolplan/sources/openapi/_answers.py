@@ -64,7 +64,7 @@ def _value(response: Response) -> Json:
 
 
 def _refuse_constant(name: str) -> Json:
-    raise ValueError(f"{name} is no JSON")
+    raise ValueError(f"{name} is not JSON")
 
 
 def _content_type(response: Response) -> tuple[str, str]:

@@ -80,7 +80,7 @@ class Document:
         """Hold `root`.
 
         Raises:
-            ToolObjectError: it is no OpenAPI document of a version that is read.
+            ToolObjectError: it is not an OpenAPI document of a version that is read.
         """
         self.root = Place(root, "")
         version = self.root.text("openapi")
@@ -118,7 +118,7 @@ class Document:
         place = self.root
         fragment = unquote(reference[1:])
         if fragment and not fragment.startswith("/"):
-            raise Unusable(pointer, f"Its '$ref' {_short(reference)!r} is no JSON pointer.")
+            raise Unusable(pointer, f"Its '$ref' {_short(reference)!r} is not a JSON pointer.")
         for token in fragment.split("/")[1:]:
             place = _step(place, token.replace("~1", "/").replace("~0", "~"))
         if place.value is None:
@@ -142,7 +142,7 @@ def _not_read(root: Place, version: str) -> str:
             "Convert it first."
         )
     if not version:
-        return "It is no OpenAPI document: it has no 'openapi' that gives its version as text."
+        return "It is not an OpenAPI document: it has no 'openapi' that gives its version as text."
     return f"It is an OpenAPI {_short(version)!r} document; 3.0 and 3.1 are read."
 
 

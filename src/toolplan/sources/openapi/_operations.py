@@ -58,7 +58,7 @@ class Operation:
         raw_output: the schema of what a successful call gives, None where it is not known.
         effects: what the method, or the document's hint, says of it.
         idempotent: whether a call may be made twice.
-        omitted: fields of the answer that are no part of what the call gives, such as `success`.
+        omitted: fields of the answer that are not part of what the call gives, such as `success`.
         security: which schemes a call needs, as alternatives.
         pointer: where it stands in the document.
     """

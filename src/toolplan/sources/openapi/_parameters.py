@@ -13,7 +13,7 @@ from toolplan.sources.openapi._schemas import Schemas, Use
 from toolplan.sources.openapi._styles import STYLES, Spot, Style, Writing
 
 KEY_HEADER: Final = "idempotency-key"
-"""A header parameter of this name is no argument: it carries the key of the call."""
+"""A header parameter of this name is not an argument: it carries the key of the call."""
 
 _SPOTS: Final[dict[str, Spot]] = {
     "path": "path",

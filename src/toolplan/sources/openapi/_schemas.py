@@ -175,7 +175,7 @@ class Schemas:
         return name
 
     def _converted(self, raw: Json, pointer: str, use: Use, depth: int) -> Json:
-        """Return the schema `raw`; what is no schema is left as it is, and the tool says so."""
+        """Return the schema `raw`; what is not a schema is left as it is, and the tool says so."""
         self._work += 1
         if self._work > MAX_WORK:
             raise ToolObjectError(f"Its schemas have more than {MAX_WORK} parts.")

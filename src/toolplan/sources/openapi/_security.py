@@ -1,6 +1,6 @@
 """Credentials: taken from the environment by name, and sent where the document wants them.
 
-They are no arguments, no part of any tool object, and are struck from all that comes back.
+They are not arguments, not part of any tool object, and removed from every response.
 """
 
 from __future__ import annotations

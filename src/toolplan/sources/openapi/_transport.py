@@ -42,7 +42,7 @@ _SENT: Final = (
     httpx2.WriteTimeout,
     httpx2.RemoteProtocolError,
 )
-"""What goes wrong only after a request is on its way."""
+"""Errors that occur only after a request was sent, at least in part."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -371,7 +371,7 @@ def _on_the_same_host(request: Request, location: str) -> Request:
         url = urljoin(f"{request.origin}{request.target}", location)
         origin, parts = origin_of(url)
     except ValueError:
-        raise HostBlocked(f"{request.origin} redirects to what is no URL.") from None
+        raise HostBlocked(f"{request.origin} redirects to something that is not a URL.") from None
     upgraded = replace(request.origin, scheme="https", port=443)
     stays = origin == request.origin or (origin == upgraded and request.origin.port == 80)
     if not stays:

@@ -84,7 +84,7 @@ class _Given:
 
 
 class Check:
-    """Checks calls of the tool; each check is held to `memory_mb` and `seconds`.
+    """Checks calls of the tool; each check is limited to `memory_mb` and `seconds`.
 
     One database is kept between checks, because opening one takes longer than most checks do. It
     is empty then, and what it is asked is only ever bound, never run.
@@ -196,7 +196,7 @@ def _declare(columns: Mapping[str, Json], tables: dict[str, _Given]) -> Iterator
             try:
                 each = declared_type(word)
             except SchemaError as error:
-                yield where, f"It is no usable schema: {error}."
+                yield where, f"It is not a usable schema: {error}."
                 continue
             if each is None:
                 yield where, f"It is none of {', '.join(WORDS)}, and no JSON Schema."

@@ -105,7 +105,7 @@ class Statement:
     compared: tuple[tuple[str, str], ...] = ()
 
     def mentions(self, column: str) -> bool:
-        """Whether the statement may read a column of this name."""
+        """Return whether the statement may read a column of this name."""
         return self.columns is None or column.casefold() in self.columns
 
 

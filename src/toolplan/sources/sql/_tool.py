@@ -70,7 +70,7 @@ _DEFAULT_LIMITS: Final = SqlLimits()
 
 
 def sql_tool(limits: SqlLimits = _DEFAULT_LIMITS) -> Tool:
-    """Return the tool `sql`, each call of which is held to `limits`."""
+    """Return the tool `sql`, which limits each call by `limits`."""
     check = Check(limits.memory_mb, limits.seconds)
 
     async def call(arguments: Arguments) -> Json:
@@ -249,7 +249,7 @@ def _declared(name: str, key: str, declared: Json) -> ColumnType:
     try:
         found = declared_type(declared)
     except SchemaError as error:
-        raise SqlFault(f"The type of {key!r} of {name!r} is no usable schema: {error}.") from error
+        raise SqlFault(f"The type of {key!r} of {name!r} is not usable: {error}.") from error
     if found is None:
         raise SqlFault(f"The type of {key!r} of {name!r} is none of {', '.join(WORDS)}.")
     return found
@@ -262,5 +262,5 @@ def _objects(value: Json) -> dict[str, Json]:
 def _rows(name: str, value: Json) -> list[dict[str, Json]]:
     rows = [row for row in value if isinstance(row, dict)] if isinstance(value, list) else []
     if not isinstance(value, list) or len(rows) != len(value):
-        raise SqlFault(f"The table {name!r} is no list of objects.")
+        raise SqlFault(f"The table {name!r} is not a list of objects.")
     return rows

@@ -62,6 +62,6 @@ STORE: Final = Store(
         "full": "Make room on the disk.",
         "read-only": "Make the file and its folder writable, or set TOOLPLAN_HOME elsewhere.",
         "unavailable": "Check the disk and the folder.",
-        "damaged": "Delete the file: memory then starts anew, and no run is lost.",
+        "damaged": "Delete the file: memory then starts empty, and no run is lost.",
     },
 )

@@ -57,7 +57,7 @@ def outcome(text: str, mentions: Sequence[Mention], catalogue: Catalogue, today:
 
 
 def _lies_ahead(mention: Mention, today: date) -> bool:
-    """Whether it is a time of which nothing can be recorded yet."""
+    """Return whether it is a time of which nothing can be recorded yet."""
     start = mention.what.mention.range.start if isinstance(mention.what, Time) else None
     return start is not None and start > today
 
@@ -107,13 +107,13 @@ def _named_after(rest: Sequence[Mention], catalogue: Catalogue) -> str | None:
 
 
 def _is_plural(mention: Mention) -> bool:
-    """Whether a value is used as a noun: several of what has it."""
+    """Return whether a value is used as a noun: several of what has it."""
     last = mention.text.split()[-1]
     return words.fold(last) != words.key(last) and words.fold(last).endswith("s")
 
 
 def _names_thing(computation: Computation) -> bool:
-    """Whether the measure itself says of which thing it is."""
+    """Return whether the measure itself says of which thing it is."""
     measure = computation.measure
     return bool(getattr(measure, "columns", ()) or getattr(measure, "having", ()))
 

@@ -107,7 +107,7 @@ class PlanBuilder:
         return self._producer(kind, modifier) is not None
 
     def shows(self, column: Mention) -> bool:
-        """Whether `column` can be read from a single record that the plan gives."""
+        """Return whether `column` can be read from a single record that the plan gives."""
         records = [s for each in self._done.values() for s in each if not s.many]
         if not column.columns:
             return bool(records)

@@ -36,7 +36,7 @@ _OPENING = (WordClass.READ, WordClass.WHICH, WordClass.COUNT, WordClass.COMPARE,
 
 
 def writes(mentions: Sequence[Mention]) -> bool:
-    """Whether the question asks to change something: its first verb says so."""
+    """Return whether the question asks to change something: its first verb says so."""
     first = next((m for m in mentions if _verb(m) or m.does(*_OPENING) or m.readings), None)
     return first is not None and _verb(first) is not None
 

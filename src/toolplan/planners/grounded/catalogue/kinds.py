@@ -198,7 +198,7 @@ class Catalogue:
 
 
 def read_card(tool: Tool) -> ToolCard | None:
-    """Read `tool`; None where it is no tool of one kind of thing, or its schemas are unusable."""
+    """Read `tool`; None if it is not about one kind of thing, or its schemas are unusable."""
     if tool.unusable is not None or tool.name == SQL_TOOL:
         return None
     root = as_node(tool.raw_input)

@@ -1,4 +1,4 @@
-"""Finding the times in a question: the words round a period, ranges, and what is no time at all."""
+"""Find the times in a question: the words around a period, ranges, and words that are not times."""
 
 from __future__ import annotations
 

@@ -175,7 +175,7 @@ class Found:
 
     @property
     def counts_something(self) -> bool:
-        """Whether a unit of measure follows, so that the number here is no date."""
+        """Whether a unit of measure follows, so that the number here is not a date."""
         return _MEASURE.match(self.text.folded, self.match.end()) is not None
 
     @property

@@ -40,7 +40,7 @@ def notes_of(addition: Plan) -> tuple[str, ...]:
 
 
 def is_listed(plan: Plan, anchor: Anchor) -> bool:
-    """Whether `plan` lists the things of `anchor`, and no others of their kind."""
+    """Return whether `plan` lists the things of `anchor`, and no others of their kind."""
     listed = [step for step in plan.steps if step.tool == anchor.target.tool]
     said = {n: v for n, v in anchor.target.args.items() if isinstance(v, Literal)}
     return bool(listed) and all(
@@ -49,13 +49,13 @@ def is_listed(plan: Plan, anchor: Anchor) -> bool:
 
 
 def adds(anchor: Anchor, plan: Plan) -> bool:
-    """Whether `plan` has a new constraint on the things, except a limit."""
+    """Return whether `plan` has a new constraint on the things, except a limit."""
     limit = anchor.card.argument("limit")
     new = next((step for step in plan.steps if step.id == anchor.target.id), anchor.target)
     return any(name != limit and name not in anchor.target.args for name in new.args)
 
 
 def keeps(anchor: Anchor, plan: Plan) -> bool:
-    """Whether `plan` keeps all constraints on the things."""
+    """Return whether `plan` keeps all constraints on the things."""
     new = next((step for step in plan.steps if step.id == anchor.target.id), anchor.target)
     return all(new.args.get(name) == value for name, value in anchor.target.args.items())

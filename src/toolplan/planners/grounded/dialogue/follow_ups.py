@@ -152,7 +152,7 @@ def _cue(state: _State, placed: Placed) -> str:
 
 
 def _has_way(state: _State, placed: Placed) -> bool:
-    """Whether *from* or *to* stands before a place that has both."""
+    """Return whether *from* or *to* stands before a place that has both."""
     ends = [
         value
         for value in placed.mention.values
@@ -331,7 +331,7 @@ def _inserted(state: _State, anchor: Anchor, addition: Plan, tail: str | None) -
 
 
 def _is_of_others(state: _State, anchor: Anchor, addition: Plan) -> bool:
-    """Whether a figure may be about all things, where the plan limits them.
+    """Return whether a figure may be about all things, where the plan limits them.
 
     After "the newest five", "the oldest" is not one of the five; but "sort them" is about them.
     """
@@ -340,7 +340,7 @@ def _is_of_others(state: _State, anchor: Anchor, addition: Plan) -> bool:
 
 
 def _is_cut(state: _State, anchor: Anchor) -> bool:
-    """Whether the user asked for a limit.
+    """Return whether the user asked for a limit.
 
     "The ten longest, only the red ones" may be the red ones of ten, or ten red ones. A limit that
     a model set by itself does not count.
@@ -410,7 +410,7 @@ async def _onwards(state: _State, found: tuple[Anchor, ...]) -> Revision | None:
 
 
 def _gives(state: _State, revision: Revision) -> bool:
-    """Whether the result is of the kind that was asked for."""
+    """Return whether the result is of the kind that was asked for."""
     if isinstance(revision, Unsure):
         return True
     named = {noun for mention in state.message.nouns for noun in mention.nouns}

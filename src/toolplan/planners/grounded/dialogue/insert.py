@@ -89,12 +89,12 @@ def _anchor(
 
 
 def _keeps_rows(step: Step) -> bool:
-    """Whether a statement only filters and sorts rows."""
+    """Return whether a statement only filters and sorts rows."""
     return _statement(step).startswith("SELECT * FROM ")
 
 
 def _only_orders(step: Step) -> bool:
-    """Whether a statement returns all rows of its table, in some order."""
+    """Return whether a statement returns all rows of its table, in some order."""
     statement = _statement(step)
     chooses = any(f" {word} " in statement for word in ("WHERE", "LIMIT", "JOIN", "HAVING"))
     return _keeps_rows(step) and not chooses
@@ -164,7 +164,7 @@ def cut_at(anchor: Anchor) -> Value | None:
 
 
 def is_cut_after(anchor: Anchor, plan: Plan) -> bool:
-    """Whether a statement limits the things."""
+    """Return whether a statement limits the things."""
     sink = next(step for step in plan.steps if step.id == anchor.sink)
     return sink.tool == SQL_TOOL and " LIMIT " in _statement(sink)
 
@@ -253,7 +253,7 @@ def _opposite(name: str, card: ToolCard) -> str:
 
 
 def _crosses(role: str | None, value: Value, opposite: Value) -> bool:
-    """Whether no number is within both bounds."""
+    """Return whether no number is within both bounds."""
     one, other = _shown(value), _shown(opposite)
     if not (isinstance(one, int | float) and isinstance(other, int | float)):
         return False
@@ -263,7 +263,7 @@ def _crosses(role: str | None, value: Value, opposite: Value) -> bool:
 def _within(
     new: Mapping[str, Value], old: Mapping[str, Value | None], roles: Mapping[str, str | None]
 ) -> bool:
-    """Whether the new time lies within the old one; ISO dates compare as text."""
+    """Return whether the new time lies within the old one; ISO dates compare as text."""
     for name, value in old.items():
         if value is None:
             continue
@@ -276,7 +276,7 @@ def _within(
 
 
 def _is_tighter(role: str | None, old: Value | None, new: Value) -> bool:
-    """Whether the new bound is as strict as the old one."""
+    """Return whether the new bound is as strict as the old one."""
     before, after = _shown(old), _shown(new)
     if not (isinstance(before, int | float) and isinstance(after, int | float)):
         return False

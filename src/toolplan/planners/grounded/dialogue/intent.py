@@ -180,12 +180,12 @@ def vague_words(text: str) -> tuple[str, ...]:
 
 
 def asks_for_the_past(text: str) -> bool:
-    """Whether `text` refers to something that was discussed before."""
+    """Return whether `text` refers to something that was discussed before."""
     return not _BEFORE.isdisjoint(re.findall(r"[^\W_]+", fold(text)))
 
 
 def is_vague(text: str, mentions: tuple[Mention, ...]) -> bool:
-    """Whether `text` names nothing at all: "show me stuff"."""
+    """Return whether `text` names nothing at all: "show me stuff"."""
     said = re.findall(r"[^\W_]+", fold(text))
     if not said or any(m.nouns or m.values or m.columns or m.reports for m in mentions):
         return False
@@ -207,7 +207,7 @@ def _is_general(mention: Mention) -> bool:
 
 
 def _continues(text: str, mentions: tuple[Mention, ...]) -> bool:
-    """Whether `text` refers to what was said before it, or continues it."""
+    """Return whether `text` refers to what was said before it, or continues it."""
     if _points_back(text, mentions):
         return True
     opened = fold(text)[len(_opening(fold(text))) :]
@@ -235,7 +235,7 @@ def _opening(folded: str) -> str:
 
 
 def _points_back(text: str, mentions: tuple[Mention, ...]) -> bool:
-    """Whether a pronoun stands before any noun that it could refer to."""
+    """Return whether a pronoun stands before any noun that it could refer to."""
     first = next((m for m in mentions if m.nouns), None)
     end = len(text) if first is None else _at(text, first)
     head = fold(text[:end])
@@ -251,7 +251,7 @@ def _points_back(text: str, mentions: tuple[Mention, ...]) -> bool:
 
 
 def _asks_about_them(text: str, mentions: tuple[Mention, ...]) -> bool:
-    """Whether "them" cannot be the named things: "which a were found in them?"."""
+    """Return whether "them" cannot be the named things: "which a were found in them?"."""
     nouns = {noun for mention in mentions for noun in mention.nouns}
     said = fold(text)
     asks = _IN_THEM.search(said) is not None or _THEY.search(said) is not None
@@ -259,7 +259,7 @@ def _asks_about_them(text: str, mentions: tuple[Mention, ...]) -> bool:
 
 
 def _is_idle(head: str) -> bool:
-    """Whether the only pronoun is the empty one of "is it true that"."""
+    """Return whether the only pronoun is the empty one of "is it true that"."""
     return re.search(r"\bis it (?:true|the case|so) that\b", head) is not None
 
 
@@ -274,7 +274,7 @@ def _at(text: str, mention: Mention) -> int:
 
 
 def _is_whole(mentions: tuple[Mention, ...]) -> bool:
-    """Whether it has a verb or a question word, and a thing or a column."""
+    """Return whether it has a verb or a question word, and a thing or a column."""
     asks = any(
         m.does(
             WordClass.READ,
@@ -295,7 +295,7 @@ def _has_columns(mentions: tuple[Mention, ...]) -> bool:
 
 
 def _is_fragment(mentions: tuple[Mention, ...]) -> bool:
-    """Whether it only has values, times or numbers of things that are not named."""
+    """Return whether it only has values, times or numbers of things that are not named."""
     if any(isinstance(m.what, Unknown | Imperative) for m in mentions):
         return False
     said = any(
@@ -307,7 +307,7 @@ def _is_fragment(mentions: tuple[Mention, ...]) -> bool:
 
 
 def _says_value(mentions: tuple[Mention, ...]) -> bool:
-    """Whether it is a column with its value, and asks nothing: "status pending"."""
+    """Return whether it is a column with its value, and asks nothing: "status pending"."""
     return any(m.values for m in mentions) and not any(
         m.does(WordClass.READ, WordClass.WHICH, WordClass.STATISTIC, WordClass.RATE)
         for m in mentions
@@ -315,7 +315,7 @@ def _says_value(mentions: tuple[Mention, ...]) -> bool:
 
 
 def _is_bare(mentions: tuple[Mention, ...]) -> bool:
-    """Whether it only names a thing."""
+    """Return whether it only names a thing."""
     return not any(
         m.is_value or (m.columns and not m.nouns) or isinstance(m.what, Time | Number | Unknown)
         for m in mentions
@@ -323,14 +323,14 @@ def _is_bare(mentions: tuple[Mention, ...]) -> bool:
 
 
 def _is_restriction(text: str, mentions: tuple[Mention, ...]) -> bool:
-    """Whether it is only a restriction: "for the ones in York"."""
+    """Return whether it is only a restriction: "for the ones in York"."""
     said = fold(text)
     begins = _RESTRICTING.match(said) is not None and _FINITE.search(said) is None
     return begins and not _is_whole(mentions)
 
 
 def _is_figure(mentions: tuple[Mention, ...]) -> bool:
-    """Whether it asks for a figure without the things: "what's the total weight?"."""
+    """Return whether it asks for a figure without the things: "what's the total weight?"."""
     asks = any(m.does(WordClass.STATISTIC, WordClass.HOW_MUCH) for m in mentions)
     counts = any(m.does(WordClass.COUNT) for m in mentions) and any(
         m.does(WordClass.BY) for m in mentions

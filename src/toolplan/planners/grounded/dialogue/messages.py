@@ -227,7 +227,7 @@ def _replacing(rest: str, words: Words) -> tuple[str, Placed | None]:
 
 
 def says(mention: Mention) -> bool:
-    """Whether it is content by itself: a value, a time, a number, an unknown word."""
+    """Return whether it is content by itself: a value, a time, a number, an unknown word."""
     if isinstance(mention.what, Time | Number | Code | Name | Quoted | Unknown | Imperative):
         return True
     if mention.values or mention.columns or mention.reports:
@@ -236,10 +236,10 @@ def says(mention: Mention) -> bool:
 
 
 def speaks_of_time(what: str) -> bool:
-    """Whether `what` means the time of things: "the dates"."""
+    """Return whether `what` means the time of things: "the dates"."""
     return fold(what) in _TIMES
 
 
 def speaks_of_limit(what: str) -> bool:
-    """Whether `what` means the limit."""
+    """Return whether `what` means the limit."""
     return fold(what) in _LIMITS

@@ -87,7 +87,7 @@ def relabelled(written: str, said: str, follows: str, whole: str) -> str | None:
 
 
 def is_of_dialogue(draft: Draft) -> bool:
-    """Whether `draft` is that of a follow-up, which no other planner made."""
+    """Return whether `draft` is that of a follow-up, which no other planner made."""
     return FOLLOW_UP_OF in _metadata_of(draft)
 
 

@@ -166,12 +166,12 @@ def _new_value(placed: Placed, shape: Shape, linker: Linker) -> str | None:
 
 
 def _same_kind(old: str, shape: Shape, linker: Linker) -> bool:
-    """Whether `old` is an id where ids stand; a name may be unknown."""
+    """Return whether `old` is an id where ids stand; a name may be unknown."""
     return shape.ref is None or shape.ref == f"{linker.owner(old)}.id"
 
 
 def _stands_in_statement(plan: Plan, texts: Iterable[str]) -> bool:
-    """Whether any of `texts` stands in a statement."""
+    """Return whether any of `texts` stands in a statement."""
     wanted = {fold(text) for text in texts if text}
     return not wanted.isdisjoint(map(fold, literals(plan)))
 

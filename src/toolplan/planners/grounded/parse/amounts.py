@@ -82,7 +82,7 @@ def _with_share(mentions: Sequence[Mention], bound: Bound) -> Bound:
 
 
 def strictly(mention: Mention) -> bool:
-    """Whether the words of a bound leave the number itself out: "more than", "below"."""
+    """Return whether the words of a bound leave the number itself out: "more than", "below"."""
     return " ".join(mention.text.casefold().split()) in _STRICT
 
 

@@ -37,7 +37,7 @@ class ComputationState:
         self.taken.update(indexes)
 
     def does(self, at: int, *classes: WordClass) -> bool:
-        """Whether the mention at `at`, if it is free, may be of one of `classes`."""
+        """Return whether the mention at `at`, if it is free, may be of one of `classes`."""
         mention = self.free(at)
         return mention is not None and mention.does(*classes)
 
@@ -64,7 +64,7 @@ class ComputationState:
         return mention.what if mention is not None else None
 
     def noun_after(self, at: int) -> bool:
-        """Whether the next word that matters behind `at` is a noun."""
+        """Return whether the next word that matters behind `at` is a noun."""
         following = self.free(self.skip(at + 1))
         return following is not None and bool(following.nouns)
 
@@ -107,6 +107,6 @@ class ComputationState:
         self.take(at)
 
     def value_behind(self, at: int) -> bool:
-        """Whether a value stands right behind `at`."""
+        """Return whether a value stands right behind `at`."""
         following = self.free(at + 1)
         return following is not None and following.is_value and not following.nouns

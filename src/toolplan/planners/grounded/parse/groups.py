@@ -99,7 +99,7 @@ def _group_item(state: ComputationState, at: int) -> int | None:
 
 
 def _is_thing(state: ComputationState, mention: Mention) -> bool:
-    """Whether `mention` speaks of things rather than of a number that others here have."""
+    """Return whether `mention` speaks of things rather than of a number that others here have."""
     others = {entity for m in state.mentions if m is not mention for entity in m.nouns}
     return not any(column.entity in others for column in mention.columns)
 

@@ -153,14 +153,14 @@ class _Imperatives:
         return action if self._is_pointed_at(at + 1) or self._meets_other(at) else None
 
     def _is_compound(self, at: int) -> bool:
-        """Whether it only begins a term: "follow-up loans", "pass rate"."""
+        """Return whether it only begins a term: "follow-up loans", "pass rate"."""
         if self._classes(at + 1) & {WordClass.RATE, WordClass.DETAIL}:
             return True
         following = (tuple(self._keys[at : at + length]) for length in (2, 3, 4))
         return any(phrase in self._lexicon for phrase in following if len(phrase) > 1)
 
     def _names_itself(self, at: int) -> bool:
-        """Whether it is the noun of the identity behind it: "book K1" books nothing."""
+        """Return whether it is the noun of the identity behind it: "book K1" books nothing."""
         code = self._tokens[at + 1].text if at + 1 < len(self._tokens) else ""
         return _is_code(code) and self._linker.owner(code) in (self._noun(at), None)
 
@@ -169,7 +169,7 @@ class _Imperatives:
         return sorting and "by" in self._clause_from(at)
 
     def _hands_over(self, at: int) -> bool:
-        """Whether "give", "bring", "return" hand something over rather than show it."""
+        """Return whether "give", "bring", "return" hand something over rather than show it."""
         if self._text(at + 1) in _RECEIVERS:
             return False
         tells = self._texts[at] == "tell"
@@ -180,7 +180,7 @@ class _Imperatives:
         return list(takewhile(lambda text: text not in _BREAKS, self._texts[at + 1 :]))
 
     def _is_single(self, at: int) -> bool:
-        """Whether one thing is named by its identity from `at` on: "the loan L1", "L1"."""
+        """Return whether one thing is named by its identity from `at` on: "the loan L1", "L1"."""
         while self._text(at) == "the" or self._noun(at):
             at += 1
         return _is_code(self._text(at))
@@ -194,12 +194,12 @@ class _Imperatives:
         return self._noun(at) is not None and self._is_single(at)
 
     def _meets_other(self, at: int) -> bool:
-        """Whether a noun stands right before the noun of another kind, as a verb would."""
+        """Return whether a noun stands right before the noun of another kind, as a verb would."""
         own, other = self._noun(at), self._noun(at + 1)
         return own is not None and other is not None and own != other
 
     def _is_coordinated(self, at: int, start: int) -> bool:
-        """Whether a value stands beside another one: "oak and ash"."""
+        """Return whether a value stands beside another one: "oak and ash"."""
         if at != start or start < 2:
             return False
         before = {_owner(r) for r in self._readings(start - 2) if isinstance(r, ValueOf)}

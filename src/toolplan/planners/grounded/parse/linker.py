@@ -268,7 +268,7 @@ class Linker:
         return 1 if modifier.cue in _NAMING else 0
 
     def _cue_names(self, cue: str, attribute: Attribute) -> bool:
-        """Whether the cue ends in a word for `attribute`: "with status"."""
+        """Return whether the cue ends in a word for `attribute`: "with status"."""
         _, _, last = cue.rpartition(" ")
         readings = self._catalogue.lexicon.get((last,), ()) if " " in cue else ()
         return ColumnOf(attribute.entity, attribute.name) in readings
@@ -371,7 +371,7 @@ def _identity_shape(kind: Kind) -> Shape | None:
 
 
 def _matches(pattern: str | None, code: str) -> bool:
-    """Whether `code` fits `pattern`, where that is simple enough to be sure of its cost."""
+    """Return whether `code` fits `pattern`, where that is simple enough to be sure of its cost."""
     if pattern is None or len(code) > 64 or _SIMPLE.fullmatch(pattern) is None:
         return False
     return re.search(pattern, code) is not None

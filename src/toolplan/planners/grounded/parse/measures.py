@@ -58,7 +58,7 @@ def _having(state: ComputationState, mention: Mention) -> tuple[ValueOf, ...]:
 
 
 def _noun_after_values(state: ComputationState, at: int) -> bool:
-    """Whether a thing stands behind the values joined from `at` on: "oak and ash books"."""
+    """Return whether a thing stands behind the values joined from `at` on: "oak and ash books"."""
     joined = state.skip(at + 1, WordClass.AND, WordClass.OR, WordClass.COMMA)
     while joined > at + 1 and (said := state.free(joined)) is not None and said.values:
         at = joined
@@ -77,7 +77,7 @@ def read_counts(state: ComputationState) -> None:
 
 
 def _noun_comes(state: ComputationState, at: int) -> bool:
-    """Whether a thing, or something that is counted like one, is spoken of from `at` on."""
+    """Return whether a thing, or something that is counted like one, is spoken of from `at` on."""
     return any(mention.nouns or mention.columns for mention in state.mentions[at:])
 
 
@@ -142,7 +142,7 @@ def _is_stuff(state: ComputationState, at: int) -> bool:
 
 
 def _is_bare_stuff(state: ComputationState, at: int) -> bool:
-    """Whether a column stands here for what is measured: "how much timber came"."""
+    """Return whether a column stands here for what is measured: "how much timber came"."""
     mention = state.free(at)
     if mention is None or not mention.columns or mention.nouns or state.numeric(at):
         return False

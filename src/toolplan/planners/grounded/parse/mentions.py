@@ -110,7 +110,7 @@ class Mention:
     what: What
 
     def does(self, *classes: WordClass) -> bool:
-        """Whether it may do one of `classes`."""
+        """Return whether it may do one of `classes`."""
         return isinstance(self.what, Phrase) and not self.what.classes.isdisjoint(classes)
 
     @property

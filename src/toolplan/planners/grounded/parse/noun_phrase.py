@@ -45,7 +45,7 @@ def _accepts(state: ParseState, entity: str, mention: Mention) -> bool:
 
 
 def alike(one: Modifier, other: Modifier) -> bool:
-    """Whether two things coordinated by "and" are alternatives: values of one attribute."""
+    """Return whether two things coordinated by "and" are alternatives: values of one attribute."""
     # "not a or b", "except a and b": the denial is of both
     if (other.negated and not one.negated) or one.operator != "=" or other.operator != "=":
         return False
@@ -57,7 +57,7 @@ def alike(one: Modifier, other: Modifier) -> bool:
 
 
 def _same_attribute(one: Mention, other: Mention) -> bool:
-    """Whether both may be values of one attribute."""
+    """Return whether both may be values of one attribute."""
     if isinstance(one.what, Time) and isinstance(other.what, Time):
         return True
     if isinstance(one.what, Code) and isinstance(other.what, Code):
@@ -66,7 +66,7 @@ def _same_attribute(one: Mention, other: Mention) -> bool:
 
 
 def names(column: Mention, modifier: Modifier) -> bool:
-    """Whether `column` names the attribute of the value right before it."""
+    """Return whether `column` names the attribute of the value right before it."""
     return column.first == modifier.mention.end and _names_value(column, modifier.mention)
 
 
@@ -90,7 +90,7 @@ def codes_from(state: ParseState, at: int) -> tuple[list[Mention], int]:
 
 
 def _names_value(column: Mention, value: Mention) -> bool:
-    """Whether `column` names an attribute that `value` may be of."""
+    """Return whether `column` names an attribute that `value` may be of."""
     named = {(each.entity, each.attribute) for each in column.columns}
     return not named.isdisjoint(_attributes(value))
 
@@ -125,14 +125,14 @@ def _coordinates(state: ParseState, index: int, previous: Mention | None, after_
 
 
 def asks_for_details(noun: Mention, following: Mention | None) -> bool:
-    """Whether what is asked for are details of what was spoken of before."""
+    """Return whether what is asked for are details of what was spoken of before."""
     if words.keys(noun.text)[-1] in _DETAILS:
         return True
     return following is not None and words.key(following.text) in _DETAILS
 
 
 def is_singular(noun: Mention) -> bool:
-    """Whether the noun is in the singular."""
+    """Return whether the noun is in the singular."""
     last = noun.text.split()[-1]
     return words.fold(last) == words.key(last)
 

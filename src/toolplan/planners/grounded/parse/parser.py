@@ -69,7 +69,7 @@ def _take(state: ParseState, mention: Mention) -> None:
 
 
 def _is_value_here(state: ParseState, mention: Mention) -> bool:
-    """Whether `mention`, which may also be a noun or a verb, is a value in this place."""
+    """Return whether `mention`, which may also be a noun or a verb, is a value in this place."""
     if not mention.is_value or mention.nouns:
         return False
     if mention.does(WordClass.LINK, WordClass.AND, WordClass.FILLER, WordClass.CUE):
@@ -81,7 +81,7 @@ def _is_value_here(state: ParseState, mention: Mention) -> bool:
 
 
 def _is_imperative(state: ParseState, mention: Mention) -> bool:
-    """Whether `mention` demands an action that no tool here is known for."""
+    """Return whether `mention` demands an action that no tool here is known for."""
     folded = words.fold(mention.text)
     if not state.boundary or state.asked_by_verb or folded not in phrases.LEADING_IMPERATIVES:
         return False
@@ -150,14 +150,14 @@ def _climb(state: ParseState, mention: Mention) -> None:
 
 
 def _is_asked(state: ParseState, mention: Mention) -> bool:
-    """Whether a word that may be a verb opens a request here, or stands before a value."""
+    """Return whether a word that may be a verb opens a request here, or stands before a value."""
     if mention.does(WordClass.READ):
         return state.boundary and not state.asked_by_verb
     return mention.cue is not None and state.value_follows()
 
 
 def _comes_first(state: ParseState, mention: Mention) -> bool:
-    """Whether it only begins a sequence: "first get …, then …"."""
+    """Return whether it only begins a sequence: "first get …, then …"."""
     following = state.following()
     first = mention.does(WordClass.FIRST) and state.boundary
     return first and following is not None and following.does(WordClass.READ)

@@ -111,7 +111,7 @@ def _most_of(
 
 
 def countable(state: ComputationState, at: int) -> bool:
-    """Whether a thing, with what is said before it, starts at `at`."""
+    """Return whether a thing, with what is said before it, starts at `at`."""
     for mention in state.mentions[at : at + 4]:
         if mention.nouns:
             return True
@@ -174,7 +174,7 @@ def _figure(
 ) -> Listed | Statistic | None:
     """Return what `ranked` is measured by: a thing by its own number, a group by the sum of it.
 
-    What cannot be added up, a share for instance, is no figure of a group.
+    What cannot be added up, a share for instance, is not a figure of a group.
     """
     owners = {column.entity for column in columns}
     if ranked.nouns and not owners.isdisjoint(ranked.nouns):
@@ -186,7 +186,7 @@ def _figure(
 
 
 def _measured_behind(state: ComputationState, at: int) -> bool:
-    """Whether what stands behind `at` is measured rather than grouped by."""
+    """Return whether what stands behind `at` is measured rather than grouped by."""
     behind = at + 1
     while behind < len(state.mentions) and state.mentions[behind].does(WordClass.FILLER):
         behind += 1
@@ -282,6 +282,6 @@ def _measured_by(
 
 
 def _adds_up(shape: Shape) -> bool:
-    """Whether the sum of such numbers means something."""
+    """Return whether the sum of such numbers means something."""
     counted = shape.unit is None and shape.types == frozenset(["integer"])
     return counted or dimension(shape.unit) in _ADDITIVE

@@ -98,7 +98,7 @@ def _reject_count(state: ParseState, request: ThingRequest) -> None:
 
 
 def _ties(state: ParseState, negation: Mention | None) -> bool:
-    """Whether a word here ties the noun to the thing before it."""
+    """Return whether a word here ties the noun to the thing before it."""
     asked = state.asked_by_verb and not state.boundary
     verb = state.verb is not None or state.relative
     tied = state.cue is not None or verb or negation is not None or asked
@@ -112,7 +112,7 @@ def _is_scope(state: ParseState, current: ThingRequest | None) -> bool:
 
 
 def _possesses(state: ParseState, current: ThingRequest) -> bool:
-    """Whether the noun follows an identity directly: "loan L1's copies"."""
+    """Return whether the noun follows an identity directly: "loan L1's copies"."""
     return (
         not state.boundary
         and state.cue is None
@@ -215,7 +215,7 @@ def implied_by_value(state: ParseState, mention: Mention) -> str | None:
 
 
 def _names_thing(state: ParseState, value: ValueOf) -> bool:
-    """Whether a verb, or the very word before the value, says which thing has it."""
+    """Return whether a verb, or the very word before the value, says which thing has it."""
     shape = state.catalogue.attribute(value).shape
     if state.catalogue.attribute(value).equal is None or shape.kind == "place":
         return False
@@ -270,7 +270,7 @@ def modify_other(state: ParseState, mention: Mention, entity: str) -> None:
 
 
 def closes_relation(state: ParseState, cue: Mention) -> bool:
-    """Whether a cue without a value ends a relation: "the town that box B1 went to"."""
+    """Return whether a cue without a value ends a relation: "the town that box B1 went to"."""
     current = state.current
     parent = state.parents.get(id(current))
     text = (cue.cue or "").rpartition(" ")[2]

@@ -47,7 +47,7 @@ def _lift(requests: list[ThingRequest], linker: Linker, unexplained: list[Mentio
 
 
 def _is_ambiguous(link: Link, request: ThingRequest, modifier: Modifier, linker: Linker) -> bool:
-    """Whether a time may be said of both: "boxes with letters from last week"."""
+    """Return whether a time may be said of both: "boxes with letters from last week"."""
     holds = any(mention.does(WordClass.HAVE) for mention in link.mentions)
     done = any(mention.does(WordClass.LINK) for mention in modifier.evidence)
     timed = isinstance(modifier.mention.what, Time) and not done

@@ -96,6 +96,6 @@ class ParseState:
         self.leading = []
 
     def value_follows(self) -> bool:
-        """Whether a value stands behind this place."""
+        """Return whether a value stands behind this place."""
         following = self.following()
         return following is not None and following.is_value and not following.nouns

@@ -82,7 +82,7 @@ def _attach(state: ParseState, target: list[Modifier], modifier: Modifier) -> No
 
 
 def _denies_unsaid(joiner: Mention, last: Modifier | None, modifier: Modifier) -> bool:
-    """Whether it is not clear how far a denial goes: "all a but b", "not red and long"."""
+    """Return whether it is not clear how far a denial goes: "all a but b", "not red and long"."""
     if modifier.negated or not modifier.mention.is_value:
         return False
     if words.fold(joiner.text) == "but":
@@ -211,7 +211,7 @@ def drop_column(state: ParseState) -> None:
 
 
 def measures_here(state: ParseState, mention: Mention) -> bool:
-    """Whether `mention`, which may also be a noun, names a number of the thing before it."""
+    """Return whether `mention`, which may also be a noun, names a number of the thing before it."""
     owners = {c.entity for c in mention.columns if state.catalogue.attribute(c).shape.is_number}
     if not owners or not is_singular(mention) or state.before:
         return False
@@ -222,5 +222,5 @@ def measures_here(state: ParseState, mention: Mention) -> bool:
 
 
 def is_only_a_word(state: ParseState, mention: Mention) -> bool:
-    """Whether the name of a column says nothing here: "the result", "the record"."""
+    """Return whether the name of a column says nothing here: "the result", "the record"."""
     return mention.does(WordClass.DETAIL, WordClass.FILLER) and not state.value_follows()
