@@ -183,9 +183,20 @@ class Loop:
             self._compile_stream,
             lambda compiled, planner: self._noted(compiled, planner, question),
             self.watchers.on_step,
-            self.watchers.on_plan,
+            self._whole,
             self._start if self.eager else None,
         )
+
+    def _whole(self, compiled: Compiled) -> None:
+        """Report a plan that runs already, before its run is kept and its effects start.
+
+        Raises:
+            ApprovalRequired: another plan was approved.
+        """
+        if self.watchers.on_plan is not None:
+            self.watchers.on_plan(compiled)
+        if compiled.plan is not None:
+            refuse_other(self.approve, compiled.plan)
 
     def _compile_stream(self, texts: AsyncIterator[str], dialect: str) -> CompileStream:
         setup = self.setup
