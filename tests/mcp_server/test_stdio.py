@@ -112,9 +112,9 @@ def server_of(folder: Path) -> int:
 def approved(folder: Path, told: Any) -> None:
     """Do what the error says that a person does."""
     command = told["error"]["help"].rpartition(": toolplan ")[2].split()
-    assert command == ["resume", told["run"][:8], "--approve", told["digest"]]
+    assert command == ["resume", told["run"][:8]]
     done = subprocess.run(
-        [sys.executable, "-m", "toolplan", *command],
+        [sys.executable, "-m", "toolplan", *command, "--approve", told["digest"]],
         cwd=folder,
         env={**os.environ, "TOOLPLAN_HOME": str(folder / "home")},
         capture_output=True,

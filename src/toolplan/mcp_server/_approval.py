@@ -5,10 +5,8 @@ It is off by default, because the client must be trusted to ask a person and not
 
 from __future__ import annotations
 
-import json
 import uuid
 from collections import OrderedDict
-from collections.abc import Mapping
 from typing import Any, Final, TypeAlias
 
 from mcp.server import ServerRequestContext
@@ -21,12 +19,10 @@ from mcp.types import (
 )
 from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 
-from toolplan.approval import Approval, Approver, approve
+from toolplan.approval import Approval, Approver, approve, effect_steps
 from toolplan.execution_plan import ExecutionPlan
 from toolplan.mcp_server._errors import CallRefused
-from toolplan.mcp_server._reports import effects_report
-from toolplan.path import Json
-from toolplan.render.printable import printable, visible
+from toolplan.render.approval_view import approval_text
 from toolplan.tools import Toolbox
 
 MOST_SHOWN: Final = 20_000
@@ -61,7 +57,7 @@ class ApprovalPrompt:
         able = request.session.client_capabilities
         if not plan.effects or able is None or able.elicitation is None:
             return None
-        text = _effects_text(effects_report(plan, self._toolbox), plan.digest)
+        text = approval_text(effect_steps(plan, self._toolbox), plan.digest)
         if len(text) > MOST_SHOWN:
             return None
         if request.protocol_version not in MODERN_PROTOCOL_VERSIONS:
@@ -92,35 +88,3 @@ def _approver(answer: ElicitResult, plan: ExecutionPlan) -> Approver:
         return approve(asked) if asked.digest == plan.digest else None
 
     return approver
-
-
-def _effects_text(effects: Json, digest: str) -> str:
-    lines = ["This plan changes something. Run it?", ""]
-    for step in effects if isinstance(effects, list) else ():
-        if isinstance(step, Mapping):
-            lines += _step_lines(step)
-    return "\n".join([*lines, "", f"digest {digest}"])
-
-
-def _step_lines(step: Mapping[str, Json]) -> list[str]:
-    kind = "destructive" if step["effects"] == "unknown" else step["effects"]
-    most = "" if step["exact"] else "at most "
-    lines = [
-        f"{_plain(step['step'])}: {_plain(step['tool'])}, {kind}, {most}{step['calls']} call(s)"
-    ]
-    if step["for_each"] is not None:
-        lines.append(f"    for each of {_json(step['for_each'])}")
-    if step["conditional"]:
-        lines.append("    only if its condition holds")
-    arguments = step["args"]
-    if isinstance(arguments, Mapping):
-        lines += [f"    {_plain(name)} = {_json(value)}" for name, value in arguments.items()]
-    return lines
-
-
-def _plain(value: Json) -> str:
-    return printable(str(value))
-
-
-def _json(value: Json) -> str:
-    return visible(json.dumps(value, ensure_ascii=False))

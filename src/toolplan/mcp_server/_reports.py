@@ -125,18 +125,18 @@ def help_(run: Run) -> str | None:
         case RunState.CANCELLED:
             return f"`resume` with run {short!r} continues it."
         case RunState.WAITING:
-            return approval_help(short, run.digest)
+            return approval_help(short)
         case RunState.IN_DOUBT:
             return _doubt_help(run, short)
         case RunState.SUCCEEDED | RunState.FAILED:
             return None
 
 
-def approval_help(run: str, digest: str) -> str:
-    """Return how a person approves the waiting `run`."""
+def approval_help(run: str) -> str:
+    """Return how a person approves the waiting `run`, having seen its effects."""
     return (
-        "A model cannot approve. A person who has read the effects types, in a terminal: "
-        f"toolplan resume {run} --approve {digest}"
+        "A model cannot approve. In a terminal this command shows a person the effects, and asks: "
+        f"toolplan resume {run}"
     )
 
 

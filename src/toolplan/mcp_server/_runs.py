@@ -265,7 +265,7 @@ class Runs:
         return CallRefused(
             "approval-required",
             "The plan has effects and was not run: it waits for the approval of a person.",
-            approval_help(run[:SHORT], plan.digest),
+            approval_help(run[:SHORT]),
             {"run": run, "digest": plan.digest, "effects": effects_report(plan, self._app.tools)},
         )
 

@@ -2,51 +2,97 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeAlias
 
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
 from toolplan.approval import EffectStep
 from toolplan.path import Json
-from toolplan.plan import Literal
+from toolplan.plan import Literal, Value
 from toolplan.plan_json import dump_value
-from toolplan.render.printable import count_text, fit_encoding, printable, value_text
+from toolplan.render.exact import exact_lines, exact_name, exact_text, mixed_scripts
+from toolplan.render.printable import count_text, fit_encoding, text_width
 from toolplan.tools import Effects
 
-_VALUE_WIDTH: Final = 2_000
 _INDENT: Final = "    "
+_NARROWEST: Final = 20
+_WIDEST_HEAD: Final = 24
+_MOST_NAMED: Final = 8
+
+Shown: TypeAlias = Iterator[tuple[str, str]]
+"""Lines of text, each with its style."""
 
 
 @dataclass(frozen=True)
 class ApprovalView:
     """The steps of a plan that may change something, and the plan's digest, for a rich console.
 
-    Nothing is left out: a value is shown as written, an unknown one by its reference.
+    Nothing is left out or rounded: a fixed value is shown as JSON that reads back as the same
+    value, another one by its reference. See `toolplan.render.exact`.
     """
 
     steps: tuple[EffectStep, ...]
     digest: str
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        for text, style in self._lines():
-            yield Text(fit_encoding(text, options.encoding), style=style, overflow="fold")
+        lines = approval_lines(self.steps, self.digest, options.max_width, options.encoding)
+        for text, style in lines:
+            fitting = fit_encoding(text, options.encoding)
+            yield Text(fitting, style=style, overflow="fold")
 
-    def _lines(self) -> Iterator[tuple[str, str]]:
-        yield f"This plan changes something: {_calls_of_all(self.steps)}.", "bold yellow"
-        for step in self.steps:
-            effects = "destructive" if step.effects is Effects.UNKNOWN else step.effects.value
-            unsaid = " (its source does not say)" if step.effects is Effects.UNKNOWN else ""
-            style = "yellow" if step.effects is Effects.WRITE else "bold red"
-            yield f"  {printable(step.step)}: {printable(step.tool)}, {effects}{unsaid}", style
-            for line in _conditions(step):
-                yield _INDENT + line, ""
-            for name, value in step.args.items():
-                sign = "=" if isinstance(value, Literal) else "<-"
-                yield f"{_INDENT}{printable(name)} {sign} {value_text(value, _VALUE_WIDTH)}", ""
-        yield f"digest {self.digest}", "dim"
+
+def approval_text(steps: Sequence[EffectStep], digest: str) -> str:
+    """Return what `ApprovalView` shows as text, each value in one line."""
+    return "\n".join(text for text, _ in approval_lines(steps, digest, sys.maxsize))
+
+
+def approval_lines(
+    steps: Sequence[EffectStep], digest: str, width: int, encoding: str = "utf-8"
+) -> Shown:
+    """Yield the lines that are shown in `width` columns of a terminal, with their styles."""
+    yield f"This plan changes something: {_calls_of_all(steps)}.", "bold yellow"
+    for step in steps:
+        effects = "destructive" if step.effects is Effects.UNKNOWN else step.effects.value
+        unsaid = " (its source does not say)" if step.effects is Effects.UNKNOWN else ""
+        style = "yellow" if step.effects is Effects.WRITE else "bold red"
+        name, tool = exact_name(step.step, encoding), exact_name(step.tool, encoding)
+        yield f"  {name}: {tool}, {effects}{unsaid}", style
+        if step.for_each is not None:
+            calls = ("" if step.exact else "at most ") + count_text(step.calls, "call")
+            yield from _value_lines(f"{calls}: one for each of ", step.for_each, width, encoding)
+        if step.conditional:
+            yield f"{_INDENT}only if its condition holds", ""
+        for argument, value in step.args.items():
+            sign = "=" if isinstance(value, Literal) else "<-"
+            head = f"{exact_name(argument, encoding)} {sign} "
+            yield from _value_lines(head, value, width, encoding)
+        yield from _warnings(step)
+    yield f"digest {digest}", "dim"
+
+
+def _value_lines(head: str, value: Value, width: int, encoding: str) -> Shown:
+    """Yield `value` after `head`, all of it."""
+    below = " " * min(len(_INDENT) + text_width(head), _WIDEST_HEAD)
+    first = max(width - len(_INDENT) - text_width(head), _NARROWEST)
+    lines = exact_lines(value, first, max(width - len(below), _NARROWEST), encoding)
+    yield f"{_INDENT}{head}{lines[0]}", ""
+    yield from ((below + line, "") for line in lines[1:])
+
+
+def _warnings(step: EffectStep) -> Shown:
+    """Yield which letters of a step look like those of another script."""
+    found: dict[str, str] = {}
+    for value in (step.for_each, *step.args.values(), *step.args, step.step, step.tool):
+        found |= {} if value is None else mixed_scripts(value)
+    shown = [f"{exact_text(char)[1:-1]} is {name}" for char, name in found.items()]
+    if shown:
+        more = ", …" if len(shown) > _MOST_NAMED else ""
+        listed = ", ".join(shown[:_MOST_NAMED]) + more
+        yield f"{_INDENT}Attention, letters that look like others: {listed}", "bold red"
 
 
 def approval_json(steps: Sequence[EffectStep], digest: str) -> dict[str, Json]:
@@ -74,11 +120,3 @@ def _calls_of_all(steps: Sequence[EffectStep]) -> str:
     exact = all(step.exact and not step.conditional for step in steps)
     most = "" if exact else "at most "
     return f"{count_text(len(steps), 'step')}, {most}{count_text(calls, 'call')}"
-
-
-def _conditions(step: EffectStep) -> Iterator[str]:
-    if step.for_each is not None:
-        calls = ("" if step.exact else "at most ") + count_text(step.calls, "call")
-        yield f"{calls}: one for each of {value_text(step.for_each, _VALUE_WIDTH)}"
-    if step.conditional:
-        yield "only if its condition holds"

@@ -1,0 +1,366 @@
+r"""Values of a plan, whole and exactly, for the person who approves them.
+
+A fixed value is shown as JSON that reads back as the same value. What cannot be seen, or looks like
+something else, is a JSON escape: `\u200b` for a zero-width space, `\u0430` for a Cyrillic letter in
+a Latin word. A text that is longer than a line continues on the next one as a further string:
+`"one "` above `"two"` is `"one two"`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final, TypeAlias
+
+from toolplan.path import Json
+from toolplan.plan import Array, Literal, Object, Ref, Template, Value
+from toolplan.render.printable import ref_text, text_width
+
+_PLAIN_NAME: Final = re.compile(r"[A-Za-z0-9_.:/-]+")
+_ADDRESS: Final = re.compile(r"[^\s\"'<>(),;]*[@./:\\][^\s\"'<>(),;]*")
+_WORD: Final = re.compile(r"\w+")
+_SPACES: Final = re.compile(" {9,}")
+_DIGITS: Final = 4_000  # Python refuses to print integers of more digits
+_BROKEN_AT_SPACE: Final = 24
+
+_INVISIBLE_CATEGORIES: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp", "Zs"})
+_INVISIBLE: Final = frozenset(
+    chr(code)
+    for first, last in (
+        (0x034F, 0x034F),
+        (0x115F, 0x1160),
+        (0x17B4, 0x17B5),
+        (0x180B, 0x180F),
+        (0x2800, 0x2800),
+        (0x3164, 0x3164),
+        (0xFE00, 0xFE0F),
+        (0xFFA0, 0xFFA0),
+        (0xFFFC, 0xFFFC),
+        (0xE0000, 0xE0FFF),
+    )
+    for code in range(first, last + 1)
+)
+# look like a sign of ASCII: hyphens, dots, slashes, colons, bars
+_SIGNS: Final = frozenset("‐‑−﹣․·‧∙⋅⁄∕⧸⼃∖⧵꞉∶ː˸։׃܃܄ǀ∣ǃ‚ʼʹˈ՚＇ʺ‛")
+_CONFUSABLE_SCRIPTS: Final = frozenset(
+    {
+        "CYRILLIC",
+        "GREEK",
+        "COPTIC",
+        "ARMENIAN",
+        "CHEROKEE",
+        "GEORGIAN",
+        "LISU",
+        "HEBREW",
+        "ARABIC",
+        "SYRIAC",
+        "THAANA",
+        "NKO",
+        "DESERET",
+        "OSAGE",
+        "TIFINAGH",
+        "RUNIC",
+        "GOTHIC",
+        "CARIAN",
+        "LYCIAN",
+        "LYDIAN",
+        "VAI",
+        "BAMUM",
+        "CANADIAN",
+    }
+)
+_PHONETIC: Final = re.compile("[\u0250-\u02af\u1d00-\u1dbf\ua720-\ua7ff\uab30-\uab6f]")
+# letters that look like a Latin one by themselves
+_LOOK_LATIN: Final = frozenset("АВЕЗКМНОРСТУХаеорсухѕіјԁԛԝһӏӀЅІЈҮүѴѵΑΒΕΖΗΙΚΜΝΟΡΤΥΧνορՕՏՍօոսցհզոΚϲϳ")
+
+Atom: TypeAlias = tuple[str, bool]
+"""A piece of shown text that is not divided, and whether it stands inside a string."""
+
+_Part: TypeAlias = "Callable[[], Iterable[Atom]] | Value | Json"
+
+
+def exact_lines(value: Value | Json, first: int, rest: int, encoding: str = "utf-8") -> list[str]:
+    """Return `value` in lines of at most `first` columns, then `rest` columns.
+
+    `encoding` is that of the terminal: what it cannot show is escaped.
+    """
+    return _wrapped(_atoms(value, encoding), first, rest)
+
+
+def exact_text(value: Value | Json, encoding: str = "utf-8") -> str:
+    r"""Return `value` as one line.
+
+    >>> exact_text("a\u200bb"), exact_text(99999.99999), exact_text(-0.0)
+    ('"a\\u200bb"', '99999.99999', '-0.0')
+    """
+    return "".join(text for text, _ in _atoms(value, encoding))
+
+
+def exact_name(name: str, encoding: str = "utf-8") -> str:
+    """Return the name of a step, a tool or an argument; in quotes unless it is a plain one."""
+    return name if _PLAIN_NAME.fullmatch(name) else exact_text(name, encoding)
+
+
+def mixed_scripts(value: Value | Json) -> dict[str, str]:
+    """Return the letters in `value` that look like those of another script, with their names."""
+    found: dict[str, str] = {}
+    for text in _texts(value):
+        for at in sorted(_disguised(text)):
+            found.setdefault(text[at], unicodedata.name(text[at], "a character without a name"))
+    return found
+
+
+def _atoms(value: Value | Json, encoding: str) -> Iterator[Atom]:
+    """Yield the pieces of `value`; without recursion, since values may be deep."""
+    left: list[_Part] = [value]
+    # inside a value with references, text that looks like one is written with a doubled dollar
+    doubled = isinstance(value, Template | Array | Object)
+    while left:
+        part = left.pop()
+        match part:
+            case Literal(inner):
+                left.append(inner)
+            case Ref():
+                yield _reference(part, encoding), False
+            case Template() | str():
+                yield from _string(part, encoding, doubled=doubled)
+            case list() | Array():
+                left.extend(reversed(_list_parts(part)))
+            case dict() | Object():
+                left.extend(reversed(_object_parts(part, encoding)))
+            case bool() | None | int() | float():
+                yield from ((piece, False) for piece in _scalar(part))
+            case _:
+                yield from part()
+
+
+def _string(text: str | Template, encoding: str, *, doubled: bool) -> Iterator[Atom]:
+    yield '"', False
+    for part in text.parts if isinstance(text, Template) else (text,):
+        if isinstance(part, Ref):
+            yield _reference(part, encoding), True
+        else:
+            yield from _characters(part, encoding, doubled=doubled)
+    yield '"', False
+
+
+def _list_parts(items: Array | list[Json]) -> list[_Part]:
+    parts: list[_Part] = [_just("[")]
+    for at, item in enumerate(items.items if isinstance(items, Array) else items):
+        parts += [_just(", "), item] if at else [item]
+    return [*parts, _just("]")]
+
+
+def _object_parts(fields: Object | dict[str, Json], encoding: str) -> list[_Part]:
+    parts: list[_Part] = [_just("{")]
+    pairs = fields.fields if isinstance(fields, Object) else fields.items()
+    for at, (key, inner) in enumerate(pairs):
+        parts += [_just(", ")] if at else []
+        parts += [_key(key, encoding), _just(": "), inner]
+    return [*parts, _just("}")]
+
+
+def _just(text: str) -> Callable[[], Iterable[Atom]]:
+    return lambda: ((text, False),)
+
+
+def _key(key: str, encoding: str) -> Callable[[], Iterable[Atom]]:
+    return lambda: _string(key, encoding, doubled=False)
+
+
+def _scalar(value: bool | float | None) -> Iterator[str]:
+    if isinstance(value, int) and not isinstance(value, bool):
+        digits = _digits(value)
+        # a number is one piece unless it is longer than any line
+        yield from (digits[at : at + 60] for at in range(0, len(digits), 60))
+    else:
+        yield json.dumps(value)
+
+
+def _digits(number: int) -> str:
+    """Return all digits of `number`, also where Python refuses to print it."""
+    if abs(number) < 10**_DIGITS:
+        return str(number)
+    parts: list[str] = []
+    size, base = abs(number), 10**_DIGITS
+    while size:
+        size, part = divmod(size, base)
+        parts.append(str(part).rjust(_DIGITS, "0"))
+    return ("-" if number < 0 else "") + "".join(reversed(parts)).lstrip("0")
+
+
+def _characters(text: str, encoding: str, *, doubled: bool) -> Iterator[Atom]:
+    """Yield the characters of `text` as they stand in a JSON string.
+
+    `doubled` writes `${` as `$${`, so that it is not taken for a reference.
+    """
+    if doubled:
+        text = text.replace("${", "$${")
+    if text.isascii() and text.isprintable() and "  " not in text:
+        for char in text:
+            yield ("\\" + char if char in '"\\' else char), True
+        return
+    escaped = _disguised(text)
+    for found in _SPACES.finditer(text):
+        escaped.update(range(found.start(), found.end()))
+    before = ""
+    for at, char in enumerate(text):
+        if at in escaped or _is_hidden(char, before) or not _fits(char, encoding):
+            yield json.dumps(char)[1:-1] if char < " " else _escape(char), True
+        else:
+            yield ("\\" + char if char in '"\\' else char), True
+        before = char
+
+
+def _escape(char: str) -> str:
+    if char > "\uffff":
+        return json.dumps(char)[1:-1]
+    return f"\\u{ord(char):04x}"
+
+
+def _fits(char: str, encoding: str) -> bool:
+    if char.isascii():
+        return True
+    try:
+        char.encode(encoding)
+    except (UnicodeEncodeError, LookupError):
+        return False
+    return True
+
+
+def _is_hidden(char: str, before: str) -> bool:
+    """Return whether a person would not see `char`, or not as the character that it is."""
+    if " " <= char <= "~":
+        return False
+    category = unicodedata.category(char)
+    if char in _INVISIBLE or char in _SIGNS or category in _INVISIBLE_CATEGORIES:
+        return True
+    if category[0] == "M":
+        return (
+            category == "Me"
+            or unicodedata.category(before or " ")[0] not in "LM"
+            or before.isascii()
+            or len(unicodedata.normalize("NFC", before + char)) == 1
+        )
+    if unicodedata.normalize("NFC", char) != char:
+        return True
+    looks = unicodedata.normalize("NFKC", char)
+    return looks.isascii() and looks.isalnum() and not "\uff00" <= char <= "\uffef"
+
+
+def _disguised(text: str) -> set[int]:
+    """Return where letters of `text` stand among those of a script that they look like."""
+    if text.isascii():
+        return set()
+    found: set[int] = set()
+    for pattern, is_address in ((_ADDRESS, True), (_WORD, False)):
+        for unit in pattern.finditer(text):
+            if not unit[0].isascii():
+                found.update(_foreign(unit[0], unit.start(), is_address=is_address))
+    if not found and not any(map(_is_clearly_foreign, text)):
+        found.update(at for at, char in enumerate(text) if char in _LOOK_LATIN)
+    return found
+
+
+def _is_clearly_foreign(char: str) -> bool:
+    return not char.isascii() and char not in _LOOK_LATIN and _script(char) in _CONFUSABLE_SCRIPTS
+
+
+def _foreign(unit: str, start: int, *, is_address: bool) -> Iterator[int]:
+    scripts = {_script(char) for char in unit}
+    confusable = scripts & _CONFUSABLE_SCRIPTS
+    is_latin = any(char.isascii() and char.isalnum() for char in unit)
+    for at, char in enumerate(unit, start):
+        if not char.isascii() and (
+            (_script(char) in confusable and ("LATIN" in scripts or len(confusable) > 1))
+            or (is_latin and (_PHONETIC.match(char) or "\uff00" <= char <= "\uff5e"))
+            or (is_address and char in "ıȷ。．｡")
+        ):
+            yield at
+
+
+def _script(char: str) -> str:
+    if char.isascii():
+        return "LATIN" if char.isalpha() else ""
+    return unicodedata.name(char, " ").split(" ", 1)[0] if char.isalpha() else ""
+
+
+def _reference(ref: Ref, encoding: str) -> str:
+    text = ref_text(ref)
+    if text.isascii() and text.isprintable():
+        return text
+    hidden = _disguised(text)
+    return "".join(
+        _escape(char) if at in hidden or _is_hidden(char, "") or not _fits(char, encoding) else char
+        for at, char in enumerate(text)
+    )
+
+
+def _texts(value: Value | Json) -> Iterator[str]:
+    left: list[Value | Json] = [value]
+    while left:
+        part = left.pop()
+        match part:
+            case Literal(inner):
+                left.append(inner)
+            case str():
+                yield part
+            case Ref():
+                yield ref_text(part)
+            case Template(parts):
+                left.extend(parts)
+            case list() | Array():
+                left.extend(part.items if isinstance(part, Array) else part)
+            case dict() | Object():
+                fields = part.fields if isinstance(part, Object) else tuple(part.items())
+                for key, inner in fields:
+                    left.extend((key, inner))
+            case _:
+                pass
+
+
+def _wrapped(atoms: Iterable[Atom], first: int, rest: int) -> list[str]:
+    """Return lines of `atoms`; a string that is broken is closed and opened again."""
+    lines: list[str] = []
+    line: list[Atom] = []
+    used, room = 0, first - 3  # for quotes and a comma
+    for atom in atoms:
+        size = text_width(atom[0])
+        after_newline = line and line[-1] == ("\\n", True) and atom[1] and atom[0] != "\\n"
+        if line and (used + size > room or after_newline) and _may_break(line[-1], atom):
+            at = len(line) if after_newline else _break_at(line, atom)
+            kept = line[at:]
+            lines.append(_line(line[:at], (kept or [atom])[0]))
+            line = [('"', False), *kept] if _in_string(line[:at], kept, atom) else kept
+            used, room = sum(text_width(text) for text, _ in line), rest - 3
+        line.append(atom)
+        used += size
+    return [*lines, "".join(text for text, _ in line).rstrip()]
+
+
+def _may_break(before: Atom, atom: Atom) -> bool:
+    if before == ('"', False):
+        return False  # after a quote: the string has just begun, or a comma follows
+    return atom != ('"', False) or not before[1]
+
+
+def _break_at(line: list[Atom], atom: Atom) -> int:
+    """Return where to break `line`: after a space, if one is near its end."""
+    for back in range(min(len(line) - 1, _BROKEN_AT_SPACE)):
+        at = len(line) - back
+        text, inside = line[at - 1]
+        after = line[at] if at < len(line) else atom
+        if text.endswith(" ") and inside == after[1] and at > 1 and _may_break(line[at - 1], after):
+            return at
+    return len(line)
+
+
+def _in_string(line: list[Atom], kept: list[Atom], atom: Atom) -> bool:
+    return line[-1][1] and (kept[0] if kept else atom)[1]
+
+
+def _line(line: list[Atom], after: Atom) -> str:
+    text = "".join(text for text, _ in line)
+    return text + '"' if line[-1][1] and after[1] else text.rstrip()
