@@ -42,7 +42,8 @@ simulate: $(VENV)/.test
 	$(BIN)/python -m tests.simulation --seeds 100000
 
 long: $(VENV)/.test
-	HYPOTHESIS_PROFILE=long $(BIN)/pytest -n auto -q --timeout 0 tests/dialects tests/test_plan_json.py
+	HYPOTHESIS_PROFILE=long $(BIN)/pytest -n auto -q --timeout 0 tests/dialects tests/test_plan_json.py \
+		tests/simulation tests/engines tests/summary tests/schema
 
 format: $(VENV)/.test
 	$(BIN)/ruff check --fix .

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.dialects.strategies import JSON, PATHS, TEXTS, plans
+from tests.sizes import share_of
 from toolplan.diagnostics import Severity
 from toolplan.path import EVERY, Json
 from toolplan.plan import (
@@ -47,7 +48,7 @@ def test_a_dumped_plan_loads_as_itself(plan: Plan) -> None:
     assert load(json.loads(json.dumps(document))).plan == plan
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=share_of(150))
 @given(
     st.lists(TEXTS | st.builds(Ref, st.sampled_from(["a", "0", "item", "x-y"]), PATHS), max_size=5)
 )
@@ -57,7 +58,7 @@ def test_printed_text_parses_as_itself(parts: list[str | Ref]) -> None:
     assert parse_text(print_text(value)) == (value, ())
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=share_of(150))
 @given(st.text("${}a.[]0\"'\\ ", max_size=14))
 def test_no_text_makes_parse_text_raise_and_what_it_reads_prints_as_the_same(text: str) -> None:
     value, problems = parse_text(text)
@@ -366,7 +367,7 @@ def test_p43_a_plan_that_says_no_version_is_of_the_first() -> None:
     assert load({"steps": [{"id": "a", "tool": "t"}]}) == Parsed(Plan((Step("a", "t"),)))
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=share_of(150))
 @given(JSON)
 def test_no_json_makes_load_raise(value: Json) -> None:
     load(value)

@@ -11,6 +11,7 @@ from typing import Final, cast
 import pytest
 
 from tests.plans_strategy import execution_plan
+from tests.sizes import share_of
 from toolplan.approval import Approval, ApprovalRequired, ApprovalUsed, Policy, approve
 from toolplan.engines import CannotRun, run
 from toolplan.events import Run
@@ -20,7 +21,7 @@ from toolplan.plan import Literal, Plan
 from toolplan.plan_json import dump, load
 from toolplan.tools import Arguments, Call, Effects, Tool, Toolbox
 
-MUTATIONS: Final = 10_000
+MUTATIONS: Final = share_of(10_000)
 
 PLAN: Final[Json] = {
     "toolplan": 1,

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from tests.engines._running import in_loop
 from tests.plans_strategy import execution_plan
 from tests.simulation.loop import VirtualLoop
+from tests.sizes import share_of
 from toolplan.engines import run
 from toolplan.engines._eager import eager_task
 from toolplan.events import Event, StepStarted
@@ -361,7 +362,7 @@ async def _act(act: Act, shared: Future[int], told: list[str]) -> None:
             await asyncio.shield(asyncio.ensure_future(asyncio.sleep(0.001)))
 
 
-@settings(max_examples=400)
+@settings(max_examples=share_of(400))
 @example([["turn"]], 1)
 @given(
     st.lists(st.lists(st.sampled_from(ACTS), max_size=4), min_size=1, max_size=3),

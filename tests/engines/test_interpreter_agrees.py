@@ -6,6 +6,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from tests.plans_strategy import execution_plan, plans, scripted_tools
+from tests.sizes import share_of
 from toolplan.engines import run
 from toolplan.events import Run, apply, fold
 from toolplan.path import Json
@@ -60,7 +61,7 @@ def told(run: Run) -> Json:
     }
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=share_of(150), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(plans(), st.sampled_from((1, 2, 100)))
 @example(EVERYTHING, 1)
 @example(EVERYTHING, 100)

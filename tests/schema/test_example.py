@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.sizes import share_of
 from toolplan.path import Json
 from toolplan.schema import NoExample, Schema, SchemaError
 from toolplan.schema._pattern import MAX_LENGTH, text_for
@@ -252,7 +253,7 @@ def deeper(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
 SCHEMAS = st.recursive(st.booleans() | PARTS, deeper, max_leaves=8)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=share_of(150), deadline=None)
 @given(SCHEMAS, st.integers(0, 3))
 def test_for_any_schema_an_example_is_valid_and_the_same_each_time(raw: Json, seed: int) -> None:
     try:

@@ -10,6 +10,7 @@ import pytest
 
 from tests.simulation.__main__ import fast_folder, simulate
 from tests.simulation.world import Breach
+from tests.sizes import share_of
 from toolplan.approval import Approval, approve
 from toolplan.engines import _in_flight as _open_calls
 from toolplan.engines import _runs, _streamed
@@ -29,9 +30,9 @@ def folder() -> Iterator[Path]:
         yield Path(name)
 
 
-@pytest.mark.parametrize("first", range(0, 2_000, 250))
+@pytest.mark.parametrize("first", range(0, share_of(2_000), 125))
 def test_no_seed_breaches_anything(first: int, folder: Path) -> None:
-    for seed in range(first, first + 250):
+    for seed in range(first, first + 125):
         simulate(seed, folder)
 
 

@@ -7,6 +7,7 @@ from itertools import pairwise
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from tests.sizes import share_of
 from tests.summary.test_claims import evidence
 from toolplan.path import Json
 from toolplan.render.printable import number_text
@@ -37,7 +38,7 @@ def rows_of(numbers: list[float]) -> Json:
     return {"data": [{"weight": number} for number in numbers]}
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=share_of(120), deadline=None)
 @given(st.lists(NUMBERS, min_size=1, max_size=6), st.data())
 def test_a_number_from_the_rows_is_never_marked(numbers: list[float], data: st.DataObject) -> None:
     number = data.draw(st.sampled_from(numbers))
@@ -46,7 +47,7 @@ def test_a_number_from_the_rows_is_never_marked(numbers: list[float], data: st.D
     assert [claim for claim in check_claims(text, found) if not claim.found] == [], text
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=share_of(120), deadline=None)
 @given(st.lists(st.integers(0, 999), min_size=1, max_size=6), st.integers(10_000, 10**9), SPELLINGS)
 def test_a_number_absent_from_rows_and_analysis_is_always_marked(
     numbers: list[int], absent: int, how: str
@@ -57,7 +58,7 @@ def test_a_number_absent_from_rows_and_analysis_is_always_marked(
     assert [claim.found for claim in check_claims(text, found)] == [False], text
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=share_of(120), deadline=None)
 @given(st.lists(st.integers(0, 10**6), min_size=1, max_size=6), st.integers(0, 10**6))
 def test_a_number_is_found_exactly_when_a_figure_rounds_to_it(numbers: list[int], n: int) -> None:
     found = evidence(rows_of([*map(float, numbers)]), question="")
@@ -66,7 +67,7 @@ def test_a_number_is_found_exactly_when_a_figure_rounds_to_it(numbers: list[int]
     assert claim.found == any(abs(known - n) <= 0.5 for known in found.numbers)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=share_of(100), deadline=None)
 @given(st.integers(1, 10_000), st.integers(1, 10_000), st.integers(0, 2))
 def test_a_share_of_counts_is_never_marked(part: int, rest: int, decimals: int) -> None:
     rows: Json = {"data": [{"kind": "a", "n": part}, {"kind": "b", "n": rest}]}
@@ -75,7 +76,7 @@ def test_a_share_of_counts_is_never_marked(part: int, rest: int, decimals: int) 
     assert all(claim.found for claim in claims), share
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=share_of(100), deadline=None)
 @given(st.dates(), st.dates())
 def test_a_date_is_found_exactly_when_a_row_has_it(known: object, said: object) -> None:
     found = evidence({"data": [{"day": f"{known}"}, {"day": f"{known}"}]}, question="")
@@ -86,7 +87,7 @@ def test_a_date_is_found_exactly_when_a_row_has_it(known: object, said: object) 
 LETTERS = st.text(alphabet="bcdfghjklmnpqrstvwxz", min_size=4, max_size=9)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=share_of(100), deadline=None)
 @given(LETTERS.map(str.title), LETTERS.map(str.title), st.booleans())
 def test_an_invented_name_is_always_marked_and_a_known_one_never(
     known: str, made_up: str, opens: bool
@@ -98,7 +99,7 @@ def test_an_invented_name_is_always_marked_and_a_known_one_never(
     assert claims == {known: True, made_up: False}
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=share_of(200), deadline=None)
 @given(st.text(max_size=200) | st.text(alphabet="0123456789.,- %kMABab\n|#*", max_size=80))
 def test_no_text_raises_and_claims_stand_where_they_say(text: str) -> None:
     claims = check_claims(text, evidence())

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
+from tests.sizes import share_of
 from tests.summary.test_summary import HONEST, QUESTION, ROWS, ran, summarised
 from toolplan.path import Json
 from toolplan.render.summary_view import summary_view
@@ -144,7 +145,7 @@ def test_a_line_without_end_is_looked_at_in_pieces(line: str) -> None:
     assert len(summary.said) < 10_000
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=share_of(150), deadline=None)
 @given(st.text(max_size=120))
 def test_any_text_is_clean_after_cleaning_and_cleaning_again_changes_nothing(text: str) -> None:
     once = cleaned(text)
@@ -156,7 +157,7 @@ PIECES = 'http://e.example //e.example/ www. javascript: <img [a]( ) < > b ![ ](
 PARTS = st.sampled_from([*PIECES.split(), " ", "\n"])
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=share_of(400), deadline=None)
 @given(st.lists(PARTS, max_size=14).map("".join))
 def test_no_arrangement_of_pieces_makes_a_link(text: str) -> None:
     """L22."""
@@ -203,7 +204,7 @@ def markdown_kinds(text: str) -> set[str]:
 FETCHING = {"link_open", "image", "html_inline", "html_block", "definition"}
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=share_of(150), deadline=None)
 @given(
     st.lists(PARTS | st.sampled_from(["Acme ", "42 % ", "NordWaste. ", "\x1b[1m", "**", "\u202e"]))
     .map("".join)
