@@ -247,7 +247,7 @@ def test_logs_of_a_server_are_reported(tmp_path: Path) -> None:
     assert ServerSaid("it", "warning", "disk full") in notices
     assert ServerSaid("it", "stderr", "on stderr") in notices
     assert any(
-        isinstance(n, ServerSaid) and "no message of the protocol" in n.text for n in notices
+        isinstance(n, ServerSaid) and "that is not a protocol message" in n.text for n in notices
     )
 
 
