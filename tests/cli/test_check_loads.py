@@ -1,10 +1,13 @@
-"""What `toolplan check` loads: nothing that proposes plans."""
+"""What commands load: only what their work needs."""
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
 
 PROGRAM = """
 import sys
@@ -14,19 +17,54 @@ try:
     main()
 except SystemExit as end:
     assert not end.code, end.code
-print(*(name for name in sys.modules if name.startswith("toolplan.planners")), file=sys.stderr)
+    sys.stdout.flush()
+    print("\\n" + "loaded: " + " ".join(sys.modules), file=sys.stderr)
 """
+QUESTION = "Get contaminated shipments from last week"
 
 
-def test_check_loads_no_planner(tmp_path: Path) -> None:
-    plan = tmp_path / "plan.json"
-    step = '{"id": "a", "tool": "facilities_list", "args": {}}'
-    plan.write_text(f'{{"toolplan": 1, "steps": [{step}]}}', "utf-8")
+def loaded(program: str, *words: str) -> set[str]:
+    """Return the names of the modules that a process of its own has loaded at its end."""
     ran = subprocess.run(
-        [sys.executable, "-c", PROGRAM, "check", str(plan), "--tools", "toolplan.demo:TOOLS"],
-        capture_output=True,
-        text=True,
-        check=False,
+        [sys.executable, "-c", program, *words], capture_output=True, text=True, check=False
     )
     assert ran.returncode == 0, ran.stderr
-    assert ran.stderr.strip() == ""
+    line = ran.stderr.splitlines()[-1]
+    assert line.startswith("loaded: "), ran.stderr
+    return set(line.split()[1:])
+
+
+@pytest.fixture(autouse=True)
+def _folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TOOLPLAN_HOME", str(tmp_path / "home"))
+
+
+@pytest.fixture
+def checked(tmp_path: Path) -> set[str]:
+    plan = tmp_path / "plan.json"
+    step: dict[str, object] = {"id": "a", "tool": "facilities_list", "args": {}}
+    plan.write_text(json.dumps({"toolplan": 1, "steps": [step]}), "utf-8")
+    return loaded(PROGRAM, "check", str(plan), "--tools", "toolplan.demo:TOOLS")
+
+
+def test_check_loads_no_planner(checked: set[str]) -> None:
+    assert not [name for name in checked if name.startswith("toolplan.planners")]
+
+
+def test_check_loads_no_library_that_its_work_does_not_need(checked: set[str]) -> None:
+    assert checked.isdisjoint({"duckdb", "json_repair"})
+
+
+def test_a_question_without_sql_loads_no_library_of_sql_or_of_broken_text() -> None:
+    found = loaded(PROGRAM, "ask", QUESTION)
+    assert "toolplan.sources.sql" in found
+    assert found.isdisjoint({"duckdb", "json_repair"})
+
+
+def test_the_tool_sql_is_made_without_its_library() -> None:
+    program = (
+        "import sys, toolplan.sources.sql as sql\n"
+        "sql.sql_tool()\n"
+        "print('loaded: ' + ' '.join(sys.modules), file=sys.stderr)"
+    )
+    assert "duckdb" not in loaded(program)

@@ -12,9 +12,8 @@ import json
 import math
 import re
 from collections.abc import Callable
-from typing import Final, NamedTuple, NoReturn, TypeAlias
-
-import json_repair
+from importlib import import_module
+from typing import Any, Final, NamedTuple, NoReturn, TypeAlias
 
 from toolplan.diagnostics import Diagnostic
 from toolplan.dialects._blocks import Segment, Segments, blocks, prose, segments
@@ -218,8 +217,9 @@ def _candidate(
 
 def _repaired(block: str) -> _Decoded:
     """Return `block`, whose brackets and strings do end, repaired by guess."""
+    library: Any = import_module("json_repair")  # only for text that is broken
     # written and read again, so that its numbers are checked too
-    decoded = _decoded(json.dumps(json_repair.loads(block, skip_json_loads=True)))
+    decoded = _decoded(json.dumps(library.loads(block, skip_json_loads=True)))
     keys_lost = bool(duplicate_keys(block, most=1))
     return decoded._replace(
         strict=block if keys_lost else decoded.strict,

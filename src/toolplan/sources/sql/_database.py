@@ -6,10 +6,10 @@ import json
 import threading
 from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
-from typing import Final, NamedTuple, Self, cast
-
-import duckdb
-from duckdb.sqltypes import DuckDBPyType
+from importlib import import_module
+from importlib.util import find_spec
+from types import ModuleType
+from typing import TYPE_CHECKING, Final, NamedTuple, Self, cast
 
 from toolplan.path import Json
 from toolplan.sources.sql._faults import SqlFault, Stopped, parse_message, read_fault
@@ -27,6 +27,15 @@ from toolplan.sources.sql._types import (
     structure,
 )
 from toolplan.sources.sql._values import storable
+
+if TYPE_CHECKING:
+    import duckdb
+    from duckdb.sqltypes import DuckDBPyType
+
+if (
+    find_spec("duckdb") is None
+):  # it is loaded for the first statement; that it is missing is said now
+    raise ModuleNotFoundError("No module named 'duckdb'", name="duckdb")
 
 MAX_TEXT: Final = 20_000
 """The longest statement, in characters."""
@@ -67,7 +76,10 @@ class Database:
 
     def __init__(self, memory_mb: int) -> None:
         """Open it with at most `memory_mb` megabytes for tables and intermediate results."""
-        self._connection = duckdb.connect(":memory:", config=_config(memory_mb))
+        self._library = _duckdb()
+        self._connection: duckdb.DuckDBPyConnection = self._library.connect(
+            ":memory:", config=_config(memory_mb)
+        )
         self._connection.execute("SET TimeZone = 'UTC'")
         self._connection.execute("SET lock_configuration = true")  # last: no setting changes now
         self._stopped = threading.Event()
@@ -113,11 +125,11 @@ class Database:
         """
         try:
             found = self._connection.extract_statements(text)
-        except duckdb.Error as error:
+        except self._library.Error as error:
             return Statement(text, (parse_message(str(error)),))
         if len(found) != 1:
             return Statement(text, (f"There must be one statement, not {len(found)}.",))
-        if found[0].type != duckdb.StatementType.SELECT:
+        if found[0].type != self._library.StatementType.SELECT:
             return Statement(text, (f"Only SELECT is allowed, not {_in_words(found[0])}.",))
         tree = self._tree(text)
         if isinstance(tree, str):
@@ -180,7 +192,7 @@ class Database:
         try:
             relation = self._connection.sql(statement.text)
             names, types = relation.columns, relation.types
-        except duckdb.Error as error:
+        except self._library.Error as error:
             raise self._fault(error) from error
         return [
             ResultColumn(name, _column_type(each), str(each))
@@ -207,7 +219,7 @@ class Database:
         names = [part[0] for part in result.description or ()]
         try:
             rows = result.fetchmany(max_rows + 1)
-        except duckdb.Error as error:
+        except self._library.Error as error:
             raise self._fault(error) from error
         if len(rows) > max_rows:
             raise SqlFault(
@@ -226,7 +238,7 @@ class Database:
         self._check_stopped()
         try:
             return self._connection.execute(text, parameters)
-        except duckdb.Error as error:
+        except self._library.Error as error:
             raise self._fault(error) from error
 
     def _check_stopped(self) -> None:
@@ -286,6 +298,11 @@ def _in_words(statement: duckdb.Statement) -> str:
     return "a PIVOT without the list of its values, IN (…)" if name == "MULTI" else name
 
 
+def _duckdb() -> ModuleType:
+    """Return the library, loaded for the first statement: a plan without SQL does not wait."""
+    return import_module("duckdb")
+
+
 def _config(memory_mb: int) -> dict[str, str | bool | int | float | list[str]]:
     return {
         "enable_external_access": "false",
@@ -302,8 +319,8 @@ def _config(memory_mb: int) -> dict[str, str | bool | int | float | list[str]]:
 
 @lru_cache(maxsize=1)
 def _functions() -> Functions:
-    with duckdb.connect(":memory:", config=_config(64)) as connection:
-        rows = connection.execute(
+    with _duckdb().connect(":memory:", config=_config(64)) as connection:
+        rows: list[tuple[object, ...]] = connection.execute(
             "SELECT lower(function_name), function_type, coalesce(stability, '')"
             " FROM duckdb_functions() WHERE function_type NOT IN ('table', 'table_macro', 'pragma')"
         ).fetchall()
