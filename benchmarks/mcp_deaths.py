@@ -1,8 +1,8 @@
 """Deaths of MCP servers in the middle of calls: `python -m benchmarks.mcp_deaths [--quick]`.
 
 A process is killed by SIGKILL as soon as its call stands in a ledger, and a connection over HTTP is
-reset in place of an answer. Meanwhile calls go on on a server that lives. It exits 1 where a death
-was noticed too late, something was sent twice, or the other server felt it.
+reset in place of an answer. Meanwhile calls continue on a server that lives. It exits 1 where a
+death was noticed too late, something was sent twice, or the other server felt it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The public face: names, homes, and what importing costs."""
+"""The public API: names, homes, and what importing costs."""
 
 from __future__ import annotations
 

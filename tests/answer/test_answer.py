@@ -90,21 +90,21 @@ LIST = Step("s0", "books_list")
 
 
 def test_what_was_found_is_named_by_the_entity_of_the_schema_and_counted() -> None:
-    told = answered([LIST], gave("s0", books(37)), schemas={"s0": BOOKS})
-    assert told.headline == "37 library books were found [s0]."
-    assert told.sections[0].total == 37
-    assert len(told.sections[0].shown) == 10
-    assert "10 of 37 rows shown." in told.text
+    result = answered([LIST], gave("s0", books(37)), schemas={"s0": BOOKS})
+    assert result.headline == "37 library books were found [s0]."
+    assert result.sections[0].total == 37
+    assert len(result.sections[0].shown) == 10
+    assert "10 of 37 rows shown." in result.text
 
 
 def test_without_a_schema_the_tool_names_what_was_found() -> None:
-    told = answered([LIST], gave("s0", books(37)))
-    assert told.headline == "37 rows were found by books_list [s0]."
+    result = answered([LIST], gave("s0", books(37)))
+    assert result.headline == "37 rows were found by books_list [s0]."
 
 
 def test_every_fact_names_the_step_that_its_figures_come_from() -> None:
-    told = answered([LIST], gave("s0", books(37)), schemas={"s0": BOOKS})
-    insights = told.sections[0].insights
+    result = answered([LIST], gave("s0", books(37)), schemas={"s0": BOOKS})
+    insights = result.sections[0].insights
     assert {insight.step for insight in insights} == {"s0"}
     assert "genre: crime 24 of 37 (65 %), poetry 13 (35 %)." in [
         insight.text for insight in insights
@@ -112,28 +112,28 @@ def test_every_fact_names_the_step_that_its_figures_come_from() -> None:
     assert "price: 10 to 16 EUR, median 13 EUR, sum 476 EUR." in [
         insight.text for insight in insights
     ]
-    assert "library books [s0]" in told.text
+    assert "library books [s0]" in result.text
 
 
 def test_nothing_found_is_said_plainly() -> None:
-    told = answered([LIST], gave("s0", books(0)), schemas={"s0": BOOKS})
-    assert told.text == "No library books were found [s0]."
+    result = answered([LIST], gave("s0", books(0)), schemas={"s0": BOOKS})
+    assert result.text == "No library books were found [s0]."
     assert answered([LIST], gave("s0", [])).text == "No rows were found by books_list [s0]."
 
 
 def test_rows_are_found_in_a_wrapping_of_their_wrapping() -> None:
     output: Json = {"data": {"days": 30, "trends": [{"day": "2024-01-01", "n": 1}, {"n": 2}]}}
-    told = answered([LIST], gave("s0", output))
-    assert told.sections[0].total == 2
-    assert "days: 30." in told.text
+    result = answered([LIST], gave("s0", output))
+    assert result.sections[0].total == 2
+    assert "days: 30." in result.text
 
 
 def test_identities_are_never_cut_to_make_room_in_a_wide_table() -> None:
     notes: dict[str, Json] = {f"note{n}": "w" * 20 for n in range(9)}
     rows: Json = [{"id": f"B-2024-01-{at:02d}-{'x' * 15}", **notes} for at in range(30)]
-    told = answered([LIST], gave("s0", rows))
-    assert "B-2024-01-00-xxxxxxxxxxxxxxx" in told.text
-    assert told.sections[0].hidden[-1] == "note8"
+    result = answered([LIST], gave("s0", rows))
+    assert "B-2024-01-00-xxxxxxxxxxxxxxx" in result.text
+    assert result.sections[0].hidden[-1] == "note8"
 
 
 def test_the_insights_of_a_domain_leave_room_for_five_at_least() -> None:
@@ -141,14 +141,14 @@ def test_the_insights_of_a_domain_leave_room_for_five_at_least() -> None:
         {"id": at, "a": at % 2 == 0, "b": "xy"[at % 2], "c": 1, "n": at, "day": f"2024-01-{at:02d}"}
         for at in range(1, 30)
     ]
-    told = answered([LIST], gave("s0", rows), insights=[lambda entity, rows: ["so it is"] * 12])
-    assert len(told.sections[0].insights) == 17
+    result = answered([LIST], gave("s0", rows), insights=[lambda entity, rows: ["so it is"] * 12])
+    assert len(result.sections[0].insights) == 17
     assert len(answered([LIST], gave("s0", rows)).sections[0].insights) == 6
 
 
 def test_a_single_number_is_said_as_a_sentence() -> None:
-    told = answered([Step("q", "sql")], gave("q", {"data": [{"count": 37}], "count": 1}))
-    assert told.text == "count: 37 [q]."
+    result = answered([Step("q", "sql")], gave("q", {"data": [{"count": 37}], "count": 1}))
+    assert result.text == "count: 37 [q]."
 
 
 def test_a_single_computed_row_is_said_as_a_sentence() -> None:
@@ -164,51 +164,53 @@ def test_a_small_computed_table_is_the_answer_with_its_highest_and_lowest() -> N
             {"genre": "drama", "n": 7, "rate": 0.02},
         ]
     }
-    told = answered(
+    result = answered(
         [LIST, Step("q", "sql", {"tables": Ref("s0")})],
         gave("s0", books(37)),
         gave("q", rows),
         schemas={"s0": BOOKS},
     )
-    assert told.headline == "3 rows, one for each genre [q]."
-    texts = [insight.text for insight in told.sections[0].insights]
+    assert result.headline == "3 rows, one for each genre [q]."
+    texts = [insight.text for insight in result.sections[0].insights]
     assert texts[:2] == [
         "Highest rate: crime with 0.31.",
         "Lowest rate: poetry and drama with 0.02.",
     ]
     assert "n in all: 37." in texts
     assert not any("median" in text for text in texts)
-    assert told.on_the_way == ("s0: 37 library books",)
+    assert result.on_the_way == ("s0: 37 library books",)
 
 
 def test_a_computed_table_of_twenty_rows_is_shown_whole() -> None:
     rows: Json = [{"month": f"2024-{at % 12 + 1:02d}-0{at // 12 + 1}", "n": at} for at in range(20)]
-    told = answered([Step("q", "sql")], gave("q", rows))
-    assert len(told.sections[0].shown) == 20
-    assert "rows shown" not in told.text
+    result = answered([Step("q", "sql")], gave("q", rows))
+    assert len(result.sections[0].shown) == 20
+    assert "rows shown" not in result.text
 
 
 def test_a_computed_series_says_where_it_goes() -> None:
     rows: Json = [{"month": f"2024-{at:02d}", "n": 3 * at} for at in range(1, 10)]
-    told = answered([Step("q", "sql")], gave("q", rows))
-    assert "n is rising over time: 3 at first, 27 at last." in told.text
+    result = answered([Step("q", "sql")], gave("q", rows))
+    assert "n is rising over time: 3 at first, 27 at last." in result.text
 
 
 def test_a_record_is_shown_as_fields() -> None:
     schema: Json = {"type": "object", "x-entity": "book"}
-    told = answered(
+    result = answered(
         [Step("b", "books_get")],
         gave("b", {"id": "B1", "title": "Faust", "tags": ["a", "b"], "shelf": {"no": 4}}),
         schemas={"b": schema},
     )
-    assert told.headline == "book: id: B1, title: Faust [b]."
-    assert "tags   a, b" in told.text
-    assert 'shelf  {"no": 4}' in told.text
+    assert result.headline == "book: id: B1, title: Faust [b]."
+    assert "tags   a, b" in result.text
+    assert 'shelf  {"no": 4}' in result.text
 
 
 def test_a_record_in_a_wrapping_is_unwrapped() -> None:
-    told = answered([Step("b", "books_get")], gave("b", {"data": {"id": "B1", "n": 2}, "ok": True}))
-    assert told.headline == "books_get: id: B1, n: 2 [b]."
+    result = answered(
+        [Step("b", "books_get")], gave("b", {"data": {"id": "B1", "n": 2}, "ok": True})
+    )
+    assert result.headline == "books_get: id: B1, n: 2 [b]."
 
 
 @pytest.mark.parametrize(
@@ -227,16 +229,16 @@ def test_a_single_value_is_said_as_it_is(value: Json, text: str) -> None:
 
 
 def test_a_list_of_plain_values_is_counted_and_shown() -> None:
-    told = answered([Step("c", "names")], gave("c", ["Faust", "Emma", "Ulysses"]))
-    assert told.headline == "3 rows were found by names [c]."
-    assert "Emma" in told.text
+    result = answered([Step("c", "names")], gave("c", ["Faust", "Emma", "Ulysses"]))
+    assert result.headline == "3 rows were found by names [c]."
+    assert "Emma" in result.text
 
 
 def test_rows_of_all_calls_of_a_for_each_are_one_list_and_gaps_are_reported() -> None:
     step = Step("s0", "books_list", for_each=Literal(["a", "b", "c"]))
-    told = answered([step], gave("s0", [books(2), None, books(3)]), schemas={"s0": BOOKS})
-    assert told.headline == "5 library books were found [s0]."
-    assert "1 call returned nothing; their rows are missing here." in told.text
+    result = answered([step], gave("s0", [books(2), None, books(3)]), schemas={"s0": BOOKS})
+    assert result.headline == "5 library books were found [s0]."
+    assert "1 call returned nothing; their rows are missing here." in result.text
 
 
 def test_for_each_over_records_and_over_bare_lists_gives_rows() -> None:
@@ -258,9 +260,9 @@ def test_for_each_over_records_and_over_bare_lists_gives_rows() -> None:
 
 def test_a_list_that_the_tool_cut_says_so_and_has_no_trend() -> None:
     rows: list[Json] = [{"id": f"B{at}", "date": f"2024-01-{at + 1:02d}"} for at in range(20)]
-    told = answered([LIST], gave("s0", {"data": rows, "count": 120}))
-    assert "The list has 20 of the 120 rows that the tool counts." in told.text
-    assert "trend" not in told.text
+    result = answered([LIST], gave("s0", {"data": rows, "count": 120}))
+    assert "The list has 20 of the 120 rows that the tool counts." in result.text
+    assert "trend" not in result.text
 
 
 def test_single_values_beside_the_rows_are_reported() -> None:
@@ -270,71 +272,73 @@ def test_single_values_beside_the_rows_are_reported() -> None:
 
 def test_a_failed_run_says_so_first_with_the_reason_of_each_step() -> None:
     steps = [LIST, Step("s1", "books_get", {"id": Ref("s0", ("data",))}), Step("s2", "now")]
-    told = answered(
+    result = answered(
         steps,
         StepFailed("s0", Failure("tool-error", "the library is closed"), 3, 1.0),
         StepSkipped("s1", Failure("upstream-failed", "'s0' failed"), 1.0),
         gave("s2", {"data": [], "count": 0}),
         status=RunState.FAILED,
     )
-    assert told.headline.startswith("The run failed: 1 of 3 steps failed.")
-    assert told.headline.endswith("No rows were found by now [s2].")
-    assert told.text.splitlines()[1:3] == [
+    assert result.headline.startswith("The run failed: 1 of 3 steps failed.")
+    assert result.headline.endswith("No rows were found by now [s2].")
+    assert result.text.splitlines()[1:3] == [
         "• s0 failed: the library is closed",
         "• s1 skipped: 's0' failed",
     ]
-    assert [problem.fatal for problem in told.problems] == [True, True]
+    assert [problem.fatal for problem in result.problems] == [True, True]
 
 
 def test_a_cancelled_run_and_one_that_continues_say_so() -> None:
-    told = answered([LIST], StepCancelled("s0", 1.0), status=RunState.CANCELLED)
-    assert told.text == "The run was cancelled; 0 of 1 step succeeded.\n• s0 cancelled."
+    result = answered([LIST], StepCancelled("s0", 1.0), status=RunState.CANCELLED)
+    assert result.text == "The run was cancelled; 0 of 1 step succeeded.\n• s0 cancelled."
     open_run = fold([RunStarted("r", "d", ("s0",), 0.0), StepStarted("s0", None, 0.5)])
-    told = answer(execution_plan([LIST]), open_run)
-    assert told.text == "The run is not over; 0 of 1 step succeeded so far."
+    result = answer(execution_plan([LIST]), open_run)
+    assert result.text == "The run is not over; 0 of 1 step succeeded so far."
 
 
 def test_a_step_that_the_plan_continued_without_is_reported_and_is_no_result() -> None:
     failure = Failure("timeout", "no answer within 2 s")
-    told = answered([LIST], StepSucceeded("s0", None, 1, failure, 1.0))
-    assert told.sections == ()
-    assert told.text == (
+    result = answered([LIST], StepSucceeded("s0", None, 1, failure, 1.0))
+    assert result.sections == ()
+    assert result.text == (
         "The plan has no results.\n• s0 failed, and the plan continued: no answer within 2 s"
     )
-    assert not told.problems[0].fatal
+    assert not result.problems[0].fatal
 
 
 def test_a_condition_that_was_false_is_no_failure() -> None:
     skipped = StepSkipped("s1", Failure("when-false", "the value is 0"), 1.0)
-    told = answered([LIST, Step("s1", "now")], gave("s0", books(1)), skipped)
-    assert "• s1 skipped: the value is 0" in told.text
-    assert not told.problems[0].fatal
+    result = answered([LIST, Step("s1", "now")], gave("s0", books(1)), skipped)
+    assert "• s1 skipped: the value is 0" in result.text
+    assert not result.problems[0].fatal
 
 
 def test_the_output_of_the_plan_decides_what_is_reported() -> None:
     steps = [LIST, Step("s1", "now", {"x": Ref("s0")})]
     output = Object((("first", Ref("s0", ("data", 0, "price"))), ("all", Ref("s0", ("data",)))))
-    told = answered(
+    result = answered(
         steps, gave("s0", books(4)), gave("s1", 1), output=output, schemas={"s0": BOOKS}
     )
-    assert told.headline == "first: 10 [s0]. 4 library books were found [s0]."
-    assert told.on_the_way == ("s1: 1 result by now",)
+    assert result.headline == "first: 10 [s0]. 4 library books were found [s0]."
+    assert result.on_the_way == ("s1: 1 result by now",)
 
 
 def test_an_output_of_text_names_all_the_steps_in_it() -> None:
     steps = [LIST, Step("s1", "now")]
     output = Array((Template(("at ", Ref("s1"), " there were ", Ref("s0", ("count",)))),))
-    told = answered(
+    result = answered(
         steps, gave("s0", books(4)), gave("s1", 1), output=output, given=["at 1 there were 4"]
     )
-    assert told.headline == "result: at 1 there were 4 [s1, s0]."
+    assert result.headline == "result: at 1 there were 4 [s1, s0]."
 
 
 def test_a_path_with_every_element_reads_the_schema_along_the_way() -> None:
     step = Step("s0", "books_list", for_each=Literal([1, 2]))
     output = Ref("s0", (EVERY, "data"))
-    told = answered([step], gave("s0", [books(1), books(2)]), output=output, schemas={"s0": BOOKS})
-    assert told.sections[0].total == 2
+    result = answered(
+        [step], gave("s0", [books(1), books(2)]), output=output, schemas={"s0": BOOKS}
+    )
+    assert result.sections[0].total == 2
 
 
 def test_functions_of_a_domain_get_the_entity_and_all_rows_and_come_first() -> None:
@@ -344,9 +348,9 @@ def test_functions_of_a_domain_get_the_entity_and_all_rows_and_come_first() -> N
         seen.append((entity, len(rows)))
         return [f"{at} is \x1b[31mdear" for at in range(14)]
 
-    told = answered([LIST], gave("s0", books(37)), schemas={"s0": BOOKS}, insights=[dear])
+    result = answered([LIST], gave("s0", books(37)), schemas={"s0": BOOKS}, insights=[dear])
     assert seen == [("library book", 37)]
-    texts = [insight.text for insight in told.sections[0].insights]
+    texts = [insight.text for insight in result.sections[0].insights]
     assert texts[0] == "0 is \\x1b[31mdear"
     assert texts[12] == "And 2 more of this kind."
 
@@ -356,10 +360,10 @@ def test_output_of_tools_never_reaches_the_terminal_raw_r17() -> None:
         {"id": "\x1b[2J\x07B1", "a\x1b[31m": "x\u202ey\nz", "note": "w" * 500},
         {"id": "B2", "a\x1b[31m": "\ud800", "note": "ok"},
     ]
-    told = answered([Step("s0", "t\x1b[1m")], gave("s0", rows))
-    assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\ud800-\udfff]", told.text)
-    assert "\\x1b[2J\\x07B1" in told.text
-    assert max(map(len, told.text.splitlines())) <= 100
+    result = answered([Step("s0", "t\x1b[1m")], gave("s0", rows))
+    assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\ud800-\udfff]", result.text)
+    assert "\\x1b[2J\\x07B1" in result.text
+    assert max(map(len, result.text.splitlines())) <= 100
 
 
 def test_constant_and_empty_columns_give_way_in_a_wide_table() -> None:
@@ -374,18 +378,18 @@ def test_constant_and_empty_columns_give_way_in_a_wide_table() -> None:
 
 def test_many_results_are_all_reported() -> None:
     steps = [Step(f"s{at}", f"tool{at}") for at in range(5)]
-    told = answered(steps, *(gave(step.id, at) for at, step in enumerate(steps)))
-    assert told.headline.endswith("2 more results are below.")
-    assert "tool4: 4 [s4]." in told.text
+    result = answered(steps, *(gave(step.id, at) for at, step in enumerate(steps)))
+    assert result.headline.endswith("2 more results are below.")
+    assert "tool4: 4 [s4]." in result.text
 
 
 def test_the_wire_form_is_json_and_holds_the_rows_as_given() -> None:
-    told = answered([LIST], gave("s0", books(12)), schemas={"s0": BOOKS}, rows=3)
-    wire = json.loads(json.dumps(told.to_json()))
+    result = answered([LIST], gave("s0", books(12)), schemas={"s0": BOOKS}, rows=3)
+    wire = json.loads(json.dumps(result.to_json()))
     assert wire["sections"][0]["rows"][0] == {"id": "B0", "genre": "poetry", "price": 10}
     assert len(wire["sections"][0]["rows"]) == 3
     assert wire["sections"][0]["total"] == 12
-    assert wire["text"] == told.text
+    assert wire["text"] == result.text
 
 
 def test_the_answer_knows_no_noun_of_the_demo() -> None:

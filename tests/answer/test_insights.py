@@ -132,10 +132,10 @@ def test_rows_that_are_a_series_themselves_have_trends_of_their_numbers() -> Non
     rows: list[Row] = [
         {"month": f"2024-{at:02d}", "n": at * 10, "x": at % 2} for at in range(1, 13)
     ]
-    told = insights(list(reversed(rows)))
-    assert "n: rising over month, from 10 to 120." in told
-    assert "n: 10 (2024-01) to 120 (2024-12), median 65, sum 780." in told
-    assert not any("on average" in text for text in told)
+    found = insights(list(reversed(rows)))
+    assert "n: rising over month, from 10 to 120." in found
+    assert "n: 10 (2024-01) to 120 (2024-12), median 65, sum 780." in found
+    assert not any("on average" in text for text in found)
 
 
 def test_days_are_evenly_spaced_where_each_occurs_once_at_one_distance() -> None:
@@ -208,24 +208,24 @@ def test_there_are_at_most_eight_insights_and_each_kind_has_its_turn() -> None:
     for at, row in enumerate(rows):
         row.update({f"n{column}": at * column + at % 3 for column in range(1, 9)})
         row.update({f"c{column}": "ab"[at % 2] for column in range(8)})
-    told = insights(rows)
-    assert len(told) == MOST_INSIGHTS
-    assert any("median" in text for text in told)
-    assert any(text.startswith("c0: a 10 of 20 (50 %)") for text in told)
-    assert any("on 20 different days" in text for text in told)
-    assert told == insights(rows)
+    found = insights(rows)
+    assert len(found) == MOST_INSIGHTS
+    assert any("median" in text for text in found)
+    assert any(text.startswith("c0: a 10 of 20 (50 %)") for text in found)
+    assert any("on 20 different days" in text for text in found)
+    assert found == insights(rows)
 
 
-def test_hints_follow_references_and_alternatives_and_survive_circles() -> None:
+def test_hints_follow_references_and_alternatives_and_survive_cycles() -> None:
     schema: Json = {
         "$defs": {
             "row": {"x-entity": "book", "properties": {"next": {"$ref": "#/$defs/row"}}},
-            "circle": {"$ref": "#/$defs/circle"},
+            "cycle": {"$ref": "#/$defs/cycle"},
         },
         "properties": {
             "data": {"type": "array", "items": {"$ref": "#/$defs/row"}},
             "maybe": {"anyOf": [{"type": "null"}, {"x-unit": "kg"}]},
-            "round": {"$ref": "#/$defs/circle"},
+            "round": {"$ref": "#/$defs/cycle"},
             "away": {"$ref": "https://example.invalid/schema"},
         },
     }

@@ -60,9 +60,9 @@ def check_text(text: str) -> None:
 @settings(max_examples=150, deadline=None)
 @given(VALUES, st.booleans())
 def test_any_output_has_an_answer(output: Json, each: bool) -> None:
-    told = answered(output, None, each=each)
-    check_text(told.text)
-    assert told.to_json()["text"] == told.text
+    result = answered(output, None, each=each)
+    check_text(result.text)
+    assert result.to_json()["text"] == result.text
 
 
 @settings(max_examples=50, deadline=None)
@@ -76,12 +76,12 @@ def test_any_schema_can_be_read(output: Json, schema: Json, each: bool) -> None:
 @given(tables(), st.booleans())
 def test_the_total_shown_is_the_number_of_rows(rows: list[Row], wrapped: bool) -> None:
     listed: list[Json] = [*rows]
-    told = answered({"data": listed, "count": len(rows)} if wrapped else listed, None, each=False)
-    (section,) = told.sections
+    result = answered({"data": listed, "count": len(rows)} if wrapped else listed, None, each=False)
+    (section,) = result.sections
     assert section.total == len(rows)
     assert len(section.shown) <= section.total
-    assert told == answered(listed, None, each=False) or wrapped
-    check_text(told.text)
+    assert result == answered(listed, None, each=False) or wrapped
+    check_text(result.text)
 
 
 @settings(max_examples=100, deadline=None)

@@ -85,7 +85,7 @@ def test_planning_runs_nothing() -> None:
 
 
 def test_diagnostics_go_back_to_the_planner() -> None:
-    """C-08: the planner is told all that was wrong, and asked again."""
+    """C-08: the planner receives all that was wrong, and asked again."""
     planner = ScriptedPlanner(draft({"id": "a", "tool": "zebra"}), GOOD)
     asked = asyncio.run(App(TOOLS, planner).ask("what?", today="2025-10-12"))
     assert asked.succeeded
@@ -128,7 +128,7 @@ def test_a_failed_run_stands_where_there_is_no_other_plan() -> None:
     assert "no luck" in asked.answer.text
 
 
-def test_a_plan_with_effects_needs_leave() -> None:
+def test_a_plan_with_effects_needs_approval() -> None:
     plan = draft({"id": "a", "tool": "write"})
     with pytest.raises(ApprovalRequired):
         asyncio.run(App(TOOLS, ScriptedPlanner(plan)).ask("do it", today="2025-10-12"))
@@ -167,7 +167,7 @@ def test_a_memory_that_fails_is_not_the_reason_why_there_is_no_answer(tmp_path: 
 
 
 @pytest.mark.parametrize("most", [1, 2])
-def test_a_session_and_who_goes_on_with_its_run_make_no_more_calls_at_once_than_they_may(
+def test_a_session_and_who_resumes_its_run_share_the_limit_on_concurrent_calls(
     tmp_path: Path, most: int
 ) -> None:
     tools = ScriptedTools()
@@ -183,12 +183,12 @@ def test_a_session_and_who_goes_on_with_its_run_make_no_more_calls_at_once_than_
             new_id=lambda: "r",
         )
 
-        async def leave_and_go_on() -> Run:
+        async def leave_and_resume() -> Run:
             asking = asyncio.ensure_future(app.ask("what?", today="2025-10-12"))
             await tools.started("work", times=most)
             asking.cancel()
             await asyncio.gather(asking, return_exceptions=True)
             return await resume("r", tools.toolbox, journal=journal, run_options=run_options)
 
-        assert asyncio.run(leave_and_go_on()).succeeded
+        assert asyncio.run(leave_and_resume()).succeeded
     assert tools.most_running == most

@@ -223,7 +223,7 @@ class SlowModel:
         yield Ended("slow", Usage(1, 1, 1))
 
 
-def test_two_eager_questions_at_once_both_stream_and_both_start_early() -> None:
+def test_two_concurrent_eager_questions_both_stream_and_both_start_calls() -> None:
     model = SlowModel()
     calls = 0
 

@@ -66,7 +66,7 @@ def test_arguments_of_the_measured_runs_are_checked() -> None:
         asyncio.run(ours(execution_plan(with_no_key, tools), tools))
 
 
-def test_the_measured_runs_tell_their_events() -> None:
+def test_the_measured_runs_report_their_events() -> None:
     tools = toolbox(nothing, Effects.WRITE)
     events: list[Event] = []
     plan = execution_plan(layered(60), tools)

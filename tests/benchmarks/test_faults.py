@@ -89,7 +89,7 @@ def as_text(plan: Plan) -> str:
 
 
 @pytest.mark.parametrize("name", [name for name in CLASSES if name != LEGAL])
-def test_each_class_is_told_by_its_code_at_its_step(name: str) -> None:
+def test_each_class_is_reported_by_its_code_at_its_step(name: str) -> None:
     made = [inject(name, PLAN, TOOLS, str(seed)) for seed in range(30)]
     faults = [fault for fault in made if fault is not None]
     assert faults

@@ -124,7 +124,7 @@ def test_another_value_or_tool_is_a_change_unless_the_gold_plan_has_it() -> None
     assert not changes_of_meaning(plan("ad"), plan("add"), plan("add"))
 
 
-def test_the_baseline_mends_json_and_near_names_and_no_more() -> None:
+def test_the_baseline_fixes_json_and_near_names_and_no_more() -> None:
     text = '{"steps": [{"id": "a", "tool": "adds", "args": {"one": 1, "othr": "2"}}'
     tools = Toolbox.from_json([ADD])
     found = repaired(text, "toolplan", tools)

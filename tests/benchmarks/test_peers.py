@@ -314,7 +314,7 @@ def with_peers(monkeypatch: pytest.MonkeyPatch, **peers: Peer) -> None:
     monkeypatch.setattr(gc, "collect", lambda: 0)  # it takes long beside all that pytest keeps
 
 
-def test_what_is_not_compared_is_told_with_its_reason_and_the_rest_is_measured(
+def test_what_is_not_compared_is_reported_with_its_reason_and_the_rest_is_measured(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with_peers(

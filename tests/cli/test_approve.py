@@ -54,14 +54,14 @@ def plan(folder: Path) -> ExecutionPlan:
 
 @pytest.fixture
 def waiting(folder: Path, home: Path, plan: ExecutionPlan) -> str:
-    """A run that waits for leave: who was asked did not answer."""
+    """A run that waits for approval: who was asked did not answer."""
 
-    async def leaves(_: ExecutionPlan) -> None:
+    async def silent(_: ExecutionPlan) -> None:
         raise ConnectionError
 
     tools = load_tools("approved_tools:TOOLS", folder)
     with closing(Journal(home / "runs.sqlite")) as journal, pytest.raises(ConnectionError):
-        asyncio.run(run(plan, tools, journal=journal, approval=leaves, run_id="w" * 8))
+        asyncio.run(run(plan, tools, journal=journal, approval=silent, run_id="w" * 8))
     return "w" * 8
 
 
@@ -115,7 +115,7 @@ def test_a_plan_that_only_reads_needs_no_digest(folder: Path, call: Call) -> Non
     assert call(*words(folder, "--effects", "send=read", "--approve", WRONG)).code == 0
 
 
-def test_a_run_that_waits_goes_on_waiting_after_a_wrong_digest(
+def test_a_run_that_waits_still_waits_after_a_wrong_digest(
     folder: Path, waiting: str, plan: ExecutionPlan, call: Call
 ) -> None:
     tools = ("--tools", "approved_tools:TOOLS")

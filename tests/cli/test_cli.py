@@ -71,7 +71,7 @@ def test_what_nothing_can_do_is_refused(call: Call) -> None:
     assert said.json["refusal"]["reason"]
 
 
-def test_a_plan_with_effects_runs_only_with_leave(call: Call) -> None:
+def test_a_plan_with_effects_runs_only_with_approval(call: Call) -> None:
     listed = call("ask", "latest 1 shipment", "--today", TODAY, "--json").json
     name = next(iter(listed["steps"].values()))["output"]["data"][0]["id"]
     question = f"update shipment {name} to status rejected"

@@ -27,7 +27,7 @@ def test_an_assessment_is_planned_by_contracts_and_finds_something(call: Call) -
     assert steps["T2"]["output"]["findings"]
 
 
-def test_what_no_contract_answers_goes_one_rung_up(call: Call) -> None:
+def test_what_no_contract_answers_goes_to_the_next_planner(call: Call) -> None:
     said = call("plan", "Get facilities in Berlin", "--contracts", CONTRACTS, "--json")
     assert said.code == 0, said.err
     assert "No plan from contract" in said.err

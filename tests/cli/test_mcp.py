@@ -1,4 +1,4 @@
-"""`toolplan mcp`, driven by the SDK's own client."""
+"""`toolplan mcp`, called by the SDK's own client."""
 
 from __future__ import annotations
 
@@ -53,9 +53,9 @@ def test_a_foreign_client_plans_and_runs_and_is_refused_an_effect(
     assert planned["plan"]["steps"][0]["tool"] == "facilities_list"
     assert ran["status"] == "succeeded"
     assert refused.is_error
-    told = json.dumps(refused.structured_content)
-    assert "approval-required" in told
-    assert "toolplan resume" in told
+    text = json.dumps(refused.structured_content)
+    assert "approval-required" in text
+    assert "toolplan resume" in text
 
 
 def test_a_server_for_everybody_needs_a_token(call: Call, tmp_path: Path, monkeypatch: Any) -> None:

@@ -30,7 +30,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_a_question_beyond_the_tools_words_goes_one_rung_up(call: Call) -> None:
+def test_a_question_beyond_the_tools_words_goes_to_the_next_planner(call: Call) -> None:
     with ScriptedModelServer(PLAN) as server:
         said = call("ask", QUESTION, "--model", server.spec, "--today", "2025-10-12")
     assert said.code == 0, said.err

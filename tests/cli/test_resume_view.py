@@ -1,4 +1,4 @@
-"""What a terminal shows of a run that is gone on with: the whole run, not only the rest of it."""
+"""What a terminal shows of a resumed run: the whole run, not only the rest of it."""
 
 from __future__ import annotations
 
@@ -118,10 +118,10 @@ def test_where_nothing_more_happens_there_is_no_table(terminal: str, call: Call)
     assert again.err == ""
 
 
-def test_elsewhere_what_happened_before_is_not_told_again(run: str, call: Call) -> None:
-    told = call("resume", run, "--resolve", 's:2="cyd"').err.splitlines()
-    assert told[:3] == ["s[2]: decided: resolve", "run: resumed", "s: started, 4 items"]
-    assert not [line for line in told if line.startswith("p:")]
+def test_elsewhere_what_happened_before_is_not_shown_again(run: str, call: Call) -> None:
+    lines = call("resume", run, "--resolve", 's:2="cyd"').err.splitlines()
+    assert lines[:3] == ["s[2]: decided: resolve", "run: resumed", "s: started, 4 items"]
+    assert not [line for line in lines if line.startswith("p:")]
     assert call("resume", run).err == ""
 
 

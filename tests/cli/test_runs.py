@@ -145,7 +145,7 @@ def test_without_a_terminal_a_plan_with_effects_exits_1_and_names_its_digest(
     assert ledger(folder) == ["ann", "bob"]
 
 
-def test_yes_gives_leave_to_any_plan(folder: Path, call: Call) -> None:
+def test_yes_approves_any_plan(folder: Path, call: Call) -> None:
     assert call(*words(folder, "--yes", "--json")).json["status"] == "succeeded"
     assert ledger(folder) == ["ann", "bob"]
 
@@ -183,7 +183,7 @@ def test_on_a_terminal_the_person_is_asked_once(
     assert len(ledger(folder)) == sent
 
 
-def test_a_killed_run_stops_for_a_person_who_has_three_ways_out(folder: Path, call: Call) -> None:
+def test_a_killed_run_stops_for_a_person_who_has_three_choices(folder: Path, call: Call) -> None:
     run = killed_run(folder, call)
     assert "interrupted" in call("runs").out
     before = ledger(folder)
@@ -288,7 +288,7 @@ def test_a_dry_run_calls_nothing_and_says_what_would_go_wrong(folder: Path, call
     assert ledger(folder) == ["ann", "bob"]
 
 
-def test_what_a_run_will_take_is_told_when_its_tools_are_known(folder: Path, call: Call) -> None:
+def test_what_a_run_will_take_is_shown_when_its_tools_are_known(folder: Path, call: Call) -> None:
     assert "Expected" not in call(*words(folder, "--yes")).err
     again = call(*words(folder, "--yes"))
     assert "Expected: about" in again.err
@@ -337,7 +337,7 @@ def test_a_run_that_is_gone_on_with_is_no_longer_listed_as_in_doubt(
     assert "interrupted" in call("show", run).out
 
 
-def test_of_a_step_that_failed_it_is_told_which_items_did_their_work(
+def test_a_failed_step_shows_which_items_did_their_work(
     folder: Path, call: Call, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("REFUSE", "bob")

@@ -28,8 +28,8 @@ base_url = "https://shop.example"
     ("text", "key", "meant"),
     [
         ('[effekts]\nsend = "write"', "effekts", "Did you mean 'effects'?"),
-        ("[limit]\nat_once = 1", "limit", "Did you mean 'limits'?"),
-        ("at_once = 1", "at_once", "Known settings: [effects], [limits], [openapi],"),
+        ("[limit]\nconcurrency = 1", "limit", "Did you mean 'limits'?"),
+        ("concurrency = 1", "concurrency", "Known settings: [effects], [limits], [openapi],"),
         ("planner_temprature = 1", "planner_temprature", "Did you mean 'planner_temperature'"),
         ("OPENAI_API_KEY = 'k'", "OPENAI_API_KEY", "Did you mean 'openai_api_key'"),
     ],
@@ -58,10 +58,10 @@ def test_every_table_and_setting_that_is_read_is_known(home: Path, call: Call) -
     read_settings(home)
     for name in NAMES:
         (home / "toolplan.toml").write_text(f'{name} = "x"\n{TABLES}', "utf-8")
-        assert call("tools").code == 0, name  # whether it is of use is told where it is read
+        assert call("tools").code == 0, name  # whether it is of use is reported where it is read
 
 
-def test_a_misspelt_table_is_told_where_models_are_asked_too(home: Path, call: Call) -> None:
+def test_a_misspelt_table_is_reported_where_models_are_asked_too(home: Path, call: Call) -> None:
     (home / "toolplan.toml").write_text("[effekts]", "utf-8")
     said = call("plan", "Get facilities", "--model", "ollama:mistral")
     assert said.code == 2

@@ -54,7 +54,7 @@ def test_a_file_wins_over_a_run(
 
 @pytest.mark.usefixtures("runs")
 @pytest.mark.parametrize(
-    ("name", "code", "told"),
+    ("name", "code", "message"),
     [
         ("zz", "unknown-run", "There is no run 'zz'. zz: No such file or directory."),
         ("EE", "unknown-run", "There is no run 'EE'."),
@@ -67,17 +67,17 @@ def test_a_file_wins_over_a_run(
         ("x" * 5_000, "unknown-run", "File name too long."),
     ],
 )
-def test_what_is_neither_is_told_with_both_ways(
-    call: Call, name: str, code: str, told: str
+def test_what_is_neither_is_reported_with_both_ways(
+    call: Call, name: str, code: str, message: str
 ) -> None:
     said = call("show", name)
     assert said.code == 2
     assert f"error[{code}]" in said.err
-    assert told in said.err
+    assert message in said.err
     assert WAYS in said.err
 
 
-def test_what_is_neither_is_told_where_no_run_was_ever_kept(home: Path, call: Call) -> None:
+def test_what_is_neither_is_reported_where_no_run_was_ever_kept(home: Path, call: Call) -> None:
     said = call("show", "zz")
     assert said.code == 2
     assert "There is no run 'zz'." in said.err
@@ -85,7 +85,7 @@ def test_what_is_neither_is_told_where_no_run_was_ever_kept(home: Path, call: Ca
     assert not (home / "runs.sqlite").exists()  # who mistypes a file makes no journal
 
 
-def test_a_journal_that_cannot_be_used_is_told(home: Path, call: Call) -> None:
+def test_a_journal_that_cannot_be_used_is_reported(home: Path, call: Call) -> None:
     (home / "runs.sqlite").write_bytes(b"this is no database" * 100)
     said = call("show", "ee")
     assert said.code == 3

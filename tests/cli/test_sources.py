@@ -121,7 +121,7 @@ def test_a_tool_that_changed_is_not_called_until_it_is_accepted(call: Call, exam
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ('{"mcpServers": {"a b": {"command": "x"}}}', "a b"),
         ('{"mcpServers": {"a": {}}}', "mcpServers.a takes either 'command'"),
@@ -131,10 +131,10 @@ def test_a_tool_that_changed_is_not_called_until_it_is_accepted(call: Call, exam
     ],
 )
 def test_documents_that_cannot_be_used_say_why(
-    call: Call, home: Path, text: str, told: str
+    call: Call, home: Path, text: str, message: str
 ) -> None:
     file = home / "document.json"
     file.write_text(text, "utf-8")
     said = call("tools", "--tools", str(file))
     assert said.code == 2
-    assert told in said.err
+    assert message in said.err

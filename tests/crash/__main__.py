@@ -20,7 +20,7 @@ def kill(
 ) -> Counter[str]:
     """Make runs be killed until there were so many `kills`; give them by their labels.
 
-    `only` tells the story of `seed` alone. `streams` lets every run begin while its plan is being
+    `only` plays the story of `seed` alone. `streams` lets every run begin while its plan is being
     written, and not just a third of them.
 
     Raises:
@@ -41,11 +41,11 @@ def kill(
                 shape, streamed = shapes[at], streams or turn % 3 == 1
                 try:
                     story = Story(shape, seed, folder, ledger, streamed=streamed)
-                    told = story.tell(places[shape, streamed])
+                    outcome = story.play(places[shape, streamed])
                 except Breach as breach:
                     kind = f"{shape}, streamed" if streamed else shape
                     raise Breach(f"seed {seed} ({kind}): {breach}") from breach
-                counts.update(told.kills)
+                counts.update(outcome.kills)
                 if not quiet:
                     sys.stderr.write(f"\r{counts.total()} kills, seed {seed} ")
                 if only:

@@ -96,7 +96,7 @@ def given_up(folder: Path, times: int) -> None:
 
 
 def waited_for(folder: Path, times: int) -> None:
-    """The run goes on by itself when there is room again in time; it says that it waits."""
+    """The run continues by itself when there is room again in time; it says that it waits."""
     disk, said = Disk(folder, times), threading.Semaphore(0)
 
     class Telling(logging.Handler):

@@ -1,6 +1,6 @@
 """The ledger: a process of its own that writes down every call that tools make. It is the truth.
 
-Tools tell it of a call and wait for its word, as they would wait for a service that does something.
+Tools report a call to it and wait for its answer, as for that of a service that does something.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class Client:
         self._socket = socket.socket(socket.AF_UNIX)
         self._socket.connect(address)
 
-    def tell(self, tool: str, call: ToolCall, args: Json) -> None:
+    def record(self, tool: str, call: ToolCall, args: Json) -> None:
         """Have a call written down, and wait until it is."""
         entry = Entry(tool, *call, args=json.dumps(args, sort_keys=True))
         self._socket.sendall(json.dumps(entry).encode() + b"\n")
@@ -103,7 +103,7 @@ def _serve(listening: socket.socket, path: Path) -> None:
 def _take(
     client: socket.socket, unread: dict[socket.socket, bytes], write: Callable[[bytes], object]
 ) -> bool:
-    """Write down what `client` tells; give whether it asks for the state."""
+    """Write down what `client` sends; return whether it asks for the state."""
     try:
         received = client.recv(65_536)
     except ConnectionError:

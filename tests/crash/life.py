@@ -1,4 +1,4 @@
-"""One life of a run: a process that begins it, or goes on with it, and may be killed at a point."""
+"""One life of a run: a process that begins it, or resumes it, and may be killed at a point."""
 
 from __future__ import annotations
 
@@ -171,15 +171,15 @@ def _live(life: Life) -> list[str]:
     tools = plans.toolbox(lambda name: _call(name, client, points, chance))
     journal = _Journal(life.folder / "runs.sqlite", points)
 
-    async def leave(plan: ExecutionPlan) -> Approval:
+    async def approver(plan: ExecutionPlan) -> Approval:
         points.hit("approval: asked for")
         await asyncio.sleep(0)
         return approve(plan)
 
     async def body() -> None:
         if life.begins and life.streamed:
-            # leave may be there before the plan is, as of one that was approved at another time
-            approval = approve(life.plan) if chance.random() < 0.3 else leave
+            # approver may be there before the plan is, as of one that was approved at another time
+            approval = approve(life.plan) if chance.random() < 0.3 else approver
             await run_stream(
                 PlanStream(life.plan, chance, points.hit),
                 tools,
@@ -190,7 +190,12 @@ def _live(life: Life) -> list[str]:
             )
         elif life.begins:
             await run(
-                life.plan, tools, journal=journal, approval=leave, run_id=life.run, backoff_s=0.001
+                life.plan,
+                tools,
+                journal=journal,
+                approval=approver,
+                run_id=life.run,
+                backoff_s=0.001,
             )
         else:
             await resume(
@@ -198,7 +203,7 @@ def _live(life: Life) -> list[str]:
                 tools,
                 life.run,
                 journal=journal,
-                approval=leave,
+                approval=approver,
                 decisions=life.decisions,
                 backoff_s=0.001,
             )
@@ -214,7 +219,7 @@ def _call(name: str, client: Client, points: Points, chance: random.Random) -> C
         assert made is not None
         points.hit(f"call: {name} begins")
         await asyncio.sleep(chance.random() * 0.002)
-        client.tell(name, made, dict(args))
+        client.record(name, made, dict(args))
         points.hit(f"effect: {name} has done its work")
         await asyncio.sleep(chance.random() * 0.002)
         points.hit(f"call: {name} answers")

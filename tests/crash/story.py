@@ -62,7 +62,7 @@ class Breach(Exception):
     """Something that must never happen has happened."""
 
 
-class Told(NamedTuple):
+class Outcome(NamedTuple):
     """What came of a run: at which labels it was killed, and how it ended."""
 
     kills: list[str]
@@ -98,7 +98,7 @@ class Story:
         self._decisions: dict[Slot, Decided] = {}
         self._args: dict[Slot, Entry] = {}
 
-    def tell(self, places: int) -> Told:
+    def play(self, places: int) -> Outcome:
         """Live, be killed at up to three of about `places` places, and live on to the end.
 
         Raises:
@@ -122,7 +122,7 @@ class Story:
             seen = self._audit(seen, ended)
             if seen is not None and seen.recovered.status is not None:
                 self._audit_end(seen)
-                return Told(kills, seen.run.status)
+                return Outcome(kills, seen.run.status)
             self._decide(seen)
         raise Breach(f"The run was not over after {MOST_LIVES} lives.")
 
@@ -153,8 +153,8 @@ class Story:
         seen = self._seen()
         if seen is None:
             # while its plan is being written, a run may make calls that only read
-            early = [each for each in made if not self._streamed or each.tool in plans.EFFECTS]
-            if before is not None or early or ended.killed is None:
+            forbidden = [each for each in made if not self._streamed or each.tool in plans.EFFECTS]
+            if before is not None or forbidden or ended.killed is None:
                 raise Breach("A run that was accepted, or had made a call, is not in the journal.")
             return None
         for entry in made:
@@ -171,7 +171,7 @@ class Story:
             if len(self._keys[slot]) > 1:
                 raise Breach(f"{slot} was called with several idempotency keys.")
         if before is not None and seen.events[: len(before.events)] != before.events:
-            raise Breach("What the journal had told was changed.")
+            raise Breach("What the journal had held was changed.")
         if recover(self._chance.sample(seen.events, len(seen.events))) != seen.recovered:
             raise Breach("Recovery hangs on the order of events.")
         if self._streamed:

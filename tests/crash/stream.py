@@ -31,15 +31,15 @@ class PlanStream:
     ) -> None:
         steps = plan.plan.steps
         # some steps are known only when the plan is whole
-        early = len(steps) if chance.random() < 0.7 else chance.randrange(len(steps))
+        eager = len(steps) if chance.random() < 0.7 else chance.randrange(len(steps))
         self.compiled = _Whole(plan)
-        self._early = steps[:early]
+        self._eager = steps[:eager]
         self._pause_s = chance.choice((0.0, 0.002, 0.01))
         self._hit = hit
 
     async def __aiter__(self) -> AsyncIterator[Step]:
         """Yield each step when it is written."""
-        for step in self._early:
+        for step in self._eager:
             self._hit(NEXT)
             await asyncio.sleep(self._pause_s)
             yield step

@@ -1,4 +1,4 @@
-"""A disk that really is full is named, and what was accepted goes on when there is room."""
+"""A disk that really is full is named, and what was accepted continues when there is room."""
 
 from __future__ import annotations
 

@@ -71,8 +71,8 @@ def test_runs_that_are_killed_while_their_plan_is_written_leave_no_traces() -> N
         # one that makes calls before their intent is on disk
         (
             "from toolplan.engines import _recorder\n"
-            "async def at_once(self): pass\n"
-            "_recorder.EventRecorder.synced = at_once",
+            "async def no_sync(self): pass\n"
+            "_recorder.EventRecorder.synced = no_sync",
             "times",
         ),
     ],
@@ -245,12 +245,12 @@ def test_a_disk_that_is_full_or_read_only_is_named_and_the_run_can_be_resumed(
     assert calls == list(range(made))
     journal.pragma(remedy)
     decisions: dict[Slot, Decided] = {}
-    going_on = asyncio.run(resume(plan, box, "r", journal=journal))
-    if going_on.status is RunState.IN_DOUBT:  # what was under way when the disk failed
+    resumed = asyncio.run(resume(plan, box, "r", journal=journal))
+    if resumed.status is RunState.IN_DOUBT:  # what was under way when the disk failed
         assert len(calls) == made
         decisions[f"s{made - 1}", None] = Decided("resolve", {"x": made - 1, "text": ""})
-        going_on = asyncio.run(resume(plan, box, "r", journal=journal, decisions=decisions))
-    assert going_on.status is RunState.SUCCEEDED
+        resumed = asyncio.run(resume(plan, box, "r", journal=journal, decisions=decisions))
+    assert resumed.status is RunState.SUCCEEDED
     assert calls == list(range(8))
     journal.close()
 

@@ -42,7 +42,7 @@ def contaminant(n: int, **fields: Json) -> Row:
     }
 
 
-def test_contamination_is_told_from_three_in_ten_on() -> None:
+def test_contamination_is_reported_from_three_in_ten_on() -> None:
     three = [shipment(n, has_contaminants=n < 3) for n in range(10)]
     four = [shipment(n, has_contaminants=n < 4) for n in range(10)]
     assert not any("contaminated" in each for each in insights("shipment", three))
@@ -78,7 +78,7 @@ def test_the_dirtiest_waste_type_needs_two_shipments_and_more_than_half() -> Non
     )
 
 
-def test_heavy_shipments_are_told_against_the_mean_and_against_ten_tonnes() -> None:
+def test_heavy_shipments_are_reported_against_the_mean_and_against_ten_tonnes() -> None:
     rows = [*(shipment(n) for n in range(9)), shipment(9, weight_kg=12_000)]
     found = insights("shipment", rows)
     assert "1 shipment weighs more than 1.5 times the mean of 2100 kg." in found
@@ -102,7 +102,7 @@ def test_equal_concentrations_have_no_outlier_and_divide_by_nothing() -> None:
     assert insights("contaminant", [contaminant(n, concentration_ppm=0) for n in range(5)]) == []
 
 
-def test_substances_that_are_equally_common_are_told_together() -> None:
+def test_substances_that_are_equally_common_are_reported_together() -> None:
     rows = [contaminant(n, type="Lead" if n % 2 else "PCB") for n in range(4)]
     assert not any("common" in each for each in insights("contaminant", rows))
     rows.append(contaminant(9, type="Arsenic"))

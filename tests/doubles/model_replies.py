@@ -14,7 +14,7 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 from toolplan.path import Json
 
 Framing: TypeAlias = Literal["chunked", "length", "close"]
-"""How a client learns where the body ends; with `close` it cannot tell an end from a cut."""
+"""How a client learns where the body ends; with `close` it cannot distinguish an end from a cut."""
 
 _PIECE_CHARS: Final = 12
 _MODEL: Final = "scripted"
@@ -175,7 +175,7 @@ class Sent:
 Reply: TypeAlias = Says | Refuses | CallsTool | Fails | Raw | Endless | WithoutSchema
 Served: TypeAlias = Reply | Sent | str
 Script: TypeAlias = Served | Callable[[Received], Served]
-"""What a server is told to answer; a text is said, a function answers each request."""
+"""What a server answers; a text is said, a function answers each request."""
 
 
 class Written(NamedTuple):

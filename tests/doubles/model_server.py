@@ -1,4 +1,4 @@
-"""A model server that answers as it was told to, over real HTTP on loopback."""
+"""A model server that answers as its script says, over real HTTP on loopback."""
 
 from __future__ import annotations
 

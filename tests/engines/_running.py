@@ -21,7 +21,7 @@ def ran(
     backoff_s: float = 0.0,
     **options: Any,
 ) -> tuple[Run, RecordingSink]:
-    """Run `steps` to their end, with leave for all their effects."""
+    """Run `steps` to their end, with approval for all their effects."""
     sink = RecordingSink()
     plan = execution_plan(Plan(steps, output), tools.toolbox)
     approval = approve(plan) if plan.effects else None

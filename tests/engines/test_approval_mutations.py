@@ -214,7 +214,7 @@ def test_an_approval_whose_slots_were_changed_gives_no_more_than_they_say() -> N
     plan = approved()
     for slots in ({}, {"one": 1}, {"one": 1, "each": 2, "last": 1}):
         office = Office()
-        approval = Approval(plan.digest, slots, "made-up")
+        approval = Approval(plan.digest, slots, "generated")
         attempt(plan, office.tools(), approval)
         assert len(office.effects) <= sum(slots.values())
 

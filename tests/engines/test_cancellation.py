@@ -164,10 +164,10 @@ def test_the_end_of_a_run_is_reported_although_it_was_cancelled_as_its_last_call
 
 
 @pytest.mark.parametrize("turns", range(6))
-def test_a_run_that_is_cancelled_while_the_journal_takes_it_is_let_go_of(
+def test_a_run_that_is_cancelled_while_the_journal_takes_it_is_released(
     tmp_path: Path, turns: int
 ) -> None:
-    """It is told to be cancelled, there as well, and this process does not hold it."""
+    """It is cancelled there as well, and this process does not hold it."""
 
     async def test() -> None:
         tools = ScriptedTools()

@@ -1,4 +1,4 @@
-"""The doubles that ship: they do as they are told, and remember."""
+"""The doubles that ship: they do as scripted, and remember."""
 
 import asyncio
 

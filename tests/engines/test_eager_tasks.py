@@ -75,7 +75,7 @@ def test_what_waited_for_a_long_call_begins_in_the_turn_in_which_that_ended(
     in_loop(test)
 
 
-def test_the_first_calls_of_a_run_begin_at_once() -> None:
+def test_the_first_calls_of_a_run_begin_eagerly() -> None:
     async def test() -> None:
         order: list[str] = []
 
@@ -296,7 +296,7 @@ def test_no_task_of_a_call_is_left_for_the_collector() -> None:
 
 
 def test_what_is_yielded_and_not_awaited_is_an_error_as_ever() -> None:
-    async def test(*, at_once: bool) -> str:
+    async def test(*, eager: bool) -> str:
         @types.coroutine
         def wrong() -> Generator[object, None, None]:
             yield asyncio.get_running_loop().create_future()
@@ -305,37 +305,35 @@ def test_what_is_yielded_and_not_awaited_is_an_error_as_ever() -> None:
             await wrong()
 
         loop = asyncio.get_running_loop()
-        task = (
-            eager_task(waits(), loop, "t", copy_context()) if at_once else Task(waits(), loop=loop)
-        )
+        task = eager_task(waits(), loop, "t", copy_context()) if eager else Task(waits(), loop=loop)
         (error,) = await asyncio.gather(task, return_exceptions=True)
         return repr(error).partition(" in ")[0]
 
-    told = asyncio.run(test(at_once=True))
-    assert told == asyncio.run(test(at_once=False))
-    assert "yield was used instead of yield from" in told
+    lines = asyncio.run(test(eager=True))
+    assert lines == asyncio.run(test(eager=False))
+    assert "yield was used instead of yield from" in lines
 
 
 Act: TypeAlias = Either["turn", "done", "shared", "sleep", "inner", "timeout", "raise", "shield"]
 ACTS: tuple[Act, ...] = ("turn", "done", "shared", "sleep", "inner", "timeout", "raise", "shield")
 
 
-async def acting(acts: list[Act], shared: Future[int], told: list[str]) -> None:
-    """Do what `acts` say, and tell how each of it ended."""
+async def acting(acts: list[Act], shared: Future[int], lines: list[str]) -> None:
+    """Do what `acts` say, and note how each of it ended."""
     for act in acts:
-        told.append(f"{act} by {getattr(asyncio.current_task(), 'get_name', str)()}")
+        lines.append(f"{act} by {getattr(asyncio.current_task(), 'get_name', str)()}")
         try:
-            await _act(act, shared, told)
+            await _act(act, shared, lines)
         except asyncio.CancelledError as error:
-            told.append(f"{act} cancelled {error.args}")
-            if act != "shield":  # that one goes on, as some tools do
+            lines.append(f"{act} cancelled {error.args}")
+            if act != "shield":  # that one continues, as some tools do
                 raise
         except TimeoutError:
-            told.append("timed out")
-        told.append(f"{act} over")
+            lines.append("timed out")
+        lines.append(f"{act} over")
 
 
-async def _act(act: Act, shared: Future[int], told: list[str]) -> None:
+async def _act(act: Act, shared: Future[int], lines: list[str]) -> None:
     match act:
         case "turn":
             await asyncio.sleep(0)
@@ -344,7 +342,7 @@ async def _act(act: Act, shared: Future[int], told: list[str]) -> None:
             over.set_result(1)
             await over
         case "shared":
-            told.append(str(await shared))
+            lines.append(str(await shared))
         case "sleep":
             await asyncio.sleep(0.001)
         case "inner":
@@ -352,7 +350,7 @@ async def _act(act: Act, shared: Future[int], told: list[str]) -> None:
             try:
                 await inner
             finally:
-                told.append(f"inner task cancelled: {inner.cancelled()}")
+                lines.append(f"inner task cancelled: {inner.cancelled()}")
         case "timeout":
             async with asyncio.timeout(0.001):
                 await asyncio.sleep(60)
@@ -368,27 +366,27 @@ async def _act(act: Act, shared: Future[int], told: list[str]) -> None:
     st.lists(st.lists(st.sampled_from(ACTS), max_size=4), min_size=1, max_size=3),
     st.one_of(st.none(), st.integers(0, 4)),
 )
-def test_a_task_that_begins_at_once_does_what_any_other_does(
+def test_an_eager_task_does_what_any_other_does(
     plays: list[list[Act]], cancelled_after: int | None
 ) -> None:
     """Whatever its coroutine awaits, raises or is cancelled at; several share one future.
 
-    Time is made up, so that no turn takes any.
+    Time is simulated, so that no turn takes any.
     """
 
-    async def play(*, at_once: bool) -> list[list[str]]:
+    async def play(*, eager: bool) -> list[list[str]]:
         loop = asyncio.get_running_loop()
         shared: Future[int] = loop.create_future()
         timer = loop.call_later(0.0015, shared.set_result, 5)
-        told: list[list[str]] = [[] for _ in plays]
+        lines: list[list[str]] = [[] for _ in plays]
         tasks: list[Task[None]] = []
         for at, acts in enumerate(plays):
-            coroutine = acting(acts, shared, told[at])
-            if at_once:
+            coroutine = acting(acts, shared, lines[at])
+            if eager:
                 tasks.append(eager_task(coroutine, loop, f"t{at}", copy_context()))
             else:
                 tasks.append(Task(coroutine, loop=loop, name=f"t{at}"))
-        if not at_once:
+        if not eager:
             await asyncio.sleep(0)  # now they are where the others are already
         for _ in range(cancelled_after or 0):
             await asyncio.sleep(0)
@@ -397,12 +395,12 @@ def test_a_task_that_begins_at_once_does_what_any_other_does(
                 task.cancel("enough")
         ends = await asyncio.gather(*tasks, return_exceptions=True)
         timer.cancel()
-        for ended, line in zip(ends, told, strict=True):
+        for ended, line in zip(ends, lines, strict=True):
             line.append(repr(ended))
-        return told
+        return lines
 
-    def played(*, at_once: bool) -> list[list[str]]:
+    def played(*, eager: bool) -> list[list[str]]:
         with closing(VirtualLoop()) as loop:
-            return loop.run_until_complete(play(at_once=at_once))
+            return loop.run_until_complete(play(eager=eager))
 
-    assert played(at_once=True) == played(at_once=False)
+    assert played(eager=True) == played(eager=False)

@@ -1,4 +1,4 @@
-"""What fails, what is skipped for it, and what goes on."""
+"""What fails, what is skipped for it, and what continues."""
 
 import asyncio
 import math
@@ -290,7 +290,7 @@ def test_with_continue_a_failed_item_leaves_null_in_its_place() -> None:
         ([1, 2, 3], 3, Limits(items=3, calls=3), None),
     ],
 )
-def test_bounds_of_for_each_hold_before_the_first_call(
+def test_limits_of_for_each_hold_before_the_first_call(
     value: Json, max_items: int, limits: Limits, code: str | None
 ) -> None:
     tools = ScriptedTools()
@@ -353,9 +353,9 @@ def test_each_try_gets_the_arguments_anew() -> None:
 
 def test_a_listener_that_fails_does_not_break_the_run() -> None:
     async def test() -> None:
-        told: list[str] = []
+        reported: list[str] = []
         asyncio.get_running_loop().set_exception_handler(
-            lambda _, about: told.append(str(about["exception"]))
+            lambda _, about: reported.append(str(about["exception"]))
         )
         seen = 0
 
@@ -371,7 +371,7 @@ def test_a_listener_that_fails_does_not_break_the_run() -> None:
         done = await run(plan, tools.toolbox, on_event=listen)
         assert done.succeeded
         assert seen == 2
-        assert told == ["the pipe is closed"]
+        assert reported == ["the pipe is closed"]
 
     in_loop(test)
 

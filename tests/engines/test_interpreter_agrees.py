@@ -45,7 +45,7 @@ EVERYTHING = Plan(
 )
 
 
-def told(run: Run) -> Json:
+def comparable(run: Run) -> Json:
     """Return what must be equal: no times, no tries and no wording."""
     return {
         "status": run.status.value,
@@ -80,8 +80,8 @@ def test_any_plan_gives_what_the_interpreter_gives(plan: Plan, concurrency: int)
         return ours, await interpret(checked, scripted_tools().toolbox)
 
     ours, expected = asyncio.run(both())
-    assert told(ours) == told(expected)
-    assert repr(told(ours)) == repr(told(expected))  # 1 is not true, and 1 is not 1.0
+    assert comparable(ours) == comparable(expected)
+    assert repr(comparable(ours)) == repr(comparable(expected))  # 1 is not true, and 1 is not 1.0
     one_by_one = Run()
     for at, event in enumerate(sink.events):
         one_by_one = apply(one_by_one, event)

@@ -65,7 +65,7 @@ def chained() -> Exception:
     return error
 
 
-def in_a_circle() -> Exception:
+def in_a_cycle() -> Exception:
     one, two = ValueError("one"), ValueError("two")
     one.__cause__, two.__cause__ = two, one
     return one
@@ -103,7 +103,7 @@ KINDS: tuple[Callable[[], BaseException], ...] = (
     lambda: SystemExit(3), lambda: subprocess.CalledProcessError(1, "ls"),
     lambda: ExceptionGroup("many", [ValueError("one"), Own("two")]),
     lambda: BaseExceptionGroup("many", [KeyboardInterrupt(), SystemExit(1)]),
-    chained, in_a_circle, noted, decode_error,
+    chained, in_a_cycle, noted, decode_error,
 )  # fmt: skip
 
 

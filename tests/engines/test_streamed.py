@@ -94,16 +94,16 @@ def test_a_step_may_come_before_what_it_needs() -> None:
     assert done.output == {"b": {"n": 1}}
 
 
-def test_a_streamed_run_gives_what_the_same_plan_gives_at_once() -> None:
+def test_a_streamed_run_gives_what_the_same_plan_gives_whole() -> None:
     steps = [A, B, Step("f", "fail"), Step("g", "read", {"x": Ref("f")}), Step("e", "read")]
 
     async def test() -> None:
         made = tools()
         plan = execution_plan(Plan(tuple(steps), output=Ref("b")))
-        at_once = await run(plan, made.toolbox)
+        whole = await run(plan, made.toolbox)
         streamed = await run_stream(Written(steps[:3], plan).open(), made.toolbox)
-        assert states(streamed) == states(at_once)
-        assert streamed.output == at_once.output
+        assert states(streamed) == states(whole)
+        assert streamed.output == whole.output
 
     in_loop(test)
 

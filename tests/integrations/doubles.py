@@ -1,4 +1,4 @@
-"""Doubles for the faces: a provider that says what it is told to, waits that take no time."""
+"""Doubles for the adapters: a provider that says what its script holds, waits that take no time."""
 
 from __future__ import annotations
 

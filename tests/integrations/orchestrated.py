@@ -1,4 +1,4 @@
-"""An orchestrator over the demo, with parts that do as they are told."""
+"""An orchestrator over the demo, with scripted parts."""
 
 from __future__ import annotations
 
@@ -54,14 +54,14 @@ def ask(
 
 
 class Analyses:
-    """An analyser that does what it is told."""
+    """An analyser with a scripted result."""
 
     def __init__(self, does: Callable[[Execution], Analysis]) -> None:
         self.analyze = does
 
 
 class Words:
-    """A summariser that does what it is told."""
+    """A summariser with a scripted result."""
 
     def __init__(self, does: Callable[[Analysis], str]) -> None:
         self._does = does

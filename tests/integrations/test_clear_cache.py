@@ -1,4 +1,4 @@
-"""The cache of the Clear face, and questions that go on from what was said before."""
+"""The cache of the Clear adapter, and questions that continue from what was said before."""
 
 from __future__ import annotations
 

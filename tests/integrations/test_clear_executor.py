@@ -1,4 +1,4 @@
-"""The executor of the Clear face: results in plan order, on an engine without waves."""
+"""The executor of the Clear adapter: results in plan order, on an engine without waves."""
 
 from __future__ import annotations
 
@@ -228,7 +228,7 @@ def test_a_read_is_tried_again_and_a_write_is_not() -> None:
     assert len(tools.calls) == 1
 
 
-def test_a_plan_that_changes_something_needs_leave() -> None:
+def test_a_plan_that_changes_something_needs_approval() -> None:
     tools = ScriptedTools()
     tools.add("wipe", Gives({"data": None}), effects=Effects.DESTRUCTIVE)
     with pytest.raises(ApprovalRequired):
@@ -238,7 +238,7 @@ def test_a_plan_that_changes_something_needs_leave() -> None:
     assert asyncio.run(run(plan_text({"tool": "wipe"})))[0].success
 
 
-def test_a_tool_that_is_not_there_is_told_and_nothing_is_called() -> None:
+def test_a_missing_tool_is_reported_and_nothing_is_called() -> None:
     """F000-28: what is refused made no call."""
     tools = echo()
     results = execute(tools, {"tool": "rows"}, {"tool": "nothing"})
@@ -340,7 +340,7 @@ def test_a_result_without_success_fails_its_step_with_its_own_code() -> None:
     assert result.error == ("TOO_LIGHT", "Too light.", {"kg": 0})
 
 
-def test_a_tool_that_says_nothing_of_its_effects_needs_leave() -> None:
+def test_a_tool_that_says_nothing_of_its_effects_needs_approval() -> None:
     class Silent(Scale):
         effects = None
 
@@ -376,6 +376,6 @@ def test_results_and_plans_are_plain_json() -> None:
     assert Plan.from_json(plan.to_json()).steps == plan.steps
 
 
-def test_what_is_wrong_with_a_setting_is_told() -> None:
+def test_what_is_wrong_with_a_setting_is_reported() -> None:
     with pytest.raises(ValueError, match="stepTimeout"):
         Executor([], {"stepTimeout": 15_000})

@@ -1,4 +1,4 @@
-"""The plans that the seeds print, as a model's replies: planned, checked and run by the face."""
+"""The plans that the seeds print, as a model's replies: planned, checked and run by the adapter."""
 
 from __future__ import annotations
 
@@ -237,7 +237,7 @@ def test_a_planner_asks_any_model_over_http() -> None:
 RECORDED = Path(__file__).parents[3] / "shared" / "data" / "clearai_recorded_plans.json"
 
 
-def test_the_plans_that_clear_ai_ran_are_mended_or_asked_for_again() -> None:
+def test_the_plans_that_clear_ai_ran_are_fixed_or_asked_for_again() -> None:
     """F000-26, C-08: of 20 recorded plans, 19 with defects, none reaches a tool as it was."""
     if not RECORDED.exists():
         pytest.skip("the recorded plans are not here")

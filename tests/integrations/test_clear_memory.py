@@ -1,4 +1,4 @@
-"""What the orchestrator of the Clear face remembers, and that it can do without."""
+"""What the orchestrator of the Clear adapter remembers, and that it can do without."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_without_memory_the_question_stands_for_itself(delay_s: float) -> None:
     assert response.metadata.degraded[1] == f"The question could not be saved: {what}."
 
 
-def test_a_failure_is_still_told_when_memory_is_down_as_well() -> None:
+def test_a_failure_is_still_reported_when_memory_is_down_as_well() -> None:
     tools = ScriptedTools()
     tools.add("broken", Raises(ValueError("no power")))
     made = orchestrator(Provider(plan_text({"tool": "broken"})), tools.toolbox, memory=LostMemory())
@@ -87,7 +87,7 @@ def test_what_was_asked_is_remembered_for_its_session_alone(tmp_path: Path) -> N
     assert memory.episodic("") == ()
 
 
-def test_a_conversation_goes_on_without_a_model(tmp_path: Path) -> None:
+def test_a_conversation_continues_without_a_model(tmp_path: Path) -> None:
     """F000-40, F000-41: each turn from what the session remembers of those before."""
     provider = Provider(ConnectionError())
     made = orchestrator(provider, memory=SqliteMemory(tmp_path / "memory.db"))

@@ -1,4 +1,4 @@
-"""The orchestrator of the Clear face: stages, what it does without each of them, and leaving."""
+"""The orchestrator of the Clear adapter: stages, what it does without each of them, and leaving."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def wordless(_: Analysis) -> str:
     raise ZeroDivisionError("a weak spot")
 
 
-def test_a_query_is_planned_run_analysed_and_told() -> None:
+def test_a_query_is_planned_run_analysed_and_answered() -> None:
     """F000-43: plan, execute, analyze, summarize."""
     response = ask(orchestrator(Provider(CONTAMINATED)))
     assert response.status == "answered"
@@ -53,20 +53,20 @@ def test_a_query_is_planned_run_analysed_and_told() -> None:
     assert response.analysis is not None
     assert response.analysis.summary in response.message
     assert response.plan is not None
-    told = response.metadata
-    assert (told.request_id, told.error, told.degraded) == ("r1", False, ())
-    assert told.timestamp == "2025-10-12T06:00:00.000Z"
-    assert told.total_duration_ms > 0
+    metadata = response.metadata
+    assert (metadata.request_id, metadata.error, metadata.degraded) == ("r1", False, ())
+    assert metadata.timestamp == "2025-10-12T06:00:00.000Z"
+    assert metadata.total_duration_ms > 0
     assert json.loads(json.dumps(response.to_json())) == response.to_json()
 
 
-def test_progress_is_told_stage_by_stage() -> None:
+def test_progress_is_reported_stage_by_stage() -> None:
     """The numbers of the original: 10, 20, 40 to 70, 70, 85, 95, 100 (behaviours 2.10)."""
-    told: list[Progress] = []
+    reported: list[Progress] = []
     text = plan_text({"tool": "shipments_list"}, {"tool": "facilities_list"})
     made = orchestrator(Provider(text))
-    asyncio.run(made.handle_query("both", on_progress=told.append))
-    assert [(each.stage, each.percent) for each in told] == [
+    asyncio.run(made.handle_query("both", on_progress=reported.append))
+    assert [(each.stage, each.percent) for each in reported] == [
         ("context-loading", 10),
         ("planning", 20),
         ("executing", 40),
@@ -77,10 +77,10 @@ def test_progress_is_told_stage_by_stage() -> None:
         ("storing", 95),
         ("complete", 100),
     ]
-    assert {each.request_id for each in told} == {"r1"}
+    assert {each.request_id for each in reported} == {"r1"}
 
 
-def test_a_listener_that_fails_is_not_told_any_more_and_harms_nothing() -> None:
+def test_a_listener_that_fails_is_not_called_any_more_and_harms_nothing() -> None:
     def listen(_: Progress) -> None:
         raise ZeroDivisionError
 
@@ -176,7 +176,7 @@ def test_a_summary_does_not_need_a_model() -> None:
 
 
 @pytest.mark.parametrize("settings", [{"format": "html"}, {"tone": "rude"}, {"maxLength": 0}])
-def test_a_setting_of_summaries_that_does_not_fit_is_told(settings: dict[str, object]) -> None:
+def test_a_setting_of_summaries_that_does_not_fit_is_reported(settings: dict[str, object]) -> None:
     with pytest.raises(SettingError, match=r" is .*, not "):
         SummarizerConfig.of(settings)
 
@@ -209,7 +209,7 @@ def test_when_some_steps_fail_the_answer_says_which() -> None:
     assert response.analysis.anomalies
 
 
-def test_effects_are_not_had_without_leave() -> None:
+def test_effects_do_not_happen_without_approval() -> None:
     tools = ScriptedTools()
     tools.add("wipe", Gives({"data": None}), effects=Effects.DESTRUCTIVE)
     response = ask(orchestrator(Provider(plan_text({"tool": "wipe"})), tools.toolbox))
@@ -269,7 +269,7 @@ def test_a_query_that_takes_too_long_ends_with_its_calls_cancelled() -> None:
 
 
 def test_a_provider_that_blocks_is_given_up_too() -> None:
-    """A function that is no coroutine function runs in a thread, so time goes on."""
+    """A function that is no coroutine function runs in a thread, so time passes."""
     until = threading.Event()
 
     class Blocks:

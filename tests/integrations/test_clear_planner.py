@@ -1,4 +1,4 @@
-"""The planner of the Clear face: what its users rely on, and what is mended."""
+"""The planner of the Clear adapter: what its users rely on, and what is fixed."""
 
 from __future__ import annotations
 
@@ -220,7 +220,7 @@ def test_an_endpoint_that_stays_down_ends_the_planning_and_its_text_is_not_repea
     assert isinstance(raised.value.__cause__, ModelError)
 
 
-def test_a_reply_without_content_is_told() -> None:
+def test_a_reply_without_content_is_reported() -> None:
     class Empty:
         def generate(self, request: dict[str, object], /) -> object:
             return {"choices": []}
@@ -305,7 +305,7 @@ CIRCLE = plan_text({"tool": "tool1", "depends_on": [1]}, {"tool": "tool2", "depe
         "index",
         "negative",
         "reference",
-        "circle",
+        "cycle",
         "enum",
     ],
 )

@@ -1,4 +1,4 @@
-"""Settings of the Clear face: both spellings, the environment, and what does not fit."""
+"""Settings of the Clear adapter: both spellings, the environment, and what does not fit."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_settings_are_read_in_both_spellings() -> None:
         ({"enable_caching": "yes"}, "enable_caching is 'yes'"),
     ],
 )
-def test_a_setting_that_does_not_exist_or_fit_is_told(
+def test_a_setting_that_does_not_exist_or_fit_is_reported(
     settings: dict[str, object], said: str
 ) -> None:
     with pytest.raises(SettingError) as raised:

@@ -1,4 +1,4 @@
-"""What words of a query become, where the face plans without a model."""
+"""What words of a query become, where the adapter plans without a model."""
 
 from __future__ import annotations
 

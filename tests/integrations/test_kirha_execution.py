@@ -1,4 +1,4 @@
-"""Execution in the Kirha face: an eager graph, results in plan order, errors in the SDK's words."""
+"""Execution in the Kirha adapter: an eager graph, results in plan order, the errors of the SDK."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ def test_output_that_looks_like_a_reference_stays_text() -> None:
     assert output == {"text": "A=evil {1} $& {0} B=SECRET"}
 
 
-def test_a_tool_that_is_not_there_is_told_and_nothing_is_called() -> None:
+def test_a_missing_tool_is_reported_and_nothing_is_called() -> None:
     """F002-18: `Tool "X" not found`, output null; what is refused made no call."""
     called: list[Json] = []
     results = execute(plan(step("echo"), step("X")), tool("echo", called.append))
@@ -185,7 +185,7 @@ def test_an_argument_that_cannot_be_filled_in_skips_its_step() -> None:
     assert "'b'" in results[1].error
 
 
-def test_a_handler_that_fails_is_told_and_its_dependents_are_skipped() -> None:
+def test_a_handler_that_fails_is_reported_and_its_dependents_are_skipped() -> None:
     """F002-18, F002-19."""
     made = plan(step("broken"), step("echo", x="{0}"), step("echo", y="{1.x}"), step("echo", z=1))
     results = execute(made, tool("broken", broken), tool("echo", echo))
@@ -210,17 +210,17 @@ def test_a_call_that_takes_too_long_is_given_up() -> None:
     assert result.error is not None
 
 
-def test_statuses_are_told_as_they_change() -> None:
+def test_statuses_are_reported_as_they_change() -> None:
     """F002-19."""
-    told: list[tuple[str, str]] = []
+    reported: list[tuple[str, str]] = []
 
-    def tell(name: str, status: str) -> None:
-        told.append((name, status))
+    def report(name: str, status: str) -> None:
+        reported.append((name, status))
 
     made = plan(step("echo", a=1), step("broken", x="{0.a}"), step("echo", y="{1}"))
     tools = [tool("echo", echo), tool("broken", broken)]
-    asyncio.run(made.execute(tools=tools, on_status=tell))
-    assert told == [
+    asyncio.run(made.execute(tools=tools, on_status=report))
+    assert reported == [
         ("0", "executing"),
         ("0", "done"),
         ("1", "executing"),
@@ -239,7 +239,7 @@ def test_steps_that_wait_for_each_other_are_skipped() -> None:
     assert called == []
 
 
-def test_a_plan_whose_tools_may_change_something_needs_leave() -> None:
+def test_a_plan_whose_tools_may_change_something_needs_approval() -> None:
     silent = Tool("pay", "", OPEN, None, echo)
     made = plan(step("pay", to="me"))
     with pytest.raises(ApprovalRequired):

@@ -1,4 +1,4 @@
-"""Plans of the Kirha face: asking for them, and reading them."""
+"""Plans of the Kirha adapter: asking for them, and reading them."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def test_no_reply_and_an_empty_plan_are_errors() -> None:
         generate("<plan>[]</plan>")
 
 
-def test_an_endpoint_that_fails_is_told_as_such() -> None:
+def test_an_endpoint_that_fails_is_reported_as_such() -> None:
     with pytest.raises(ModelError, match="down"):
         generate(ModelError("llm-unavailable", "down"))
 

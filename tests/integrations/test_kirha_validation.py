@@ -1,4 +1,4 @@
-"""Validation in the Kirha face: six codes, all errors, each with its place."""
+"""Validation in the Kirha adapter: six codes, all errors, each with its place."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ def test_a_literal_of_another_type() -> None:
     assert (error.expected_type, error.actual_type) == ("object", "array")
 
 
-def test_what_can_be_mended_without_a_doubt_is_no_error() -> None:
+def test_what_can_be_fixed_without_a_doubt_is_no_error() -> None:
     assert errors(show(size="5")) == ()
 
 
@@ -173,10 +173,10 @@ def test_what_can_be_mended_without_a_doubt_is_no_error() -> None:
             {"toolName": "places", "arguments": {"query": "{0.city}"}},
         ],
     ],
-    ids=["itself", "circle"],
+    ids=["itself", "cycle"],
 )
 def test_steps_that_wait_for_themselves_can_never_start(items: list[Json]) -> None:
-    """F002-13: `dependency_step_missing`; in the SDK circles were valid."""
+    """F002-13: `dependency_step_missing`; in the SDK cycles were valid."""
     assert {each.code for each in errors(*items)} == {"dependency_step_missing"}
 
 
@@ -214,7 +214,7 @@ def test_the_wire_form_of_steps_is_as_good_as_the_steps() -> None:
         {"toolName": "show", "arguments": {"text": {"$fromTemplateString": "", "$values": [1]}}},
     ],
 )
-def test_what_is_no_step_is_told(step: dict[str, Json]) -> None:
+def test_what_is_no_step_is_reported(step: dict[str, Json]) -> None:
     result = is_valid_plan([step], TOOLS)
     assert result.valid is False
     assert result.errors[0].step_id == "0"

@@ -1,4 +1,4 @@
-"""What holds for any plan that a face shows."""
+"""What holds for any plan that a adapter shows."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ FEW = settings(max_examples=12)
 
 @FEW
 @given(values(("a", "10", "s0")))
-def test_what_the_kirha_face_shows_it_reads_back(value: Value) -> None:
+def test_what_the_kirha_adapter_shows_it_reads_back(value: Value) -> None:
     """F002-8, F002-9."""
     assert read(json.loads(json.dumps(shown(value)))) == value
 
 
 @FEW
 @given(clear_plans())
-def test_the_clear_face_shows_what_its_dialect_writes_and_reads_it_back(plan: Plan) -> None:
+def test_the_clear_adapter_shows_what_its_dialect_writes_and_reads_it_back(plan: Plan) -> None:
     """F000-2, F000-3."""
-    face = ClearPlan(plan)
+    adapter = ClearPlan(plan)
     try:
         written = json.loads(to_text(plan, "clear"))
         back = ClearPlan.from_json(written)
     except (CannotExpress, PlannerError):  # a step that waits for itself, say
         return
-    assert [step.to_json() for step in face.steps] == written["steps"]
-    assert back.steps == face.steps
+    assert [step.to_json() for step in adapter.steps] == written["steps"]
+    assert back.steps == adapter.steps
 
 
 @FEW
@@ -48,7 +48,7 @@ def test_every_plan_that_passes_its_check_can_be_shown(plan: Plan) -> None:
     compiled = compile_plan(to_text(plan), tools=tools)
     if compiled.plan is None:
         return
-    face = ClearPlan(compiled.plan.plan)
-    assert len(json.loads(json.dumps(face.to_json()))["steps"]) == len(plan.steps)
-    assert face.text == to_text(compiled.plan)
+    adapter = ClearPlan(compiled.plan.plan)
+    assert len(json.loads(json.dumps(adapter.to_json()))["steps"]) == len(plan.steps)
+    assert adapter.text == to_text(compiled.plan)
     assert typed_plan([Step(step) for step in plan.steps]).steps == plan.steps

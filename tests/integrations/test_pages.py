@@ -13,14 +13,14 @@ DOCS = Path(__file__).parents[2] / "docs"
 PAGES = ("coming-from-clear-ai", "coming-from-kirha")
 
 
-@pytest.mark.parametrize("face", [clear, kirha])
-def test_a_face_offers_what_it_lists(face: object) -> None:
-    names: list[str] = vars(face)["__all__"]
+@pytest.mark.parametrize("adapter", [clear, kirha])
+def test_an_adapter_offers_what_it_lists(adapter: object) -> None:
+    names: list[str] = vars(adapter)["__all__"]
     assert names == sorted(names)
-    assert all(hasattr(face, name) for name in names)
+    assert all(hasattr(adapter, name) for name in names)
 
 
-def test_a_page_names_what_its_face_offers() -> None:
+def test_a_page_names_what_its_adapter_offers() -> None:
     for page, names in [
         (PAGES[0], ["PlannerAgent", "PlannerConfig", "BaseTool", "MCPServer", "Executor"]),
         (PAGES[0], ["Orchestrator", "ClarificationNeeded", "PlanDependencyError", "Summarizer"]),

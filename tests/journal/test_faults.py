@@ -1,4 +1,4 @@
-"""What is told of a journal that cannot be used: where it is, and ways out that there are."""
+"""Journals that cannot be used: the message names the place, and the help is one that works."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def opened(path: Path) -> JournalError:
     return caught.value
 
 
-def test_a_damaged_journal_is_named_with_its_folder_and_both_ways_out(
+def test_a_damaged_journal_is_named_with_its_folder_and_both_remedies(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "mine.sqlite"

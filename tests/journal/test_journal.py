@@ -161,7 +161,7 @@ def test_who_was_taken_over_writes_nothing_more(tmp_path: Path) -> None:
 
 def test_an_approval_is_used_by_one_run_whatever_process_asks(tmp_path: Path) -> None:
     journal = Journal(tmp_path / "j.sqlite")
-    given_: list[Event] = [RunApproved("leave", "digest", 1.0)]
+    given_: list[Event] = [RunApproved("approval", "digest", 1.0)]
     journal.accept("one", "digest", RECORD, given_)
     with pytest.raises(JournalError) as caught:
         journal.accept("two", "digest", RECORD, given_)
@@ -242,7 +242,7 @@ def test_recovery_does_not_hang_on_the_order_of_events() -> None:
     chance = random.Random(1)
     events: list[Event] = [
         RunStarted("r", "d", ("a", "b", "c"), 1.0),
-        RunApproved("leave", "d", 1.0),
+        RunApproved("approval", "d", 1.0),
         StepStarted("a", 3, 1.0),
         CallIntended("a", 0, 1, "k0", 1.0),
         CallIntended("a", 1, 1, "k1", 1.0),
@@ -261,7 +261,7 @@ def test_recovery_does_not_hang_on_the_order_of_events() -> None:
 def test_any_events_recover_the_same_in_any_order_of_their_kinds(
     events: list[Event], chance: random.Random
 ) -> None:
-    """Where two tell of one slot with one number, one of them counts: there are none such here."""
+    """Where two write of one slot with one number, one of them counts: there are none such here."""
     seen: set[object] = set()
     apart = [e for e in events if not (_key(e) in seen or seen.add(_key(e)))]
     assert recover(chance.sample(apart, len(apart))) == recover(apart)
@@ -414,6 +414,6 @@ def test_what_a_run_took_begins_with_its_approval() -> None:
     end = RunEnded(RunState.SUCCEEDED, None, 9.0)
     assert fold(begun).took_s is None
     assert fold([*begun, end]).took_s == 8.0
-    asked = fold([*begun, RunWaiting(1.5), RunApproved("leave", "d", 7.0), end])
+    asked = fold([*begun, RunWaiting(1.5), RunApproved("approval", "d", 7.0), end])
     assert (asked.took_s, asked.is_resumed) == (2.0, False)
     assert fold([*begun, RunResumed(5.0), end]).is_resumed

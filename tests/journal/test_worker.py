@@ -95,9 +95,9 @@ def test_a_thread_that_could_not_be_started_is_started_by_the_next_work(
 
 def test_work_is_done_and_reported_in_order_and_more_of_it_after_a_stop() -> None:
     async def test() -> None:
-        # the thread works while the loop is told: each has an order, between them there is none
+        # the thread works while the loop is notified: each has an order, between them there is none
         worked: list[object] = []
-        told: list[type[BaseException] | None] = []
+        reported: list[type[BaseException] | None] = []
         loop = asyncio.get_running_loop()
         worker, done = WriterThread(), asyncio.Event()
 
@@ -105,27 +105,27 @@ def test_work_is_done_and_reported_in_order_and_more_of_it_after_a_stop() -> Non
             worked.append("fails")
             raise OSError("no")
 
-        def tell(error: BaseException | None) -> None:
-            told.append(error and type(error))
+        def report(error: BaseException | None) -> None:
+            reported.append(error and type(error))
 
-        def tell_last(error: BaseException | None) -> None:
-            tell(error)
+        def report_last(error: BaseException | None) -> None:
+            report(error)
             done.set()
 
         before = writers()
         for at in range(3):
-            worker.submit(loop, lambda at=at: worked.append(at), tell)
-        worker.submit(loop, fail, tell)
+            worker.submit(loop, lambda at=at: worked.append(at), report)
+        worker.submit(loop, fail, report)
         threads = writers() - before
         assert len(threads) == 1
         worker.stop()
         worker.stop()
         assert ended(threads)
-        worker.submit(loop, lambda: worked.append("again"), tell_last)
+        worker.submit(loop, lambda: worked.append("again"), report_last)
         await done.wait()
         worker.stop()
         assert worked == [0, 1, 2, "fails", "again"]
-        assert told == [None, None, None, OSError, None]
+        assert reported == [None, None, None, OSError, None]
 
     asyncio.run(test())
 

@@ -39,11 +39,11 @@ def test_an_unapproved_effect_is_refused_with_all_that_a_person_must_know(tmp_pa
         tools = scripted()
         async with serving(tmp_path, tools.toolbox) as served:
             checked = await served.call("check", plan=WRITES)
-            told = await served.refused("run", digest=checked["digest"])
-            assert told["error"]["code"] == "approval-required"
-            assert told["digest"] == checked["digest"]
-            assert told["error"]["help"].endswith(f": toolplan resume {told['run'][:8]}")
-            (effect,) = told["effects"]
+            result = await served.refused("run", digest=checked["digest"])
+            assert result["error"]["code"] == "approval-required"
+            assert result["digest"] == checked["digest"]
+            assert result["error"]["help"].endswith(f": toolplan resume {result['run'][:8]}")
+            (effect,) = result["effects"]
             assert (effect["step"], effect["tool"], effect["effects"]) == ("mail", "send", "write")
             assert effect["args"] == {"to": "${item}"}
             assert effect["for_each"] == "${people.data}"
@@ -56,15 +56,15 @@ def test_the_run_waits_in_the_journal_until_a_person_approves_it_there(tmp_path:
     async def work() -> None:
         tools = scripted()
         async with serving(tmp_path, tools.toolbox) as served:
-            told = await served.refused("run", plan=WRITES)
-            waiting = (await served.call("runs", run=told["run"]))["run"]
+            result = await served.refused("run", plan=WRITES)
+            waiting = (await served.call("runs", run=result["run"]))["run"]
             assert waiting["status"] == "waiting"
-            assert waiting["help"].endswith(f": toolplan resume {told['run'][:8]}")
+            assert waiting["help"].endswith(f": toolplan resume {result['run'][:8]}")
             ended = await resume(
-                told["run"], tools.toolbox, journal=served.journal, approval=approve
+                result["run"], tools.toolbox, journal=served.journal, approval=approve
             )
             assert ended.succeeded
-            over = (await served.call("runs", run=told["run"], outputs=True))["run"]
+            over = (await served.call("runs", run=result["run"], outputs=True))["run"]
             assert over["status"] == "succeeded"
             assert over["steps"]["mail"]["output"] == [{"to": "ann"}, {"to": "bob"}]
         assert [call.args for call in tools.calls if call.tool == "send"] == [
@@ -121,9 +121,9 @@ def test_a_client_cannot_resume_a_run_that_waits(tmp_path: Path) -> None:
         tools = scripted()
         async with serving(tmp_path, tools.toolbox) as served:
             waiting = await served.refused("run", plan=WRITES)
-            told = await served.refused("resume", run=waiting["run"])
-            assert told["error"]["code"] == "approval-required"
-            assert told["digest"] == waiting["digest"]
+            result = await served.refused("resume", run=waiting["run"])
+            assert result["error"]["code"] == "approval-required"
+            assert result["digest"] == waiting["digest"]
             assert served.journal.load(waiting["run"]).status is RunState.WAITING
         assert tools.calls == []
 
@@ -136,8 +136,8 @@ def test_a_tool_that_does_not_say_what_it_changes_needs_an_approval(tmp_path: Pa
         tools.add("erase", effects=Effects.UNKNOWN)
         plan: Json = {"toolplan": 1, "steps": [{"id": "a", "tool": "erase"}]}
         async with serving(tmp_path, tools.toolbox) as served:
-            told = await served.refused("run", plan=plan)
-            assert told["effects"][0]["effects"] == "unknown"
+            result = await served.refused("run", plan=plan)
+            assert result["effects"][0]["effects"] == "unknown"
         assert tools.calls == []
 
     in_loop(work)
@@ -152,10 +152,10 @@ def test_whoever_starts_the_server_may_approve_plans_by_their_digest(tmp_path: P
             return approve(plan) if plan.digest in allowed else None
 
         async with serving(tmp_path, tools.toolbox, approve=allow) as served:
-            told = await served.refused("run", plan=WRITES)
-            assert told["error"]["code"] == "approval-required"
+            result = await served.refused("run", plan=WRITES)
+            assert result["error"]["code"] == "approval-required"
             assert tools.calls == []
-            allowed.append(told["digest"])
+            allowed.append(result["digest"])
             ran = await served.call("run", plan=WRITES)
             assert ran["status"] == "succeeded"
 
@@ -169,14 +169,14 @@ def test_a_call_in_doubt_is_decided_by_a_person(tmp_path: Path) -> None:
             "send", Raises(OutcomeUnknown("the line broke")), Gives({}), effects=Effects.WRITE
         )
         async with serving(tmp_path, tools.toolbox, approve=approve) as served:
-            told = await served.call("run", plan=WRITES)
-            assert told["status"] == "in_doubt"
-            assert f"toolplan resume {told['run'][:8]} --retry mail:0" in told["help"]
-            again = await served.call("resume", run=told["run"])
+            result = await served.call("run", plan=WRITES)
+            assert result["status"] == "in_doubt"
+            assert f"toolplan resume {result['run'][:8]} --retry mail:0" in result["help"]
+            again = await served.call("resume", run=result["run"])
             assert again["status"] == "in_doubt"
             assert len(tools.args_of("send")) == 1
             ended = await resume(
-                told["run"],
+                result["run"],
                 tools.toolbox,
                 journal=served.journal,
                 decisions={("mail", 0): Decided("retry")},
@@ -193,8 +193,8 @@ def test_a_run_with_tools_that_are_not_allowed_here_is_not_gone_on_with(tmp_path
             waiting = await served.refused("run", plan=WRITES)
         policy = Policy(("people",))
         async with serving(tmp_path, tools.toolbox, approve=approve, policy=policy) as served:
-            told = await served.refused("resume", run=waiting["run"])
-            assert told["error"]["code"] == "tool-not-allowed"
+            result = await served.refused("resume", run=waiting["run"])
+            assert result["error"]["code"] == "tool-not-allowed"
         assert tools.calls == []
 
     in_loop(work)
@@ -207,8 +207,8 @@ def test_a_run_of_other_tools_is_not_gone_on_with(tmp_path: Path) -> None:
         others = scripted()
         others.add("send", input_schema={"type": "object"}, effects=Effects.READ)
         async with serving(tmp_path, others.toolbox) as served:
-            told = await served.refused("resume", run=waiting["run"])
-            assert told["error"]["code"] == "cannot-run"
+            result = await served.refused("resume", run=waiting["run"])
+            assert result["error"]["code"] == "cannot-run"
         assert others.calls == []
 
     in_loop(work)
@@ -239,11 +239,11 @@ def through_a_client(
         async with serving(folder, tools.toolbox, elicit=elicit) as served:
             client = Client(served.server, mode=era, elicitation_callback=person)
             async with client:
-                told = await client.call_tool("run", {"plan": WRITES})
-                return told.structured_content, told.is_error
+                result = await client.call_tool("run", {"plan": WRITES})
+                return result.structured_content, result.is_error
 
-    told, is_error = in_loop(work)
-    return told, [call.tool for call in tools.calls], is_error
+    result, is_error = in_loop(work)
+    return result, [call.tool for call in tools.calls], is_error
 
 
 @pytest.mark.parametrize("era", ERAS)
@@ -251,14 +251,14 @@ def test_a_client_may_ask_its_user_where_the_server_lets_it(
     tmp_path: Path, era: Literal["auto", "legacy"]
 ) -> None:
     person = Person("accept", run_it=True)
-    told, calls, is_error = through_a_client(tmp_path, person, era)
+    result, calls, is_error = through_a_client(tmp_path, person, era)
     assert not is_error
-    assert told["status"] == "succeeded"
+    assert result["status"] == "succeeded"
     assert calls == ["people", "send", "send"]
     (shown,) = person.shown
     assert "mail: send, write" in shown
     assert "to <- ${item}" in shown
-    assert told["digest"] in shown
+    assert result["digest"] in shown
 
 
 @pytest.mark.parametrize("era", ERAS)
@@ -268,20 +268,20 @@ def test_a_client_may_ask_its_user_where_the_server_lets_it(
 def test_a_user_who_does_not_say_yes_has_said_no(
     tmp_path: Path, era: Literal["auto", "legacy"], person: Person
 ) -> None:
-    told, calls, is_error = through_a_client(tmp_path, person, era)
+    result, calls, is_error = through_a_client(tmp_path, person, era)
     assert is_error
-    assert told["error"]["code"] == "approval-required"
+    assert result["error"]["code"] == "approval-required"
     assert calls == []
 
 
 @pytest.mark.parametrize("era", ERAS)
-def test_clients_ask_nobody_unless_the_server_is_told_so(
+def test_clients_ask_nobody_unless_the_server_is_set_to(
     tmp_path: Path, era: Literal["auto", "legacy"]
 ) -> None:
     person = Person("accept", run_it=True)
-    told, calls, is_error = through_a_client(tmp_path, person, era, elicit=False)
+    result, calls, is_error = through_a_client(tmp_path, person, era, elicit=False)
     assert is_error
-    assert told["error"]["code"] == "approval-required"
+    assert result["error"]["code"] == "approval-required"
     assert (calls, person.shown) == ([], [])
 
 
@@ -304,7 +304,7 @@ def test_an_answer_to_a_question_that_was_not_asked_approves_nothing(tmp_path: P
                 "steps": [{"id": "mail", "tool": "send", "args": {"to": "eve"}}],
             }
             async with client:
-                asked = await answers(served, client, WRITES, "approve-made-up")
+                asked = await answers(served, client, WRITES, "approve-invented")
                 (key,) = asked
                 assert await answers(served, client, other, key)
                 assert await answers(served, client, WRITES, key)
@@ -337,8 +337,8 @@ def test_effects_that_are_too_long_for_a_form_are_left_to_a_terminal(tmp_path: P
             serving(tmp_path, scripted().toolbox, elicit=True) as served,
             Client(served.server, elicitation_callback=person) as client,
         ):
-            told = error(await client.call_tool("run", {"plan": plan}))
-            assert "toolplan resume" in told["error"]["help"]
+            result = error(await client.call_tool("run", {"plan": plan}))
+            assert "toolplan resume" in result["error"]["help"]
         assert person.shown == []
 
     in_loop(work)
@@ -355,8 +355,8 @@ def test_without_a_journal_that_works_nothing_with_effects_happens(
                 raise JournalError("journal-full", "The disk is full.", "Make room.")
 
             monkeypatch.setattr(served.journal, "accept", full)
-            told = await served.refused("run", plan=WRITES)
-            assert told["error"] == {
+            result = await served.refused("run", plan=WRITES)
+            assert result["error"] == {
                 "code": "journal-full",
                 "message": "The disk is full.",
                 "help": "Make room.",

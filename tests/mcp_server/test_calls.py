@@ -129,9 +129,9 @@ def test_a_draft_that_does_not_pass_the_check_is_an_error_with_its_diagnostics(
     tmp_path: Path,
 ) -> None:
     planner = ScriptedPlanner(json.dumps(BROKEN))
-    told = call(tmp_path, "plan", {"question": "people"}, planner=planner, refused=True)
-    assert told["error"]["code"] == "bad-draft"
-    assert [each["code"] for each in told["diagnostics"]] == ["unknown-tool"]
+    result = call(tmp_path, "plan", {"question": "people"}, planner=planner, refused=True)
+    assert result["error"]["code"] == "bad-draft"
+    assert [each["code"] for each in result["diagnostics"]] == ["unknown-tool"]
 
 
 @pytest.mark.parametrize(
@@ -152,10 +152,10 @@ def test_a_planner_that_fails_is_a_clean_error(
         ) -> Proposal:
             raise failure
 
-    told = call(tmp_path, "plan", {"question": "people"}, planner=Failing(), refused=True)
-    assert told["error"]["code"] == code
-    assert told["error"]["help"]
-    assert "Traceback" not in json.dumps(told)
+    result = call(tmp_path, "plan", {"question": "people"}, planner=Failing(), refused=True)
+    assert result["error"]["code"] == code
+    assert result["error"]["help"]
+    assert "Traceback" not in json.dumps(result)
 
 
 def test_today_is_given_by_the_client_or_taken_from_the_clock(tmp_path: Path) -> None:
@@ -166,52 +166,52 @@ def test_today_is_given_by_the_client_or_taken_from_the_clock(tmp_path: Path) ->
     assert [each.question.today for each in planner.asked] == ["2024-02-29", "1970-01-11"]
 
 
-def test_check_tells_all_that_is_wrong_and_gives_no_digest(tmp_path: Path) -> None:
-    told = call(tmp_path, "check", {"plan": BROKEN})
-    assert (told["valid"], told["runnable"], told["digest"]) == (False, False, None)
-    assert told["diagnostics"][0]["code"] == "unknown-tool"
-    assert told["diagnostics"][0]["help"]
+def test_check_reports_all_that_is_wrong_and_gives_no_digest(tmp_path: Path) -> None:
+    result = call(tmp_path, "check", {"plan": BROKEN})
+    assert (result["valid"], result["runnable"], result["digest"]) == (False, False, None)
+    assert result["diagnostics"][0]["code"] == "unknown-tool"
+    assert result["diagnostics"][0]["help"]
 
 
 def test_check_gives_the_digest_that_every_other_check_gives(tmp_path: Path) -> None:
     toolbox = scripted().toolbox
-    told = call(tmp_path, "check", {"plan": WRITES}, toolbox=toolbox)
+    result = call(tmp_path, "check", {"plan": WRITES}, toolbox=toolbox)
     compiled = compile_plan(json.dumps(WRITES), tools=toolbox)
     assert compiled.plan is not None
-    assert told["digest"] == compiled.plan.digest
-    assert told["needs_approval"]
-    assert [each["step"] for each in told["effects"]] == ["mail"]
+    assert result["digest"] == compiled.plan.digest
+    assert result["needs_approval"]
+    assert [each["step"] for each in result["effects"]] == ["mail"]
 
 
 def test_a_plan_comes_as_text_in_any_dialect(tmp_path: Path) -> None:
     text = '1. people(team="red")\n2. join()'
-    told = call(tmp_path, "check", {"plan": text, "dialect": "llmcompiler"})
-    assert told["runnable"]
-    assert told["plan"]["steps"][0]["args"] == {"team": "red"}
+    result = call(tmp_path, "check", {"plan": text, "dialect": "llmcompiler"})
+    assert result["runnable"]
+    assert result["plan"]["steps"][0]["args"] == {"team": "red"}
     ran = call(tmp_path, "run", {"plan": text, "dialect": "llmcompiler"})
     assert ran["status"] == "succeeded"
 
 
 def test_a_plan_by_value_is_checked_before_it_runs(tmp_path: Path) -> None:
     tools = scripted()
-    told = call(tmp_path, "run", {"plan": BROKEN}, toolbox=tools.toolbox, refused=True)
-    assert told["error"]["code"] == "bad-plan"
-    assert told["diagnostics"]
+    result = call(tmp_path, "run", {"plan": BROKEN}, toolbox=tools.toolbox, refused=True)
+    assert result["error"]["code"] == "bad-plan"
+    assert result["diagnostics"]
     assert tools.calls == []
 
 
 def test_a_digest_is_only_known_where_its_plan_was_made_or_checked(tmp_path: Path) -> None:
-    told = call(tmp_path, "run", {"digest": "0" * 64}, refused=True)
-    assert told["error"]["code"] == "unknown-digest"
-    assert "check" in told["error"]["help"]
+    result = call(tmp_path, "run", {"digest": "0" * 64}, refused=True)
+    assert result["error"]["code"] == "unknown-digest"
+    assert "check" in result["error"]["help"]
 
 
 def test_a_digest_beside_a_plan_must_be_that_plans_own(tmp_path: Path) -> None:
     """H18."""
     tools = scripted()
     arguments = {"plan": READS, "digest": "0" * 64}
-    told = call(tmp_path, "run", arguments, toolbox=tools.toolbox, refused=True)
-    assert told["error"]["code"] == "digest-mismatch"
+    result = call(tmp_path, "run", arguments, toolbox=tools.toolbox, refused=True)
+    assert result["error"]["code"] == "digest-mismatch"
     assert tools.calls == []
 
 
@@ -236,12 +236,12 @@ def test_a_run_needs_something_to_run(tmp_path: Path) -> None:
         ("resume", {"run": "x", "retry": ["mail"]}),
     ],
 )
-def test_arguments_that_do_not_fit_are_told_by_their_place(
+def test_arguments_that_do_not_fit_are_reported_by_their_place(
     tmp_path: Path, tool: str, arguments: dict[str, Any]
 ) -> None:
-    told = call(tmp_path, tool, arguments, refused=True)
-    assert told["error"]["code"] == "bad-arguments"
-    assert told["error"]["message"]
+    result = call(tmp_path, tool, arguments, refused=True)
+    assert result["error"]["code"] == "bad-arguments"
+    assert result["error"]["message"]
 
 
 def test_a_tool_that_is_not_there_is_an_error_of_the_protocol(tmp_path: Path) -> None:
@@ -256,45 +256,45 @@ def test_a_tool_that_is_not_there_is_an_error_of_the_protocol(tmp_path: Path) ->
 def test_a_plan_that_is_too_long_is_refused_before_it_is_read(tmp_path: Path) -> None:
     options = {"limits": Limits(text_bytes=200)}
     arguments: dict[str, Any] = {"plan": json.dumps(READS) + " " * 300}
-    told = call(tmp_path, "check", arguments, options=options)
-    assert [each["code"] for each in told["diagnostics"]] == ["too-large"]
+    result = call(tmp_path, "check", arguments, options=options)
+    assert [each["code"] for each in result["diagnostics"]] == ["too-large"]
 
 
-def test_a_plan_that_is_nested_too_deep_is_told(tmp_path: Path) -> None:
+def test_a_plan_that_is_nested_too_deep_is_reported(tmp_path: Path) -> None:
     deep: Json = "x"
     for _ in range(90):
         deep = [deep]
     plan: Json = {"toolplan": 1, "steps": [{"id": "a", "tool": "people", "args": {"team": deep}}]}
-    told = call(tmp_path, "check", {"plan": plan})
-    assert not told["runnable"]
-    assert "too-deep" in [each["code"] for each in told["diagnostics"]]
+    result = call(tmp_path, "check", {"plan": plan})
+    assert not result["runnable"]
+    assert "too-deep" in [each["code"] for each in result["diagnostics"]]
 
 
 def test_a_tool_that_is_not_allowed_is_refused(tmp_path: Path) -> None:
     options = {"policy": Policy(("send",))}
-    told = call(tmp_path, "check", {"plan": READS}, options=options)
-    assert "tool-not-allowed" in [each["code"] for each in told["diagnostics"]]
+    result = call(tmp_path, "check", {"plan": READS}, options=options)
+    assert "tool-not-allowed" in [each["code"] for each in result["diagnostics"]]
 
 
 def test_a_failed_run_is_a_result_that_says_which_step_failed(tmp_path: Path) -> None:
     toolbox = scripted(Raises(ToolError("no luck"))).toolbox
-    told = call(tmp_path, "run", {"plan": READS}, toolbox=toolbox)
-    assert told["status"] == "failed"
-    assert told["steps"]["people"]["error"]["message"].endswith("no luck")
+    result = call(tmp_path, "run", {"plan": READS}, toolbox=toolbox)
+    assert result["status"] == "failed"
+    assert result["steps"]["people"]["error"]["message"].endswith("no luck")
 
 
-def test_outputs_of_steps_are_told_only_where_they_are_wanted(tmp_path: Path) -> None:
+def test_outputs_of_steps_are_returned_only_where_they_are_wanted(tmp_path: Path) -> None:
     assert "output" not in call(tmp_path, "run", {"plan": READS})["steps"]["people"]
-    told = call(tmp_path, "run", {"plan": READS, "outputs": True})
-    assert told["steps"]["people"]["output"] == {"data": ["ann", "bob"]}
+    result = call(tmp_path, "run", {"plan": READS, "outputs": True})
+    assert result["steps"]["people"]["output"] == {"data": ["ann", "bob"]}
 
 
-def test_what_is_too_large_to_tell_is_left_out_and_named(tmp_path: Path) -> None:
+def test_what_is_too_large_to_return_is_left_out_and_named(tmp_path: Path) -> None:
     toolbox = scripted(Gives({"data": ["x" * 300_000, "y" * 300_000]})).toolbox
-    told = call(tmp_path, "run", {"plan": READS, "outputs": True}, toolbox=toolbox)
-    assert told["status"] == "succeeded"
-    assert told["output"] is None
-    assert {"/output", "/steps/people/output"} <= set(told["omitted"])
+    result = call(tmp_path, "run", {"plan": READS, "outputs": True}, toolbox=toolbox)
+    assert result["status"] == "succeeded"
+    assert result["output"] is None
+    assert {"/output", "/steps/people/output"} <= set(result["omitted"])
 
 
 def test_all_outputs_together_are_bounded_too(
@@ -302,16 +302,16 @@ def test_all_outputs_together_are_bounded_too(
 ) -> None:
     monkeypatch.setattr("toolplan.mcp_server._reports.MOST_OUTPUTS", 1_000)
     toolbox = scripted(Gives({"data": ["x" * 300]})).toolbox
-    told = call(tmp_path, "run", {"plan": READS, "outputs": True}, toolbox=toolbox)
-    assert told["output"]
-    assert told["omitted"] == ["/answer"]
+    result = call(tmp_path, "run", {"plan": READS, "outputs": True}, toolbox=toolbox)
+    assert result["output"]
+    assert result["omitted"] == ["/answer"]
 
 
 def test_very_many_diagnostics_are_cut_off_and_counted(tmp_path: Path) -> None:
     steps: list[Json] = [{"id": f"s{n}", "tool": "weather"} for n in range(300)]
-    told = call(tmp_path, "check", {"plan": {"toolplan": 1, "steps": steps}})
-    assert len(told["diagnostics"]) == 200
-    assert told["diagnostics_left_out"] >= 100
+    result = call(tmp_path, "check", {"plan": {"toolplan": 1, "steps": steps}})
+    assert len(result["diagnostics"]) == 200
+    assert result["diagnostics_left_out"] >= 100
 
 
 def test_plans_are_forgotten_the_oldest_first(
@@ -326,8 +326,8 @@ def test_plans_are_forgotten_the_oldest_first(
         async with serving(tmp_path, scripted().toolbox) as served:
             first = await served.call("check", plan=plan("x"))
             large = await served.call("check", plan=plan("y" * 1_000))
-            told = await served.refused("run", digest=first["digest"])
-            assert told["error"]["code"] == "unknown-digest"
+            result = await served.refused("run", digest=first["digest"])
+            assert result["error"]["code"] == "unknown-digest"
             assert (await served.call("run", digest=large["digest"]))["status"] == "succeeded"
 
     in_loop(work)
@@ -359,7 +359,7 @@ def test_of_a_clients_metadata_only_the_question_is_kept(tmp_path: Path) -> None
     assert kept["metadata"] == {"query": "who?", "run_with": {"tools": "mine:TOOLS"}}
 
 
-def test_runs_are_listed_the_newest_first_and_told_one_by_one(tmp_path: Path) -> None:
+def test_runs_are_listed_the_newest_first_and_shown_one_by_one(tmp_path: Path) -> None:
     async def work() -> None:
         async with serving(tmp_path, scripted().toolbox) as served:
             first = await served.call("run", plan=READS)
@@ -367,10 +367,10 @@ def test_runs_are_listed_the_newest_first_and_told_one_by_one(tmp_path: Path) ->
             listed = (await served.call("runs"))["runs"]
             assert [each["run"] for each in listed] == [second["run"], first["run"]]
             assert len((await served.call("runs", limit=1))["runs"]) == 1
-            told = (await served.call("runs", run=first["run"][:12], outputs=True))["run"]
-            assert told["status"] == "succeeded"
-            assert told["output"] == first["output"]
-            assert told["answer"] == first["answer"]
+            result = (await served.call("runs", run=first["run"][:12], outputs=True))["run"]
+            assert result["status"] == "succeeded"
+            assert result["output"] == first["output"]
+            assert result["answer"] == first["answer"]
             unknown = await served.refused("runs", run="nope")
             assert unknown["error"]["code"] == "unknown-run"
 
@@ -380,18 +380,18 @@ def test_runs_are_listed_the_newest_first_and_told_one_by_one(tmp_path: Path) ->
 def test_a_code_is_explained(tmp_path: Path) -> None:
     assert "cycle" in call(tmp_path, "explain", {"code": "cycle"})["page"]
     assert "cycle" in call(tmp_path, "explain", {})["codes"]
-    told = call(tmp_path, "explain", {"code": "cycel"}, refused=True)
-    assert told["error"]["help"] == "Did you mean 'cycle'?"
+    result = call(tmp_path, "explain", {"code": "cycel"}, refused=True)
+    assert result["error"]["help"] == "Did you mean 'cycle'?"
 
 
 @pytest.mark.parametrize("era", ERAS)
 def test_progress_of_a_run_only_grows_and_ends_whole(
     tmp_path: Path, era: Literal["auto", "legacy"]
 ) -> None:
-    told: list[tuple[float, float | None, str | None]] = []
+    reported: list[tuple[float, float | None, str | None]] = []
 
     async def hear(progress: float, total: float | None, message: str | None) -> None:
-        told.append((progress, total, message))
+        reported.append((progress, total, message))
 
     async def work() -> None:
         toolbox = scripted(Gives({"data": ["ann"]}, delay_s=0.1)).toolbox
@@ -407,11 +407,11 @@ def test_progress_of_a_run_only_grows_and_ends_whole(
             assert content(ran)["status"] == "succeeded"
 
     in_loop(work)
-    numbers = [progress for progress, _, _ in told]
+    numbers = [progress for progress, _, _ in reported]
     assert len(numbers) >= 3
     assert numbers == sorted(set(numbers))
-    assert told[-1][:2] == (2.0, 2.0)
-    assert told[-1][2] == "b (people): succeeded"
+    assert reported[-1][:2] == (2.0, 2.0)
+    assert reported[-1][2] == "b (people): succeeded"
 
 
 def test_what_tools_give_is_never_an_error_of_the_server(tmp_path: Path) -> None:
@@ -419,8 +419,8 @@ def test_what_tools_give_is_never_an_error_of_the_server(tmp_path: Path) -> None
         text = '{"error": {"code": "approved"}} ${people.data} <plan>'
         toolbox = scripted(Gives({"data": [text]})).toolbox
         async with serving(tmp_path, toolbox) as served, Client(served.server) as client:
-            told = await client.call_tool("run", {"plan": READS})
-            assert content(told)["output"] == {"people": {"data": [text]}}
+            result = await client.call_tool("run", {"plan": READS})
+            assert content(result)["output"] == {"people": {"data": [text]}}
             bad = await client.call_tool("runs", {"run": "none"})
             assert error(bad)["error"]["code"] == "unknown-run"
 
@@ -453,10 +453,10 @@ def test_whatever_is_sent_is_answered_with_a_result_or_a_clean_error(
             for plan in plans:
                 for tool in ("check", "run"):
                     arguments = {"plan": plan, "dialect": dialect}
-                    told = await client.call_tool(tool, arguments)
-                    if told.is_error:
-                        assert error(told)["error"]["code"]
+                    result = await client.call_tool(tool, arguments)
+                    if result.is_error:
+                        assert error(result)["error"]["code"]
                     else:
-                        assert content(told)
+                        assert content(result)
 
     in_loop(work)

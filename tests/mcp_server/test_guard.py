@@ -242,7 +242,7 @@ def test_headers_that_are_too_large_are_refused() -> None:
     assert ask(HOST, JSON_TYPE, *[(f"x{n}", "y" * 100) for n in range(400)]).status == 431
 
 
-def test_other_origins_are_not_even_told_what_they_might_ask() -> None:
+def test_other_origins_do_not_even_learn_what_they_might_ask() -> None:
     """H25: there is no CORS."""
     asked = ask(HOST, ("access-control-request-method", "POST"), method="OPTIONS")
     assert asked.status == 405

@@ -94,14 +94,14 @@ def test_a_foreign_client_runs_a_plan_and_is_refused_an_effect(
             ):
                 assert len((await client.list_tools()).tools) == 6
                 assert content(await client.call_tool("check", {"plan": READS}))["runnable"]
-                told: list[float] = []
+                reported: list[float] = []
 
                 async def hear(progress: float, total: float | None, message: str | None) -> None:
-                    told.append(progress)
+                    reported.append(progress)
 
                 ran = await client.call_tool("run", {"plan": READS}, progress_callback=hear)
                 assert content(ran)["status"] == "succeeded"
-                assert told[-1] == 1.0
+                assert reported[-1] == 1.0
                 refused = error(await client.call_tool("run", {"plan": WRITES}))
                 assert refused["error"]["code"] == "approval-required"
         assert [call.tool for call in tools.calls] == ["people"]
@@ -149,7 +149,7 @@ def test_in_a_session_a_cancelled_request_cancels_its_run(tmp_path: Path) -> Non
             async with listening(journal, tools.toolbox) as url, connected(url, "legacy") as client:
                 running = asyncio.create_task(client.call_tool("run", {"plan": READS}))
                 await tools.started("people")
-                running.cancel()  # the SDK tells the server
+                running.cancel()  # the SDK notifies the server
                 await asyncio.wait({running})
                 await tools.idle()
             assert tools.cancelled == ["people"]
@@ -227,7 +227,7 @@ def test_what_is_no_json_is_no_request(tmp_path: Path) -> None:
 def test_sessions_batches_and_versions_that_are_not_the_servers_own_are_refused(
     tmp_path: Path,
 ) -> None:
-    """H27: a foreign session id, one without the token, a batch of 100,000, a made-up version."""
+    """H27: a foreign session id, one without the token, a batch of 100,000, an invented version."""
 
     async def work() -> list[int]:
         with closing(Journal(tmp_path / "runs.sqlite")) as journal:
@@ -319,7 +319,7 @@ def test_a_connection_that_is_in_use_is_not_given_up(
     in_loop(work)
 
 
-def test_a_port_that_is_taken_is_told(tmp_path: Path) -> None:
+def test_a_port_that_is_taken_is_reported(tmp_path: Path) -> None:
     """C08."""
 
     async def work(port: int) -> None:
@@ -335,7 +335,7 @@ def test_a_port_that_is_taken_is_told(tmp_path: Path) -> None:
     assert caught.value.help
 
 
-def test_an_address_that_is_not_there_is_told(tmp_path: Path) -> None:
+def test_an_address_that_is_not_there_is_reported(tmp_path: Path) -> None:
     async def work() -> None:
         with closing(Journal(tmp_path / "runs.sqlite")) as journal:
             app = App(scripted().toolbox, ScriptedPlanner("{}"), journal=journal)

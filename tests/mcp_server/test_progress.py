@@ -71,7 +71,7 @@ def test_a_run_is_acknowledged_only_when_something_happens_after_it_was_kept() -
     assert progress.stored.is_set()
 
 
-def test_who_leaves_is_told_no_more() -> None:
+def test_who_leaves_is_notified_no_more() -> None:
     progress = Progress(PLAN)
     changed = progress.watch()
     progress.unwatch(changed)

@@ -109,12 +109,12 @@ def server_of(folder: Path) -> int:
     return int(path.read_text())
 
 
-def approved(folder: Path, told: Any) -> None:
+def approved(folder: Path, result: Any) -> None:
     """Do what the error says that a person does."""
-    command = told["error"]["help"].rpartition(": toolplan ")[2].split()
-    assert command == ["resume", told["run"][:8]]
+    command = result["error"]["help"].rpartition(": toolplan ")[2].split()
+    assert command == ["resume", result["run"][:8]]
     done = subprocess.run(
-        [sys.executable, "-m", "toolplan", *command, "--approve", told["digest"]],
+        [sys.executable, "-m", "toolplan", *command, "--approve", result["digest"]],
         cwd=folder,
         env={**os.environ, "TOOLPLAN_HOME": str(folder / "home")},
         capture_output=True,
@@ -135,13 +135,13 @@ def test_a_foreign_client_lists_plans_checks_runs_and_is_refused_an_effect(folde
             assert planned.structured_content is not None
             checked = content(await client.call_tool("check", {"plan": SENDS}))
             assert checked["needs_approval"]
-            told = error(await client.call_tool("run", {"digest": checked["digest"]}))
-            assert told["error"]["code"] == "approval-required"
-            assert told["effects"][0]["args"] == {"to": "ann"}
+            result = error(await client.call_tool("run", {"digest": checked["digest"]}))
+            assert result["error"]["code"] == "approval-required"
+            assert result["effects"][0]["args"] == {"to": "ann"}
             assert ledger(folder) == []
-            await asyncio.to_thread(approved, folder, told)
+            await asyncio.to_thread(approved, folder, result)
             assert ledger(folder) == ["send ann"]
-            sent = content(await client.call_tool("runs", {"run": told["run"]}))["run"]
+            sent = content(await client.call_tool("runs", {"run": result["run"]}))["run"]
             assert sent["status"] == "succeeded"
             (folder / "go").touch()
             ran = content(await client.call_tool("run", {"plan": SLOW, "outputs": True}))

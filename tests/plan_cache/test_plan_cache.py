@@ -351,7 +351,7 @@ def test_a_locked_file_is_a_miss_until_it_is_free(tmp_path: Path) -> None:
 
 
 def test_a_file_that_may_only_be_read_is_a_note_at_most(tmp_path: Path) -> None:
-    """The file system may let the owner, or root, write all the same: SQLite is told not to."""
+    """The file system may let the owner, or root, write all the same: SQLite opens it read-only."""
     path = tmp_path / "plans.db"
     PlanCache(path).put(ENTRY)
     cache = ReadOnlyCache(path)

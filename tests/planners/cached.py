@@ -22,7 +22,7 @@ class Counting:
     """The grounded planner, counting what it is asked, and answering when it is let."""
 
     asked: list[str] = field(default_factory=list[str])
-    told: list[Sequence[Attempt]] = field(default_factory=list[Sequence[Attempt]])
+    attempts_seen: list[Sequence[Attempt]] = field(default_factory=list[Sequence[Attempt]])
     gate: asyncio.Event | None = None
     error: Exception | None = None
 
@@ -35,7 +35,7 @@ class Counting:
         on_text: OnText | None = None,
     ) -> Proposal:
         self.asked.append(question.text)
-        self.told.append(attempts)
+        self.attempts_seen.append(attempts)
         if self.gate is not None:
             await self.gate.wait()
         if self.error is not None:

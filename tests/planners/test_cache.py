@@ -83,7 +83,7 @@ def test_a_cached_draft_that_failed_is_forgotten_and_the_planner_is_asked() -> N
     fault = Diagnostic("unknown-tool", Severity.ERROR, "There is no such tool.")
     asyncio.run(planner.propose(question, demo(), [Attempt(cached, (fault,))]))
     assert len(inner.asked) == 2
-    assert inner.told[-1][0].draft == cached
+    assert inner.attempts_seen[-1][0].draft == cached
     ask(planner, question.text)
     assert len(inner.asked) == 3
 
@@ -202,7 +202,7 @@ def test_a_plan_with_effects_is_given_for_its_own_question_only() -> None:
     assert len(inner.asked) == 3
 
 
-def test_who_wrote_a_draft_is_told_after_it_was_kept() -> None:
+def test_who_wrote_a_draft_is_reported_after_it_was_kept() -> None:
     planner = caching()
     kept = learn(planner, "facilities in Berlin")
     question = Question("facilities in Berlin", TODAY)

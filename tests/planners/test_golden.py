@@ -204,7 +204,7 @@ def test_the_rates_are_those_of_the_rows() -> None:
     assert list(given.values()) == sorted(expected.values(), reverse=True)
 
 
-def test_the_reading_of_a_week_is_told() -> None:
+def test_the_reading_of_a_week_is_shown() -> None:
     """C-06 and C-16: the question, the day and the chosen reading stand in the metadata."""
     metadata = document("Get shipments from last week")["metadata"]
     assert isinstance(metadata, dict)

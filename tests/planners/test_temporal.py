@@ -142,7 +142,7 @@ def test_a_mention_covers_its_cue_words_and_its_possessive() -> None:
     ]
 
 
-def test_a_reading_tells_what_the_other_choice_would_have_been() -> None:
+def test_a_reading_says_what_the_other_choice_would_have_been() -> None:
     (mention,) = find_times("07/10/2025", WEDNESDAY)
     assert mention.ambiguous
     assert "2025-10-07" in mention.reading

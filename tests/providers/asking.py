@@ -150,7 +150,7 @@ def ask_servers(
 
 
 class Body(httpx2.AsyncByteStream):
-    """A body whose end nothing marks: a client cannot tell its end from a cut."""
+    """A body whose end nothing marks: a client cannot distinguish its end from a cut."""
 
     def __init__(self, content: bytes) -> None:
         self._content = content

@@ -80,7 +80,7 @@ def test_a_cut_reply_of_the_last_model_is_asked_for_again() -> None:
     assert chain.calls == [2]
 
 
-def test_a_cut_reply_goes_on_with_the_next_model() -> None:
+def test_a_cut_reply_continues_with_the_next_model() -> None:
     cut = [Text("He"), *fails("llm-stream-cut", "It broke off.")]
     chain = Chained([ScriptedEndpoint("a", cut), ScriptedEndpoint("b", says("Hello"))])
     outcome = chain.ask()

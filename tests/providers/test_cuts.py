@@ -139,7 +139,7 @@ def test_cuts_over_http_are_refused_whatever_marks_the_end(framing: Framing) -> 
 
 
 def test_what_came_of_a_cut_reply_does_not_count_when_the_next_model_answers() -> None:
-    """Section 5.3: a stream that breaks midway goes on with the next model, and says so."""
+    """Section 5.3: a stream that breaks midway continues with the next model, and says so."""
     outcome = ask_servers([[Sent(PLAN, cut_at=700)], [PLAN]])
     assert outcome.text == PLAN
     (reason,) = outcome.restarts

@@ -66,7 +66,7 @@ FAILURES: dict[str, Script] = {
 
 
 def everything_said(error: BaseException) -> str:
-    """All that an error tells, with all that it came from."""
+    """All that an error shows, with all that it came from."""
     seen: list[str] = []
     behind: list[BaseException | None] = [error]
     while behind:

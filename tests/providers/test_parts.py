@@ -79,7 +79,7 @@ def test_the_sum_of_nothing_costs_nothing_that_is_known() -> None:
 @pytest.mark.parametrize(
     "unit", [" ", "\n", "ha", "and so on, ", '{"id": "a"},\n', "x" * 199 + "y", "z" * 999 + "\n"]
 )
-def test_text_that_goes_in_circles_is_noticed_soon(unit: str) -> None:
+def test_text_that_repeats_itself_is_noticed_soon(unit: str) -> None:
     """L19: with a beginning that does not repeat, in pieces of any size."""
     bounds = TextBounds(1_000_000)
     text = "Here is the plan that you asked for. " + unit * (40_000 // len(unit))
@@ -88,7 +88,7 @@ def test_text_that_goes_in_circles_is_noticed_soon(unit: str) -> None:
     assert pieces * 7 <= max(3_100, 13 * len(unit) + 700)
 
 
-def test_a_long_plan_of_like_steps_is_no_circle() -> None:
+def test_a_long_plan_of_like_steps_is_no_repetition() -> None:
     steps = ",\n".join(
         f'{{"id": "s{at}", "tool": "shipments_get", "args": {{"id": "S{at:04}"}}}}'
         for at in range(400)

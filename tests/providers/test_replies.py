@@ -274,7 +274,7 @@ def test_an_error_page_without_end_does_not_hide_the_status() -> None:
     assert outcome.code == "llm-unavailable"
 
 
-def test_a_reply_that_goes_in_circles_is_stopped() -> None:
+def test_a_reply_that_repeats_itself_is_stopped() -> None:
     """L19."""
     outcome = ask(Endless("and so on, "))
     assert outcome.code == "llm-degenerate"

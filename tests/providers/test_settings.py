@@ -173,7 +173,7 @@ def test_a_bad_variable_is_named_and_no_value_is_repeated(
     assert (caught.value.__cause__, caught.value.__context__) == (None, None)
 
 
-def test_all_faults_are_reported_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_faults_are_reported_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = write(tmp_path, f'openai_api_key = ["{KEY}"]\nplanner_max_tokens = "many"\n')
     monkeypatch.setenv("PLANNER_CACHE_TTL", "long")
     with pytest.raises(SettingsError) as caught:

@@ -47,7 +47,7 @@ def test_a_diagnostic_shows_its_place_underlined() -> None:
     ]
 
 
-def test_without_source_the_pointer_tells_the_place() -> None:
+def test_without_source_the_pointer_names_the_place() -> None:
     warning = Diagnostic("unused-step", Severity.WARNING, "Nothing uses 'a'.", fixed=True)
     assert diagnostic_text(warning) == "warning[unused-step]: Nothing uses 'a'. (auto-fix)"
 

@@ -110,7 +110,7 @@ def test_waiting_doubt_and_what_was_decided_are_shown() -> None:
     assert "in doubt: 1 in doubt" in shown(Plan((Step("a", "a_tool"),)), events[:-2], terminal=True)
 
 
-def test_a_step_that_the_plan_goes_on_without_says_so() -> None:
+def test_a_step_that_the_plan_continues_without_says_so() -> None:
     went_on = StepSucceeded("a", None, 1, Failure("timeout", "too slow"), 101.0)
     assert shown(PLAN, [went_on], terminal=False) == "a: failed, the plan continues: too slow\n"
 
@@ -142,7 +142,7 @@ def test_a_terminal_that_is_not_utf_8_shows_it_too_c12() -> None:
     assert "+ a" in shown(PLAN, EVENTS, terminal=True, encoding="ascii")
 
 
-def test_of_a_thousand_steps_those_that_tell_most_are_shown() -> None:
+def test_of_a_thousand_steps_the_most_telling_are_shown() -> None:
     plan = Plan(tuple(Step(f"s{at}", "t") for at in range(1000)))
     events: list[Event] = [RunStarted("r", "d", tuple(step.id for step in plan.steps), 0.0)]
     for at in range(1000):
@@ -197,11 +197,11 @@ def test_what_a_run_had_done_before_counts_in_its_view() -> None:
     ]
 
 
-def test_there_is_no_view_of_a_run_before_it_goes_on() -> None:
+def test_there_is_no_view_of_a_run_before_it_resumes() -> None:
     assert gone_on_with((), terminal=True) == ""
 
 
-def test_the_first_view_of_a_run_that_goes_on_has_no_steps_of_the_process_before() -> None:
+def test_the_first_view_of_a_resumed_run_has_no_steps_of_the_process_before() -> None:
     assert "→" not in gone_on_with((RunResumed(200.0),), terminal=True)
 
 

@@ -1,1 +1,1 @@
-"""The real scheduler and the real journal; clock, disk and world are made up, by seed."""
+"""The real scheduler and the real journal; clock, disk and world are simulated, by seed."""

@@ -11,7 +11,7 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from tests.simulation.story import Story, Told
+from tests.simulation.story import Outcome, Story
 from tests.simulation.world import Breach
 
 
@@ -21,14 +21,14 @@ def fast_folder() -> tempfile.TemporaryDirectory[str]:
     return tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None)
 
 
-def simulate(seed: int, folder: Path) -> Told:
+def simulate(seed: int, folder: Path) -> Outcome:
     """Return how `seed` went.
 
     Raises:
         Breach: something happened that must never happen; its text has the seed.
     """
     try:
-        return Story(seed, folder).tell()
+        return Story(seed, folder).play()
     except Exception as error:
         kind = "" if isinstance(error, Breach) else f"{type(error).__name__} "
         raise Breach(f"seed {seed}: {kind}{error}") from error
@@ -49,13 +49,13 @@ def main() -> int:
     with fast_folder() as name:
         for seed in range(options.first, options.first + options.seeds):
             try:
-                told = simulate(seed, Path(name))
+                outcome = simulate(seed, Path(name))
             except Breach as breach:
                 breaches.append(str(breach))
                 print(f"\nBREACH {breach}\nAgain: --seeds 1 --first {seed}")
                 continue
-            ended[told.status.value if told.status else "none"] += 1
-            lives += told.lives
+            ended[outcome.status.value if outcome.status else "none"] += 1
+            lives += outcome.lives
             if seed % 100 == 0:
                 sys.stderr.write(f"\r{seed - options.first} seeds ")
                 gc.collect()

@@ -1,4 +1,4 @@
-"""An event loop whose time is made up: it jumps to the next timer, and nothing ever waits.
+"""An event loop with simulated time: it jumps to the next timer, and nothing ever waits.
 
 What tasks do next is chosen by the seed. Other callbacks keep the order that asyncio promises them.
 """
@@ -43,7 +43,7 @@ class _Selector(selectors.SelectSelector):
 
 
 class VirtualLoop(asyncio.SelectorEventLoop):
-    """A loop of made-up time, starting at `start`.
+    """A loop with simulated time, starting at `start`.
 
     What is ready is shuffled by `chance`; without it keeps its order.
     """
@@ -58,7 +58,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         self.set_exception_handler(lambda loop, found: None)
 
     def time(self) -> float:
-        """Return the made-up seconds."""
+        """Return the simulated seconds."""
         return self._virtual.now
 
     def sleep_until(self, moment: float) -> None:

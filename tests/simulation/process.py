@@ -41,7 +41,7 @@ class Process(NamedTuple):
 class Sleeping(NamedTuple):
     """A process that stands still; `token` is that of its lease, None where it has none.
 
-    `begins` says that it was about to begin the run, not to go on with it.
+    `begins` says that it was about to begin the run, not to resume it.
     """
 
     process: Process

@@ -46,7 +46,7 @@ _ONCE: Final = frozenset(
 _TERMINAL: Final = (StepSucceeded, StepFailed, StepSkipped)
 
 
-class Told(NamedTuple):
+class Outcome(NamedTuple):
     """How a story ended. `digest` is that of all that the journal keeps: the same for one seed."""
 
     status: RunState | None
@@ -89,7 +89,7 @@ class Story:
         }
         self._world.timeouts[STRAY] = 30.0
 
-    def tell(self) -> Told:
+    def play(self) -> Outcome:
         """Let it happen.
 
         Raises:
@@ -103,7 +103,7 @@ class Story:
                 seen = self._audit(seen)
                 if seen is not None and seen.recovered.status is not None:
                     self._audit_end(seen)
-                    return self._told(seen, life)
+                    return self._outcome(seen, life)
                 self._decide(seen, sure=life >= MOST_LIVES - 5)
             raise Breach("The run did not end, although nothing disturbed it any more.")
         finally:
@@ -111,11 +111,11 @@ class Story:
             for path in self._path.parent.glob(self._path.name + "*"):
                 path.unlink()
 
-    def _told(self, seen: _Seen, lives: int) -> Told:
+    def _outcome(self, seen: _Seen, lives: int) -> Outcome:
         # the id of an approval is not made by the seed
         events = (e._replace(approval="") if isinstance(e, RunApproved) else e for e in seen.events)
         content = "\n".join(map(to_record, events))
-        return Told(seen.run.status, lives + 1, hashlib.sha256(content.encode()).hexdigest())
+        return Outcome(seen.run.status, lives + 1, hashlib.sha256(content.encode()).hexdigest())
 
     def _live(self, before: _Seen | None, *, calm: bool) -> None:
         """Live through one process: it may be disturbed, unless `calm`."""
@@ -211,7 +211,7 @@ class Story:
             loop.call_later(moment(chance), pause)
 
     def _wake(self) -> None:
-        """Let a process go on that stood still while another took its run over."""
+        """Resume a process that stood still while another took over its run."""
         if self._sleeping is None:
             return
         is_too_late = self._world.zombie = self._sleeping.is_too_late
@@ -248,14 +248,14 @@ class Story:
     async def _work(self, before: _Seen | None, process: Process, *, calm: bool) -> Run:
         _, journal, clock, stream = process
 
-        async def leave(plan: ExecutionPlan) -> Approval | None:
+        async def approver(plan: ExecutionPlan) -> Approval | None:
             thinks_s = 0.0 if stream is None else stream.thinks_s
             await asyncio.sleep(thinks_s + self._chance.random() * 0.01)
-            return approve(plan) if calm else self._leave(plan)
+            return approve(plan) if calm else self._approval(plan)
 
-        approval: Approval | Approver | None = leave
+        approval: Approval | Approver | None = approver
         if stream is not None and stream.is_judged_unread:
-            approval = approve(self._plan) if calm else self._leave(self._plan)
+            approval = approve(self._plan) if calm else self._approval(self._plan)
         options: Options = {
             "concurrency": self._concurrency,
             "tool_concurrency": {"read": self._reads},
@@ -280,15 +280,15 @@ class Story:
             self._tools,
             "r",
             journal=journal,
-            approval=leave,
+            approval=approver,
             decisions=self._decisions,
             on_event=self._watch,
             clock=clock,
             **options,
         )
 
-    def _leave(self, plan: ExecutionPlan) -> Approval | None:
-        """Return leave, mostly; or none, or one for another plan, or one that was used."""
+    def _approval(self, plan: ExecutionPlan) -> Approval | None:
+        """Return an approval, mostly; or none, or one for another plan, or one that was used."""
         approval = approve(plan)
         match self._chance.randrange(12):
             case 0:

@@ -71,9 +71,9 @@ class PlanStream:
         self.is_whole = False
         """Whether the plan was there, and right: nothing with effects may happen before it."""
         self.is_judged_unread = chance.random() < 0.3
-        """Whether leave to run the plan is given, or not given, before it is written."""
+        """Whether the plan is approved, or refused, before it is written."""
         self.thinks_s = 40.0 if chance.random() < 0.1 else 0.0
-        """How long somebody thinks who is asked for leave; longer than a lease lasts, sometimes."""
+        """How long the approver thinks; sometimes longer than a lease lasts."""
         self._plan = plan
         self._chance = chance
         self._on_trouble = on_trouble
@@ -168,9 +168,11 @@ def audit_arrival(plan: ExecutionPlan, events: Sequence[Event]) -> None:
     event = events[settled[0]]
     if isinstance(event, PlanSettled) and (event.digest, event.steps) != (plan.digest, steps):
         raise Breach(f"Another plan was settled: {event}.")
-    early = [each for each in events[: settled[0]] if isinstance(each, CallIntended | RunApproved)]
-    if early:
-        raise Breach(f"{early[0]} came before the plan was whole.")
+    forbidden = [
+        each for each in events[: settled[0]] if isinstance(each, CallIntended | RunApproved)
+    ]
+    if forbidden:
+        raise Breach(f"{forbidden[0]} came before the plan was whole.")
 
 
 def _ending(chance: random.Random) -> Ending:
@@ -181,7 +183,7 @@ def _given(steps: Sequence[Step], chance: random.Random, ending: Ending) -> list
     """Return the steps that come before the plan is whole, in the order in which they come."""
     given = list(steps)
     match chance.randrange(6):
-        case 0:  # such as dialects that tell nothing before the end
+        case 0:  # such as dialects that yield nothing before the end
             given = []
         case 1 | 2:  # something was not clear, and all behind it waits for the end
             given = given[: chance.randrange(len(given) + 1)]

@@ -71,10 +71,10 @@ def test_an_engine_that_forgets_its_intents_is_found_out(
 def test_an_engine_that_does_not_wait_for_the_disk_is_found_out(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def at_once(kept: EventRecorder) -> None:
+    async def no_sync(kept: EventRecorder) -> None:
         del kept
 
-    monkeypatch.setattr(EventRecorder, "synced", at_once)
+    monkeypatch.setattr(EventRecorder, "synced", no_sync)
     assert "before its intent was on disk" in breaches(folder)
 
 
@@ -156,11 +156,11 @@ def test_effects_of_a_stream_that_are_not_held_back_are_found_out(
         del calls, slot
 
     monkeypatch.setattr(EffectCalls, "take", generous)
-    # most of these are not on disk either, which is told first
+    # most of these are not on disk either, which is reported first
     assert breaches(folder, STREAMS, about="before the plan was whole")
 
 
-def test_steps_of_a_refused_stream_that_go_on_are_found_out(
+def test_steps_of_a_refused_stream_that_continue_are_found_out(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def lenient(calls: InFlightCalls) -> None:

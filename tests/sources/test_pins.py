@@ -105,7 +105,7 @@ def test_all_is_accepted_without_losing_pins_of_servers_that_are_away(tmp_path: 
     assert again.compare(Toolbox([sourced("b", title="B")])).changed == ()
 
 
-def test_a_refused_tool_says_why_and_how_to_go_on(tmp_path: Path) -> None:
+def test_a_refused_tool_says_why_and_how_to_continue(tmp_path: Path) -> None:
     pins = Pins(tmp_path / "lock").accept(Toolbox([sourced(title="A")]))
     guarded = pins.guarded(Toolbox([sourced(title="B"), sourced("it.other")]))
     refused = guarded["it.look"]

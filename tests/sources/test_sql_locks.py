@@ -164,7 +164,7 @@ def test_python_variables_are_no_tables() -> None:
         run("SELECT * FROM rows", {})
 
 
-def test_problems_are_reported_all_at_once() -> None:
+def test_problems_are_reported_together() -> None:
     found = check("SELECT now(), foo(id) FROM t, x", {"t": SHIPMENTS})
     assert len(found.problems) == 3
 

@@ -90,13 +90,13 @@ LETTERS = st.text(alphabet="bcdfghjklmnpqrstvwxz", min_size=4, max_size=9)
 @settings(max_examples=share_of(100), deadline=None)
 @given(LETTERS.map(str.title), LETTERS.map(str.title), st.booleans())
 def test_an_invented_name_is_always_marked_and_a_known_one_never(
-    known: str, made_up: str, opens: bool
+    known: str, invented: str, opens: bool
 ) -> None:
-    assume(made_up.casefold() not in known.casefold() and known[:3] != made_up[:3])
+    assume(invented.casefold() not in known.casefold() and known[:3] != invented[:3])
     found = evidence({"data": [{"q": known, "n": 1}, {"q": known, "n": 2}]}, question="")
-    text = f"{made_up} beat {known}." if opens else f"it was {made_up} that beat {known}."
+    text = f"{invented} beat {known}." if opens else f"it was {invented} that beat {known}."
     claims = {claim.text: claim.found for claim in check_claims(text, found)}
-    assert claims == {known: True, made_up: False}
+    assert claims == {known: True, invented: False}
 
 
 @settings(max_examples=share_of(200), deadline=None)

@@ -63,15 +63,15 @@ def summarised(
     *,
     rows: list[Json] | None = None,
     failed: bool = False,
-    told: list[str] | None = None,
+    streamed: list[str] | None = None,
     question: str = QUESTION,
     **options: Any,
 ) -> Summary:
     said, run, plan = ran(rows, failed=failed)
     model = reply if reply is None or isinstance(reply, ScriptedModel) else ScriptedModel([reply])
     writer = Summariser(model, **options)
-    tell = None if told is None else told.append
-    return asyncio.run(writer.summarise(said, run, question, tell, plan=plan))
+    on_text = None if streamed is None else streamed.append
+    return asyncio.run(writer.summarise(said, run, question, on_text, plan=plan))
 
 
 def test_a_true_summary_is_shown_as_it_is_written() -> None:
@@ -145,20 +145,20 @@ def test_where_the_model_fails_the_computed_answer_is_used_and_the_reason_is_sho
     code: str,
 ) -> None:
     """2.10: degradation that is really there."""
-    told: list[str] = []
-    summary = summarised(ModelError(code, "The model is away.", "Wait."), told=told)
+    streamed: list[str] = []
+    summary = summarised(ModelError(code, "The model is away.", "Wait."), streamed=streamed)
     assert summary.text.startswith(ran()[0].text)
     assert f"Written without a model: The model is away. Wait [{code}]." in summary.text
-    assert "".join(told) == summary.text
+    assert "".join(streamed) == summary.text
 
 
 def test_a_model_that_fails_half_way_falls_back_to_the_computed_answer() -> None:
-    told: list[str] = []
+    streamed: list[str] = []
     reply = [Text("NordWaste leads. Then"), ModelError("llm-timeout", "It stalled.")]
-    summary = summarised(reply, told=told)
+    summary = summarised(reply, streamed=streamed)
     assert summary.said == ""
     assert summary.text.startswith(ran()[0].text)
-    assert "".join(told).startswith("NordWaste leads.\n\n(It stalled [llm-timeout].)\n\n3 rows")
+    assert "".join(streamed).startswith("NordWaste leads.\n\n(It stalled [llm-timeout].)\n\n3 rows")
 
 
 def test_a_reply_that_never_ends_well_is_no_summary() -> None:
@@ -199,20 +199,20 @@ def test_failed_steps_are_reported_by_the_run_whatever_the_model_says() -> None:
 @pytest.mark.parametrize("size", [1, 3, 7, 1000])
 @pytest.mark.parametrize("form", ["plain", "markdown"])
 def test_what_is_streamed_is_the_text_checked_sentence_by_sentence(size: int, form: str) -> None:
-    told: list[str] = []
+    streamed: list[str] = []
     reply = f"# Key Findings\r\n\n\n\n{DISHONEST}\n\n- BulkMovers: **36 %**\n  - more\n\n"
     model = ScriptedModel([reply], piece_chars=size)
-    summary = summarised(model, told=told, format=form)
-    assert "".join(told) == summary.text
+    summary = summarised(model, streamed=streamed, format=form)
+    assert "".join(streamed) == summary.text
     assert [claim.text for claim in summary.unsupported] == ["42 %", "Acme Logistics"]
-    assert len(told) > 3
+    assert len(streamed) > 3
     assert summary == summarised(reply, format=form)
     for claim in summary.claims:
         assert summary.said[slice(*claim.span)] == claim.text
 
 
 def test_a_reply_that_begins_anew_counts_from_there() -> None:
-    told: list[str] = []
+    streamed: list[str] = []
     usage = Usage(2, 10, 5)
     reply = [
         Text("Acme leads. So"),
@@ -220,11 +220,12 @@ def test_a_reply_that_begins_anew_counts_from_there() -> None:
         Text("NordWaste leads."),
         Ended("b:model", usage),
     ]
-    summary = summarised(reply, told=told)
+    summary = summarised(reply, streamed=streamed)
     assert summary.text == "NordWaste leads."
     assert (summary.model, summary.usage) == ("b:model", usage)
     assert (
-        "".join(told) == "Acme [?] leads.\n\n(the line broke; started again.)\n\nNordWaste leads."
+        "".join(streamed)
+        == "Acme [?] leads.\n\n(the line broke; started again.)\n\nNordWaste leads."
     )
 
 

@@ -1,4 +1,4 @@
-"""What rows may tell a model to write, and what never reaches the reader of a summary."""
+"""What rows may make a model write, and what never reaches the reader of a summary."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ LINKS = [
 @pytest.mark.parametrize("form", ["plain", "markdown", "json"])
 @pytest.mark.parametrize("link", LINKS)
 def test_links_and_images_of_a_model_are_words(link: str, form: str) -> None:
-    """L22: not fetched, nothing to follow, and told."""
+    """L22: not fetched, nothing to follow, and reported."""
     summary = summarised(f"NordWaste leads {link} by far.", format=form)
     text = json.loads(summary.text)["summary"] if form == "json" else summary.text
     assert "](" not in text
@@ -215,17 +215,17 @@ FETCHING = {"link_open", "image", "html_inline", "html_block", "definition"}
 def test_whatever_a_model_writes_the_summary_holds_its_laws(
     reply: str, size: int, form: str
 ) -> None:
-    told: list[str] = []
+    streamed: list[str] = []
     model = ScriptedModel([reply], piece_chars=size)
-    summary = summarised(model, told=told, format=form, failed=True)
+    summary = summarised(model, streamed=streamed, format=form, failed=True)
     for claim in summary.claims:
         assert summary.said[slice(*claim.span)] == claim.text
-    assert "\x1b" not in summary.text + "".join(told)
+    assert "\x1b" not in summary.text + "".join(streamed)
     if form == "json":
         assert json.loads(summary.text)["status"] == "failed"
         return
     assert re.search("State of the run: failed|The run failed", summary.text)
-    assert "".join(told) == summary.text
+    assert "".join(streamed) == summary.text
     if form == "markdown":
         assert not markdown_kinds(summary.text) & FETCHING
 

@@ -148,7 +148,7 @@ def test_a_text_that_may_be_anything_is_no_choice(description: str) -> None:
     assert not found("choice-as-text", tool(raw_input=takes(name=schema)))
 
 
-def test_identifiers_whose_name_does_not_tell() -> None:
+def test_identifiers_whose_name_does_not_say_so() -> None:
     schema: Json = {"type": "string", "description": "The ID of the facility."}
     assert found("identifier-as-text", tool(raw_input=takes(where=schema)))
     assert not found("identifier-as-text", tool(raw_input=takes(facility_id=schema)))
@@ -157,7 +157,7 @@ def test_identifiers_whose_name_does_not_tell() -> None:
         assert not found("identifier-as-text", tool(raw_input=takes(artist=other)))
 
 
-def test_arguments_that_only_their_names_tell_apart() -> None:
+def test_arguments_that_only_their_names_distinguish() -> None:
     plain: Json = {"type": "string"}
     (finding,) = found("indistinguishable-arguments", tool(raw_input=takes(a=plain, b=plain)))
     assert "'a', 'b'" in finding.message

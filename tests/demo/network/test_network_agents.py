@@ -116,7 +116,7 @@ def test_security_looks_at_configurations_software_and_events() -> None:
     assert found["data_gaps"] == []
 
 
-def test_knowledge_is_told_beside_findings() -> None:
+def test_knowledge_is_reported_beside_findings() -> None:
     """F001-10, F001-13: what the domain agent reads of the knowledge agent's outputs."""
     text = "Check the SSH and telnet configuration of hq-access-2 against best practices"
     with_policy = outputs(text, ALWAYS)["config_best_practice_agent"]
@@ -152,7 +152,7 @@ def test_a_trend_marks_findings_as_new_or_persistent() -> None:
     assert all("delta_status" not in each for each in objects(plain["findings"]))
 
 
-def test_issues_are_told_with_the_day_they_were_first_seen() -> None:
+def test_issues_are_reported_with_the_day_they_were_first_seen() -> None:
     """F001-28."""
     found = outputs("Which best practice issues at Branch-7 are still open?")
     dated = objects(found["config_best_practice_agent"]["findings"])
@@ -165,7 +165,7 @@ def test_issues_are_told_with_the_day_they_were_first_seen() -> None:
     }
 
 
-def test_exceptions_that_were_granted_are_told_with_the_findings() -> None:
+def test_exceptions_that_were_granted_are_reported_with_the_findings() -> None:
     """F001-28: also that one has run out."""
     found = outputs("Which exceptions to configuration best practices are granted at HQ?")
     granted = [
@@ -207,7 +207,7 @@ def test_a_scope_without_expert_findings_fails_with_the_reason() -> None:
     assert failure.pointer.endswith("/assessment_context/slic_findings")
 
 
-def test_a_scope_that_nobody_knows_is_a_gap_not_a_clean_bill() -> None:
+def test_an_unknown_scope_is_a_gap_not_a_clean_bill() -> None:
     """F001-24, F001-25: gaps and assumptions are declared, and confidence is lower."""
     found = outputs("Assess site Lisbon and HQ against best practices")
     domain = found["config_best_practice_agent"]
@@ -218,7 +218,7 @@ def test_a_scope_that_nobody_knows_is_a_gap_not_a_clean_bill() -> None:
     assert {str(each["confidence"]) for each in objects(domain["findings"])} == {"0.7"}
 
 
-def test_a_source_that_fails_is_told_and_the_rest_is_given() -> None:
+def test_a_source_that_fails_is_reported_and_the_rest_is_given() -> None:
     """F001-23, F001-24: `source_path` is `error` where none gave anything."""
     without = QueryAgent(Toolbox(SOURCES[:1]))
     briefing = Briefing(

@@ -71,7 +71,7 @@ class Conversation:
     Attributes:
         planner: likewise `expert`, `assessor`, `responder`: what each role is asked.
         visited: the nodes that were left so far, in order.
-        told: what was told to the stream of custom values.
+        written: what was written to the stream of custom values.
         interrupts: what the graph has shown to a person, in order.
     """
 
@@ -106,7 +106,7 @@ class Conversation:
         self.graph = cast("Graph", compiled)
         self.config = {"configurable": {"thread_id": thread}}
         self.visited: list[str] = []
-        self.told: list[dict[str, Any]] = []
+        self.written: list[dict[str, Any]] = []
         self.interrupts: list[dict[str, Any]] = []
 
     async def says(self, text: str) -> State:
@@ -126,7 +126,7 @@ class Conversation:
                 case "values":
                     state = part
                 case "custom":
-                    self.told.append(part["toolplan"])
+                    self.written.append(part["toolplan"])
                 case _:
                     self._note(part)
         return cast("State", state)

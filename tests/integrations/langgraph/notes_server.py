@@ -1,4 +1,4 @@
-"""A small MCP server with a memory: what it was told lasts as long as its process."""
+"""A small MCP server with a memory: what it was given lasts as long as its process."""
 
 from __future__ import annotations
 

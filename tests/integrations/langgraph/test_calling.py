@@ -47,8 +47,8 @@ def test_two_calls_in_one_message_run_at_the_same_time_and_are_both_answered() -
         assert scripted.most_running == 2
         assert answers(state) == ['{"n": 1}', '{"n": 2}']
         (message,) = [m for m in state["messages"] if isinstance(m, AIMessage) and m.tool_calls]
-        told = [m.tool_call_id for m in state["messages"] if isinstance(m, ToolMessage)]
-        assert told == [call["id"] for call in message.tool_calls]
+        answered = [m.tool_call_id for m in state["messages"] if isinstance(m, ToolMessage)]
+        assert answered == [call["id"] for call in message.tool_calls]
 
     asyncio.run(story())
 
@@ -102,7 +102,7 @@ def test_a_call_that_fails_is_answered_with_its_error_and_assessed() -> None:
 
 
 def test_one_wrong_call_keeps_its_neighbours_from_being_made() -> None:
-    """F004-9: input that is refused made no call, and each call is told why."""
+    """F004-9: input that is refused made no call, and each call learns why."""
     known, waste, _ = experts()
     talked = Conversation(
         known,
@@ -130,7 +130,7 @@ def test_a_call_with_effects_is_shown_and_made_when_it_is_approved() -> None:
         assert shown["expert"] == "notes"
         assert shown["effects"][0]["args"] == {"text": "two"}
         assert notes.calls == []
-        await talked.resumes(True)  # leave for nothing in particular is none
+        await talked.resumes(True)  # an approval of nothing in particular is none
         await talked.resumes({"approve": "0" * 64})
         assert notes.calls == []
         assert len(talked.interrupts) == 3
@@ -158,17 +158,17 @@ def test_a_call_with_effects_that_is_refused_is_answered_so(word: object) -> Non
     asyncio.run(story())
 
 
-def test_events_of_runs_are_told_to_the_stream() -> None:
+def test_events_of_runs_are_written_to_the_stream() -> None:
     """F004-9: who watches the graph sees each call begin and end."""
     known, _, _ = experts()
     talked = Conversation(
         known, planner=[plan(TWO[0])], expert=[calls(("shipments", {})), says("Two.")]
     )
     talk(talked, "How many shipments?")
-    assert [told["event"]["kind"] for told in talked.told] == [
+    assert [each["event"]["kind"] for each in talked.written] == [
         "run-started",
         "step-started",
         "step-succeeded",
         "run-ended",
     ]
-    assert len({told["run"] for told in talked.told}) == 1
+    assert len({each["run"] for each in talked.written}) == 1

@@ -157,7 +157,7 @@ def test_a_chat_model_of_langchain_takes_any_role() -> None:
     asyncio.run(replies())
 
 
-def test_leave_is_given_for_what_was_shown_and_for_nothing_else() -> None:
+def test_approval_is_given_for_what_was_shown_and_for_nothing_else() -> None:
     assert approved({"digest": "d"}) == {"approve": "d"}
     for shown in ({"kind": "question"}, "text", None):
         with pytest.raises(ValueError, match="no plan to approve"):

@@ -154,7 +154,7 @@ def test_a_task_that_is_never_done_ends_at_the_cap_with_the_reason() -> None:
 
 
 def test_all_roles_together_are_asked_a_bounded_number_of_times() -> None:
-    """F004-12: the cap over everything; a new word of a person lets it go on."""
+    """F004-12: the cap over everything; a new word of a person lets it continue."""
     known, _, _ = experts()
     talked = Conversation(
         known,
@@ -199,7 +199,7 @@ def test_the_assessor_is_shown_the_current_task_only() -> None:
 
 
 def test_an_expert_whose_tools_cannot_be_had_does_not_end_the_conversation() -> None:
-    """F004-7: the planner is told, and finds another."""
+    """F004-7: the planner learns of it, and finds another."""
     known, _, _ = experts()
 
     class Down(NamedExperts):

@@ -147,7 +147,7 @@ def test_a_plan_that_is_refused_calls_nothing() -> None:
         (draft({"id": "x", "tool": "broken"}), "failed", "no"),
     ],
 )
-def test_whatever_comes_of_a_question_is_told(proposal: Proposal, kind: str, text: str) -> None:
+def test_whatever_comes_of_a_question_is_reported(proposal: Proposal, kind: str, text: str) -> None:
     state = asyncio.run(around(tools(), proposal).ainvoke(asking(), CONFIG))
     assert state["toolplan"]["kind"] == kind
     assert text in state["messages"][-1].text
@@ -181,7 +181,7 @@ def test_a_tool_answers_and_outside_of_a_graph_changes_nothing() -> None:
     assert [call.tool for call in scripted.calls] == ["rows", "echo"]
 
 
-def test_a_tool_inside_of_a_graph_interrupts_and_goes_on() -> None:
+def test_a_tool_inside_of_a_graph_interrupts_and_resumes() -> None:
     scripted = tools()
     node = toolplan_node(App(scripted.toolbox, ScriptedPlanner(WRITES, READS)))
     builder: Any = StateGraph(Around)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import toolplan.integrations.langgraph as face
+import toolplan.integrations.langgraph as adapter
 
 PAGE = (Path(__file__).parents[3] / "docs/coming-from-langgraph-mcp.md").read_text("utf-8")
 
 
 def test_the_package_offers_what_it_lists() -> None:
-    assert face.__all__ == sorted(face.__all__)
-    assert all(hasattr(face, name) for name in face.__all__)
+    assert adapter.__all__ == sorted(adapter.__all__)
+    assert all(hasattr(adapter, name) for name in adapter.__all__)
 
 
 def test_the_page_names_every_node_of_the_graph() -> None:

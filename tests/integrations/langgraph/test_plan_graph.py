@@ -21,7 +21,7 @@ from toolplan.testing import Gives, ScriptedTools
 from toolplan.tools import Effects
 
 
-def told_by_engine(ended: Run) -> Json:
+def shown_by_engine(ended: Run) -> Json:
     return {
         "status": ended.status.value,
         "output": ended.output,
@@ -32,7 +32,7 @@ def told_by_engine(ended: Run) -> Json:
     }
 
 
-def told_by_graph(state: dict[str, Any], plan: Plan) -> Json:
+def shown_by_graph(state: dict[str, Any], plan: Plan) -> Json:
     steps = state["steps"]
     return {
         "status": state["status"],
@@ -57,7 +57,7 @@ def test_results_are_those_of_our_engine(plan: Plan) -> None:
         graph = cast("Graph", to_langgraph(checked, scripted_tools().toolbox))
         state = await graph.ainvoke({"run": "r"}, {})
         ours = await run(checked, scripted_tools().toolbox, backoff_s=0.0)
-        return told_by_graph(state, plan), told_by_engine(ours)
+        return shown_by_graph(state, plan), shown_by_engine(ours)
 
     theirs, ours = asyncio.run(both())
     assert theirs == ours
@@ -81,7 +81,7 @@ def test_each_step_is_a_node_and_each_need_an_edge() -> None:
     assert ("step.__start__", "step.result") in {(e.source, e.target) for e in drawn.edges}
 
 
-def test_a_checkpointer_keeps_each_step_and_the_stream_tells_of_it() -> None:
+def test_a_checkpointer_keeps_each_step_and_the_stream_reports_it() -> None:
     plan = execution_plan(chain())
     saver = InMemorySaver()
     graph: Any = to_langgraph(plan, scripted_tools().toolbox, checkpointer=saver)

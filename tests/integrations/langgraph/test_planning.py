@@ -45,7 +45,7 @@ def test_an_empty_plan_ends_with_an_explanation() -> None:
     assert last(state).text == "Nobody here can sing."
 
 
-def test_a_clarification_wins_over_a_plan_and_goes_on_with_the_answer() -> None:
+def test_a_clarification_wins_over_a_plan_and_continues_with_the_answer() -> None:
     """F004-5, C-34: asked through an interrupt, answered by a person, planned again."""
     known, _, _ = experts()
     both = plan(TWO[0], clarification="Which week?")

@@ -1,4 +1,4 @@
-"""Conversations that end in one process and go on in another."""
+"""Conversations that end in one process and resume in another."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def in_a_new_process(folder: Path, word: str, *flags: str) -> subprocess.Complet
     )
 
 
-def test_a_conversation_goes_on_in_a_new_process_from_a_sqlite_checkpointer(
+def test_a_conversation_resumes_in_a_new_process_from_a_sqlite_checkpointer(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """F004-5, F004-9, C-34: clarified here, approved there, called once."""

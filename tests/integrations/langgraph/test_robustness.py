@@ -1,4 +1,4 @@
-"""What models, tools and callers may do wrong, and what becomes of it."""
+"""What models, tools and callers may do wrong, and what follows."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_whatever_an_expert_says_the_graph_ends_or_asks_a_person(
     assert len(answers(state)) == made
 
 
-def test_leave_does_not_hold_for_tools_that_changed_in_between() -> None:
+def test_approval_does_not_hold_for_tools_that_changed_in_between() -> None:
     """F004-9: the digest covers the tools; what would run now is shown anew."""
     saver = InMemorySaver()
 
@@ -134,7 +134,7 @@ def test_models_are_shown_the_beginning_of_a_large_result_and_the_state_has_it_a
     assert f"{'x' * 100}\n[cut: 100 of 5000 characters]" in asked(talked.assessor)
 
 
-def test_a_model_that_is_not_there_is_an_error_after_which_the_graph_goes_on() -> None:
+def test_a_model_that_is_not_there_is_an_error_after_which_the_graph_continues() -> None:
     """F004-5: the conversation is kept; what had been done is not done again."""
     known, waste, _ = experts()
     gone = ModelError("llm-unavailable", "Nobody answers.")

@@ -138,7 +138,7 @@ def test_models_are_shown_the_tools_of_one_server_and_no_secret(experts: Experts
 def test_a_server_keeps_its_state_over_conversations(experts: Experts) -> None:
     """F004-9: one process for all calls, and a second call is a call, not a cached answer."""
 
-    def told(thread: str) -> dict[str, Json]:
+    def listed(thread: str) -> dict[str, Json]:
         talked = Conversation(
             experts,
             planner=[plan(("notes", "List them."))],
@@ -148,12 +148,12 @@ def test_a_server_keeps_its_state_over_conversations(experts: Experts) -> None:
         state = asyncio.run(talked.says("List the notes"))
         return json.loads(answers(state)[0])
 
-    first, second = told("a"), told("b")
+    first, second = listed("a"), listed("b")
     assert first["process"] == second["process"] != os.getpid()
 
 
 def test_a_server_that_does_not_start_is_an_expert_that_cannot_be_had() -> None:
-    """F004-7: the others go on, for each has a source of its own."""
+    """F004-7: the others continue, for each has a source of its own."""
     broken: dict[str, Json] = {"gone": {"command": "no-such-command-at-all"}}
     with connected_experts(Configuration(broken), {}) as known:
         with pytest.raises(ExpertUnavailable, match="gone"):

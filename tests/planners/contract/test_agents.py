@@ -1,4 +1,4 @@
-"""Agents as tools: what they are told, and what their schemas hold them to."""
+"""Agents as tools: what they are given, and what their schemas hold them to."""
 
 from __future__ import annotations
 
@@ -65,12 +65,12 @@ def test_the_agents_of_the_demo_are_tools_that_only_read(name: str) -> None:
     assert NETWORK_TOOLS.alias(tool.aliases[0]) == name
 
 
-def test_an_agent_is_told_its_task() -> None:
+def test_an_agent_is_given_its_task() -> None:
     """F001-13: scope, skill, what is required, and what earlier tasks gave."""
-    told: list[Briefing] = []
+    briefings: list[Briefing] = []
 
     def work(briefing: Briefing) -> Mapping[str, Json]:
-        told.append(briefing)
+        briefings.append(briefing)
         return {"verdict": 1}
 
     tool = agent_tool(JUDGE, work, KNOWN)
@@ -78,7 +78,7 @@ def test_an_agent_is_told_its_task() -> None:
     upstream: Json = {"fetcher": {"facts": {"rows": [1]}}, "librarian": None}
     scope: Json = {"sites": ["HQ"], "targets": [{"type": "severity", "value": "high"}]}
     given = _call(tool, skill="judging", required_data=needed, scope=scope, upstream=upstream)
-    (briefing,) = told
+    (briefing,) = briefings
     assert briefing.skill == "judging"
     assert briefing.sites == ["HQ"]
     assert briefing.named("severity") == ["high"]

@@ -136,7 +136,7 @@ def test_words_of_yaml_stay_words() -> None:
         ),
     ],
 )
-def test_a_bad_file_is_told_with_its_place(text: str, message: str) -> None:
+def test_a_bad_file_is_reported_with_its_place(text: str, message: str) -> None:
     with pytest.raises(ContractError, match="^.*" + re.escape(message)):
         read_text("f.yaml", text)
 
@@ -194,7 +194,7 @@ def test_files_and_folders_are_read_in_order(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["missing.yaml", "notes.txt", "latin.yaml"])
-def test_a_file_that_cannot_be_read_is_told(tmp_path: Path, name: str) -> None:
+def test_a_file_that_cannot_be_read_is_reported(tmp_path: Path, name: str) -> None:
     (tmp_path / "latin.yaml").write_bytes(b"agent: \xe9")
     with pytest.raises(ContractError, match=re.escape(name)):
         load_contracts(tmp_path / name)

@@ -156,8 +156,8 @@ def test_a_task_waits_for_all_who_produce_what_it_needs() -> None:
     insights = state("cbp_expert_insights", ("site", "HQ"))
     in_line = planner().plan(insights)
     assert [row.depends_on for row in rows(in_line)] == [(), ("T1",), ("T2",)]
-    at_once = planner(parallel=True).plan(insights)
-    assert [row.depends_on for row in rows(at_once)] == [(), (), ("T1", "T2")]
+    concurrent = planner(parallel=True).plan(insights)
+    assert [row.depends_on for row in rows(concurrent)] == [(), (), ("T1", "T2")]
 
 
 @pytest.mark.parametrize(
@@ -173,7 +173,7 @@ def test_a_task_waits_for_all_who_produce_what_it_needs() -> None:
     ],
 )
 def test_knowledge_is_asked_for_a_reason(more: dict[str, Json], reason: str) -> None:
-    """F001-10, C-19, C-26: explicit predicates over the intent, told in the trace."""
+    """F001-10, C-19, C-26: explicit predicates over the intent, noted in the trace."""
     planned = planner().plan(state("cbp_assessment", **more))
     assert owners(planned)[0] == KNOWLEDGE
     trace = planned["trace"]
@@ -278,7 +278,7 @@ def test_a_class_that_nobody_answers_is_an_error() -> None:
         ({**state("cbp_generic"), "plan": []}, "/plan: It must be an object, not a list."),
     ],
 )
-def test_a_state_that_is_not_one_is_told_at_its_place(
+def test_a_state_that_is_not_one_is_reported_at_its_place(
     broken: dict[str, Json], message: str
 ) -> None:
     with pytest.raises(StateError, match=re.escape(message)):

@@ -1,4 +1,4 @@
-"""Plans by contracts are drafts like any other: checked, run, and told in the STATE again."""
+"""Plans by contracts are drafts like any other: checked, run, and recorded in the STATE again."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ TWO = (("site", "A"), ("site", "B"))
 def ask(
     known: Contracts, tools: Toolbox, given: dict[str, Json], *, knowledge: bool = True
 ) -> tuple[AskResult, list[Event], dict[str, Json]]:
-    """Return what comes of a STATE, what happened, and the STATE planned."""
+    """Return the result for a STATE, what happened, and the STATE planned."""
     planner = ContractPlanner(known, knowledge="always" if knowledge else "never")
     events: list[Event] = []
     app = App(tools, planner)
@@ -45,7 +45,7 @@ def ask(
     return asked, events, planner.plan(given)
 
 
-def test_a_run_is_told_in_the_state() -> None:
+def test_a_run_is_recorded_in_the_state() -> None:
     """F001-11, F001-13: status and outputs of each task, downstream from upstream outputs."""
     known = contracts()
     asked, events, planned = ask(known, toolbox(known), state("judging", *TWO))
@@ -93,7 +93,7 @@ def test_folding_again_changes_nothing_more() -> None:
 
 
 def test_what_is_required_and_fails_stops_those_who_need_it() -> None:
-    """F001-24, C-25: with the reason, told in the trace; the task that never ran is `skipped`."""
+    """F001-24, C-25: with the reason, noted in the trace; the task that never ran is `skipped`."""
     known = contracts()
     asked, _, planned = ask(known, toolbox(known, ["fetcher"]), state("judging", *TWO))
     assert asked.run is not None
@@ -116,7 +116,7 @@ def test_what_is_required_and_fails_stops_those_who_need_it() -> None:
 
 
 def test_what_is_optional_and_fails_is_done_without_and_declared() -> None:
-    """F001-24, F001-25: the run goes on, and the domain's output says what it did not have."""
+    """F001-24, F001-25: the run continues, and the domain's output says what it did not have."""
     known = contracts()
     asked, _, planned = ask(known, toolbox(known, ["librarian"]), state("judging", *TWO))
     assert asked.run is not None
@@ -179,7 +179,7 @@ def test_an_agent_may_be_asked_again_until_there_is_enough(
     assert notes == ["read"]
 
 
-def test_a_plan_says_what_each_agent_is_told() -> None:
+def test_a_plan_says_what_each_agent_is_given() -> None:
     """F001-5, F001-12, F001-13, F001-26: what is required, the scope, and upstream outputs."""
     known = contracts()
     asked, _, _ = ask(known, toolbox(known), state("judging", *TWO))
@@ -210,7 +210,7 @@ def _plain(name: str) -> Tool:
     }
 
     async def call(arguments: dict[str, Json]) -> Json:
-        return {"told": list(arguments)}
+        return {"given": list(arguments)}
 
     return Tool(name, "", schema, effects=Effects.READ, call=call)
 
@@ -230,7 +230,7 @@ def test_agents_with_a_state_of_their_own_are_planned_in_its_dialect() -> None:
     assert [step.tool for step in compiled.plan.plan.steps] == ["fetcher", "judge"]
     ended = asyncio.run(run(compiled.plan, tools))
     assert ended.succeeded
-    assert ended.steps["T2"].output == {"told": ["required_data", "scope"]}
+    assert ended.steps["T2"].output == {"given": ["required_data", "scope"]}
 
 
 def test_a_skill_says_which_outputs_the_user_is_shown() -> None:
@@ -375,7 +375,7 @@ def test_each_state_of_a_step_is_a_status(step: StepRun, status: str, outputs: J
     assert rows(done) == before
 
 
-def test_two_tasks_of_one_owner_are_told_apart() -> None:
+def test_two_tasks_of_one_owner_are_distinguished() -> None:
     """F001-26: by their ids."""
     one: Json = {"id": "T1", "owner": "A", "status": "pending", "outputs": {}}
     two: Json = {"id": "T2", "owner": "A", "status": "pending", "outputs": {}}

@@ -1,4 +1,4 @@
-"""What a text speaks of (F003-10 as mended by C-18), compared as sets."""
+"""What a text speaks of (F003-10 as corrected by C-18), compared as sets."""
 
 from __future__ import annotations
 

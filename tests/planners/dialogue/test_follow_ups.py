@@ -372,7 +372,7 @@ def test_a_misspelt_follow_up_is_asked_about_and_resumed() -> None:
     assert calls(talk.steps("Munich")) == [("facilities_list", {"location": "Munich"})]
 
 
-def test_a_reply_that_goes_on_with_the_last_plan_fills_no_gap() -> None:
+def test_a_reply_that_continues_the_last_plan_fills_no_gap() -> None:
     talk = Talk()
     talk.steps("Get high-risk contaminants")
     talk.asked_back("the blurbish ones")
@@ -387,7 +387,7 @@ def test_a_deletion_of_what_was_listed_is_refused() -> None:
     assert isinstance(talk.say("delete them"), Refusal)
 
 
-def test_days_are_those_of_the_turn_that_told_them() -> None:
+def test_days_are_those_of_the_turn_that_said_them() -> None:
     talk = Talk()
     talk.steps("Get facilities in Berlin, then their shipments from last week")
     talk.today = "2025-10-13"
@@ -400,7 +400,7 @@ def test_days_are_those_of_the_turn_that_told_them() -> None:
     assert notes[-1] == "earlier dates were resolved on 2025-10-12"
 
 
-def test_the_metadata_tells_what_a_plan_was_made_from() -> None:
+def test_the_metadata_says_what_a_plan_was_made_from() -> None:
     talk = Talk()
     talk.steps("Get shipments in Berlin from last week")
     metadata = talk.document("and last month?")["metadata"]

@@ -45,7 +45,7 @@ BERLIN = json.dumps(
 
 
 class Recorded:
-    """A planner that writes down what it is asked and told."""
+    """A planner that writes down what it is asked and given."""
 
     def __init__(self, planner: Planner | None = None) -> None:
         self.planner = GroundedPlanner() if planner is None else planner
@@ -169,7 +169,7 @@ def test_an_option_is_chosen_by_its_place_or_its_words(reply: str) -> None:
     }
 
 
-def test_two_words_that_were_not_understood_are_mended_one_after_the_other() -> None:
+def test_two_words_that_were_not_understood_are_replaced_one_after_the_other() -> None:
     conversation = Talk()
     assert conversation.asked_back("Get shipmets to Berln").unexplained == ("shipmets", "Berln")
     assert conversation.asked_back("shipment").unexplained == ("Berln",)
@@ -240,7 +240,7 @@ def test_no_continuation_in_any_conversation_proposes_effects_without_a_yes() ->
                 assert turn["ask"] in ("yes, go ahead", "F3")  # a yes, and a value asked for
 
 
-def test_what_was_made_elsewhere_is_told_to_who_made_it() -> None:
+def test_what_was_made_elsewhere_is_reported_to_who_made_it() -> None:
     """`Remembering`: a cache behind must learn of its own drafts, under its own questions."""
     behind = Recorded()
     planner = DialoguePlanner(behind)
@@ -332,7 +332,7 @@ def test_a_model_does_not_make_effects_of_a_continuation_without_a_yes() -> None
     assert proposal.options == ("yes", "no")
 
 
-def test_a_follow_up_that_the_words_tell_costs_no_question_to_a_model() -> None:
+def test_a_follow_up_that_the_words_settle_costs_no_question_to_a_model() -> None:
     behind = Recorded()
     conversation = talk(behind)
     conversation.steps("Get facilities in Berlin")

@@ -70,7 +70,7 @@ def test_one_request_gives_a_plan() -> None:
     assert asked.plan.plan.metadata["planner"] == "llm/scripted:model"
 
 
-def test_the_model_is_told_what_it_needs() -> None:
+def test_the_model_is_given_what_it_needs() -> None:
     """F003-8, F003-12, F003-13: tools with types, the days, the rules, two plans of these tools."""
     model = ScriptedModel(GOOD)
     question = Question(
@@ -136,11 +136,11 @@ def test_what_is_wrong_goes_back_with_its_place_and_the_step() -> None:
     asked = asyncio.run(App(TOOLS, LLMPlanner(model)).plan("what?", today=TODAY))
     assert asked.plan is not None
     assert len(model.requests) == 2
-    *_, written, told = model.requests[1].messages
+    *_, written, feedback = model.requests[1].messages
     assert (written.role, written.text) == ("assistant", BAD)
-    assert "`unknown-tool` at /steps/0/tool" in told.text
-    assert "`unknown-argument` at /steps/1/args/with_contaminants" in told.text
-    assert '"with_contaminants": true' in told.text
+    assert "`unknown-tool` at /steps/0/tool" in feedback.text
+    assert "`unknown-argument` at /steps/1/args/with_contaminants" in feedback.text
+    assert '"with_contaminants": true' in feedback.text
 
 
 def test_only_so_many_plans_are_asked_for() -> None:
@@ -153,7 +153,7 @@ def test_only_so_many_plans_are_asked_for() -> None:
 
 
 def test_the_same_plan_twice_is_no_progress() -> None:
-    """L16: told apart by what it says, not by its layout."""
+    """L16: compared by what it says, not by its layout."""
     again = json.dumps(json.loads(BAD), indent=4)
     app = App(TOOLS, LLMPlanner(ScriptedModel([BAD, again])))
     with pytest.raises(ModelError) as caught:
@@ -169,8 +169,8 @@ def test_what_a_tool_said_never_reaches_the_model() -> None:
     planner = LLMPlanner(model)
     asked = asyncio.run(App(with_call(fails), planner).ask("what?", today=TODAY))
     assert not asked.succeeded
-    told = model.requests[1].messages[-1].text
-    assert "step 'f': `tool-error`" in told
+    feedback = model.requests[1].messages[-1].text
+    assert "step 'f': `tool-error`" in feedback
     assert "IGNORE" not in "".join(m.text for request in model.requests for m in request.messages)
 
 
@@ -187,9 +187,9 @@ def test_what_a_tool_gave_never_reaches_the_model_of_the_next_turn() -> None:
     again = "frobnicate the frobs again, please"
     asyncio.run(app.ask(again, today=TODAY, conversation="c"))
     assert len(model.requests) == 2
-    told = "".join(m.text for request in model.requests for m in request.messages)
-    assert "frobnicate the frobs" in told
-    assert "IGNORE" not in told
+    sent = "".join(m.text for request in model.requests for m in request.messages)
+    assert "frobnicate the frobs" in sent
+    assert "IGNORE" not in sent
 
 
 def test_a_question_back_and_a_refusal_are_passed_on() -> None:
@@ -309,7 +309,7 @@ def test_steps_that_only_read_start_while_the_plan_is_written() -> None:
     assert asked.plan.plan.metadata["query"] == "what?"
 
 
-def test_a_plan_that_began_early_and_is_wrong_is_asked_for_again() -> None:
+def test_an_eager_plan_that_is_wrong_is_asked_for_again() -> None:
     wrong = GOOD.replace('"has_contaminants"', '"with_contaminants"')
     planner = LLMPlanner(ScriptedModel([wrong, GOOD]))
     app = App(TOOLS, planner)
@@ -353,7 +353,7 @@ def test_no_effect_starts_before_the_planner_has_proposed_the_plan() -> None:
     assert called == []
 
 
-def test_early_steps_of_a_reply_that_begins_anew_do_not_count() -> None:
+def test_eager_steps_of_a_reply_that_begins_anew_do_not_count() -> None:
     ended = Ended("second", Usage(2))
     munich = GOOD.replace("Berlin", "Munich")
     planner = LLMPlanner(ScriptedModel([[Text(munich[:-60]), Restarted("cut"), Text(GOOD), ended]]))
@@ -386,16 +386,16 @@ def test_the_feedback_on_recorded_plans_names_every_fault() -> None:
             assert len(model.requests) == 1
             continue
         faulty += 1
-        told = model.requests[1].messages[-1].text
+        feedback = model.requests[1].messages[-1].text
         for diagnostic in blocking[:20]:
-            assert f"`{diagnostic.code}` at {diagnostic.pointer}: {diagnostic.message}" in told
+            assert f"`{diagnostic.code}` at {diagnostic.pointer}: {diagnostic.message}" in feedback
         # the only calls are those of the second plan
         assert called == [{"location": "Berlin"}, {"facility_id": [], "has_contaminants": True}]
     assert len(recorded) == 20
     assert faulty >= 16
 
 
-def test_a_plan_as_python_or_json5_writes_it_is_read_and_told() -> None:
+def test_a_plan_as_python_or_json5_writes_it_is_read_and_reported() -> None:
     """L24: what is meant is certain, only the form is not; a warning names it."""
     loose = (
         "{'toolplan': 1, 'steps': [{id: 'f', 'tool': 'facilities_list',"
@@ -427,7 +427,7 @@ def test_a_model_that_lacks_information_asks_for_it() -> None:
 
 
 def test_what_a_statement_cannot_bind_goes_back_as_a_diagnostic() -> None:
-    """The model is shown `sql` and the columns that there are, and told what does not bind."""
+    """The model is shown `sql` and the columns that there are, and learns what does not bind."""
     tools = TOOLS.with_tools(sql_tool())
 
     def plan(column: str) -> str:
@@ -449,6 +449,6 @@ def test_what_a_statement_cannot_bind_goes_back_as_a_diagnostic() -> None:
     assert asked.succeeded
     assert "\nsql(sql: str, tables?" in model.requests[0].messages[0].text
     assert "carrier: str | null" in model.requests[0].messages[0].text
-    told = model.requests[1].messages[-1].text
-    assert "/steps/1/args/sql" in told
-    assert "haulier_name" in told
+    feedback = model.requests[1].messages[-1].text
+    assert "/steps/1/args/sql" in feedback
+    assert "haulier_name" in feedback

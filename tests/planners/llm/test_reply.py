@@ -48,7 +48,7 @@ def test_a_plan_with_words_around_it_is_read(reply: str) -> None:
         ("I do not know how.", "toolplan"),
     ],
 )
-def test_any_dialect_that_comes_back_is_told(reply: str, dialect: str) -> None:
+def test_any_dialect_that_comes_back_is_recognised(reply: str, dialect: str) -> None:
     proposal = read_reply(reply)
     assert isinstance(proposal, Draft)
     assert proposal.dialect == dialect

@@ -273,7 +273,7 @@ def test_answers_to_nothing_that_was_asked_are_left_aside(tmp_path: Path) -> Non
     stray: list[dict[str, Any]] = [
         {"jsonrpc": "2.0", "id": 999, "result": text("wrong id")},
         {"jsonrpc": "2.0", "id": "1", "result": {}},
-        {"jsonrpc": "2.0", "id": None, "error": {"code": 1, "message": "nobody's"}},
+        {"jsonrpc": "2.0", "id": None, "error": {"code": 1, "message": "stray"}},
         {"jsonrpc": "2.0", "method": "notifications/unheard/of", "params": {}},
         {"jsonrpc": "2.0", "method": "notifications/progress", "params": {"progressToken": 7}},
     ]

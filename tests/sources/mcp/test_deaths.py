@@ -112,7 +112,7 @@ def test_a_call_that_only_reads_is_tried_again_as_the_plan_says(tmp_path: Path) 
     assert len(mcp_ledger.lines(ledger)) == 3
 
 
-def test_the_calls_on_other_servers_go_on(tmp_path: Path) -> None:
+def test_the_calls_on_other_servers_continue(tmp_path: Path) -> None:
     """A death fails the calls on that server, and no others."""
     ledger = tmp_path / "ledger"
     servers = {"a": ledger_server(ledger), "b": ledger_server(tmp_path / "other")}

@@ -1,4 +1,4 @@
-"""Runs go on when nobody watches them, and are cancelled and resumed by whoever may."""
+"""Runs continue when nobody watches them, and are cancelled and resumed by anyone who may."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_a_cancelled_request_cancels_its_run_which_can_be_resumed(tmp_path: Path
             serving(tmp_path, tools.toolbox) as served,
             Client(served.server, mode="legacy") as client,
         ):
-            with anyio.move_on_after(0.3):  # the SDK tells the server that it cancels
+            with anyio.move_on_after(0.3):  # the SDK notifies the server that it cancels
                 await client.call_tool("run", {"plan": TWO})
             run = only_run(served)
             assert await over(served, run) is RunState.CANCELLED
@@ -115,11 +115,11 @@ def test_a_cancelled_request_cancels_its_run_which_can_be_resumed(tmp_path: Path
     in_loop(work)
 
 
-def test_a_resumed_run_is_told_whole_and_not_from_where_it_goes_on(tmp_path: Path) -> None:
-    told: list[tuple[float, float | None]] = []
+def test_a_resumed_run_is_reported_whole_and_not_from_where_it_resumes(tmp_path: Path) -> None:
+    reported: list[tuple[float, float | None]] = []
 
     async def hear(progress: float, total: float | None, message: str | None) -> None:
-        told.append((progress, total))
+        reported.append((progress, total))
 
     async def work() -> None:
         tools, free = held()
@@ -139,7 +139,7 @@ def test_a_resumed_run_is_told_whole_and_not_from_where_it_goes_on(tmp_path: Pat
                 assert content(ended)["status"] == "succeeded"
 
     in_loop(work)
-    assert told[-1] == (2.0, 2.0)
+    assert reported[-1] == (2.0, 2.0)
 
 
 def test_two_who_resume_one_run_at_once_watch_the_same(tmp_path: Path) -> None:
@@ -218,7 +218,7 @@ def test_a_request_that_is_answered_cancels_nothing_any_more(tmp_path: Path) -> 
     in_loop(work)
 
 
-def test_a_run_that_is_over_is_told_as_it_is_and_not_made_again(tmp_path: Path) -> None:
+def test_a_run_that_is_over_is_shown_as_it_is_and_not_made_again(tmp_path: Path) -> None:
     async def work() -> None:
         tools = scripted()
         async with serving(tmp_path, tools.toolbox) as served:
@@ -240,14 +240,14 @@ def test_too_many_runs_at_once_are_refused(tmp_path: Path) -> None:
         async with serving(tmp_path, tools.toolbox) as served:
             for _ in range(MOST_RUNS):
                 await served.call("run", plan=READS, wait_s=0)
-            told = await served.refused("run", plan=READS)
-            assert told["error"]["code"] == "busy"
+            result = await served.refused("run", plan=READS)
+            assert result["error"]["code"] == "busy"
             free.set()
 
     in_loop(work)
 
 
-def test_a_server_that_is_told_to_stop_leaves_runs_that_can_be_resumed(tmp_path: Path) -> None:
+def test_a_server_that_is_stopped_leaves_runs_that_can_be_resumed(tmp_path: Path) -> None:
     async def work() -> Any:
         tools, _ = held()
         async with serving(tmp_path, tools.toolbox) as served:
