@@ -46,8 +46,17 @@ def breaches(path: Path) -> Iterator[str]:
                 yield f"{path}:{node.lineno}: {node.name} imports our own code inside itself"
 
 
+EXCEPTIONS: Final = {
+    "toolplan.engines._steps.Scheduler": "one place changes the state of the steps of a run",
+}
+"""Classes that may be larger than the limit, each with its reason."""
+
+
 def large_classes(paths: Iterable[Path]) -> Iterator[str]:
-    """Yield each class that is too large, its base classes of ours counted with it."""
+    """Yield each class that is too large, its base classes of ours counted with it.
+
+    Doubles in tests may extend a class of ours that is just within the limit.
+    """
     modules = [_Module.read(path) for path in paths]
     classes = {name: found for module in modules for name, found in module.classes()}
     # a base may come by way of a package that exports it again
@@ -57,7 +66,7 @@ def large_classes(paths: Iterable[Path]) -> Iterator[str]:
     for name, found in classes.items():
         counted = {name, *_ancestors(name, classes, homes)}
         total = sum(classes[each].lines for each in counted)
-        if total > MAX_CLASS:
+        if total > MAX_CLASS and name not in EXCEPTIONS and found.path.parts[0] != "tests":
             bases = f", {len(counted) - 1} base classes included" if len(counted) > 1 else ""
             yield (
                 f"{found.path}:{found.line}: {name.rpartition('.')[2]} has {total} lines{bases};"

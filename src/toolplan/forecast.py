@@ -80,8 +80,7 @@ def forecast(
 ) -> Forecast:
     """Return the expected time and calls of a run of `plan`.
 
-    The same arguments always give the same forecast. With few past calls `p90_s` is too short,
-    because the slowest of them are missing.
+    The same arguments give the same forecast. With few past calls `p90_s` is too short.
 
     Args:
         plan: what would be run.
@@ -98,16 +97,11 @@ def forecast(
     Raises:
         ValueError: `concurrency`, another limit or `draws` is less than 1.
     """
-    for limit in (concurrency, *tool_concurrency.values(), *source_concurrency.values()):
-        if limit < 1:
-            raise ValueError(f"concurrency is {limit}; the least is 1")
-    if draws < 1:
-        raise ValueError(f"draws is {draws}; the least is 1")
-    steps, effects = plan.plan.steps, frozenset(plan.effects)
-    past = {
-        step.tool: [each for each in durations.get(step.tool, ()) if 0 <= each <= _LONGEST_S]
-        for step in steps
-    }
+    limits = (concurrency, *tool_concurrency.values(), *source_concurrency.values())
+    _at_least_one("concurrency", *limits)
+    _at_least_one("draws", draws)
+    steps = plan.plan.steps
+    past = {step.tool: _valid(durations.get(step.tool, ())) for step in steps}
     by_id = {step.id: step for step in steps}
     slots = {
         tool: min(
@@ -118,13 +112,26 @@ def forecast(
         for tool in past
     }
     timed = [_timed(plan, by_id[name], past, slots, timeout_s) for name in plan.order]
-    limited: list[tuple[int, list[_Timed]]] = [(concurrency, timed)]
-    limited += [(n, [t for t in timed if t.tool == name]) for name, n in tool_concurrency.items()]
-    limited += [
-        (n, [t for t in timed if sources.get(t.tool) == name])
-        for name, n in source_concurrency.items()
+    limited = [
+        (concurrency, timed),
+        *((n, [t for t in timed if t.tool == k]) for k, n in tool_concurrency.items()),
+        *(
+            (n, [t for t in timed if sources.get(t.tool) == k])
+            for k, n in source_concurrency.items()
+        ),
     ]
     times = sorted(_times(timed, limited, draws, seed))
+    return _summed(plan, by_id, past, timed, times)
+
+
+def _summed(
+    plan: ExecutionPlan,
+    by_id: Mapping[str, Step],
+    past: Mapping[str, Sequence[float]],
+    timed: Sequence[_Timed],
+    times: Sequence[float],
+) -> Forecast:
+    steps, effects = plan.plan.steps, frozenset(plan.effects)
     rank = math.ceil(_QUANTILE * (len(times) + 1))
     return Forecast(
         expected_s=sum(times) / len(times),
@@ -137,6 +144,15 @@ def forecast(
         unknown_counts=tuple(step.id for step in steps if known_calls(step) is None),
         past_calls=min(map(len, past.values()), default=0),
     )
+
+
+def _valid(seconds: Sequence[float]) -> list[float]:
+    return [each for each in seconds if 0 <= each <= _LONGEST_S]
+
+
+def _at_least_one(name: str, *numbers: int) -> None:
+    if min(numbers) < 1:
+        raise ValueError(f"{name} is {min(numbers)}; the least is 1")
 
 
 class _Timed(NamedTuple):

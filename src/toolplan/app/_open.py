@@ -48,8 +48,6 @@ def open(
 ) -> App:
     """Open tools, a planner and a journal, with the defaults of the command line.
 
-    Opening an MCP configuration starts its servers. A model is opened when it is first asked.
-
     Args:
         tools: a JSON file of tool objects, an MCP configuration, an OpenAPI document or
             `module:attribute`; a module; or tools, functions and tool objects. None: the demo.
@@ -67,9 +65,6 @@ def open(
         on_note: called with each sentence that the user should know. None: a logged warning.
         clock: seconds since the epoch.
         new_id: returns the name of a run.
-
-    Raises:
-        ToolplanError: the tools, a setting, a model's name or an option cannot be used.
     """
     note, known, data, allowed = _Notes(on_note), _settings(settings), home(), policy or Policy()
     how = planning(planner, model, known, data, weeks, contracts, allowed, note)

@@ -62,11 +62,7 @@ _T = TypeVar("_T")
 
 
 class App:
-    """Plans, checks and runs with some tools. `toolplan.open` makes one with the user's defaults.
-
-    Use it with `async with`, or call `close` at the end. Its coroutines may run at the same time,
-    and in one event loop after another, but not in two loops at the same time.
-    """
+    """Plans, checks and runs with some tools; see `toolplan.open`. Use it with `async with`."""
 
     def __init__(
         self,

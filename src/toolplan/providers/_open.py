@@ -47,9 +47,7 @@ def open_model(
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     chance: Callable[[], float] = _CHANCE.random,
 ) -> Model:
-    """Return the model that `spec` names, or the chain of models.
-
-    The first of which is asked first.
+    """Return the model that `spec` names, or a chain of models in the order of asking.
 
     A model is named `openai:MODEL`, `anthropic:MODEL`, `groq:MODEL`, `ollama:MODEL`, or
     `URL#MODEL` for anything that is compatible with OpenAI (vLLM, Ollama, llama.cpp, mlx). Nothing
