@@ -348,7 +348,7 @@ def _column_type(found: DuckDBPyType) -> ColumnType | None:
     if name == "struct":
         fields: list[tuple[str, ColumnType]] = []
         for key, part in found.children:
-            each = _column_type(part) if isinstance(part, DuckDBPyType) else None
+            each = _column_type(cast("DuckDBPyType", part))
             if each is None:
                 return None
             fields.append((key, each))
