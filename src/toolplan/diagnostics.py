@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import groupby, islice
 from typing import Final, NamedTuple
@@ -46,10 +46,14 @@ REMOVED: Final = Removed.REMOVED
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """A JSON pointer into the canonical plan, and the new value at that place."""
+    """A JSON pointer into the canonical plan, and the new value at that place.
+
+    `old` is the value that it replaces, as far as the plan was compiled; `REMOVED` for none.
+    """
 
     pointer: str
     value: Json | Removed
+    old: Json | Removed = field(default=REMOVED, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +88,16 @@ class Diagnostic:
     def blocks(self) -> bool:
         """Whether this keeps the plan from running."""
         return self.severity is Severity.ERROR and not self.fixed
+
+
+def renamed(fix: Fix | None) -> tuple[str, str] | None:
+    """Return the old and the new pointer of the key that `fix` renames, None if it does not."""
+    match fix:
+        case Fix(edits=(Edit(old, Removed()), Edit(new, value))) if not isinstance(value, Removed):
+            is_sibling = old.rpartition("/")[0] == new.rpartition("/")[0]
+            return (old, new) if is_sibling else None
+        case _:
+            return None
 
 
 class CannotExpress(ToolplanError):

@@ -83,7 +83,7 @@ def test_all_are_shown_and_counted() -> None:
     fixed = Diagnostic("argument-type", Severity.ERROR, "No.", fixed=True)
     warning = Diagnostic("unused-step", Severity.WARNING, "Hm.")
     text = diagnostics_text([Located(UNKNOWN), Located(fixed), Located(warning)])
-    assert text.splitlines()[-1] == "2 errors (1 auto-fix), 1 warning."
+    assert text.splitlines()[-1] == "2 errors, 1 of them with an auto-fix; 1 warning."
     assert count_text([]) == "no problems"
 
 

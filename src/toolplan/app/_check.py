@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from typing import Any, Final, TypeAlias
+from functools import partial
+from typing import Any, TypeAlias
 
 from toolplan.app._loop import Setup
 from toolplan.app.results import AskResult, CheckResult
@@ -13,12 +14,10 @@ from toolplan.errors import ToolplanError
 from toolplan.execution_plan import ExecutionPlan
 from toolplan.plan import Plan
 from toolplan.plan_json import dump
-from toolplan.render.diagnostics import Located
+from toolplan.render.diagnostics import located
 from toolplan.render.plan_tree import effect_marks
 
 PlanArgument: TypeAlias = ExecutionPlan | AskResult | CheckResult | Plan | str | dict[str, Any]
-
-_MOST_LOCATED: Final = 30
 
 
 def check(plan: PlanArgument, dialect: str, setup: Setup) -> CheckResult:
@@ -55,12 +54,11 @@ def check(plan: PlanArgument, dialect: str, setup: Setup) -> CheckResult:
         policy=setup.policy,
         rules=setup.rules,
     )
-    found, locate = compiled.diagnostics, DIALECTS[dialect].locate
-    located = [Located(each, locate(text, each.pointer)) for each in found[:_MOST_LOCATED]]
+    found = compiled.diagnostics
     return CheckResult(
         compiled.plan,
         found,
-        (*located, *map(Located, found[_MOST_LOCATED:])),
+        located(found, partial(DIALECTS[dialect].locate, text)),
         text,
         unchecked_references=compiled.unchecked_references,
     )

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
+import stat
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import Final, NamedTuple
+from tempfile import NamedTemporaryFile
+from typing import NamedTuple
 
 from rich.console import Console
 
@@ -16,11 +20,8 @@ from toolplan.compiler import to_text
 from toolplan.diagnostics import CannotExpress, Diagnostic
 from toolplan.dialects import DIALECTS
 from toolplan.plan import Limits, Plan
-from toolplan.render.diagnostics import DiagnosticView, Located
+from toolplan.render.diagnostics import DiagnosticView, Located, located
 from toolplan.tools import Toolbox
-
-MOST: Final = 30
-"""How many diagnostics are shown with their text."""
 
 
 class PlanFile(NamedTuple):
@@ -31,13 +32,8 @@ class PlanFile(NamedTuple):
     dialect: str
 
     def located(self, diagnostics: Sequence[Diagnostic]) -> tuple[Located, ...]:
-        """Return `diagnostics`, the first ones with their places in the text.
-
-        Each place takes a scan of its own; the other diagnostics have their pointers.
-        """
-        locate = DIALECTS[self.dialect].locate
-        shown = [Located(each, locate(self.text, each.pointer)) for each in diagnostics[:MOST]]
-        return (*shown, *map(Located, diagnostics[MOST:]))
+        """Return `diagnostics`, the first ones with their places in the text."""
+        return located(diagnostics, partial(DIALECTS[self.dialect].locate, self.text))
 
 
 def read_plan(name: str, dialect: str) -> PlanFile:
@@ -61,7 +57,9 @@ def read_plan(name: str, dialect: str) -> PlanFile:
 
 
 def write_plan(name: str, text: str) -> None:
-    """Write `text` into the file `name`, or to standard output where that is `-`.
+    """Replace the file `name` by one with `text`; write to standard output where that is `-`.
+
+    The file is written beside it and renamed, so that it is never half written; its mode is kept.
 
     Raises:
         CommandError: it cannot be written.
@@ -69,16 +67,42 @@ def write_plan(name: str, text: str) -> None:
     if name == "-":
         sys.stdout.write(text)
         return
+    path = Path(name).resolve()  # a link stays a link
     try:
-        Path(name).write_text(text, encoding="utf-8")
+        temporary = _written_beside(path, text.encode("utf-8", errors="surrogateescape"))
+        try:
+            temporary.replace(path)
+        except OSError:
+            temporary.unlink(missing_ok=True)
+            raise
     except OSError as error:
         reason = error.strerror or type(error).__name__
         raise CommandError("unwritable-file", f"{name}: {reason}.") from None
 
 
-def print_diagnostics(console: Console, file: PlanFile, diagnostics: Sequence[Diagnostic]) -> None:
-    """Print `diagnostics` with their places underlined, and count them."""
-    console.print(DiagnosticView(file.located(diagnostics), file.text, file.name))
+def _written_beside(path: Path, raw: bytes) -> Path:
+    """Return a new file with `raw` beside `path`, with the mode of `path`."""
+    with NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
+        temporary = Path(file.name)
+        try:
+            file.write(raw)
+            file.flush()
+            os.fsync(file.fileno())
+            temporary.chmod(stat.S_IMODE(path.stat().st_mode))
+        except OSError:
+            temporary.unlink(missing_ok=True)
+            raise
+    return temporary
+
+
+def print_diagnostics(
+    console: Console, file: PlanFile, diagnostics: Sequence[Diagnostic], advice: str = ""
+) -> None:
+    """Print `diagnostics` with their places underlined, and count them.
+
+    `advice` says what to do about errors with an auto-fix.
+    """
+    console.print(DiagnosticView(file.located(diagnostics), file.text, file.name, advice))
     if any(each.blocks for each in diagnostics):
         for name, dialect in DIALECTS.items():
             other = dialect.parse(file.text, None, Limits())

@@ -15,13 +15,14 @@ from toolplan.cli._options import (
     ToolsOption,
     known_dialect,
 )
-from toolplan.cli._plan_file import plan_text, print_diagnostics, read_plan, write_plan
+from toolplan.cli._plan_file import PlanFile, print_diagnostics, read_plan, write_plan
 from toolplan.cli._terminal import Exit, err, note, out, print_json
 from toolplan.cli._tools import opened_if_given
-from toolplan.compiler import examine
+from toolplan.compiler import examine, fixed_text
 from toolplan.diagnostics import Severity, to_json
 from toolplan.path import Json
 from toolplan.plan import Plan, step_refs
+from toolplan.render.diagnostics import fix_texts, pointer_text
 from toolplan.render.sarif import sarif
 from toolplan.rules import rule_pages
 from toolplan.tools import Toolbox
@@ -33,9 +34,8 @@ FormatOption = Annotated[
     Literal["text", "json", "sarif"], Parameter(name="--format", help="The form of the report.")
 ]
 
-_AUTO_FIX: Final = (
-    'Errors marked "auto-fix" are corrected when the plan runs; --fix saves the corrections.'
-)
+_MOST_NAMED: Final = 20
+_ADVICE: Final = "--fix saves the corrections"
 
 
 def check_command(
@@ -50,19 +50,18 @@ def check_command(
 ) -> int:
     """Check a plan and report every problem.
 
-    Exits 1 on any error in the plan as written; with --fix, on any error that is left.
+    Exits 1 on any error in the plan as written; with --fix, on any error that is left. With --fix
+    only the values and names with an auto-fix change in the file; everything else stays as it is.
     """
     plan_file = read_plan(file, known_dialect(dialect))
     with opened_if_given(tools, effects) as opened:
         if opened is None:
             note("Without --tools only the structure is checked: no tool, argument or output type.")
         known = None if opened is None else opened.tools
+        if fix:
+            plan_file = _saved(plan_file, known)
         plan, diagnostics, unchecked = examine(plan_file.text, dialect, known)
-        corrected = any(each.fixed or each.code == "noise" for each in diagnostics)
-        if fix and plan is not None and corrected:
-            write_plan(file, plan_text(plan, dialect, known))
-        errors = [each for each in diagnostics if each.severity is Severity.ERROR]
-        valid = not any(each.blocks for each in errors) if fix else not errors
+        valid = not any(each.severity is Severity.ERROR for each in diagnostics)
         if as_json or format == "json":
             document: dict[str, Json] = {
                 "valid": valid,
@@ -77,15 +76,34 @@ def check_command(
             )
             print_json(log)
         else:
-            print_diagnostics(err() if fix and file == "-" else out(), plan_file, diagnostics)
-            if any(each.fixed for each in diagnostics) and not fix:
-                note(
-                    'Errors marked "auto-fix" are corrected when the plan runs; '
-                    "--fix saves the corrections."
-                )
+            console = err() if fix and file == "-" else out()
+            print_diagnostics(console, plan_file, diagnostics, "" if fix else _ADVICE)
             if unchecked and plan is not None and known is not None:
                 note(_unchecked_text(unchecked, plan, known))
         return (Exit.FINE if valid else Exit.FAILED).value
+
+
+def _saved(file: PlanFile, tools: Toolbox | None) -> PlanFile:
+    """Save the safe fixes in the file, say so, and return the file as it is now."""
+    found = [each for each in examine(file.text, file.dialect, tools).diagnostics if each.fixed]
+    if not found:
+        return file
+    many = "1 correction" if len(found) == 1 else f"{len(found):,} corrections"
+    text = fixed_text(file.text, file.dialect, tools)
+    if text is None:
+        note(
+            f"{many} cannot be saved in {file.name} without changing more than that, "
+            "so it is left as it is: make the changes marked auto-fix by hand."
+        )
+        return file
+    write_plan(file.name, text)
+    note(f"{many} saved in {file.name}." if file.name != "-" else f"{many} made.")
+    for each in found[:_MOST_NAMED]:
+        for change in fix_texts(each.fix) if each.fix is not None else ():
+            note(f"{pointer_text(each.pointer)}: {change}")
+    if len(found) > _MOST_NAMED:
+        note(f"… and {len(found) - _MOST_NAMED:,} more.")
+    return file._replace(text=text)
 
 
 def _unchecked_text(count: int, plan: Plan, tools: Toolbox) -> str:

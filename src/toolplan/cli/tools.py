@@ -15,7 +15,7 @@ from toolplan.cli._terminal import CommandError, Exit, note, out, print_json
 from toolplan.cli._tools import opened
 from toolplan.diagnostics import did_you_mean, near
 from toolplan.render.printable import printable
-from toolplan.schema import Schema, at, describe, required
+from toolplan.schema import Schema, accepted, at, describe, required
 from toolplan.tool_lint import finding_to_json, lint_tools
 from toolplan.tool_search import search_tools
 from toolplan.tools import Tool, Toolbox, ToolObjectError
@@ -129,7 +129,7 @@ def _one(tool: Tool) -> Group:
         needed = required(tool.input)
         for argument in tool.signature.inputs:
             part = at(tool.input, (argument,))
-            takes = describe(part) if isinstance(part, Schema) else "any value"
+            takes = accepted(part) if isinstance(part, Schema) else "any value"
             sign = "yes" if argument in needed else ""
             table.add_row(Text(printable(argument)), Text(sign), Text(printable(takes)))
     gives = ", ".join(tool.signature.outputs)

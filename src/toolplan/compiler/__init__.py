@@ -16,6 +16,7 @@ from toolplan.compiler._compile import (
     to_text,
     toolbox,
 )
+from toolplan.compiler._save import fixed_text
 from toolplan.compiler._stream import CompileStream, compile_stream
 
 __all__ = [
@@ -31,6 +32,7 @@ __all__ = [
     "compile_stream",
     "examine",
     "fix",
+    "fixed_text",
     "output_schemas",
     "parse",
     "to_text",

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import heapq
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final, NamedTuple, NoReturn, TypeAlias
 
 from toolplan.approval import Policy, digest_of
-from toolplan.diagnostics import Diagnostic, Edit, Fix, Removed, Severity
+from toolplan.diagnostics import REMOVED, Diagnostic, Edit, Fix, Removed, Severity
 from toolplan.dialects import known_dialect
 from toolplan.errors import ToolplanError
 from toolplan.execution_plan import ExecutionPlan
@@ -209,7 +209,7 @@ def _fixed(
     reported: dict[tuple[str, str, str], Diagnostic] = {}
     found: list[Diagnostic] = []
     for rounds_left in range(MAX_ROUNDS, -1, -1):
-        found = diagnose(context, rules)
+        found = [*_with_old_values(context.plan, diagnose(context, rules))]
         for each in found:
             reported.setdefault(_key(each), each)
         fixes = _apart([each.fix for each in found if each.fix is not None and each.fix.safe])
@@ -222,6 +222,29 @@ def _fixed(
         each if key in left else replace(each, fixed=True) for key, each in reported.items()
     )
     return context, tuple(diagnostics)
+
+
+def _with_old_values(plan: Plan, found: Sequence[Diagnostic]) -> Iterator[Diagnostic]:
+    """Yield `found`; each edit of a safe fix with the value that it replaces."""
+    document = dump(plan) if any(each.fix and each.fix.safe for each in found) else None
+    for each in found:
+        if each.fix is None or not each.fix.safe:
+            yield each
+            continue
+        edits = (replace(edit, old=_value_at(document, edit.pointer)) for edit in each.fix.edits)
+        yield replace(each, fix=replace(each.fix, edits=tuple(edits)))
+
+
+def _value_at(document: Json, pointer: str) -> Json | Removed:
+    place = document
+    for token in split_pointer(pointer):
+        if isinstance(place, dict) and token in place:
+            place = place[token]
+        elif isinstance(place, list) and token.isdecimal() and int(token) < len(place):
+            place = place[int(token)]
+        else:
+            return REMOVED
+    return place
 
 
 def output_schemas(plan: Plan, tools: Tools) -> dict[str, Json]:

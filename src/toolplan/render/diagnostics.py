@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 
 from rich.console import Console, ConsoleOptions, RenderResult
 
-from toolplan.diagnostics import Diagnostic, Severity
-from toolplan.path import print_path
+from toolplan.diagnostics import Diagnostic, Fix, Removed, Severity, renamed
+from toolplan.path import Json, print_path
 from toolplan.plan import split_pointer
 from toolplan.render._lines import Line, Piece, plain, styled
 from toolplan.render.printable import ELLIPSIS, number_text, printable, text_width
@@ -17,10 +18,25 @@ from toolplan.source import Span, line_and_column
 
 WIDTH: Final = 100
 _COLOURS: Final = {Severity.ERROR: "red", Severity.WARNING: "yellow"}
+MOST_LOCATED: Final = 30
+"""How many diagnostics are shown with their text."""
+MOST_SHOWN: Final = 200
+"""How many diagnostics are printed one by one; the others are counted."""
+_ABOUT_KEYS: Final = frozenset(("unknown-field", "unknown-argument", "duplicate-key"))
+_MOST_CHANGES: Final = 10
+_LONGEST_VALUE: Final = 500
 _TAB: Final = "    "
 _NARROWEST: Final = 40
 _BEFORE: Final = 24  # columns of a wide line that are kept in front of the place
 _LARGEST_INDEX: Final = 9  # digits; a longer number is a key
+
+
+class Locate(Protocol):
+    """Returns the place of what a pointer names, or of its key: `Dialect.locate` for one text."""
+
+    def __call__(self, pointer: str, *, key: bool) -> Span | None:
+        """Return the place of what `pointer` names."""
+        ...
 
 
 class Located(NamedTuple):
@@ -30,17 +46,38 @@ class Located(NamedTuple):
     span: Span | None = None
 
 
+def located(diagnostics: Sequence[Diagnostic], locate: Locate) -> tuple[Located, ...]:
+    """Return `diagnostics`, the first ones with their places in the text.
+
+    The place is the key where the key is wrong, else the value. What a fix renamed has the place of
+    its old name. Each place takes a scan of its own; the other diagnostics have their pointers.
+    """
+    first = diagnostics[:MOST_LOCATED]
+    renames = [names for each in first if (names := renamed(each.fix)) is not None]
+    old_names = {new: old for old, new in renames}
+    found: list[Located] = []
+    for each in first:
+        is_key = each.code in _ABOUT_KEYS or renamed(each.fix) is not None
+        pointer = old_names.get(each.pointer, each.pointer)
+        found.append(Located(each, locate(pointer, key=is_key)))
+    return (*found, *map(Located, diagnostics[MOST_LOCATED:]))
+
+
 @dataclass(frozen=True)
 class DiagnosticView:
-    """Diagnostics for a rich console, the same words as `diagnostics_text` gives."""
+    """Diagnostics for a rich console, the same words as `diagnostics_text` gives.
+
+    `advice` says what to do about errors with an auto-fix.
+    """
 
     located: tuple[Located, ...]
     source_text: str | None = None
     name: str = "plan"
+    advice: str = ""
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         width = min(options.max_width, WIDTH)
-        lines = _all_lines(self.located, self.source_text, self.name, width)
+        lines = _all_lines(self.located, self.source_text, self.name, width, self.advice)
         yield from styled(lines, options.encoding)
 
 
@@ -71,16 +108,23 @@ def diagnostics_text(
 
 
 def count_text(diagnostics: Sequence[Diagnostic]) -> str:
-    """Return how many problems there are: `3 errors (1 auto-fix), 1 warning`."""
+    """Return how many problems there are, and how many of them a fix corrects.
+
+    `2 errors, 1 of them with an auto-fix; 1 warning`. Where no other error is left, the plan runs.
+    """
+    runs = not any(each.blocks for each in diagnostics)
     parts: list[str] = []
     for severity in Severity:
         these = [each for each in diagnostics if each.severity is severity]
-        if these:
-            fixed = sum(each.fixed for each in these)
-            many = "" if len(these) == 1 else "s"
-            parts.append(f"{number_text(len(these), grouped=True)} {severity.value}{many}")
-            parts[-1] += f" ({number_text(fixed, grouped=True)} auto-fix)" if fixed else ""
-    return ", ".join(parts) or "no problems"
+        if not these:
+            continue
+        fixed = sum(each.fixed for each in these)
+        many = "" if len(these) == 1 else "s"
+        parts.append(f"{number_text(len(these), grouped=True)} {severity.value}{many}")
+        if fixed:
+            what = "corrected when the plan runs" if runs else "with an auto-fix"
+            parts[-1] += f", {number_text(fixed, grouped=True)} of them {what}"
+    return "; ".join(parts) or "no problems"
 
 
 def pointer_text(pointer: str) -> str:
@@ -97,12 +141,24 @@ def pointer_text(pointer: str) -> str:
 
 
 def _all_lines(
-    located: Sequence[Located], source_text: str | None, name: str, width: int
+    located: Sequence[Located],
+    source_text: str | None,
+    name: str,
+    width: int,
+    advice: str = "",
 ) -> Iterator[Line]:
-    for each in located:
+    shown = located
+    if len(located) > MOST_SHOWN:  # what keeps the plan from running comes first
+        shown = sorted(located, key=lambda each: not each.diagnostic.blocks)[:MOST_SHOWN]
+    for each in shown:
         yield from _lines(each, source_text, name, width)
         yield ()
-    yield (Piece(f"{count_text([each.diagnostic for each in located])}.", "bold"),)
+    if len(shown) < len(located):
+        yield (Piece(f"… and {number_text(len(located) - len(shown), grouped=True)} more."),)
+        yield ()
+    advised = advice if any(each.diagnostic.fixed for each in located) else ""
+    count = count_text([each.diagnostic for each in located])
+    yield (Piece(f"{count}{advised and '; '}{advised}.", "bold"),)
 
 
 def _lines(located: Located, source_text: str | None, name: str, width: int) -> Iterator[Line]:
@@ -117,8 +173,37 @@ def _lines(located: Located, source_text: str | None, name: str, width: int) -> 
     )
     if source_text is not None and span is not None:
         yield from _source_lines(source_text, span, name, max(width, _NARROWEST), colour)
+    if diagnostic.fixed and diagnostic.fix is not None:
+        for change in fix_texts(diagnostic.fix):
+            yield Piece("  auto-fix: ", "bold green"), Piece(change)
     if diagnostic.help:
         yield Piece("  help: ", "bold"), Piece(printable(diagnostic.help))
+
+
+def fix_texts(fix: Fix) -> list[str]:
+    """Return what `fix` changes: `"Pro" -> "pro"`, with the place of each where there are several.
+
+    A renamed key is one change: `"limt" -> "limit"`.
+    """
+    names = renamed(fix)
+    if names is not None:
+        old, new = (_json_text(split_pointer(each)[-1]) for each in names)
+        return [f"{old} -> {new}"]
+    changes = [
+        (each.pointer, f"{_json_text(each.old)} -> {_json_text(each.value)}") for each in fix.edits
+    ]
+    if len(changes) == 1:
+        return [changes[0][1]]
+    shown = [f"{pointer_text(pointer)}: {change}" for pointer, change in changes[:_MOST_CHANGES]]
+    more = len(changes) - len(shown)
+    return [*shown, f"… and {more} more"] if more else shown
+
+
+def _json_text(value: Json | Removed) -> str:
+    if isinstance(value, Removed):
+        return "(nothing)"
+    text = printable(json.dumps(value, ensure_ascii=False))
+    return text if len(text) <= _LONGEST_VALUE else text[: _LONGEST_VALUE - 1] + ELLIPSIS
 
 
 def _source_lines(text: str, span: Span, name: str, width: int, colour: str) -> Iterator[Line]:

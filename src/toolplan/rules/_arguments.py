@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 from toolplan.path import Json
 from toolplan.plan import Array, Literal, Object, Ref, Step, Template, Value, escape_pointer
-from toolplan.schema import Absent, Schema, Violation, at, describe, required, types_of
+from toolplan.schema import Absent, Schema, Violation, accepted, at, required, types_of
 
 _DYNAMIC: Final = (Ref, Template)
 """A tuple, because `isinstance` is slower with a union."""
@@ -116,4 +116,4 @@ def _of_value(value: Value, schema: Schema, pointer: str) -> Iterator[Violation]
 
 
 def _wrong_type(pointer: str, found: str, schema: Schema) -> Violation:
-    return Violation("type", pointer, f"It is {found}, not {describe(schema)}.")
+    return Violation("type", pointer, f"It is {found}, not {accepted(schema)}.")

@@ -30,11 +30,12 @@ from toolplan.rules._arguments import (
     literal_part,
 )
 from toolplan.rules._use import Place, Use, located, surely_fits
-from toolplan.schema import Absent, Schema, Violation, at, elements
+from toolplan.schema import Absent, Schema, SchemaError, Violation, at, elements, value_types
 from toolplan.tools import ComputedOutput, Tool, Toolbox
 
 INTEGER: Final = Schema.load({"type": "integer", "minimum": 0})
 TEXT: Final = Schema.load({"type": "string"})
+LIST: Final = Schema.load({"type": "array"})
 
 MAX_COMPARISONS: Final = 100_000
 """The most comparisons of names that are made for one plan."""
@@ -231,12 +232,12 @@ class PlanContext:
             case Template():
                 return TEXT
             case Literal(constant):
-                return Schema.load({"const": constant})
+                return _of_constant(constant)
             case Array(items):
                 kinds = [self.type_of_value(item, step) for item in items]
                 known = [kind.document for kind in kinds if kind is not None]
                 of_all: Json = {"anyOf": list(known)} if len(known) == len(kinds) else True
-                return Schema.load({"type": "array", "items": of_all})
+                return _loaded({"type": "array", "items": of_all}) or LIST
             case Object():
                 return None
 
@@ -315,6 +316,26 @@ class PlanContext:
             for place, ref, whole in located(value, start):
                 given = self.type_of(ref, None)
                 found.append(Use(step, position, place, ref, whole, given, None))
+
+
+def _of_constant(constant: Json) -> Schema | None:
+    """Return the schema of a value that is written out; of a huge one, only its JSON types."""
+    exact = _loaded({"const": constant})
+    if exact is not None:
+        return exact
+    node: dict[str, Json] = {"type": list(value_types(constant))}
+    if isinstance(constant, list):
+        kinds = dict.fromkeys(kind for each in constant for kind in value_types(each))
+        node["items"] = {"type": list(kinds)}
+    return _loaded(node)
+
+
+def _loaded(node: Json) -> Schema | None:
+    """Return `node` as a schema, or None where it is larger or deeper than a schema may be."""
+    try:
+        return Schema.load(node)
+    except SchemaError:
+        return None
 
 
 def _usable(tools: Toolbox, name: str) -> Tool | None:

@@ -11,7 +11,7 @@ from toolplan.plan_json import dump_value
 from toolplan.rules._context import PlanContext
 from toolplan.rules._rule import Problem
 from toolplan.rules._spelling import respelt
-from toolplan.schema import Schema, at, describe
+from toolplan.schema import Schema, accepted, at, without_null
 
 
 def literal_problems(context: PlanContext, kind: str) -> Iterator[Problem]:
@@ -26,8 +26,12 @@ def literal_problems(context: PlanContext, kind: str) -> Iterator[Problem]:
         part = at(tool.input, path)
         wanted = fix = None
         if isinstance(part, Schema):
-            wanted = describe(part)
-            other = respelt(value.value, part) if path and isinstance(value, Literal) else None
+            wanted = accepted(part)
+            other = (
+                respelt(value.value, without_null(part))
+                if path and isinstance(value, Literal)
+                else None
+            )
             if other:
                 fix = Fix(True, (Edit(pointer, dump_value(Literal(other[0]))),))
         yield Problem(

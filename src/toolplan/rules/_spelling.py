@@ -77,25 +77,16 @@ def _refuse(name: str) -> Json:
 
 
 def _listed(schema: Schema) -> Iterator[str]:
-    """Yield the strings that `enum` and `const` list, in alternatives too."""
-    nodes: list[Json] = [schema.node]
-    while nodes:
-        node = nodes.pop()
-        if not isinstance(node, dict):
-            continue
-        for name in ("enum", "anyOf", "oneOf"):
-            if not isinstance(values := node.get(name), list):
-                continue
-            if name == "enum":
-                yield from (each for each in values if isinstance(each, str))
-            else:
-                nodes += values
+    """Yield the strings that `enum` and `const` list, in alternatives and behind `$ref` too."""
+    for node in schema.nodes():
+        if isinstance(values := node.get("enum"), list):
+            yield from (each for each in values if isinstance(each, str))
         if isinstance(constant := node.get("const"), str):
             yield constant
 
 
 def _is_format(schema: Schema, name: str) -> bool:
-    return isinstance(schema.node, dict) and schema.node.get("format") == name
+    return any(node.get("format") == name for node in schema.nodes())
 
 
 def _folded(text: str) -> str:

@@ -17,7 +17,7 @@ How to fix: write one complete plan.""",
 Prose, code fences, think blocks, trailing commas, comments and loose quotes are skipped if the plan
 itself is complete. The warning makes clear that they are not part of the plan.
 
-How to fix: nothing, or write only the plan; `--fix` does so.""",
+How to fix: nothing, or write only the plan; `--fix` leaves the rest of the file as it is.""",
     "empty-plan": """The plan has no steps.
 
 There would be nothing to run.""",

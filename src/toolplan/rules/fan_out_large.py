@@ -18,10 +18,22 @@ def fan_out_large(context: PlanContext) -> Iterator[Problem]:
     """The steps with `for_each` may make more calls than a run is allowed to make.
 
     The limits of all steps (`max_items`) are added up before anything runs. The engine stops at the
-    limit in any case, but then part of the work is done and part is not.
+    limit in any case, but then part of the work is done and part is not. A list that is written out
+    and longer than `max_items` is reported too: its step would fail.
 
     How to fix: set `max_items` to the number that you expect.
     """
+    for position, step in context.elaborate:
+        listed = step.for_each
+        if isinstance(listed, Literal) and isinstance(listed.value, list):
+            most = min(step.max_items, LIMITS.items)
+            if len(listed.value) > most:
+                yield Problem(
+                    f"The list has {len(listed.value)} items; the step takes at most {most}.",
+                    f"/steps/{position}/for_each",
+                    step.id,
+                    f"Set `max_items` (at most {LIMITS.items}), or write a shorter list.",
+                )
     fans = [step for _, step in context.elaborate if step.for_each is not None]
     total = sum(_items(context, step) for step in fans) + len(context.plan.steps) - len(fans)
     if total > LIMITS.calls:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from toolplan.plan import Step
 from toolplan.rules._context import PlanContext
 from toolplan.rules._rule import Problem, rule
-from toolplan.schema import Schema, at, describe
+from toolplan.schema import Schema, accepted, at
 
 
 @rule()
@@ -32,5 +32,5 @@ def missing_argument(context: PlanContext) -> Iterator[Problem]:
 def _help(context: PlanContext, step: Step, name: str, inside: str) -> str:
     tool = context.tool(step)
     part = None if tool is None or inside else at(tool.input, (name,))
-    wanted = describe(part) if isinstance(part, Schema) else "a value"
+    wanted = accepted(part) if isinstance(part, Schema) else "a value"
     return f"Give {name!r}: {wanted}."

@@ -9,7 +9,7 @@ from toolplan.plan_json import dump_value
 from toolplan.rules._context import PlanContext, Use
 from toolplan.rules._rule import Problem, rule
 from toolplan.rules.list_into_scalar import is_list_into_scalar
-from toolplan.schema import Schema, Verdict, assignable, describe, elements, types_of
+from toolplan.schema import Schema, Verdict, accepted, assignable, describe, elements, types_of
 
 
 @rule()
@@ -47,7 +47,7 @@ def _problem(use: Use, taken: Schema) -> Problem | None:
         if "string" in types_of(taken):
             return None
         return Problem(
-            f"Text with a reference is text, but the argument accepts {describe(taken)}.",
+            f"Text with a reference is text, but the argument accepts {accepted(taken)}.",
             use.pointer,
             use.step.id,
             f"Make {use.text} the whole value, so that it keeps its type.",
@@ -57,7 +57,7 @@ def _problem(use: Use, taken: Schema) -> Problem | None:
     if is_list_into_scalar(use):
         return None
     return Problem(
-        f"{use.text} is {describe(use.given)}, but the argument accepts {describe(taken)}.",
+        f"{use.text} is {describe(use.given)}, but the argument accepts {accepted(taken)}.",
         use.pointer,
         use.step.id,
         "Refer to a part of the right type.",

@@ -5,11 +5,19 @@ as `toolplan.path.select` does through a value. `assignable` says whether values
 another; where nothing is declared, the verdict is `UNKNOWN`.
 """
 
-from toolplan.schema._document import JsonType, SchemaError
+from toolplan.schema._document import JsonType, SchemaError, value_types
 from toolplan.schema._example import NoExample
 from toolplan.schema._fit import Verdict, assignable
 from toolplan.schema._schema import Absent, Schema, Violation
-from toolplan.schema._types import at, describe, elements, required, types_of
+from toolplan.schema._types import (
+    accepted,
+    at,
+    describe,
+    elements,
+    required,
+    types_of,
+    without_null,
+)
 
 __all__ = [
     "Absent",
@@ -19,10 +27,13 @@ __all__ = [
     "SchemaError",
     "Verdict",
     "Violation",
+    "accepted",
     "assignable",
     "at",
     "describe",
     "elements",
     "required",
     "types_of",
+    "value_types",
+    "without_null",
 ]

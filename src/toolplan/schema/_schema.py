@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import cached_property
 from typing import Final, Literal, NamedTuple
 
@@ -124,12 +124,12 @@ class Schema:
     @cached_property
     def declares_properties(self) -> bool:
         """Whether the root of the schema, or what it combines, declares any property."""
-        return any(node.get("properties") for node in self._in_place_nodes())
+        return any(node.get("properties") for node in self.nodes())
 
     @cached_property
     def literal_only(self) -> tuple[str, ...]:
         """The properties that must be written out in the plan (`x-literal`)."""
-        named = [node.get("properties") for node in self._in_place_nodes()]
+        named = [node.get("properties") for node in self.nodes()]
         return tuple(
             name
             for properties in named
@@ -147,7 +147,7 @@ class Schema:
         if isinstance(node, bool) or not self.declares_properties:
             return self
         openers = ("additionalProperties", "unevaluatedProperties", "patternProperties")
-        if any(name in each for each in self._in_place_nodes() for name in openers):
+        if any(name in each for each in self.nodes() for name in openers):
             return self
         simple = not any(name in node for name in ("$ref", "allOf", "anyOf", "oneOf", "if"))
         keyword = "additionalProperties" if simple else "unevaluatedProperties"
@@ -205,7 +205,8 @@ class Schema:
                 raise SchemaError(_first_line(error)) from error
             return _compile(lenient)
 
-    def _in_place_nodes(self) -> list[dict[str, Json]]:
+    def nodes(self) -> list[dict[str, Json]]:
+        """Return every node that applies to the value itself, behind `$ref` too."""
         found: list[dict[str, Json]] = []
         seen: set[int] = set()
         pending: list[Json] = [self.node]
@@ -306,29 +307,44 @@ def _read(error: jsonschema_rs.ValidationError) -> list[Violation]:
         ):
             return [Violation("unknown", pointer, f"There is no {n!r} here.", n) for n in names]
         case jsonschema_rs.ValidationErrorKind.Type(types=types):
-            wanted = " or ".join(words for name, words in ARTICLE.items() if name in types)
+            wanted = " or ".join(ARTICLE[name] for name in _without_null(types))
             return [Violation("type", pointer, f"It is {json_type(found)}, not {wanted}.")]
         case jsonschema_rs.ValidationErrorKind.AnyOf(context=branches):
-            return [_of_branches(pointer, found, branches)]
+            return _of_branches(pointer, found, branches)
         case jsonschema_rs.ValidationErrorKind.OneOfNotValid(context=branches):
-            return [_of_branches(pointer, found, branches)]
+            return _of_branches(pointer, found, branches)
         case _:
             return [Violation("value", pointer, _sentence(error.message))]
 
 
 def _of_branches(
     pointer: str, found: object, branches: list[list[jsonschema_rs.ValidationError]]
-) -> Violation:
-    """Return why the nearest branch does not fit: one of the right type, if any."""
+) -> list[Violation]:
+    """Return why the nearest branch does not fit: one of the right type, if any.
+
+    A branch for null says nothing about a value that is not null, so `anyOf: [X, null]` reads as X.
+    """
     reasons = [[violation for error in branch for violation in _read(error)] for branch in branches]
+    is_null = Violation("type", pointer, f"It is {json_type(found)}, not {ARTICLE['null']}.")
+    reasons = [each for each in reasons if each != [is_null]] or reasons
+    if len(reasons) == 1:
+        return reasons[0]
     fitting = [r for r in reasons if not any(v.kind == "type" and v.pointer == pointer for v in r)]
     if not fitting:
         wanted = list(dict.fromkeys(_wanted(v.message) for r in reasons for v in r[:1]))
-        return Violation("type", pointer, f"It is {json_type(found)}, not {' or '.join(wanted)}.")
+        said = f"It is {json_type(found)}, not {' or '.join(wanted)}."
+        return [Violation("type", pointer, said)]
     best = min(fitting, key=len)
     if len(best) == 1:
-        return best[0]
-    return Violation("value", pointer, " ".join(v.message for v in best[:3]))
+        return best
+    return [Violation("value", pointer, " ".join(v.message for v in best[:3]))]
+
+
+def _without_null(types: Collection[str]) -> list[JsonType]:
+    """Return those of `types` that a writer chooses from, in the order of `ARTICLE`."""
+    named: list[JsonType] = [name for name in ARTICLE if name in types]
+    rest: list[JsonType] = [name for name in named if name != "null"]
+    return rest or named
 
 
 def _wanted(message: str) -> str:

@@ -12,6 +12,11 @@ from toolplan.schema._schema import ARTICLE, Absent, Schema
 ALL_TYPES: Final[frozenset[JsonType]] = frozenset(
     ("null", "boolean", "integer", "number", "string", "array", "object")
 )
+_NULL: Final[frozenset[JsonType]] = frozenset(("null",))
+_ANNOTATIONS: Final = frozenset(
+    ("title", "description", "default", "examples", "deprecated", "nullable", "$comment")
+)
+"""Keywords that say nothing about which values are accepted."""
 _MAX_BRANCHES: Final = 64
 _MAX_REMEMBERED: Final = 10_000
 
@@ -67,6 +72,58 @@ def _required(schema: Schema) -> tuple[str, ...]:
         return ()
     each = [_required_of(branch) for branch in branches]
     return tuple(name for name in each[0] if all(name in names for names in each))
+
+
+def without_null(schema: Schema) -> Schema:
+    """Return `schema` as it is for a value that is not null: that of `X` for `X | None`.
+
+    References are followed. A schema that accepts nothing but null is returned as it is, and so is
+    one whose other keywords decide together with its alternatives.
+    """
+    node = schema.node
+    for _ in range(_MAX_BRANCHES):
+        following = _less_null(schema, node)
+        if following is None:
+            break
+        node = following
+    return schema if node is schema.node else schema.part(node)
+
+
+def _less_null(schema: Schema, node: Json) -> dict[str, Json] | None:
+    """Return `node` with one reference followed or one null less, None where there is none."""
+    if not isinstance(node, dict):
+        return None
+    said = {name for name in node if name not in _ANNOTATIONS and not name.startswith("x-")}
+    if len(said) == 1:
+        (name,) = said
+        options = node[name]
+        if name == "$ref":
+            return _dict(schema.target(options))
+        if isinstance(options, list) and name in ("anyOf", "oneOf", "allOf"):
+            left = options if name == "allOf" else [e for e in options if not _is_null(schema, e)]
+            if len(left) == 1:
+                return _dict(left[0])
+            return {**node, name: left} if 0 < len(left) < len(options) else None
+    for name in ("enum", "type"):
+        values = node.get(name)
+        null = None if name == "enum" else "null"
+        if isinstance(values, list) and null in values and len(values) > 1:
+            rest: list[Json] = [each for each in values if each != null]
+            return {**node, name: rest[0] if name == "type" and len(rest) == 1 else rest}
+    return None
+
+
+def _dict(node: Json) -> dict[str, Json] | None:
+    return node if isinstance(node, dict) else None
+
+
+def _is_null(schema: Schema, node: Json) -> bool:
+    return isinstance(node, dict) and types_of(schema.part(node)) == _NULL
+
+
+def accepted(schema: Schema) -> str:
+    """Return what an argument of `schema` accepts in a few words; that of `X` for `X | None`."""
+    return describe(without_null(schema))
 
 
 def describe(schema: Schema) -> str:

@@ -6,6 +6,7 @@ its own stack, so that no nesting makes it fail. Plans keep JSON pointers only: 
 looked up when a diagnostic is shown.
 """
 
+from toolplan.source._edits import Change, Insert, Rename, Replace, edited
 from toolplan.source._elements import Elements
 from toolplan.source._places import (
     Place,
@@ -21,11 +22,16 @@ from toolplan.source._tokens import LINE_TOKEN, TOKEN
 __all__ = [
     "LINE_TOKEN",
     "TOKEN",
+    "Change",
     "Elements",
+    "Insert",
     "Place",
+    "Rename",
+    "Replace",
     "Span",
     "Strict",
     "duplicate_keys",
+    "edited",
     "find_words",
     "line_and_column",
     "locate",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -63,6 +63,37 @@ def locate(text: str, pointer: str, *, key: bool = False) -> Span | None:
     if best.depth == len(wanted) and not (key and best.key):
         return best.span
     return best.key or Span(best.span.start, best.span.start + 1)
+
+
+class Member(NamedTuple):
+    """A value in a text and its key; of an object also where its last member stands."""
+
+    span: Span
+    key: Span | None
+    last_key: Span | None
+    last_end: int | None
+
+
+def members(text: str, pointers: Collection[str]) -> dict[str, Member]:
+    """Return the places of the values that `pointers` name, all found in one scan.
+
+    A value that is not there has no entry. Where a key stands twice, the last one counts.
+    """
+    depths = {each.count("/") for each in pointers}
+    wanted = frozenset(pointers)
+    last: dict[str, tuple[Span, int]] = {}
+    found_at: dict[str, Member] = {}
+    for found in _scan(text):
+        if found.is_key:
+            continue
+        if found.depth - 1 in depths and found.key is not None:
+            around = found.pointer_of(found.depth - 1)
+            if around in wanted:
+                last[around] = (found.key, found.span.end)
+        if found.depth in depths and (pointer := found.pointer()) in wanted:
+            key, end = last.pop(pointer, (None, None))
+            found_at[pointer] = Member(found.span, found.key, key, end)
+    return found_at
 
 
 def duplicate_keys(text: str, *, most: int = 100) -> list[Place]:
@@ -129,7 +160,11 @@ class Found:
 
     def pointer(self) -> str:
         """Return the JSON pointer of it."""
-        labels = (str(frame.label) for frame in self.frames[: self.depth])
+        return self.pointer_of(self.depth)
+
+    def pointer_of(self, depth: int) -> str:
+        """Return the JSON pointer of what stands `depth` levels deep and holds it."""
+        labels = (str(frame.label) for frame in self.frames[:depth])
         return "".join("/" + label.replace("~", "~0").replace("/", "~1") for label in labels)
 
     def agrees(self, wanted: list[str]) -> bool:
