@@ -101,6 +101,8 @@ def unquoted(token: str) -> str:
 
     A token that JSON cannot read is returned as it stands, without its quotes.
     """
+    if "\\" not in token and len(token) > 1 and token[0] == token[-1] == '"':
+        return token[1:-1]  # nearly always
     quoted = token if token.startswith('"') else double_quoted(token)
     try:
         text = json.loads(quoted, strict=False)
