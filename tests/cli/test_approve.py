@@ -125,3 +125,27 @@ def test_a_run_that_waits_still_waits_after_a_wrong_digest(
     assert [each["status"] for each in call("runs", "--json").json] == ["waiting"]
     assert call("resume", waiting, *tools, "--approve", plan.digest).code == 0
     assert (folder / "ledger").read_text() == "ann"
+
+
+def test_a_program_that_gives_a_digest_is_shown_the_effects_too(
+    folder: Path, waiting: str, plan: ExecutionPlan, call: Call
+) -> None:
+    said = call("resume", waiting, "--tools", "approved_tools:TOOLS", "--approve", plan.digest)
+    assert said.code == 0
+    assert 'to = "ann"' in said.err
+
+
+def test_json_steers_no_terminal(tools_folder: Callable[..., Path], call: Call) -> None:
+    """It reads as before: the escapes are JSON's."""
+    hostile = "a\x7f\x9b31m\u202eb\u2066\u200f\ufeffé"
+    plan = {"toolplan": 1, "steps": [{"id": "s", "tool": "send", "args": {"to": hostile}}]}
+    file = str(tools_folder("hostile_tools", TOOLS, plan) / "plan.json")
+    tools = ("--tools", "hostile_tools:TOOLS", "--json")
+    ran = call("run", file, *tools, "--yes")
+    assert hostile in ran.json["steps"]["s"]["output"].values()
+    for text in (
+        ran.out,
+        call("check", file, *tools).out,
+        call("convert", file, "--to", "toolplan").out,
+    ):
+        assert not set(hostile) & set(text) - {"a", "b", "é", "3", "1", "m"}

@@ -2,10 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from typing import TypeAlias
 
 from toolplan.approval import Approval, ApprovalRequired, Approver, approve
 from toolplan.execution_plan import ExecutionPlan
+
+
+@dataclass(frozen=True, slots=True)
+class DigestApprover:
+    """Approves the plan with `digest` after `ask`, which shows it, has approved it too."""
+
+    digest: str
+    ask: Callable[[ExecutionPlan], Awaitable[Approval | None]]
+
+    async def __call__(self, plan: ExecutionPlan) -> Approval | None:
+        """Return the approval of `plan`, None if it is another one or is refused."""
+        return None if plan.digest != self.digest else await self.ask(plan)
+
 
 Approve: TypeAlias = Approver | Approval | str
 """A callable that is given the plan and returns an approval or None; an approval; or a digest."""
@@ -28,7 +43,7 @@ def approver_of(given: Approve | None, *, yes: bool) -> Approver | None:
 
 def is_other(given: Approve | None, plan: ExecutionPlan) -> bool:
     """Return whether an approval was given beforehand, for another plan than `plan`."""
-    digest = given.digest if isinstance(given, Approval) else given
+    digest = given.digest if isinstance(given, Approval | DigestApprover) else given
     return isinstance(digest, str) and plan.digest != digest
 
 

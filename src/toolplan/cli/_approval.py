@@ -9,12 +9,12 @@ import uuid
 from collections.abc import Generator
 from contextlib import closing, contextmanager, redirect_stdout
 
-from toolplan.app._approve import Approve
+from toolplan.app._approve import Approve, DigestApprover
 from toolplan.app.app import App
 from toolplan.approval import Approval, ApprovalRequired, EffectStep, approve, effect_steps
 from toolplan.cli._display import Display
 from toolplan.cli._outcome import interrupted
-from toolplan.cli._terminal import CommandError, err, note
+from toolplan.cli._terminal import CommandError, discard_input, err, note, show_long
 from toolplan.execution_plan import ExecutionPlan
 from toolplan.render.approval_view import ApprovalView, approval_json
 from toolplan.storage.journal import JournalError
@@ -23,8 +23,9 @@ from toolplan.storage.journal import JournalError
 class RunGuard:
     """The run of a command: its plan, its name, and who approves it.
 
-    `yes` approves any plan, `digest` the one that has it; else a person is asked on the terminal,
-    where `may_ask` says that more than JSON is wanted.
+    `yes` approves any plan. `digest` approves the one that has it, after its effects are shown, and
+    a person at the terminal has said yes. Without both a person is asked on the terminal, where
+    `may_ask` says that more than JSON is wanted.
     """
 
     def __init__(
@@ -35,8 +36,9 @@ class RunGuard:
         self.run = run
         self.app: App | None = None
         self._digest = digest
-        self._given = yes or digest is not None
+        self._yes = yes
         self._may_ask = may_ask
+        self._refusal: CommandError | None = None
 
     def new_id(self) -> str:
         """Return a name for a run."""
@@ -45,8 +47,10 @@ class RunGuard:
 
     @property
     def approve(self) -> Approve | None:
-        """Who approves, as `App` takes it: a digest, the person at the terminal, or None."""
-        return self._ask if self._can_ask() else self._digest
+        """Who approves, as `App` takes it: the plan of the digest, the person, or None."""
+        if self._digest is not None:
+            return DigestApprover(self._digest, self._ask)
+        return self._ask if self._yes or self._can_ask() else None
 
     @contextmanager
     def interruptions_reported(self) -> Generator[None]:
@@ -91,10 +95,8 @@ class RunGuard:
 
     def _missing(self, required: ApprovalRequired) -> CommandError:
         self.display.close()
-        if self._can_ask():
-            return CommandError(
-                "approval-required", "The plan was not approved; nothing was run.", None
-            )
+        if self._refusal is not None:
+            return self._refusal
         steps = self._steps(self.plan)
         if self.plan is not None and self._may_ask:
             err().print(ApprovalView(steps, self.plan.digest))
@@ -108,16 +110,38 @@ class RunGuard:
         )
 
     def _can_ask(self) -> bool:
-        return not self._given and self._may_ask and sys.stdin.isatty() and sys.stderr.isatty()
+        return self._may_ask and sys.stdin.isatty() and sys.stderr.isatty()
 
     async def _ask(self, plan: ExecutionPlan) -> Approval | None:
+        """Show the effects of `plan`, and ask unless `--yes` or a program has approved it."""
+        asks = not self._yes and sys.stdin.isatty()
+        if asks and not sys.stderr.isatty():
+            self._refusal = _refused(
+                "The effects cannot be shown: standard error is not the terminal.",
+                "Run it without redirecting standard error, or add --yes to run it unseen.",
+            )
+            return None
         self.display.pause()
-        console = err()
-        console.print(ApprovalView(self._steps(plan), plan.digest))
-        console.print("Run it? [y/N] ", end="")
+        view = ApprovalView(self._steps(plan), plan.digest)
+        if asks:
+            await asyncio.to_thread(show_long, err(), view)
+        if self._may_ask or sys.stderr.isatty():
+            err().print(view)
+        if not asks:
+            self.display.resume()
+            return approve(plan)
+        discard_input()
+        err().print("Run it? [y/N] ", end="")
         said = await _line()
         self.display.resume()
-        return approve(plan) if said.strip().lower() in ("y", "yes") else None
+        if said.strip().lower() in ("y", "yes"):
+            return approve(plan)
+        self._refusal = _refused("The plan was not approved; nothing was run.")
+        return None
+
+
+def _refused(message: str, help: str | None = None) -> CommandError:
+    return CommandError("approval-required", message, help)
 
 
 async def _line() -> str:

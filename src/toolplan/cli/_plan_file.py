@@ -21,6 +21,7 @@ from toolplan.diagnostics import CannotExpress, Diagnostic
 from toolplan.dialects import DIALECTS
 from toolplan.plan import Limits, Plan
 from toolplan.render.diagnostics import DiagnosticView, Located, located
+from toolplan.render.printable import harmless_json
 from toolplan.tools import Toolbox
 
 
@@ -132,6 +133,8 @@ def plan_text(plan: Plan, dialect: str, tools: Toolbox | None = None) -> str:
             f"The dialect {dialect!r} cannot express this plan: {reasons}",
             "The dialect `toolplan` can: --dialect toolplan, or --to toolplan.",
         ) from None
+    if DIALECTS[dialect].json:
+        text = harmless_json(text)
     return text if text.endswith("\n") else text + "\n"
 
 
@@ -154,4 +157,5 @@ def plan_document(plan: Plan, dialect: str, tools: Toolbox | None = None) -> str
     text = plan_text(plan, dialect, tools)
     if DIALECTS[dialect].json:
         return text
-    return json.dumps({"dialect": dialect, "text": text}, indent=2, ensure_ascii=False) + "\n"
+    document = json.dumps({"dialect": dialect, "text": text}, indent=2, ensure_ascii=False)
+    return harmless_json(document) + "\n"

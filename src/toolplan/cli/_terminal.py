@@ -14,9 +14,15 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn, TextIO
 from toolplan.errors import ToolplanError
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from rich.console import Console, RenderableType
 
     from toolplan.path import Json
+from toolplan.render.printable import harmless_json
+
+if sys.platform == "win32":
+    import msvcrt
+else:
+    import termios
 
 
 class Exit(IntEnum):
@@ -97,6 +103,29 @@ def err() -> Console:
     return _stream(sys.stderr)
 
 
+def show_long(console: Console, view: RenderableType) -> None:
+    """Show `view` in the pager of the terminal, if it is longer than the terminal."""
+    screen = sys.__stdout__  # where a pager writes
+    if screen is None or not screen.isatty() or not console.is_terminal:
+        return
+    lines = console.render_lines(view, pad=False)
+    if len(lines) >= console.height:
+        with console.pager():
+            console.print(view)
+
+
+def discard_input() -> None:
+    """Discard what was typed before a question: it does not answer it."""
+    if sys.platform == "win32":
+        while msvcrt.kbhit():
+            msvcrt.getwch()
+    else:
+        try:
+            termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
+        except (OSError, ValueError, termios.error):  # it is not a terminal
+            return
+
+
 def _stream(file: TextIO) -> Console:
     width = None if file.isatty() or "COLUMNS" in os.environ else 100
     library: Any = import_module("rich.console")  # loaded when the first line is styled
@@ -113,9 +142,10 @@ def _raise_broken_pipe() -> NoReturn:
 
 
 def print_json(value: Json) -> None:
-    """Print `value` on standard output."""
+    """Print `value` on standard output; nothing in it steers a terminal."""
     plain = not (sys.stdout.encoding or "").lower().startswith("utf")
-    sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=plain, allow_nan=False) + "\n")
+    text = json.dumps(value, indent=2, ensure_ascii=plain, allow_nan=False)
+    sys.stdout.write(harmless_json(text) + "\n")
 
 
 def note(text: str) -> None:
@@ -133,7 +163,7 @@ def report(error: ToolplanError, *, as_json: bool) -> int:
         }
         if isinstance(error, CommandError):
             document |= error.details
-        sys.stderr.write(json.dumps({"error": document}) + "\n")
+        sys.stderr.write(harmless_json(json.dumps({"error": document})) + "\n")
     else:
         console = err()
         console.print(f"error[{error.code}] {error}", style="bold red", soft_wrap=True)
