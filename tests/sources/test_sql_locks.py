@@ -11,6 +11,7 @@ import pytest
 
 from tests.sources.sql_support import ROWS, SHIPMENTS, SQL, check, run
 from toolplan.path import Json
+from toolplan.schema import Schema
 from toolplan.sources.sql import SqlLimits, sql_tool
 from toolplan.tools import ToolError
 
@@ -242,3 +243,81 @@ def test_checking_reads_no_rows_and_ends_even_for_statements_that_do_not() -> No
     found = check(FOREVER)
     assert found.problems == ()
     assert found.schema is not None
+
+
+def nested(kind: str, depth: int) -> str:
+    """Return a statement whose parts stand `depth` levels inside each other."""
+    return {
+        "case": "SELECT " + "CASE WHEN true THEN " * depth + "1" + " END" * depth + " AS x",
+        "from": "SELECT * FROM " + "(SELECT * FROM " * depth + "t" + ")" * depth,
+        "scalar": "SELECT " + "(SELECT " * depth + "1" + ")" * depth + " AS x",
+        "call": "SELECT " + "abs(" * depth + "1" + ")" * depth + " AS x",
+        "list": "SELECT " + "[" * depth + "1" + "]" * depth + " AS x",
+        "object": "SELECT " + "{'a':" * depth + "1" + "}" * depth + " AS x",
+        "not": "SELECT " + "NOT " * depth + "true AS x",
+        "minus": "SELECT " + "- " * depth + "1 AS x",
+        "plus": "SELECT 1" + "+1" * depth + " AS x",
+        "cast": "SELECT 1" + "::INT" * depth + " AS x",
+        "element": "SELECT [1]" + "[1]" * depth + " AS x",
+        "union": "SELECT 1 AS x" + " UNION ALL SELECT 1" * depth,
+        "join": "SELECT 1 AS x FROM t" + " CROSS JOIN t" * depth,
+        "with": "".join(f"WITH c{n} AS (" for n in range(depth)) + "SELECT 1" + ")" * depth,
+    }[kind]
+
+
+@pytest.mark.parametrize("depth", [20, 90, 350, 700, 3_000])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        *("case", "from", "scalar", "call", "list", "object", "not"),
+        *("minus", "plus", "cast", "element", "union", "join", "with"),
+    ],
+)
+def test_a_statement_that_nests_deep_is_a_problem_and_no_traceback(kind: str, depth: int) -> None:
+    sql = nested(kind, depth)
+    found = check(sql, {"t": SHIPMENTS})
+    assert all(pointer == "/sql" for pointer, _ in found.problems)
+    if depth >= 700 and kind not in ("union", "minus", "cast"):
+        assert found.problems
+        with pytest.raises(ToolError):
+            run(sql, {"t": ROWS})
+
+
+def test_brackets_in_texts_and_comments_do_not_nest() -> None:
+    text = "(" * 500
+    sql = f"SELECT '{text}' AS a, $${text}$$ AS b /* {text} */ -- {text}"
+    assert run(sql, {}) == [{"a": text, "b": text}]
+    assert check(sql).problems == ()
+    assert check("SELECT 1 AS x -- " + "x" * 20_000).problems
+
+
+CLOCK_WORDS = ["current_date", "current_time", "current_timestamp", "localtime", "localtimestamp"]
+
+
+@pytest.mark.parametrize("name", ["today", "now", "ago", "get_current_time", *CLOCK_WORDS])
+def test_a_column_may_be_called_like_the_clock(name: str) -> None:
+    rows: list[Json] = [{"n": 1}, {name: 5, "n": 2}]
+    written = [f'"{name}"', f"t.{name}", f't."{name}"', *([] if name in CLOCK_WORDS else [name])]
+    for each in written:
+        sql = f"SELECT {each} AS x FROM t ORDER BY n"
+        for schema in (None, Schema.load({}), Schema.load({"type": "array"})):
+            assert check(sql, {"t": schema}).problems == ()
+        assert run(sql, {"t": rows}) == [{"x": None}, {"x": 5}]
+        assert run(sql, {"t": []}) == []
+    assert run(f"SELECT {name} AS x FROM t ORDER BY n", {"t": rows}) == [{"x": None}, {"x": 5}]
+
+
+@pytest.mark.parametrize("name", CLOCK_WORDS)
+def test_a_word_that_reads_the_clock_is_refused_where_it_is_no_column(name: str) -> None:
+    assert "clock" in check(f"SELECT {name} AS x FROM t", {"t": None}).problems[0][1]
+    quoted = f'SELECT "{name}" AS x FROM t'
+    assert check(quoted, {"t": SHIPMENTS}).problems
+    cases: list[tuple[str, list[Json]]] = [
+        (f"SELECT {name} AS x FROM t", [{"n": 1}]),
+        (quoted, [{"n": 1}]),
+        (f'SELECT "{name}" AS x FROM t UNION ALL SELECT "{name}"', [{name: 1}]),
+        (f"SELECT {name} AS x FROM t UNION ALL SELECT {name}", [{name: 1}]),
+    ]
+    for sql, rows in cases:
+        with pytest.raises(ToolError, match=r"clock|column"):
+            run(sql, {"t": rows})

@@ -58,6 +58,9 @@ def bind(database: Database, statement: Statement, tables: Mapping[str, Table]) 
     Raises:
         SqlFault: no reading of the columns fits the statement; it says what is wrong with the best.
     """
+    if statement.clock_columns:
+        database.hide_clock()
+        tables = _with_clock_columns(statement, tables)
     for _ in range(_MOST_FOUND):
         try:
             return _settle(database, statement, tables)
@@ -69,6 +72,20 @@ def bind(database: Database, statement: Statement, tables: Mapping[str, Table]) 
             readings = {**table.readings, fault.column: UNSEEN}
             tables = {**tables, owner: replace(table, readings=readings)}
     raise SqlFault("The statement reads too many columns that are not known.")
+
+
+def _with_clock_columns(statement: Statement, tables: Mapping[str, Table]) -> Mapping[str, Table]:
+    """Return `tables` where each name that could be the clock is a column."""
+    known = {key.casefold() for name in statement.tables for key in tables[name].readings}
+    missing = {key: UNSEEN for key in statement.clock_columns if key not in known}
+    if not missing:
+        return tables
+    for name in statement.tables:
+        table = tables[name]
+        if table.is_open:
+            return {**tables, name: replace(table, readings={**table.readings, **missing})}
+    column = next(iter(missing))
+    raise SqlFault(f"There is no column {column!r}, and the clock is not read.")
 
 
 def _settle(database: Database, statement: Statement, tables: Mapping[str, Table]) -> Binding:

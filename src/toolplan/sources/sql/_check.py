@@ -157,7 +157,10 @@ def _check(
         return ComputedOutput(None, (("/sql", needed),))
     if vague and statement.columns is None:
         return _UNKNOWN
-    return ComputedOutput(_result_schema(statement, binding))
+    try:
+        return ComputedOutput(_result_schema(statement, binding))
+    except SchemaError as error:
+        return ComputedOutput(None, (("/sql", f"The result has no usable schema: {error}."),))
 
 
 def _given_tables(literal: Json, schemas: Mapping[str, Schema | None]) -> dict[str, _Given] | None:

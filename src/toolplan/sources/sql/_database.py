@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Self, cast
 from toolplan.path import Json
 from toolplan.sources.sql._faults import SqlFault, Stopped, parse_message, read_fault
 from toolplan.sources.sql._functions import Functions, functions_of
+from toolplan.sources.sql._nesting import TOO_DEEP, too_deep
 from toolplan.sources.sql._results import reader
-from toolplan.sources.sql._statement import Statement, examine
+from toolplan.sources.sql._statement import CLOCK_WORDS, Statement, examine
 from toolplan.sources.sql._types import (
     Columns,
     ColumnType,
@@ -123,6 +124,11 @@ class Database:
 
         `tables` are the names that it may read, None where they are not known.
         """
+        if problem := too_deep(text):
+            return Statement(text, (problem,))
+        if len(text) > MAX_TEXT:
+            message = f"The statement has more than {MAX_TEXT} characters; shorten it."
+            return Statement(text, (message,))
         try:
             found = self._connection.extract_statements(text)
         except self._library.Error as error:
@@ -138,7 +144,10 @@ class Database:
 
     def _tree(self, text: str) -> Json:
         row = self._execute("SELECT json_serialize_sql(?)", [text]).fetchone()
-        answer: Json = json.loads(row[0]) if row else None
+        try:
+            answer: Json = json.loads(row[0]) if row else None
+        except RecursionError:
+            return TOO_DEEP
         statements = answer.get("statements") if isinstance(answer, dict) else None
         if isinstance(statements, list) and len(statements) == 1:
             return statements[0]
@@ -180,6 +189,14 @@ class Database:
         words = ("CREATE OR REPLACE VIEW", quoted(name), "AS SELECT", ", ".join(listed))
         self._execute(" ".join((*words, "FROM", rows)))
         self._created.add(name)
+
+    def hide_clock(self) -> None:
+        """Make words that read the clock fail wherever they name no column."""
+        for name in sorted(CLOCK_WORDS):
+            self._execute(
+                f"CREATE OR REPLACE MACRO {quoted(name)}()"
+                " AS error('A word that reads the clock is not allowed.')"
+            )
 
     def bind(self, statement: Statement) -> list[ResultColumn]:
         """Return the columns that `statement` would give; no row is read.

@@ -65,6 +65,10 @@ _CLOCK: Final = frozenset(
         "transaction_timestamp",
     }
 )
+# These read the clock without brackets too, where no column has their name.
+CLOCK_WORDS: Final = frozenset(
+    {"current_date", "current_time", "current_timestamp", "localtime", "localtimestamp"}
+)
 _CHANCE: Final = frozenset({"gen_random_uuid", "random", "setseed", "uuid", "uuidv4", "uuidv7"})
 _COUNTS: Final = frozenset({"count", "count_star"})
 
@@ -93,6 +97,7 @@ class Statement:
         counts: which of the columns of the result are counts, so never null.
         width: how many columns the result has, None where that is not written out.
         compared: columns, case-folded, with literal texts that they are compared with.
+        clock_columns: columns named like words that read the clock, which must be columns.
     """
 
     text: str
@@ -103,6 +108,7 @@ class Statement:
     counts: frozenset[int] = frozenset()
     width: int | None = None
     compared: tuple[tuple[str, str], ...] = ()
+    clock_columns: tuple[str, ...] = ()
 
     def mentions(self, column: str) -> bool:
         """Return whether the statement may read a column of this name."""
@@ -136,7 +142,14 @@ def examine(
         else:
             aliases[(_text(node, "alias") or name).casefold()] = table
     problems.extend(_function_problems(nodes, functions))
-    problems.extend(_clock_columns(nodes, {name.casefold() for name in columns}))
+    clock_columns = dict(_clock_columns(nodes, text))
+    known = {name.casefold() for name in columns}
+    problems.extend(
+        f"{name!r} reads the clock; write the day as a literal: DATE '2025-10-12'. If it is a"
+        f' column, put its table before it, or write "{name}".'
+        for name, is_quoted in clock_columns.items()
+        if not is_quoted and name not in known
+    )
     counts, width = _counts(tree)
     return Statement(
         text,
@@ -147,6 +160,7 @@ def examine(
         counts,
         width,
         tuple(pair for node in nodes for pair in _compared(node)),
+        tuple(clock_columns),
     )
 
 
@@ -273,13 +287,16 @@ def _integer(expression: Json) -> int | None:
     return int(text) if text is not None and re.fullmatch(r"[0-9]{1,9}", text) else None
 
 
-def _clock_columns(nodes: list[Node], known: set[str]) -> Iterator[str]:
+def _clock_columns(nodes: list[Node], text: str) -> Iterator[tuple[str, bool]]:
+    """Yield the columns that, without such a column, would be the clock, and whether quoted."""
+    written = text.encode()
     for node in nodes:
         names = node.get("column_names")
         if node.get("class") == "COLUMN_REF" and isinstance(names, list) and len(names) == 1:
             name = str(names[0]).casefold()
-            if name in _CLOCK and name not in known:
-                yield f"{name!r} reads the clock; write the day as a literal: DATE '2025-10-12'."
+            start = node.get("query_location")
+            if name in CLOCK_WORDS:
+                yield name, isinstance(start, int) and written[start : start + 1] == b'"'
 
 
 def _column_names(nodes: list[Node], aliases: Mapping[str, str]) -> frozenset[str] | None:

@@ -182,7 +182,8 @@ class _SqlCall:
 
     def _run(self, database: Database, text: str) -> Json:
         rows = {name: _rows(name, value) for name, value in self._tables.items()}
-        keys = {key for each in rows.values() for row in each[:1] for key in row}
+        keys = {key for each in rows.values() for row in each for key in row}
+        keys.update(key for each in self._columns.values() for key in _objects(each))
         statement = database.statement(text, tuple(rows), keys)
         if statement.problems:
             raise SqlFault(" ".join(statement.problems))
