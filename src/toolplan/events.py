@@ -156,7 +156,8 @@ class CallAnsweredLate(NamedTuple):
 class CallInDoubt(NamedTuple):
     """The outcome of a call with effects is unknown, and it may not be repeated.
 
-    The step waits for a decision; other steps continue.
+    The step waits for a decision; other steps continue. `tool` and `args` are the call; `result` is
+    what came back and cannot be used: `{"json": …}`, `{"text": …}`, or None if nothing came.
     """
 
     step: str
@@ -164,12 +165,15 @@ class CallInDoubt(NamedTuple):
     attempt: int
     failure: Failure
     at: float
+    tool: str = ""
+    args: Json = None
+    result: Json = None
 
 
 class CallDecided(NamedTuple):
     """A person decided about a call in doubt.
 
-    `decision` is `retry`, `resolve` (it took effect and returned `output`) or `abort` (it failed).
+    It is `retry`, `resolve` (it took effect and returned `output`) or `abort` (it failed).
     """
 
     step: str
@@ -273,8 +277,8 @@ Event: TypeAlias = RunEvent | StepEvent
 class StepRun(NamedTuple):
     """The state of a step.
 
-    `items`, `items_done` and `items_failed` count calls of `for_each`. `in_doubt` are the items of
-    the calls that wait for a decision, None without `for_each`.
+    `items`, `items_done` and `items_failed` count calls of `for_each`. `doubts` are the calls that
+    wait for a decision.
     """
 
     state: StepState = StepState.PENDING
@@ -286,7 +290,12 @@ class StepRun(NamedTuple):
     items: int | None = None
     items_done: int = 0
     items_failed: int = 0
-    in_doubt: tuple[int | None, ...] = ()
+    doubts: tuple[CallInDoubt, ...] = ()
+
+    @property
+    def in_doubt(self) -> tuple[int | None, ...]:
+        """The items of the calls that wait for a decision, None without `for_each`."""
+        return tuple(each.item for each in self.doubts)
 
 
 _PENDING = StepRun()
@@ -438,13 +447,13 @@ def _apply_to_step(step: StepRun, event: StepEvent) -> StepRun:
             return step._replace(items_done=step.items_done + 1, items_failed=failed)
         case StepProgressed() | CallIntended() | CallAnsweredLate():
             return step
-        case CallInDoubt(item=item, failure=failure):
-            in_doubt = (*step.in_doubt, item)
-            return step._replace(state=StepState.IN_DOUBT, error=failure, in_doubt=in_doubt)
+        case CallInDoubt(failure=failure):
+            doubts = (*step.doubts, event)
+            return step._replace(state=StepState.IN_DOUBT, error=failure, doubts=doubts)
         case CallDecided(item=item):
-            left = tuple(each for each in step.in_doubt if each != item)
+            left = tuple(each for each in step.doubts if each.item != item)
             state = StepState.IN_DOUBT if left else StepState.RUNNING
-            return step._replace(state=state, in_doubt=left)
+            return step._replace(state=state, doubts=left)
         case StepSucceeded(output=output, attempts=attempts, failure=failure, at=at):
             return step._replace(
                 state=StepState.SUCCEEDED,
@@ -486,4 +495,8 @@ def _step_to_json(step: StepRun) -> Json:
     }
     if step.in_doubt:
         document["in_doubt"] = [*step.in_doubt]
+        document["calls_in_doubt"] = [
+            {"item": item, "tool": tool, "args": args, "reason": reason.message, "result": result}
+            for _, item, _, reason, _, tool, args, result in step.doubts
+        ]
     return document

@@ -47,12 +47,27 @@ class ToolError(ToolplanError):
 class OutcomeUnknown(ToolError):
     """Raised by a tool that cannot know whether its call took effect: the connection broke, say.
 
-    A call with effects that may not be repeated is then in doubt, and a person decides.
+    A call with effects that may not be repeated is then in doubt, and a person decides. `returned`
+    is what came back and cannot be used, if anything did: a tuple of one; the person is shown it.
     """
 
-    def __init__(self, message: object = "", help: str | None = None) -> None:
+    def __init__(
+        self, message: object = "", help: str | None = None, *, returned: tuple[object, ...] = ()
+    ) -> None:
         super().__init__(message, help)
         self.code = "outcome-unknown"
+        self.returned = returned
+
+
+class ResultUnusable(OutcomeUnknown):
+    """Raised when a function was called and returned what its tool does not declare.
+
+    A call with effects that may not be repeated is then in doubt; any other one failed.
+    """
+
+    def __init__(self, message: object, returned: object) -> None:
+        super().__init__(message, returned=(returned,))
+        self.code = "tool-error"
 
 
 class ToolCall(NamedTuple):

@@ -67,7 +67,8 @@ _FIELDS: dict[str, st.SearchStrategy[object]] = {
     "attempt": st.integers(1, 9), "attempts": st.integers(0, 9),
     "status": st.sampled_from(RunState), "done": st.floats(0, 9),
     "decision": st.sampled_from(["retry", "resolve", "abort"]),
-    "total": st.none() | st.floats(0, 9), "failure": st.none() | FAILURES,
+    "total": st.none() | st.floats(0, 9), "failure": st.none() | FAILURES, "tool": TEXTS,
+    "args": JSON, "result": JSON,
 }  # fmt: skip
 _CLASSES = [
     event for group in get_args(Event) for event in (get_args(group) or (group,))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from typing import Final
 
 from toolplan.answer import Answer
 from toolplan.cli._terminal import Exit, note, out, print_json
@@ -12,13 +11,12 @@ from toolplan.forecast import Forecast
 from toolplan.path import Json
 from toolplan.providers import UsageTracker
 from toolplan.render.answer_view import answer_view
+from toolplan.render.doubt_view import doubt_lines
 from toolplan.render.forecast_view import compared_text, forecast_text
-from toolplan.render.printable import fit_encoding, printable
+from toolplan.render.printable import fit_encoding
 from toolplan.render.runs_view import SHORT
 from toolplan.render.summary_view import summary_view
 from toolplan.summary.summariser import Summary
-
-_MOST_PLACES: Final = 8
 
 
 def print_run(
@@ -75,20 +73,9 @@ def interrupted(run: str) -> str:
 
 
 def print_doubts(run: Run) -> None:
-    """Print which calls a person has to decide about, and how."""
-    short = run.run[:SHORT]
-    for name, step in run.steps.items():
-        places = [name if item is None else f"{name}:{item}" for item in step.in_doubt]
-        if not places:
-            continue
-        shown = ", ".join(places[:_MOST_PLACES]) + (" …" if len(places) > _MOST_PLACES else "")
-        first = places[0]
-        note(f"{printable(shown)}: in doubt, it is not known whether this call did its work.")
-        note(f"  make it again:               toolplan resume {short} --retry {first}")
-        note(f"  it did, and gave a value:    toolplan resume {short} --resolve {first}=JSON")
-        note(f"  it did not, let it fail:     toolplan resume {short} --abort {first}")
-        if len(places) > 1:
-            note(f"  Decide about all {len(places)} calls; an option can be repeated.")
+    """Print which calls a person has to decide about, what they are, and how to decide."""
+    for line in doubt_lines(run):
+        note(line)
 
 
 def report_forecast(expected: Forecast) -> None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, NamedTuple
 
 from toolplan.events import CallDecided, Failure
+from toolplan.path import Json
 from toolplan.storage.journal import Recovered, Slot
 
 ABORTED: Final = Failure("aborted", "A person said that it failed.")
@@ -15,16 +16,27 @@ ABORTED: Final = Failure("aborted", "A person said that it failed.")
 _LOST: Final = "It had started when the run was interrupted, and its outcome is unknown."
 
 
+class Doubtful(NamedTuple):
+    """The outcome of a call that may have taken effect and may not be repeated.
+
+    `result` is what came back and cannot be used, as in `CallInDoubt`.
+    """
+
+    failure: Failure
+    result: Json = None
+
+
 class EffectCalls:
     """Which calls with effects may be made, and which an earlier process started."""
 
-    __slots__ = ("_begun", "_decisions", "_taken", "_tries", "in_doubt", "slots")
+    __slots__ = ("_begun", "_decisions", "_doubts", "_taken", "_tries", "in_doubt", "slots")
 
     def __init__(self, recovered: Recovered) -> None:
         self.slots: Mapping[str, int] = {}
         self._begun = dict(recovered.intents)
         self._tries = recovered.tries
         self._decisions = recovered.decisions
+        self._doubts = recovered.doubts
         self._taken: set[Slot] = set()
         self.in_doubt: set[Slot] = set()
 
@@ -43,6 +55,11 @@ class EffectCalls:
     def decision(self, slot: Slot) -> CallDecided | None:
         """Return the decision about an earlier call in doubt."""
         return self._decisions.get(slot)
+
+    def earlier_doubt(self, slot: Slot) -> Doubtful:
+        """Return why a call that an earlier process started is in doubt."""
+        known = self._doubts.get(slot)
+        return Doubtful(lost(slot)) if known is None else Doubtful(known.failure, known.result)
 
     def take(self, slot: Slot) -> Failure | None:
         """Take the approval's slot for a call; return a failure if the call may not be made."""

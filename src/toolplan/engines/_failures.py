@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
-from typing import Final, cast
+from typing import Final
 
 from toolplan.engines._values import ResultUnusable, snapshot
+from toolplan.engines.lost import may_have_happened, members_of
 from toolplan.events import Failure
 from toolplan.path import Json
 from toolplan.schema import Violation
@@ -13,6 +15,11 @@ from toolplan.tools import Arguments, OutcomeUnknown, Tool, ToolError
 
 MAX_MESSAGE: Final = 2_000
 """The number of characters that are kept of a tool's error message."""
+
+MAX_KEPT: Final = 50_000
+"""The number of characters that are kept of a result that cannot be used."""
+
+_KEPT_DEPTH: Final = 100
 
 _ARGUMENT_CODES: Final[Mapping[str, str]] = {
     "type": "argument-type",
@@ -62,12 +69,58 @@ def accepted(tool: Tool, answer: object, *, depth: int, size: int) -> Json | Fai
     )
 
 
-def tool_failure(error: BaseException) -> Failure:
-    """Return what a tool raised, which may be an exception that cannot be printed."""
-    while isinstance(error, BaseExceptionGroup):
-        # the message of a group only has the number of errors
-        error = cast("BaseExceptionGroup[BaseException]", error).exceptions[0]
-    unknown = isinstance(error, OutcomeUnknown)
+def kept_result(answer: object) -> Json:
+    """Return a result that cannot be used, for the person who decides about its call.
+
+    It is `{"json": …}`, or `{"text": …}` where it is no JSON or too large; then `cut` says whether
+    the text was cut.
+    """
+    try:
+        return {"json": snapshot(answer, depth=_KEPT_DEPTH, size=MAX_KEPT)}
+    except Exception:  # as in `accepted`
+        text = _bounded_text(answer)
+    return {"text": text[:MAX_KEPT].encode(errors="replace").decode(), "cut": len(text) > MAX_KEPT}
+
+
+def _bounded_text(answer: object) -> str:
+    if isinstance(answer, str):
+        return str.__str__(answer)[: MAX_KEPT + 1]
+    encoder = json.JSONEncoder(ensure_ascii=False, default=_short_repr)
+    parts: list[str] = []
+    left = MAX_KEPT + 1
+    try:
+        for part in encoder.iterencode(answer):  # lazily: the result may be huge
+            parts.append(part[:left])
+            left -= len(parts[-1])
+            if not left:
+                break
+    except BaseException:  # the text of an object is code of the tool
+        parts.append(f" (the rest of this {type(answer).__name__} cannot be shown)")
+    return "".join(parts)
+
+
+def _short_repr(value: object) -> str:
+    return repr(value)[:MAX_MESSAGE]
+
+
+def returned_with(error: BaseException) -> Json:
+    """Return what came back before a tool raised `error`, as `kept_result`; None if nothing did."""
+    for member in members_of(error):
+        if (kept := returned_with(member)) is not None:
+            return kept
+    known = error.returned if isinstance(error, OutcomeUnknown) else ()
+    return kept_result(known[0]) if known else None
+
+
+def tool_failure(error: BaseException, *, repeatable: bool) -> Failure:
+    """Return what a tool raised, which may be an exception that cannot be printed.
+
+    Of a call that is not `repeatable` its code says whether the call may have taken effect.
+    """
+    lost = not repeatable and may_have_happened(error)
+    while members := members_of(error):
+        error = members[0]  # the message of a group only has the number of errors
+    unknown = lost or (isinstance(error, OutcomeUnknown) and error.code == "outcome-unknown")
     return Failure("outcome-unknown" if unknown else "tool-error", _text(error))
 
 

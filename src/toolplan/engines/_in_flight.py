@@ -13,8 +13,8 @@ from typing import Final, NamedTuple, Protocol
 from toolplan.engines._calls import MAX_BACKOFF_S, CannotRun, Clock, RunOptions
 from toolplan.engines._deadlines import Deadlines
 from toolplan.engines._eager import eager_task
-from toolplan.engines._effects import ABORTED, EffectCalls, idempotency_key, lost
-from toolplan.engines._failures import accepted, tool_failure
+from toolplan.engines._effects import ABORTED, Doubtful, EffectCalls, idempotency_key
+from toolplan.engines._failures import accepted, kept_result, returned_with, tool_failure
 from toolplan.events import (
     AttemptFailed,
     CallAnsweredLate,
@@ -97,10 +97,14 @@ class InFlightCall:
 
 
 class Late(NamedTuple):
-    """The outcome of a call that was given up: an answer, or what the tool raised."""
+    """The outcome of a call that was given up: an answer, or what the tool raised.
+
+    `returned` is what came back although the tool raised, as in `CallInDoubt`.
+    """
 
     answer: object
     failure: Failure | None
+    returned: Json = None
 
 
 class EventLog(Protocol):
@@ -215,9 +219,14 @@ class InFlightCalls:
                 at = self._clock()
                 self._emit(AttemptFailed(call.step.id, call.index, call.attempt, failure, at))
             elif call.late is not None:
-                ended.append((call, self._outcome(call, call.late)))
+                outcome = self._outcome(call, call.late)
+                if isinstance(outcome, Doubtful):
+                    self._emit_doubt(call, outcome)
+                else:
+                    ended.append((call, outcome))
             elif not call.tool.may_repeat:
-                self._emit_doubt(call, Failure("cancelled", "The run was cancelled meanwhile."))
+                cancelled = Failure("cancelled", "The run was cancelled meanwhile.")
+                self._emit_doubt(call, Doubtful(cancelled))
         return ended
 
     # Opening
@@ -268,10 +277,9 @@ class InFlightCalls:
         call.attempt = self._effects.begun(slot)
         match None if decided is None else decided.decision:
             case None | "retry":
-                self._doubt(call, lost(slot))
-            case "resolve":
-                output = None if decided is None else decided.output
-                self._steps.call_ended(call, self._outcome(call, Late(output, None)))
+                self._doubt(call, self._effects.earlier_doubt(slot))
+            case "resolve":  # the output was checked when the person decided
+                self._steps.call_ended(call, None if decided is None else decided.output)
             case "abort":
                 self._steps.call_ended(call, ABORTED)
         return False
@@ -294,6 +302,7 @@ class InFlightCalls:
         """Call the tool and pass on the outcome."""
         failure: Failure | None = None
         answer: object = None
+        returned: Json = None
         if call.tool.has_effects and not await self._may_start(call):
             return
         call.made = True
@@ -304,13 +313,15 @@ class InFlightCalls:
         except BaseException as error:  # a tool may raise anything; other steps continue
             if isinstance(error, GeneratorExit) and not self._loop.is_running():
                 raise  # the loop is closed, and so is this coroutine
-            failure = tool_failure(error)
+            failure = tool_failure(error, repeatable=call.tool.may_repeat)
+            if failure.code == "outcome-unknown":
+                returned = returned_with(error)
             if call not in self._deadlines.open and isinstance(error, asyncio.CancelledError):
                 return  # it was given up and cancelled
         try:
             del self._deadlines.open[call]
         except KeyError:  # too late: it was given up
-            self._note_late(call, Late(answer, failure))
+            self._note_late(call, Late(answer, failure, returned))
             return
         call.task = None  # avoids a reference cycle: the task's context has the call
         now = self._loop.time()
@@ -320,7 +331,7 @@ class InFlightCalls:
             self._keep_duration(call.tool.name, took)
         if call.deadline <= now:
             # a tool that blocks the loop keeps the timer from firing
-            self._safely(self._give_up, call, Late(answer, failure))
+            self._safely(self._give_up, call, Late(answer, failure, returned))
         elif failure is None:
             try:  # `_safely`, inlined for the common case
                 self._take(call, answer)
@@ -329,7 +340,7 @@ class InFlightCalls:
             finally:  # the dependents of steps that ended at once wait a turn
                 self.eager = False
         else:
-            self._safely(self._end, call, failure)
+            self._safely(self._end, call, self._outcome(call, Late(None, failure, returned)))
 
     def _keep_duration(self, name: str, seconds: float) -> None:
         kept = self.durations.get(name)
@@ -351,21 +362,28 @@ class InFlightCalls:
 
     def _take(self, call: InFlightCall, answer: object) -> None:
         depth, size = self._limits.depth, self._options.result_size
-        self._end(call, accepted(call.tool, answer, depth=depth, size=size))
+        outcome = accepted(call.tool, answer, depth=depth, size=size)
+        if isinstance(outcome, Failure) and not call.tool.may_repeat:
+            return self._doubt(call, Doubtful(outcome, kept_result(answer)))
+        return self._end(call, outcome)
 
-    def _outcome(self, call: InFlightCall, late: Late) -> Json | Failure:
-        if late.failure is not None:
-            return late.failure
+    def _outcome(self, call: InFlightCall, late: Late) -> Json | Failure | Doubtful:
+        """Return the outcome of a call: of one that may not be repeated it may be in doubt."""
+        failure = late.failure
+        if failure is not None:
+            unknown = failure.code == "outcome-unknown" and not call.tool.may_repeat
+            return Doubtful(failure, late.returned) if unknown else failure
         depth, size = self._limits.depth, self._options.result_size
-        return accepted(call.tool, late.answer, depth=depth, size=size)
+        taken = accepted(call.tool, late.answer, depth=depth, size=size)
+        if isinstance(taken, Failure) and not call.tool.may_repeat:
+            return Doubtful(taken, kept_result(late.answer))
+        return taken
 
-    def _end(self, call: InFlightCall, outcome: Json | Failure) -> None:
-        if isinstance(outcome, Failure):
-            final = call.tool.has_effects and not call.tool.may_repeat
-            if final and outcome.code == "outcome-unknown":
-                return self._doubt(call, outcome)
-            if self._may_try_again(call, outcome):
-                return None
+    def _end(self, call: InFlightCall, outcome: Json | Failure | Doubtful) -> None:
+        if isinstance(outcome, Doubtful):
+            return self._doubt(call, outcome)
+        if isinstance(outcome, Failure) and self._may_try_again(call, outcome):
+            return None
         return self._steps.call_ended(call, outcome)
 
     def _may_try_again(self, call: InFlightCall, failure: Failure) -> bool:
@@ -389,7 +407,11 @@ class InFlightCalls:
         """End a call at its deadline; with effects that may not be repeated it is in doubt."""
         failure = Failure("timeout", f"No answer came within {self._timeout(call):g} s.")
         if call.tool.has_effects and not call.tool.may_repeat:
-            self._doubt(call, failure)
+            # a tool that blocked the loop may have answered all the same
+            returned = None if late is None else late.returned
+            if late is not None and late.failure is None:
+                returned = kept_result(late.answer)
+            self._doubt(call, Doubtful(failure, returned))
         else:
             self._end(call, failure)
         if late is not None:
@@ -401,15 +423,19 @@ class InFlightCalls:
             at = self._clock()
             self._emit(CallAnsweredLate(call.step.id, call.index, call.attempt, late.failure, at))
 
-    def _doubt(self, call: InFlightCall, failure: Failure) -> None:
+    def _doubt(self, call: InFlightCall, doubt: Doubtful) -> None:
         """Leave a call with an unknown outcome in doubt until a person decides."""
-        self._emit_doubt(call, failure)
+        self._emit_doubt(call, doubt)
         self._steps.call_doubted(call)
 
-    def _emit_doubt(self, call: InFlightCall, failure: Failure) -> None:
-        self._effects.in_doubt.add((call.step.id, call.index))
-        at = self._clock()
-        self._emit(CallInDoubt(call.step.id, call.index, call.attempt, failure, at))
+    def _emit_doubt(self, call: InFlightCall, doubt: Doubtful) -> None:
+        step, index = call.step.id, call.index
+        self._effects.in_doubt.add((step, index))
+        args = self._steps.fill_again(call)  # the tool may have changed its arguments
+        shown = None if isinstance(args, Failure) else args
+        failure, result = doubt
+        at, tool = self._clock(), call.tool.name
+        self._emit(CallInDoubt(step, index, call.attempt, failure, at, tool, shown, result))
 
     def _cancel(self, call: InFlightCall) -> None:
         task = call.task

@@ -331,12 +331,22 @@ def _decided(
         if decision == "resolve":
             tool, size = execution.tools[steps[name].tool], execution.options.result_size
             taken = accepted(tool, output, depth=execution.limits.depth, size=size)
-            if isinstance(taken, Failure):
+            if isinstance(taken, Failure) and not _is_what_came(recovered, slot, output):
                 raise CannotRun(f"Tool {tool.name!r} cannot have returned that: {taken.message}")
-            output = taken
+            output = output if isinstance(taken, Failure) else taken
         attempt = recovered.intents[slot]
         decided.append(CallDecided(name, item, attempt, decision, output, execution.clock()))
     return decided
+
+
+def _is_what_came(recovered: Recovered, slot: Slot, output: Json) -> bool:
+    """Return whether `output` is exactly what the call in doubt returned, off its schema."""
+    known = recovered.doubts.get(slot)
+    match None if known is None else known.result:
+        case {"json": came}:
+            return json.dumps(came, sort_keys=True) == json.dumps(output, sort_keys=True)
+        case _:
+            return False
 
 
 def _place(slot: Slot) -> str:

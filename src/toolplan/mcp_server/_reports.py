@@ -18,6 +18,7 @@ from toolplan.execution_plan import ExecutionPlan
 from toolplan.path import Json
 from toolplan.plan_json import dump
 from toolplan.render.approval_view import approval_json
+from toolplan.render.doubt_view import call_text
 from toolplan.render.runs_view import SHORT
 from toolplan.storage.journal import RunEntry
 from toolplan.tools import Toolbox
@@ -31,7 +32,7 @@ MOST_OUTPUTS: Final = 2_000_000
 MOST_DIAGNOSTICS: Final = 200
 """The maximum number of diagnostics; errors come before warnings."""
 
-_MOST_PLACES: Final = 8
+_MOST_SHOWN: Final = 4_000
 
 
 def effects_report(plan: ExecutionPlan, tools: Toolbox) -> Json:
@@ -141,13 +142,15 @@ def approval_help(run: str) -> str:
 
 
 def _doubt_help(run: Run, short: str) -> str:
-    places = [
-        name if item is None else f"{name}:{item}"
+    calls = [
+        (name if each.item is None else f"{name}:{each.item}", call_text(each))
         for name, step in run.steps.items()
-        for item in step.in_doubt
+        for each in step.doubts
     ]
-    shown = ", ".join(places[:_MOST_PLACES]) + (" …" if len(places) > _MOST_PLACES else "")
-    first = places[0] if places else "STEP"
+    shown = ", ".join(f"{place} {text}" for place, text in calls)
+    if len(shown) > _MOST_SHOWN:
+        shown = ", ".join(place for place, _ in calls) + " (`calls_in_doubt` of each step)"
+    first = calls[0][0] if calls else "STEP"
     return (
         f"It is unknown whether these calls had their effects: {shown}. A person decides, in a "
         f"terminal: toolplan resume {short} --retry {first} (repeat it), "

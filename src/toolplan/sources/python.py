@@ -19,7 +19,15 @@ from pydantic_core import PydanticSerializationError, PydanticUndefined, from_js
 
 from toolplan.path import Json
 from toolplan.sources._threads import run_in_thread
-from toolplan.tools import Arguments, Call, Effects, Tool, ToolError, ToolObjectError
+from toolplan.tools import (
+    Arguments,
+    Call,
+    Effects,
+    ResultUnusable,
+    Tool,
+    ToolError,
+    ToolObjectError,
+)
 
 Function: TypeAlias = Callable[..., object]
 Provider: TypeAlias = Callable[[], object]
@@ -181,11 +189,11 @@ def _plain(result: object, returned: TypeAdapter[object] | None) -> Json:
             valid = returned.validate_python(result, by_alias=True, by_name=True)
             text = returned.dump_json(valid, by_alias=True)
     except ValidationError as error:
-        raise ToolError(
-            f"The result is not what the tool declares: {_shown_errors(error)}"
+        raise ResultUnusable(
+            f"The result is not what the tool declares: {_shown_errors(error)}", result
         ) from error
     except (PydanticSerializationError, RecursionError) as error:
-        raise ToolError(f"The result cannot be said in JSON: {error}") from error
+        raise ResultUnusable(f"The result cannot be said in JSON: {error}", result) from error
     return from_json(text)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from typing import Final
 
 from toolplan.events import Failure, Run, RunState, StepRun, StepState
 from toolplan.execution_plan import ExecutionPlan
@@ -52,6 +53,10 @@ async def interpret(
     return await _Interpreter(plan.plan, tools, limits).run(plan.order)
 
 
+_UNUSABLE: Final = ("result-type", "result-schema", "outcome-unknown")
+_UNDECIDED: Final = (StepState.IN_DOUBT, StepState.PENDING)
+
+
 class _Stop(Exception):
     """The step fails, with this failure and, for items, the outputs of the others."""
 
@@ -59,6 +64,14 @@ class _Stop(Exception):
         super().__init__(code)
         self.failure = Failure(code, code, pointer)
         self.output = output
+
+
+class _Doubt(Exception):
+    """A call that may not be repeated returned something that cannot be used."""
+
+    def __init__(self, failure: Failure) -> None:
+        super().__init__(failure.code)
+        self.failure = failure
 
 
 class _Interpreter:
@@ -75,14 +88,19 @@ class _Interpreter:
         by_id = {step.id: step for step in self.plan.steps}
         for name in order:
             self.steps[name] = await self.step(by_id[name])
+        steps = {step.id: self.steps[step.id] for step in self.plan.steps}
+        if any(step.state is StepState.IN_DOUBT for step in steps.values()):
+            return Run(status=RunState.IN_DOUBT, steps=steps)
         succeeded = all(step.state is not StepState.FAILED for step in self.steps.values())
         output, complete = self.plan_output()
         status = RunState.SUCCEEDED if succeeded and complete else RunState.FAILED
-        steps = {step.id: self.steps[step.id] for step in self.plan.steps}
         return Run(status=status, steps=steps, output=output)
 
     async def step(self, step: Step) -> StepRun:
-        if (reason := self.reason_to_skip(step)) is not None:
+        reason = self.reason_to_skip(step)
+        if reason == "pending":  # a step before it is in doubt
+            return StepRun()
+        if reason is not None:
             return StepRun(StepState.SKIPPED, error=Failure(reason, reason))
         try:
             if step.when is not None:
@@ -90,6 +108,8 @@ class _Interpreter:
                 if not Schema.load(step.when.schema).is_valid(value):
                     return StepRun(StepState.SKIPPED, error=Failure("when-false", "", "/when"))
             output = await (self.call(step, {}) if step.for_each is None else self.fan(step))
+        except _Doubt as doubt:
+            return StepRun(StepState.IN_DOUBT, error=doubt.failure)
         except _Stop as stop:
             if step.on_error == "fail":
                 self.broken.add(step.id)
@@ -102,6 +122,8 @@ class _Interpreter:
     def reason_to_skip(self, step: Step) -> str | None:
         referred = {ref.step for _, ref in step_refs(step)} & self.steps.keys()
         needed = referred | set(step.after)
+        if any(self.steps[each].state in _UNDECIDED for each in needed):
+            return "pending"
         if any(self.steps[each].state is StepState.FAILED for each in needed):
             self.broken.add(step.id)
             return "upstream-failed"
@@ -122,14 +144,22 @@ class _Interpreter:
             raise _Stop("too-many-calls")
         outputs: list[Json] = []
         first: _Stop | None = None
+        doubt: _Doubt | None = None
         for index, item in enumerate(items):
             try:
                 outputs.append(await self.call(step, {"item": item, "index": index}))
+            except _Doubt as unknown:
+                doubt = unknown
+                outputs.append(None)
             except _Stop as stop:
                 first = first or stop
                 if step.on_error == "fail":
-                    raise
+                    break
                 outputs.append(None)
+        if doubt is not None:
+            raise doubt
+        if first is not None and step.on_error == "fail":
+            raise first
         if first is not None:
             raise _Stop(first.failure.code, first.failure.pointer, outputs)
         return outputs
@@ -149,7 +179,9 @@ class _Interpreter:
             self.calls += 1
             try:
                 return await _answer(tool, args)
-            except _Stop:
+            except _Stop as stop:
+                if not tool.may_repeat and stop.failure.code in _UNUSABLE:
+                    raise _Doubt(stop.failure) from None
                 if not left:
                     raise
         raise _Stop("tool-error")

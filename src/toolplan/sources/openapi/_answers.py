@@ -44,7 +44,11 @@ def answer_of(request: Request, response: Response) -> Json:
     except ValueError as error:
         text = f"The service answered {response.status}, but {error}."
         # it did what it was asked; only what it says of it is lost
-        raise OutcomeUnknown(text) if request.has_effects else ToolError(text) from None
+        if not request.has_effects:
+            raise ToolError(text) from None
+        content = response.content.decode(errors="replace")
+        struck = request.credentials.struck(content) if request.credentials else content
+        raise OutcomeUnknown(text, returned=(struck,)) from None
     return request.credentials.struck_value(value) if request.credentials else value
 
 

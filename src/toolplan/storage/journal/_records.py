@@ -118,9 +118,10 @@ def from_record(text: str) -> Event:
         raise BadRecord("It is not a list.")
     kind, *rest = cast("list[Json]", fields)
     known = _CLASSES.get(kind) if isinstance(kind, str) else None
-    if known is None or len(rest) != len(known._fields):
+    least = 0 if known is None else len(known._fields) - len(known._field_defaults)
+    if known is None or not least <= len(rest) <= len(known._fields):
         raise BadRecord(f"It is not an event: {kind!r} with {len(rest)} fields.")
-    named = dict(zip(known._fields, rest, strict=True))
+    named = dict(zip(known._fields, rest, strict=False))
     return _event(known, {name: _field(name, value) for name, value in named.items()})
 
 

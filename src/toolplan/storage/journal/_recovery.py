@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from toolplan.events import (
     AttemptFailed,
     CallDecided,
+    CallInDoubt,
     CallIntended,
     Event,
+    Failure,
     ItemEnded,
     RunApproved,
     RunEnded,
@@ -24,11 +26,20 @@ from toolplan.events import (
     StepStarted,
     StepSucceeded,
 )
+from toolplan.path import Json
 
 Slot: TypeAlias = tuple[str, int | None]
 """One call: the id of its step, and its item if the step has `for_each`."""
 
 Over: TypeAlias = StepSucceeded | StepFailed | StepSkipped
+
+
+class Doubt(NamedTuple):
+    """Why a call is in doubt, and what came back of it, as in `CallInDoubt`."""
+
+    attempt: int
+    failure: Failure
+    result: Json
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +51,7 @@ class Recovered:
         items: for each running step with `for_each`, the items that are over.
         intents: calls with effects without an outcome, with the last attempt of each.
         tries: the last attempt of each call with effects.
+        doubts: what is known of the calls in `intents` that are in doubt.
         decisions: the decisions about the calls in `intents`.
         approval: the id of the run's approval; empty if there is none.
         status: how the run ended, or None if it can be resumed.
@@ -51,6 +63,7 @@ class Recovered:
     )
     intents: Mapping[Slot, int] = field(default_factory=dict[Slot, int])
     tries: Mapping[Slot, int] = field(default_factory=dict[Slot, int])
+    doubts: Mapping[Slot, Doubt] = field(default_factory=dict[Slot, Doubt])
     decisions: Mapping[Slot, CallDecided] = field(default_factory=dict[Slot, CallDecided])
     approval: str = ""
     status: RunState | None = None
@@ -64,6 +77,7 @@ def recover(events: Iterable[Event]) -> Recovered:
     intended: dict[Slot, int] = {}
     closed: dict[Slot, int] = {}
     decided: dict[Slot, CallDecided] = {}
+    doubts: dict[Slot, Doubt] = {}
     approval, status = "", None
     for event in events:
         match event:
@@ -77,6 +91,8 @@ def recover(events: Iterable[Event]) -> Recovered:
                 intended[step, item] = max(attempt, intended.get((step, item), 0))
             case AttemptFailed(step=step, item=item, attempt=attempt):
                 closed[step, item] = max(attempt, closed.get((step, item), 0))
+            case CallInDoubt():
+                _add_doubt(doubts, event)
             case CallDecided(step=step, item=item, attempt=attempt):
                 before = decided.get((step, item))
                 if before is None or before.attempt < attempt:
@@ -99,12 +115,23 @@ def recover(events: Iterable[Event]) -> Recovered:
         items={step: ended for step, ended in items.items() if step not in over},
         intents=open_,
         tries=intended,
+        doubts={slot: each for slot, each in doubts.items() if open_.get(slot) == each.attempt},
         decisions={
             slot: event for slot, event in decided.items() if open_.get(slot) == event.attempt
         },
         approval=approval,
         status=status,
     )
+
+
+def _add_doubt(doubts: dict[Slot, Doubt], event: CallInDoubt) -> None:
+    """Keep the doubt that says most about the last attempt, whatever the order of the events."""
+
+    def weight(doubt: Doubt) -> tuple[int, bool, Failure]:
+        return doubt.attempt, doubt.result is not None, doubt.failure
+
+    slot, doubt = (event.step, event.item), Doubt(event.attempt, event.failure, event.result)
+    doubts[slot] = max(doubts.get(slot, doubt), doubt, key=weight)
 
 
 def made_whole(events: Iterable[Event]) -> Iterator[Event]:
