@@ -18,7 +18,7 @@ from toolplan.app.app import App
 from toolplan.approval import Approval
 from toolplan.deltas import Delta, delta
 from toolplan.engines import CannotRun, run
-from toolplan.events import Event, RunEnded, StepSucceeded
+from toolplan.events import Event, RunEnded, RunState, StepSucceeded
 from toolplan.execution_plan import ExecutionPlan
 from toolplan.path import Json
 from toolplan.planners import Attempt, Draft, OnText, Proposal, Question, Refusal
@@ -270,6 +270,31 @@ def test_a_plan_that_brings_it_no_nearer_is_the_last() -> None:
     assert not asked.succeeded
     assert len(asked.attempts) == 2
     assert CALLED == {"read/a": 1, "other/a": 1}
+
+
+@pytest.mark.parametrize("on_error", ["fail", "continue"])
+def test_another_plan_never_repeats_what_may_have_happened(on_error: str) -> None:
+    """Three charges for one question: each plan made the call whose result could not be used."""
+    charges: list[Json] = []
+
+    async def charge(args: Arguments) -> Json:
+        charges.append(args["key"])
+        return {"id": "ch_1"}
+
+    schema: Json = {"type": "object", "properties": {"key": {}}}
+    output: Json = {"type": "object", "properties": {"id": {"type": "integer"}}}
+    tool = Tool("charge", "Charges a card.", schema, output, Effects.WRITE, call=charge)
+    plans = [
+        draft([{"id": name, "tool": "charge", "args": {"key": "a"}, "on_error": on_error}])
+        for name in ("one", "two", "three")
+    ]
+    app = App(Toolbox([*TOOLS.values(), tool]), ScriptedPlanner(*plans))
+    asked = asyncio.run(app.ask("?", today="2025-10-12", approve=approve, replan=True))
+    assert charges == ["a"]
+    assert asked.run is not None
+    assert asked.run.status is RunState.IN_DOUBT
+    assert asked.run.steps["one"].doubts[0].result == {"json": {"id": "ch_1"}}
+    assert not asked.succeeded
 
 
 def test_an_answer_that_falls_short_is_asked_for_more() -> None:

@@ -196,14 +196,61 @@ def test_a_killed_run_stops_for_a_person_who_has_three_choices(folder: Path, cal
     assert len(places) == 1
     for way in ("--retry", "--resolve", "--abort"):
         assert way in doubted.err
+    for said in (doubted, shown):
+        for mail in before:
+            assert f'send(to="{mail}")' in said.err
 
     steps = call("show", run, "--json").json["steps"]
+    calls = [(each["tool"], each["args"]["to"]) for each in steps["s"]["calls_in_doubt"]]
+    assert {("send", mail) for mail in before} <= {*calls}
+    assert len(calls) == len(steps["s"]["in_doubt"])
+    assert call("resume", run[:8], "--json").json["steps"]["s"]["calls_in_doubt"]
     decisions: list[str] = []
     for item in steps["s"]["in_doubt"]:
         decisions += ["--resolve", f's:{item}={{"sent": "by hand"}}']
     ended = call("resume", run[:8], "--json", *decisions)
     assert ended.json["status"] == "succeeded"
     assert {"sent": "by hand"} in ended.json["output"]["s"] or ended.code == 0
+
+
+CHARGING = """
+from pathlib import Path
+from toolplan import Toolbox, tool
+
+LEDGER = Path(__file__).with_name("ledger")
+
+
+@tool(effects="write")
+def charge(eur: int) -> dict[str, int]:
+    \"\"\"Charges a card.\"\"\"
+    with LEDGER.open("a") as file:
+        file.write("charged ")
+    return {"id": "ch_1"}
+
+
+TOOLS = Toolbox([charge])
+"""
+
+
+@pytest.mark.parametrize("on_error", ["fail", "continue"])
+def test_a_result_that_cannot_be_used_is_shown_to_the_person_who_decides(
+    tools_folder: Callable[..., Path], call: Call, on_error: str
+) -> None:
+    step = {"id": "pay", "tool": "charge", "args": {"eur": 5}, "on_error": on_error}
+    folder = tools_folder("charging_tools", CHARGING, {"toolplan": 1, "steps": [step]})
+    plan = str(folder / "plan.json")
+    ran = call("run", plan, "--tools", "charging_tools:TOOLS", "--yes", "--json")
+    assert (ran.code, ran.json["status"]) == (1, "in_doubt")
+    run = str(ran.json["run"])
+    (doubt,) = ran.json["steps"]["pay"]["calls_in_doubt"]
+    assert doubt["result"] == {"json": {"id": "ch_1"}}
+    for said in (call("show", run), call("resume", run)):
+        assert "charge(eur=5)" in said.err
+        assert '{"id": "ch_1"}' in said.err
+    ended = call("resume", run, "--resolve", 'pay={"id": "ch_1"}', "--json")
+    assert ended.json["status"] == "succeeded"
+    assert ended.json["steps"]["pay"]["output"] == {"id": "ch_1"}
+    assert ledger(folder) == ["charged"]
 
 
 def test_decisions_that_make_no_sense_change_nothing(folder: Path, call: Call) -> None:

@@ -26,7 +26,7 @@ from toolplan.plan import Literal, Plan, Step
 from toolplan.sources.python import tool
 from toolplan.storage.journal import Journal, from_record, recover, to_record
 from toolplan.testing import Computes, Gives, Outcome, Raises, ScriptedTools, interpret
-from toolplan.tools import Effects, OutcomeUnknown, Tool, ToolError
+from toolplan.tools import Effects, OutcomeUnknown, Tool, Toolbox, ToolError
 
 CHARGED: Json = {"type": "object", "properties": {"id": {"type": "integer"}}, "required": ["id"]}
 
@@ -174,7 +174,7 @@ def test_a_function_whose_result_does_not_fit_its_type_hint_is_in_doubt() -> Non
 
 
 def _run(function: Tool, step: Step) -> Run:
-    plan = execution_plan(Plan((step,)), {function.name: function})
+    plan = execution_plan(Plan((step,)), Toolbox([function]))
     approval = approve(plan) if plan.effects else None
     return asyncio.run(run(plan, [function], approval=approval))
 

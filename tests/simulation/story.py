@@ -43,6 +43,9 @@ MOST_LIVES: Final = 14
 _ONCE: Final = frozenset(
     name for name, effects, same in KINDS if effects is not Effects.READ and not same
 )
+_MAY_HAVE_HAPPENED: Final = frozenset(
+    ("outcome-unknown", "timeout", "result-type", "result-schema", "result-too-large")
+)
 _TERMINAL: Final = (StepSucceeded, StepFailed, StepSkipped)
 
 
@@ -385,6 +388,8 @@ class Story:
         for event in seen.events:
             if isinstance(event, StepFailed | StepSkipped) and not event.failure.code:
                 raise Breach(f"{event.step} failed without a code.")
+            if event_failure(event) in _MAY_HAVE_HAPPENED and self._is_once(event):
+                raise Breach(f"{event} may have happened, and counts as failed.")
             if isinstance(event, StepStarted):
                 started.add(event.step)
             elif isinstance(event, CallIntended | ItemEnded) and event.step not in started:
@@ -392,6 +397,10 @@ class Story:
             approved = approved or isinstance(event, RunApproved)
             if isinstance(event, CallIntended) and not approved:
                 raise Breach(f"{event.step} was to be called before the approval.")
+
+    def _is_once(self, event: Event) -> bool:
+        name = getattr(event, "step", "")
+        return any(each.id == name and each.tool in _ONCE for each in self._plan.plan.steps)
 
     def _seen(self) -> _Seen | None:
         journal = SimulatedJournal(self._path, lambda: self._now, "auditor", self._chance)
@@ -442,6 +451,13 @@ class Story:
                 raise Breach(f"{name} is {here.state} with {here.output!r}, not {step}.")
         if (seen.run.status, seen.run.output) != (wanted.status, wanted.output):
             raise Breach(f"The run gave {seen.run.status}, {seen.run.output!r}.")
+
+
+def event_failure(event: Event) -> str:
+    """Return the code of the failure with which a call or a step is over; empty for none."""
+    if isinstance(event, StepFailed | StepSucceeded | ItemEnded) and event.failure is not None:
+        return event.failure.code
+    return ""
 
 
 def _is_over(recovered: Recovered, call: ToolCall) -> bool:

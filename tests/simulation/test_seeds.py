@@ -116,7 +116,8 @@ def test_a_journal_that_does_not_look_at_the_token_is_found_out(
 def test_an_engine_that_gives_no_reasons_is_found_out(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def silent(error: BaseException) -> Failure:
+    def silent(error: BaseException, *, repeatable: bool) -> Failure:
+        del repeatable
         return Failure("", str(error))
 
     monkeypatch.setattr(_open_calls, "tool_failure", silent)

@@ -6,10 +6,19 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final, TypeAlias, cast
 
+from toolplan.engines.lost import may_have_happened
 from toolplan.integrations._calls import call_user
 from toolplan.path import Json
 from toolplan.sources.python import StatedEffects
-from toolplan.tools import Arguments, Call, Effects, Toolbox, ToolError, ToolObjectError
+from toolplan.tools import (
+    Arguments,
+    Call,
+    Effects,
+    OutcomeUnknown,
+    Toolbox,
+    ToolError,
+    ToolObjectError,
+)
 from toolplan.tools import Tool as TypedTool
 
 Handler: TypeAlias = Callable[[Any], Any]
@@ -93,22 +102,26 @@ def _of_mapping(fields: Mapping[str, object]) -> TypedTool:
             f"Tool {known.name!r}: its effects are {effects!r}, not 'read', 'write'"
             " or 'destructive'."
         )
-    return replace(
+    known = replace(
         known,
         effects=known.effects if effects is None else Effects(str(effects)),
         idempotent=known.idempotent or fields.get("idempotent") is True,
-        call=None if handler is None else _call(cast("Handler", handler)),
+    )
+    return replace(
+        known,
+        call=None if handler is None else _call(known, cast("Handler", handler)),
         source="kirha",
     )
 
 
-def _call(handler: Handler) -> Call:
+def _call(known: TypedTool, handler: Handler) -> Call:
     async def call(arguments: Arguments) -> Json:
         try:
             return await call_user(handler, arguments)
         except ToolError:
             raise
         except Exception as error:  # a handler may raise anything; the SDK reports its text alone
-            raise ToolError(str(error) or type(error).__name__) from error
+            kind = OutcomeUnknown if known.has_effects and may_have_happened(error) else ToolError
+            raise kind(str(error) or type(error).__name__) from error
 
     return call
