@@ -24,7 +24,7 @@ from toolplan.events import CallInDoubt, Run, RunState, StepState, to_json
 from toolplan.path import Json
 from toolplan.plan import Literal, Plan, Step
 from toolplan.sources.python import tool
-from toolplan.storage.journal import Journal, from_record, recover, to_record
+from toolplan.storage.journal import Journal, Slot, from_record, recover, to_record
 from toolplan.testing import Computes, Gives, Outcome, Raises, ScriptedTools, interpret
 from toolplan.tools import Effects, OutcomeUnknown, Tool, Toolbox, ToolError
 
@@ -46,6 +46,7 @@ UNUSABLE: Sequence[tuple[Any, str]] = [
     ({"id": 1, "raw": b"ch_2"}, "ch_2"),
     ({"id": {1, 2}}, "{1, 2}"),
     ({"id": Unshowable()}, "cannot be shown"),
+    ({"id": object()}, "<object object>"),
     ({"id": 1, "text": "\ud800"}, "?"),
     ({"id": 1, "text": "x" * 3_000}, "xxx"),
     ({"id": 10**5000}, "id"),
@@ -75,8 +76,9 @@ def test_an_effect_whose_result_cannot_be_used_is_in_doubt_with_its_result(
     assert shown in json.dumps(doubt.result).replace('\\"', '"')
     (event,) = [each for each in sink.events if isinstance(each, CallInDoubt)]
     assert from_record(to_record(event)) == event
-    (told,) = to_json(done)["steps"]["pay"]["calls_in_doubt"]  # type: ignore[index,call-overload]
-    assert told["args"] == {"eur": 5}
+    document: Any = to_json(done)
+    (shown_call,) = document["steps"]["pay"]["calls_in_doubt"]
+    assert (shown_call["tool"], shown_call["args"]) == ("charge", {"eur": 5})
 
 
 @pytest.mark.parametrize(("effects", "same"), [(Effects.READ, False), (Effects.WRITE, True)])
@@ -103,7 +105,7 @@ MAY_HAVE: Sequence[BaseException] = [
     TimeoutError(),
     EOFError(),
     asyncio.IncompleteReadError(b"", 5),
-    http.client.RemoteDisconnected(),
+    http.client.RemoteDisconnected("gone"),
     http.client.IncompleteRead(b""),
     ssl.SSLError("eof"),
     httpx2.ReadTimeout("slow"),
@@ -202,11 +204,11 @@ def test_a_person_decides_with_the_result_that_the_journal_keeps(
             assert doubt.result == {"json": {"id": "ch_1"}}
             assert doubt.args == {"eur": 5}
             assert "schema" in doubt.failure.message
-        other = {("pay", None): Decided("resolve", {"id": "other"})}
+        other: dict[Slot, Decided] = {("pay", None): Decided("resolve", {"id": "other"})}
         with pytest.raises(CannotRun, match="cannot have returned that"):
             asyncio.run(resume(plan, tools.toolbox, "r", journal=journal, decisions=other))
         assert len(tools.calls) == 1
-        decisions = {("pay", None): decision}
+        decisions: dict[Slot, Decided] = {("pay", None): decision}
         ended = asyncio.run(resume(plan, tools.toolbox, "r", journal=journal, decisions=decisions))
         events = journal.events("r")
     assert ended.status is status

@@ -65,7 +65,7 @@ def test_an_engine_that_forgets_its_intents_is_found_out(
         return replace(recover(events), intents={}, tries={})
 
     monkeypatch.setattr(_runs, "recover", forgetful)
-    assert "has effects and was called 2 times" in breaches(folder)
+    assert breaches(folder, about="has effects and was called 2 times")
 
 
 def test_an_engine_that_does_not_wait_for_the_disk_is_found_out(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Final
 
@@ -20,6 +21,7 @@ MAX_KEPT: Final = 50_000
 """The number of characters that are kept of a result that cannot be used."""
 
 _KEPT_DEPTH: Final = 100
+_ADDRESS: Final = re.compile(r" at 0x[0-9a-fA-F]+")
 
 _ARGUMENT_CODES: Final[Mapping[str, str]] = {
     "type": "argument-type",
@@ -100,7 +102,7 @@ def _bounded_text(answer: object) -> str:
 
 
 def _short_repr(value: object) -> str:
-    return repr(value)[:MAX_MESSAGE]
+    return _ADDRESS.sub("", repr(value)[:MAX_MESSAGE])
 
 
 def returned_with(error: BaseException) -> Json:
