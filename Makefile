@@ -24,7 +24,7 @@ lint: $(VENV)/.test
 	$(BIN)/ruff format --check .
 	$(BIN)/codespell src tests docs benchmarks tools README.md CONTRIBUTING.md CHANGELOG.md
 	$(BIN)/python tools/gate.py src tests benchmarks tools
-	$(BIN)/python tools/words.py src docs README.md CONTRIBUTING.md CHANGELOG.md
+	$(BIN)/python tools/words.py src docs tests benchmarks README.md CONTRIBUTING.md CHANGELOG.md
 
 types: $(VENV)/.test
 	$(BIN)/pyright
