@@ -11,7 +11,7 @@ import hashlib
 import uuid
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias, cast
 
 import rfc8785
 
@@ -94,7 +94,8 @@ class ApprovalRequired(ToolplanError):
         super().__init__(
             "approval-required",
             "The plan has effects and needs an approval before it runs.",
-            "Pass approval=toolplan.approve(plan), or a function that decides.",
+            "Give toolplan.approve(plan), or a function that decides: approve= of an App,"
+            " approval= of toolplan.run and toolplan.resume.",
         )
         self.digest = digest
 
@@ -130,7 +131,18 @@ class EffectStep(NamedTuple):
 
 
 def approve(execution_plan: ExecutionPlan) -> Approval:
-    """Return an approval of `execution_plan`, exactly as it is, for one run."""
+    """Return an approval of `execution_plan`, exactly as it is, for one run.
+
+    Raises:
+        ToolplanError: it is not an execution plan.
+    """
+    given = cast("object", execution_plan)
+    if not isinstance(given, ExecutionPlan):
+        raise ToolplanError(
+            "no-plan",
+            f"An ExecutionPlan is approved, and this is a value of type {type(given).__name__}.",
+            "Give the `plan` of an AskResult, a CheckResult or a Compiled, if it is not None.",
+        )
     steps = {step.id: step for step in execution_plan.plan.steps}
     slots = {name: most_calls(steps[name]) for name in execution_plan.effects}
     return Approval(execution_plan.digest, slots, uuid.uuid4().hex)

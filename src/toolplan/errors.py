@@ -18,3 +18,8 @@ class ToolplanError(Exception):
 
     def __str__(self) -> str:
         return self.message
+
+    @property
+    def with_help(self) -> str:
+        """The message, and the help where there is one."""
+        return f"{self} {self.help}" if self.help else str(self)

@@ -329,6 +329,10 @@ class Toolbox(Mapping[str, Tool]):
             ToolObjectError: two of them have the same name, or one is not a tool.
         """
         self._tools: dict[str, Tool] = {}
+        if isinstance(tools, str | bytes):
+            raise ToolObjectError(
+                f"A Toolbox is made of tools, not of a text: {tools[:60]!r}.",
+            )
         listed: list[object] = [*tools]
         if functions := plain_functions(listed):
             raise ToolObjectError(f"The list holds {functions}")

@@ -124,8 +124,9 @@ def test_a_file_that_cannot_be_used_is_named_with_the_reason(
         ("absent.json", "There is no file"),
         ("deep/absent", "There is no file"),
         (".", "folder"),
-        ("word", "neither a file nor"),
-        ("", "folder"),
+        ("word", "neither a file nor .* A whole module is named as 'word:\\*'"),
+        ("my.word", "There is no file .* A whole module is named as 'my.word:\\*'"),
+        ("", "empty"),
         ("a b:c", "neither a file nor"),
     ],
 )

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 from toolplan.app._loop import Setup
 from toolplan.app.results import AskResult, CheckResult
-from toolplan.compiler import compile_plan
-from toolplan.dialects import DIALECTS
+from toolplan.compiler import compile_plan, text_of
+from toolplan.dialects import known_dialect
 from toolplan.errors import ToolplanError
 from toolplan.execution_plan import ExecutionPlan
 from toolplan.plan import Plan
@@ -42,10 +41,7 @@ def check(plan: PlanArgument, dialect: str, setup: Setup) -> CheckResult:
     if isinstance(plan, Plan):
         plan, dialect = dump(plan), "toolplan"
     text = _text(plan)
-    if dialect not in DIALECTS:
-        raise ToolplanError(
-            "unknown-dialect", f"There is no dialect {dialect!r}.", f"Known: {', '.join(DIALECTS)}."
-        )
+    known = known_dialect(dialect)
     compiled = compile_plan(
         text,
         dialect,
@@ -58,19 +54,17 @@ def check(plan: PlanArgument, dialect: str, setup: Setup) -> CheckResult:
     return CheckResult(
         compiled.plan,
         found,
-        located(found, partial(DIALECTS[dialect].locate, text)),
+        located(found, partial(known.locate, text)),
         text,
         unchecked_references=compiled.unchecked_references,
     )
 
 
 def _text(plan: object) -> str:
-    if isinstance(plan, dict):
-        return json.dumps(plan)
-    if not isinstance(plan, str):
+    if not isinstance(plan, str | dict):
         raise ToolplanError(
             "no-plan",
             f"A plan is needed, and this is {'None' if plan is None else type(plan).__name__}.",
             "Give the result of `await app.plan(…)`, a plan as text, or a JSON document.",
         )
-    return plan
+    return text_of(cast("str | dict[str, Any]", plan))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from datetime import date
+from datetime import date, datetime
 from typing import Final
 
 from toolplan.engines import Decided
@@ -68,14 +68,18 @@ def _slot(place: str) -> Slot:
     return step, int(item)
 
 
-def read_day(text: str) -> date:
-    """Return the date that `text` names.
+def read_day(text: object) -> date:
+    """Return the date that `text` is or names.
 
     Raises:
         ToolplanError: it names none.
     """
+    if isinstance(text, datetime):
+        return text.date()
+    if isinstance(text, date):
+        return text
     try:
-        found = date.fromisoformat(text)
+        found = date.fromisoformat(text) if isinstance(text, str) else date.min
     except ValueError:
         found = date.min
     if not _FIRST_DAY <= found <= _LAST_DAY:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Callable
 from contextlib import ExitStack, closing
 from datetime import UTC, datetime
@@ -37,6 +38,7 @@ class Kept:
         self._data = data
         self._note = note
         self._resources = ExitStack() if resources is None else resources
+        self._opening = threading.Lock()
         self.is_closed = False
 
     def close(self) -> None:
@@ -44,9 +46,24 @@ class Kept:
         self.is_closed = True
         self._resources.close()
 
+    def check_open(self) -> None:
+        """Do nothing while the app is open.
+
+        Raises:
+            ToolplanError: it is closed.
+        """
+        if self.is_closed:
+            raise ToolplanError("app-closed", "The app is closed.", "Open another one.")
+
     @property
     def journal(self) -> Journal | None:
-        """The journal; None where there is none, or no run was kept in it yet."""
+        """The journal; None where there is none, or no run was kept in it yet.
+
+        Raises:
+            ToolplanError: the app is closed.
+            JournalError: it cannot be opened.
+        """
+        self.check_open()
         if isinstance(self._journal, Path):
             return self.needed_journal() if self._journal.exists() else None
         return self._journal
@@ -62,10 +79,11 @@ class Kept:
             ToolplanError: the app is closed, or has no journal.
             JournalError: it cannot be opened.
         """
-        if self.is_closed:
-            raise ToolplanError("app-closed", "The app is closed.", "Open another one.")
-        if isinstance(self._journal, Path):
-            self._journal = self._resources.enter_context(closing(open_journal(self._journal)))
+        self.check_open()
+        with self._opening:  # two questions at once open one journal
+            if isinstance(self._journal, Path):
+                opened = open_journal(self._journal)
+                self._journal = self._resources.enter_context(closing(opened))
         if self._journal is None:
             raise ToolplanError("usage", "This app has no journal.", "Give it one: journal=PATH.")
         return self._journal
@@ -107,4 +125,4 @@ class Kept:
         return memory
 
     def _report_fault(self, fault: MemoryFault) -> None:
-        self._note(f"The earlier conversation is not known: {fault} {fault.help or ''}".strip())
+        self._note(f"The earlier conversation is not known: {fault.with_help}")

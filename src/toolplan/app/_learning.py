@@ -25,7 +25,7 @@ def with_learned(tools: Toolbox, path: Path, note: Callable[[str], None]) -> Too
                 and (found := schemas.schema(tool_digest(tool))) is not None
             }
     except LearnedError as error:
-        note(f"{error} {error.help}")
+        note(error.with_help)
         return tools
     if not known:
         return tools
@@ -45,7 +45,7 @@ def learn_from(
         with LearnedSchemas(path) as schemas:
             drifts = learn(schemas, plan, run, tools)
     except LearnedError as error:
-        note(f"{error} {error.help}")
+        note(error.with_help)
         return
     for drift in drifts:
         for sentence in drift.sentences:

@@ -9,7 +9,7 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Literal, cast
+from typing import Literal, NoReturn, cast
 
 from toolplan.app._home import JOURNAL, home
 from toolplan.app._planning import planning
@@ -18,6 +18,7 @@ from toolplan.app._toolset import EffectsArgument, ToolsArgument, open_tools
 from toolplan.app.app import App
 from toolplan.app.settings import Settings, read_settings
 from toolplan.approval import Policy
+from toolplan.errors import ToolplanError
 from toolplan.plan import Limits
 from toolplan.planners import Planner
 from toolplan.providers import Model
@@ -62,12 +63,19 @@ def open(
         contracts: files and folders of contracts: which agent does what, and needs what.
         limits: the largest plans and runs.
         rules: what plans are checked by. None: the rules of all installed packages.
-        on_note: called with each sentence that the user should know. None: a logged warning.
+        on_note: called with each sentence that the user should know. None: it goes to the log
+            `toolplan`, at the level INFO; nothing is printed.
         clock: seconds since the epoch.
         new_id: returns the name of a run.
     """
+    _check_kinds(policy=(policy, Policy), limits=(limits, Limits))
+    if weeks not in ("rolling", "calendar"):
+        raise ToolplanError(
+            "usage", f"weeks={weeks!r} is not known.", "Give 'rolling' or 'calendar'."
+        )
     note, known, data, allowed = _Notes(on_note), _settings(settings), home(), policy or Policy()
-    how = planning(planner, model, known, data, weeks, contracts, allowed, note)
+    named = (contracts,) if isinstance(contracts, str) else contracts
+    how = planning(planner, model, known, data, weeks, named, allowed, note)
     with ExitStack() as opening:
         opened = opening.enter_context(open_tools(tools, known, note, effects, base_url))
         user = User(known, data, opened.advice, weeks, how.tracker, opening.pop_all())
@@ -92,16 +100,30 @@ class _Notes:
     """Passes sentences on, printable; without `on_note` to the log."""
 
     def __init__(self, on_note: Callable[[str], None] | None) -> None:
-        self._on_note = logger.warning if on_note is None else on_note
+        self._on_note = logger.info if on_note is None else on_note
 
     def __call__(self, sentence: str) -> None:
         self._on_note(printable(sentence))
 
 
-def _journal(given: str | os.PathLike[str] | Journal | None, data: Path) -> Journal | Path:
+def _check_kinds(**given: tuple[object, type]) -> None:
+    for name, (value, kind) in given.items():
+        if value is not None and not isinstance(value, kind):
+            _refuse(name, value, f"a toolplan.{kind.__name__}")
+
+
+def _refuse(name: str, value: object, expected: str) -> NoReturn:
+    raise ToolplanError(
+        "usage", f"{name}= is a value of type {type(value).__name__}.", f"Give {expected}."
+    )
+
+
+def _journal(given: object, data: Path) -> Journal | Path:
     if isinstance(given, Journal):
         return given
-    return data / JOURNAL if given is None else Path(given)
+    if given is not None and not isinstance(given, str | os.PathLike):
+        _refuse("journal", given, "the path of a file, or a toolplan.Journal")
+    return data / JOURNAL if given is None else Path(cast("str", given))
 
 
 def _settings(given: object) -> Settings:
@@ -109,4 +131,6 @@ def _settings(given: object) -> Settings:
         return given
     if isinstance(given, Mapping):
         return Settings(cast("Mapping[str, object]", given))
+    if given is not None and not isinstance(given, str | os.PathLike):
+        _refuse("settings", given, "the folder of toolplan.toml, or a mapping")
     return read_settings(home() if given is None else Path(cast("str", given)))

@@ -67,6 +67,7 @@ def planning(
     Raises:
         ToolplanError: there is no such planner, it cannot be used so, or a setting is wrong.
     """
+    _check_kinds(planner, model)
     tracker = UsageTracker()
     specs = _specs(model)
     given = model if model is not None and not isinstance(model, str | list | tuple) else None
@@ -91,6 +92,21 @@ def planning(
         note(f"No plan from {step.planner}: {step.reason}")
 
     return Planning(_chain(planner, context, report), attempts, context.model, tracker)
+
+
+def _check_kinds(planner: object, model: object) -> None:
+    if not isinstance(planner, str) and not hasattr(planner, "propose"):
+        raise ToolplanError(
+            "usage",
+            f"planner= is a value of type {type(planner).__name__}.",
+            f"Give auto, {', '.join(PLANNERS)}, or an object with `propose`.",
+        )
+    if not isinstance(model, str | list | tuple | None) and not hasattr(model, "stream"):
+        raise ToolplanError(
+            "usage",
+            f"model= is a value of type {type(model).__name__}.",
+            "Give a name such as 'ollama:mistral', a list of names, or an object with `stream`.",
+        )
 
 
 def _opened(specs: Sequence[str], settings: ModelSettings, tracker: UsageTracker) -> Model:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
@@ -10,9 +11,9 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from toolplan.app._approve import Approve, approver_of, refuse_other
-from toolplan.app._limits import LimitOptions
 from toolplan.app._loop import Setup
 from toolplan.app._toolset import ADVICE
+from toolplan.app.limits import LimitOptions
 from toolplan.app.results import AskResult
 from toolplan.app.resume import resume
 from toolplan.app.settings import Settings
@@ -105,7 +106,7 @@ async def continue_run(
 async def simulate_run(setup: Setup, plan: ExecutionPlan, journal: Journal | None) -> DryRun:
     """Return what a run of `plan` would do, without a call of a tool."""
     used = {step.tool for step in plan.plan.steps}
-    recordings = {} if journal is None else journal.recordings(used)
+    recordings = {} if journal is None else await asyncio.to_thread(journal.recordings, used)
     return await simulate(plan, setup.tools, recordings=recordings)
 
 

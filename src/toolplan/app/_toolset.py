@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
@@ -20,7 +21,9 @@ from toolplan.sources.named import SOURCES, source_of
 from toolplan.tools import Effects, Tool, Toolbox, ToolObjectError
 
 ToolItem: TypeAlias = Tool | Callable[..., object] | dict[str, Any]
-ToolsArgument: TypeAlias = str | os.PathLike[str] | ModuleType | Tool | Iterable[ToolItem] | None
+ToolsArgument: TypeAlias = (
+    str | os.PathLike[str] | ModuleType | ToolItem | Iterable[ToolItem] | Mapping[str, Any] | None
+)
 EffectsArgument: TypeAlias = Sequence[str] | Mapping[str, str]
 
 DEMO: Final = "toolplan.demo:TOOLS"
@@ -122,11 +125,16 @@ def effect_labels(effects: EffectsArgument) -> dict[str, Effects]:
     Raises:
         ToolplanError: one is not a label.
     """
-    pairs = (
-        [(tool, str(label)) for tool, label in effects.items()]
-        if isinstance(effects, Mapping)
-        else [tuple(each.rpartition("=")[::2]) for each in effects]
-    )
+    given: object = [effects] if isinstance(effects, str) else effects
+    match given:
+        case Mapping():
+            table = cast("Mapping[object, object]", given)
+            pairs = [(str(tool), str(label)) for tool, label in table.items()]
+        case list() | tuple():
+            texts = map(str, cast("Sequence[object]", given))
+            pairs = [(tool, label) for tool, _, label in (each.rpartition("=") for each in texts)]
+        case _:
+            pairs = [("", str(given))]
     found: dict[str, Effects] = {}
     for tool, label in pairs:
         if not tool or label not in LABELS:
@@ -157,9 +165,15 @@ def _given(tools: object) -> Toolbox:
         return tools
     if isinstance(tools, Tool):
         return Toolbox([tools])
-    if isinstance(tools, bytes | Mapping) or not isinstance(tools, Iterable):
+    if isinstance(tools, Mapping):
+        tools = _members(cast("Mapping[object, object]", tools))
+    elif callable(tools) and not inspect.isclass(tools):
+        tools = [tools]
+    if isinstance(tools, bytes) or not isinstance(tools, Iterable):
         kind = type(cast("object", tools)).__name__
-        raise ToolObjectError(f"This is a {kind}; give a text, a module, or a list of tools.")
+        raise ToolObjectError(
+            f"A value of type {kind} is no tools; give a text, a module, or a list of tools."
+        )
     found: list[Tool] = []
     for each in cast("Iterable[object]", tools):
         if isinstance(each, Mapping):
@@ -169,6 +183,22 @@ def _given(tools: object) -> Toolbox:
         else:
             found.append(cast("Tool", each))  # the toolbox refuses what is none
     return Toolbox(found)
+
+
+def _members(given: Mapping[object, object]) -> Iterable[object]:
+    """Return the tools of a tool object, of a list as MCP gives it, or of a dict of tools."""
+    if isinstance(listed := given.get("tools"), list):
+        return cast("list[object]", listed)
+    if isinstance(given.get("name"), str):
+        return [given]
+    if "mcpServers" in given or "openapi" in given:
+        raise ToolObjectError("A document with servers is read from a file: give its path.")
+    if not given or not all(isinstance(each, Mapping) or callable(each) for each in given.values()):
+        raise ToolObjectError("This dict has values that are no tools.")
+    return [
+        {"name": name, **cast("Mapping[str, object]", each)} if isinstance(each, Mapping) else each
+        for name, each in given.items()
+    ]
 
 
 def _labelled(

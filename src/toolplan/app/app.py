@@ -18,7 +18,6 @@ from toolplan.app._approve import Approve
 from toolplan.app._check import PlanArgument, check
 from toolplan.app._decisions import day_of, decisions_of, metadata_of, read_day
 from toolplan.app._kept import Kept
-from toolplan.app._limits import NO_LIMITS, Concurrency, LimitOptions, run_options
 from toolplan.app._loop import Loop, Setup, Watchers
 from toolplan.app._planning import DEFAULT_ATTEMPTS
 from toolplan.app._runs import (
@@ -31,6 +30,7 @@ from toolplan.app._runs import (
     summarised,
 )
 from toolplan.app._toolset import ADVICE
+from toolplan.app.limits import NO_LIMITS, Concurrency, LimitOptions, run_options
 from toolplan.app.notes import estimate, foreseen, noted
 from toolplan.app.results import AskResult, CheckResult, RunResult
 from toolplan.app.resume import plan_of
@@ -178,7 +178,8 @@ class App:
         Raises:
             ModelError: a model is asked and gives no complete reply.
         """
-        loop = self._loop(conversation, self.journal, NO_LIMITS, Watchers(on_step))
+        journal = await self._journal_so_far()
+        loop = self._loop(conversation, journal, NO_LIMITS, Watchers(on_step))
         asked = await loop.plan(await self._asked(question, today, context, conversation))
         return await self._finished(asked, conversation)
 
@@ -234,7 +235,8 @@ class App:
             )
         watchers = Watchers(on_step, on_plan, on_delta, on_event)
         given = LimitOptions.of(concurrency, timeout)
-        loop = self._loop(conversation, self._kept.journal_to_run(), given, watchers)
+        journal = await asyncio.to_thread(self._kept.journal_to_run)
+        loop = self._loop(conversation, journal, given, watchers)
         loop = replace(loop, approve=approve, yes=yes, eager=eager, replan=replan)
         with on_day(self._day(today)):
             asked = await loop.answer(await self._asked(question, today, context, conversation))
@@ -310,19 +312,21 @@ class App:
             CannotRun: a tool cannot be called.
             ApprovalRequired: the plan has effects and was not approved. No call was made.
         """
-        checked = self.check(plan, dialect=dialect).needed()
+        self._kept.check_open()
+        checked = (await asyncio.to_thread(self.check, plan, dialect=dialect)).needed()
         given = LimitOptions.of(concurrency, timeout)
         options = self.run_options(given)
         if dry_run:
-            return await simulate_run(self._setup, checked, self.journal)
-        expected = {} if self.journal is None else estimate(self.forecast(checked, given))
+            return await simulate_run(self._setup, checked, await self._journal_so_far())
+        expected = await asyncio.to_thread(self._expected, checked, given)
         start = Start(self._day(today), options, approve, yes, on_event)
         notes = run_notes(self._metadata, self._user.advice, given, start.day)
         checked = noted(checked, {**notes, **expected})
         if on_plan is not None:
             on_plan(checked)
-        journal = self._kept.journal_to_run()
-        return self._ended(checked, await start_run(self._setup, checked, run_id, journal, start))
+        journal = await asyncio.to_thread(self._kept.journal_to_run)
+        ended = await start_run(self._setup, checked, run_id, journal, start)
+        return await asyncio.to_thread(self._ended, checked, ended)
 
     async def resume(
         self,
@@ -360,20 +364,16 @@ class App:
             ApprovalRequired: the plan has effects and was not approved.
             JournalError: there is no such run, or another process works on it.
         """
-        journal = self.needed_journal()
         decisions = decisions_of(retry, resolve, abort)
-        name = journal.find(run)
-        metadata = metadata_of(journal.record(name).plan)
+        journal = await asyncio.to_thread(self.needed_journal)
+        name, metadata, plan = await asyncio.to_thread(self._kept_run, run, journal)
         given = LimitOptions.of(concurrency, timeout)
-        plan = plan_of(
-            name, self.tools, journal=journal, limits=self.limits, rules=self._setup.rules
-        )
         if on_plan is not None:
             on_plan(plan)
         options = self.run_options(LimitOptions.kept(metadata.get(ADVICE)), given)
         start = Start(self._day(day_of(metadata)), options, approve, yes, on_event)
         ended = await continue_run(self._setup, plan, name, journal, decisions, start)
-        return self._ended(plan, ended)
+        return await asyncio.to_thread(self._ended, plan, ended)
 
     def runs(self, limit: int = 20) -> list[RunEntry]:
         """Return the runs that the journal keeps, the newest first.
@@ -415,6 +415,21 @@ class App:
         """Return the journal; make its file where there is none."""
         return self._kept.needed_journal()
 
+    async def _journal_so_far(self) -> Journal | None:
+        return await asyncio.to_thread(lambda: self.journal)
+
+    def _expected(self, plan: ExecutionPlan, given: LimitOptions) -> dict[str, Json]:
+        """Return what the metadata of a plan that runs says of its forecast."""
+        return {} if self.journal is None else estimate(self.forecast(plan, given))
+
+    def _kept_run(self, start: str, journal: Journal) -> tuple[str, dict[str, Json], ExecutionPlan]:
+        """Return the name, the metadata and the plan of the run whose name begins so."""
+        name = journal.find(start)
+        metadata = metadata_of(journal.record(name).plan)
+        rules = self._setup.rules
+        plan = plan_of(name, self.tools, journal=journal, limits=self.limits, rules=rules)
+        return name, metadata, plan
+
     def _loop(
         self,
         conversation: str | None,
@@ -434,7 +449,9 @@ class App:
     async def _asked(
         self, text: str, today: date | str | None, context: Json, conversation: str | None
     ) -> AskResult:
+        _refuse_other_than(str, question=text)
         if conversation is not None and context is None:
+            _refuse_other_than(str, conversation=conversation)
             context = await self._kept.recall(conversation, text)
         question = Question(text, self._day(today).isoformat(), context)
         return AskResult(question, Refusal("Nothing was proposed."))
@@ -445,7 +462,7 @@ class App:
         if asked.plan is None:
             return asked
         if asked.run is not None:
-            self._kept.learn(asked.plan, asked.run, self.tools)
+            await asyncio.to_thread(self._kept.learn, asked.plan, asked.run, self.tools)
         return replace(asked, marks=effect_marks(asked.plan.plan, self.tools))
 
     def _ended(self, plan: ExecutionPlan, ended: Run) -> RunResult:
@@ -453,9 +470,19 @@ class App:
         return RunResult.of(ended, plan, self._setup.answer(plan, ended))
 
     def _note(self, sentence: str) -> None:
-        (logger.warning if self._on_note is None else self._on_note)(printable(sentence))
+        (logger.info if self._on_note is None else self._on_note)(printable(sentence))
 
     def _day(self, today: date | str | None) -> date:
         if today is None:
             return datetime.fromtimestamp(self._setup.clock()).date()
-        return today if isinstance(today, date) else read_day(today)
+        return read_day(today)
+
+
+def _refuse_other_than(kind: type, **given: object) -> None:
+    for name, value in given.items():
+        if not isinstance(value, kind):
+            raise ToolplanError(
+                "usage",
+                f"{name} is a value of type {type(value).__name__}.",
+                f"Give a value of type {kind.__name__}.",
+            )

@@ -129,18 +129,3 @@ def known_port(port: int) -> int:
             "usage", f"--port {port} is not a port.", f"Give a number from 0 to {_LAST_PORT}."
         )
     return port
-
-
-def known_dialect(name: str) -> str:
-    """Return `name`, if it is that of a dialect.
-
-    Raises:
-        CommandError: it is not.
-    """
-    if name not in DIALECTS:
-        raise CommandError(
-            "unknown-dialect",
-            f"There is no dialect {name!r}.",
-            f"There are {', '.join(DIALECTS)}.",
-        )
-    return name

@@ -18,7 +18,7 @@ from rich.console import Console
 from toolplan.cli._terminal import CommandError, note
 from toolplan.compiler import to_text
 from toolplan.diagnostics import CannotExpress, Diagnostic
-from toolplan.dialects import DIALECTS
+from toolplan.dialects import DIALECTS, dialect_of, known_dialect
 from toolplan.plan import Limits, Plan
 from toolplan.render.diagnostics import DiagnosticView, Located, located
 from toolplan.render.printable import harmless_json
@@ -41,8 +41,10 @@ def read_plan(name: str, dialect: str) -> PlanFile:
     """Read the file `name`; `-` is standard input.
 
     Raises:
+        ToolplanError: there is no such dialect.
         CommandError: there is no such file, or it is larger than any plan may be.
     """
+    known_dialect(dialect)
     most = Limits().text_bytes + 1
     try:
         if name == "-":
@@ -105,10 +107,12 @@ def print_diagnostics(
     """
     console.print(DiagnosticView(file.located(diagnostics), file.text, file.name, advice))
     if any(each.blocks for each in diagnostics):
-        for name, dialect in DIALECTS.items():
-            other = dialect.parse(file.text, None, Limits())
-            if name != file.dialect and whole_plan(other.plan, other.diagnostics):
-                console.print(f"It reads well as a plan in the dialect {name!r}.")
+        name = dialect_of(file.text, file.dialect)
+        if name == file.dialect:
+            return
+        other = DIALECTS[name].parse(file.text, None, Limits())
+        if whole_plan(other.plan, other.diagnostics):
+            console.print(f"It reads well as a plan in the dialect {name!r}.")
 
 
 def whole_plan(plan: object, diagnostics: Sequence[Diagnostic]) -> bool:

@@ -13,7 +13,6 @@ from toolplan.cli._options import (
     JsonFlag,
     PlanFileArgument,
     ToolsOption,
-    known_dialect,
 )
 from toolplan.cli._plan_file import PlanFile, print_diagnostics, read_plan, write_plan
 from toolplan.cli._terminal import Exit, err, note, out, print_json
@@ -53,7 +52,7 @@ def check_command(
     Exits 1 on any error in the plan as written; with --fix, on any error that is left. With --fix
     only the values and names with an auto-fix change in the file; everything else stays as it is.
     """
-    plan_file = read_plan(file, known_dialect(dialect))
+    plan_file = read_plan(file, dialect)
     with opened_if_given(tools, effects) as opened:
         if opened is None:
             note("Without --tools only the structure is checked: no tool, argument or output type.")

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from toolplan.cli._options import JsonFlag, PlanFileArgument, ToolsOption, known_dialect
+from toolplan.cli._options import JsonFlag, PlanFileArgument, ToolsOption
 from toolplan.cli._plan_file import (
     plan_document,
     plan_text,
@@ -19,7 +19,7 @@ from toolplan.cli._terminal import CommandError, Exit, err
 from toolplan.cli._tools import opened_if_given
 from toolplan.compiler import parse
 from toolplan.diagnostics import to_json
-from toolplan.dialects import DIALECTS
+from toolplan.dialects import DIALECTS, known_dialect
 
 _NAMES = ", ".join(DIALECTS)
 FromOption = Annotated[str, Parameter(name="--from", help=f"The dialect of the file: {_NAMES}.")]
@@ -38,7 +38,7 @@ def convert_command(
 
     A plan that the dialect cannot express is an error; nothing is left out silently.
     """
-    plan_file = read_plan(file, known_dialect(from_))
+    plan_file = read_plan(file, from_)
     known_dialect(to)
     with opened_if_given(tools) as opened:
         known = None if opened is None else opened.tools

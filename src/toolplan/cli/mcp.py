@@ -89,7 +89,6 @@ def mcp_command(
                 )
             )
         except CannotServe as error:
-            raise CommandError(
-                error.code, error.message, f"{error.help} A token is read from {BEARER}.".strip()
-            ) from None
+            help_ = f"{error.help or ''} A token is read from {BEARER}.".strip()
+            raise CommandError(error.code, error.message, help_) from None
     return Exit.FINE.value

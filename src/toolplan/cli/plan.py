@@ -19,13 +19,12 @@ from toolplan.cli._options import (
     TodayOption,
     ToolsOption,
     WeeksOption,
-    known_dialect,
 )
 from toolplan.cli._outcome import report_usage
 from toolplan.cli._plan_file import plan_document
 from toolplan.cli._proposal import report_no_plan
 from toolplan.cli._terminal import Exit, note, out
-from toolplan.dialects import DIALECTS
+from toolplan.dialects import DIALECTS, known_dialect
 from toolplan.render.plan_tree import effect_marks, plan_tree
 
 

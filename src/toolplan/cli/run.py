@@ -24,7 +24,6 @@ from toolplan.cli._options import (
     TimeoutOption,
     TodayOption,
     YesFlag,
-    known_dialect,
 )
 from toolplan.cli._outcome import print_run, report_comparison, report_forecast
 from toolplan.cli._plan_file import PlanFile, print_diagnostics, read_plan
@@ -64,7 +63,7 @@ def run_command(
     tool is called: the plan is simulated with sample values, once for
     each outcome of its conditions.
     """
-    plan_file = read_plan(file, known_dialect(dialect))
+    plan_file = read_plan(file, dialect)
     with closing(Display(silent=as_json)) as display:
         guard = RunGuard(display, yes=yes, digest=approve, may_ask=not as_json)
         with open(

@@ -17,7 +17,6 @@ from toolplan.cli._options import (
     EffectsOption,
     JsonFlag,
     ToolsOption,
-    known_dialect,
 )
 from toolplan.cli._outcome import print_doubts
 from toolplan.cli._plan_file import print_diagnostics, read_plan, whole_plan
@@ -69,7 +68,7 @@ def show_command(
     with the states of its steps.
     """
     try:
-        plan_file = read_plan(file, known_dialect(dialect))
+        plan_file = read_plan(file, dialect)
     except CommandError as error:
         if error.code != "unreadable-file":
             raise

@@ -13,6 +13,7 @@ from toolplan.compiler._compile import (
     fix,
     output_schemas,
     parse,
+    text_of,
     to_text,
     toolbox,
 )
@@ -35,6 +36,7 @@ __all__ = [
     "fixed_text",
     "output_schemas",
     "parse",
+    "text_of",
     "to_text",
     "toolbox",
 ]

@@ -65,7 +65,7 @@ def parse(
         ToolplanError: `plan` is something else, or there is no such dialect.
     """
     signatures = None if tools is None else toolbox(tools).signatures
-    return known_dialect(dialect).parse(_text_of(plan), signatures, limits)
+    return known_dialect(dialect).parse(text_of(plan), signatures, limits)
 
 
 def check(
@@ -271,7 +271,7 @@ def toolbox(tools: Tools) -> Toolbox:
     return Toolbox(tools)
 
 
-def _text_of(plan: object) -> str:
+def text_of(plan: object) -> str:
     """Return the text of a plan that is given as text or as JSON already read."""
     if isinstance(plan, str):
         return plan

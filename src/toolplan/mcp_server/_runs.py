@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Final, Self, TypeVar
 
-from toolplan.app._limits import Concurrency, LimitOptions
 from toolplan.app.app import App
+from toolplan.app.limits import Concurrency, LimitOptions
 from toolplan.app.resume import plan_of
 from toolplan.approval import Approval, ApprovalRequired, Approver
 from toolplan.engines import CannotRun

@@ -15,8 +15,8 @@ from mcp.server.stdio import stdio_server
 from mcp.server.transport_security import TransportSecuritySettings
 from starlette.types import ASGIApp
 
-from toolplan.app._limits import Concurrency
 from toolplan.app.app import App
+from toolplan.app.limits import Concurrency
 from toolplan.approval import Approver
 from toolplan.mcp_server._connection import Connection
 from toolplan.mcp_server._errors import CannotServe

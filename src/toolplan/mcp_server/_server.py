@@ -25,8 +25,8 @@ from mcp.types import (
     TextContent,
 )
 
-from toolplan.app._limits import Concurrency
 from toolplan.app.app import App
+from toolplan.app.limits import Concurrency
 from toolplan.app.results import AskResult, CheckResult
 from toolplan.approval import Approver
 from toolplan.diagnostics import did_you_mean, near

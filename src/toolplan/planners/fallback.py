@@ -77,7 +77,7 @@ class FallbackChain:
             except ModelError as error:
                 if name == last and clarification is None:
                     raise
-                self._report(name, f"{error} {error.help or ''}".strip())
+                self._report(name, error.with_help)
                 continue
             match proposal:
                 case Draft():

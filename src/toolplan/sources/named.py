@@ -12,8 +12,14 @@ from toolplan.tools import Toolbox, ToolObjectError
 SOURCES: Final = Extensions[ToolSource]("toolplan.sources")
 """The sources of installed packages and our own, by name."""
 
-_LIGHT_FIRST: Final = ("json", "python", "openapi", "mcp")
-"""The order in which our own are asked: loading the SDK of MCP takes longer than all else."""
+_OTHERS: Final = ""
+_ORDER: Final = ("json", _OTHERS, "python", "openapi", "mcp")
+"""The order in which sources are asked.
+
+Those of other packages come before `python`, which recognises any `a:b`, and before `openapi` and
+`mcp`, which take long to load.
+"""
+_FILES: Final = (".json", ".yaml", ".yml", ".toml", ".py")
 _NEED_NO_CLOSING: Final = frozenset(("json", "python"))
 
 
@@ -26,6 +32,8 @@ def source_of(spec: str, folder: Path | None = None) -> tuple[str, ToolSource]:
         ToolObjectError: there are no such tools; the message says where it looked.
     """
     where = Path.cwd() if folder is None else folder
+    if not spec.strip():
+        raise ToolObjectError("The name of the tools is empty.")
     for name in sorted(SOURCES, key=_place):
         if SOURCES[name].recognises(spec, where):
             return name, SOURCES[name]
@@ -34,10 +42,12 @@ def source_of(spec: str, folder: Path | None = None) -> tuple[str, ToolSource]:
         return "json", SOURCES["json"]  # which says what is wrong with the file
     if path.is_dir():
         raise ToolObjectError(f"{spec!r} is a folder; name a JSON file in it.")
+    is_module = spec.replace(".", "_").isidentifier() and path.suffix not in _FILES
+    also = f" A whole module is named as '{spec}:*'." if is_module else ""
     if path.suffix or "/" in spec or "\\" in spec:
-        raise ToolObjectError(f"There is no file {spec!r} in {str(where)!r}.")
+        raise ToolObjectError(f"There is no file {spec!r} in {str(where)!r}.{also}")
     raise ToolObjectError(
-        f"{spec!r} is neither a file nor 'module:attribute', such as 'toolplan.demo:TOOLS'."
+        f"{spec!r} is neither a file nor 'module:attribute', such as 'toolplan.demo:TOOLS'.{also}"
     )
 
 
@@ -60,4 +70,4 @@ def load_tools(spec: str, folder: Path | None = None) -> Toolbox:
 
 
 def _place(name: str) -> int:
-    return _LIGHT_FIRST.index(name) if name in _LIGHT_FIRST else len(_LIGHT_FIRST)
+    return _ORDER.index(name if name in _ORDER else _OTHERS)

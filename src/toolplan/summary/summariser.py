@@ -152,10 +152,7 @@ class Summariser:
         try:
             await writing.read(self._model, request)
         except ModelError as error:
-            reason = (
-                printable(f"{error} {error.help or ''}").rstrip(". ")
-                + f" [{printable(error.code)}]"
-            )
+            reason = printable(error.with_help).rstrip(". ") + f" [{printable(error.code)}]"
             if writing.said:
                 emit(f"\n\n({reason}.)\n\n")
             return self._template(answer, run, head, reason, emit)

@@ -133,7 +133,7 @@ class PlannerAgent:
         try:
             asked = await app.plan(query, today=today, context=background)
         except ModelError as error:
-            raise PlannerError(f"{error} {error.help or ''}".strip()) from error
+            raise PlannerError(error.with_help) from error
         return self._plan(asked, {**notes, "created_at": iso(self._clock())})
 
     def clear_cache(self) -> None:

@@ -31,15 +31,19 @@ class LimitOptions(NamedTuple):
     @classmethod
     def of(cls, concurrency: Concurrency | None, timeout_s: float | None) -> LimitOptions:
         """Return the limits in the form in which the command line gives them."""
-        match concurrency:
+        given = cast("object", concurrency)
+        match given:
             case None:
                 texts: tuple[str, ...] = ()
-            case int() | str():
-                texts = (str(concurrency),)
+            case int() | float() | str():
+                texts = (str(given),)
             case Mapping():
-                texts = tuple(f"{name}={calls}" for name, calls in concurrency.items())
+                table = cast("Mapping[object, object]", given)
+                texts = tuple(f"{name}={calls}" for name, calls in table.items())
+            case list() | tuple():
+                texts = tuple(map(str, cast("Sequence[object]", given)))
             case _:
-                texts = tuple(map(str, concurrency))
+                texts = (str(given),)  # which is refused
         return cls(texts, timeout_s)
 
     @classmethod
@@ -82,9 +86,11 @@ def run_options(settings: Settings, tools: Toolbox, *given: LimitOptions) -> Run
             _add(found, text, tools)
         if options.timeout_s is not None:
             if not _is_time(options.timeout_s):
+                given_s = cast("object", options.timeout_s)
+                text = f"{given_s:g}" if isinstance(given_s, int | float) else repr(given_s)
                 raise ToolplanError(
                     "usage",
-                    f"--timeout {options.timeout_s:g} is not a valid time.",
+                    f"--timeout {text} is not a valid time.",
                     f"Give seconds, more than 0 and at most {_LONGEST_S:g}.",
                 )
             found.timeout_s = options.timeout_s
@@ -152,5 +158,6 @@ def _is_limit(text: str) -> bool:
     return text.isascii() and text.isdecimal() and len(text) < 8 and 1 <= int(text) <= _MOST_CALLS
 
 
-def _is_time(seconds: float) -> bool:
-    return not isinstance(seconds, bool) and 0 < seconds <= _LONGEST_S
+def _is_time(seconds: object) -> bool:
+    is_number = isinstance(seconds, int | float) and not isinstance(seconds, bool)
+    return is_number and 0 < cast("float", seconds) <= _LONGEST_S

@@ -1,0 +1,218 @@
+"""What an app is given: tools in every form, wrong values, and who hears of it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import subprocess
+import sys
+import threading
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import toolplan
+from toolplan import App, Toolbox, ToolplanError
+from toolplan.app import app as app_module
+from toolplan.demo import demo_tools
+from toolplan.storage.journal import Journal
+
+TODAY = "2025-10-12"
+QUESTION = "Get facilities in Berlin"
+SENT = {"name": "send", "description": "Send.", "input_schema": {"type": "object"}}
+LISTED = {"toolplan": 1, "steps": [{"id": "a", "tool": "facilities_list"}]}
+
+
+def opened(tools: object, **options: object) -> App:
+    return toolplan.open(tools, **{"on_note": lambda _: None, **options})  # type: ignore[arg-type]
+
+
+def add(one: int, other: int) -> int:
+    """Add two numbers."""
+    return one + other
+
+
+@pytest.mark.parametrize(
+    ("tools", "name"),
+    [
+        (SENT, "send"),
+        ({"tools": [SENT]}, "send"),
+        ({"send": {"description": "Send.", "input_schema": {"type": "object"}}}, "send"),
+        ({"send": SENT}, "send"),
+        ({"plus": add}, "add"),
+        (add, "add"),
+        (toolplan.tool(add), "add"),
+    ],
+)
+def test_tools_may_be_one_or_a_dict(tools: object, name: str) -> None:
+    with opened(tools) as app:
+        assert name in app.tools
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"tools": {}}, "values that are no tools"),
+        ({"tools": {"a": 1}}, "values that are no tools"),
+        ({"tools": {"mcpServers": {}}}, "read from a file"),
+        ({"tools": ""}, "empty"),
+        ({"tools": int}, "type type"),
+        ({"model": 3}, "model= is a value of type int"),
+        ({"model": object()}, "model= is a value of type object"),
+        ({"planner": None}, "planner= is a value of type NoneType"),
+        ({"planner": 3}, "planner= is a value of type int"),
+        ({"journal": 3}, "journal= is a value of type int"),
+        ({"policy": {}}, "policy= is a value of type dict"),
+        ({"limits": 3}, "limits= is a value of type int"),
+        ({"settings": 3}, "settings= is a value of type int"),
+        ({"settings": []}, "settings= is a value of type list"),
+        ({"effects": 3}, "not a label"),
+        ({"weeks": "x"}, "weeks='x' is not known"),
+        ({"contracts": "nope"}, "^nope: "),
+    ],
+)
+def test_a_wrong_argument_of_open_is_named(options: dict[str, Any], words: str) -> None:
+    given: dict[str, Any] = {"tools": [SENT], **options}
+    with pytest.raises(ToolplanError, match=words) as caught:
+        opened(**given)
+    assert caught.value.help
+
+
+def test_one_label_may_be_a_text() -> None:
+    with opened([SENT], effects="send=read") as app:
+        assert app.tools["send"].effects is toolplan.Effects.READ
+
+
+@pytest.mark.parametrize(
+    ("question", "options", "words"),
+    [
+        (None, {}, "question is a value of type NoneType"),
+        (3, {}, "question is a value of type int"),
+        (QUESTION, {"today": 3}, "--today 3 is not a date"),
+        (QUESTION, {"concurrency": 3.5}, "--concurrency '3.5' is not a valid limit"),
+        (QUESTION, {"concurrency": object()}, "is not a valid limit"),
+        (QUESTION, {"timeout": "x"}, "--timeout 'x' is not a valid time"),
+        (QUESTION, {"conversation": 3}, "conversation is a value of type int"),
+    ],
+)
+def test_a_wrong_argument_of_ask_is_named(
+    question: object, options: dict[str, Any], words: str
+) -> None:
+    with opened(demo_tools()) as app, pytest.raises(ToolplanError, match=words) as caught:
+        asyncio.run(app.ask(question, **options))  # type: ignore[arg-type]
+    assert caught.value.help
+
+
+def test_a_time_of_day_counts_as_its_date() -> None:
+    with opened(demo_tools()) as app:
+        asked = asyncio.run(app.plan(QUESTION, today=datetime(2025, 10, 12, 8, 30)))
+    assert asked.question.today == TODAY
+
+
+def test_a_dict_that_is_no_json_is_no_plan() -> None:
+    with opened(demo_tools()) as app, pytest.raises(ToolplanError) as caught:
+        app.check({"toolplan": 1, "steps": [{"id": "a", "tool": "sql", "args": {"x": {1, 2}}}]})
+    assert caught.value.code == "no-plan"
+
+
+def test_only_an_execution_plan_is_approved() -> None:
+    for wrong in (None, "x", toolplan.parse("{}").plan):
+        with pytest.raises(ToolplanError, match="An ExecutionPlan is approved") as caught:
+            toolplan.approve(wrong)  # type: ignore[arg-type]
+        assert caught.value.code == "no-plan"
+
+
+def test_a_text_is_no_toolbox() -> None:
+    with pytest.raises(ToolplanError, match="made of tools, not of a text"):
+        Toolbox("toolplan.demo:TOOLS")  # type: ignore[arg-type]
+
+
+def test_every_method_of_a_closed_app_says_so() -> None:
+    app = opened(demo_tools())
+    plan = app.check(LISTED).needed()
+    asyncio.run(app.run(plan))
+    app.close()
+    for work in (
+        lambda: app.ask(QUESTION),
+        lambda: app.plan(QUESTION),
+        lambda: app.plan(QUESTION, conversation="mine"),
+        lambda: app.run(plan),
+        lambda: app.run(plan, dry_run=True),
+        lambda: app.resume("x"),
+    ):
+        with pytest.raises(ToolplanError) as caught:
+            asyncio.run(work())
+        assert caught.value.code == "app-closed"
+
+
+def test_nothing_is_printed_by_the_library(home: Path) -> None:
+    del home
+    code = (
+        "import toolplan\n"
+        "with toolplan.open() as app:\n"
+        f"    app.wait(app.ask({QUESTION!r}, today={TODAY!r}))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == ("", "")
+
+
+def test_without_on_note_sentences_are_logged(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO, "toolplan"), toolplan.open():
+        assert "Tools: the demo" in caplog.text
+
+
+def test_the_help_of_a_missing_approval_names_both_arguments() -> None:
+    help_ = toolplan.ApprovalRequired("0" * 64).help
+    assert help_ is not None
+    assert "approve= of an App" in help_
+    assert "approval= of toolplan.run" in help_
+
+
+def test_an_error_with_its_help_reads_well() -> None:
+    assert ToolplanError("c", "A fact.", "Do that.").with_help == "A fact. Do that."
+    assert ToolplanError("c", "A fact.").with_help == "A fact."
+
+
+def test_files_are_read_beside_the_event_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[str] = []
+    for name in ("find", "record", "recordings"):
+        original = getattr(Journal, name)
+
+        def reading(
+            *args: Any, _name: str = name, _original: Any = original, **options: Any
+        ) -> object:
+            if threading.current_thread() is threading.main_thread():
+                read.append(_name)
+            return _original(*args, **options)
+
+        monkeypatch.setattr(Journal, name, reading)
+    learned: list[bool] = []
+    monkeypatch.setattr(
+        app_module.Kept,
+        "learn",
+        lambda *_: learned.append(threading.current_thread() is threading.main_thread()),
+    )
+
+    async def both() -> None:
+        async with opened(demo_tools()) as app:
+            ended = await app.run(LISTED)
+            again = await app.run(LISTED, dry_run=True)
+            assert again.succeeded
+            assert (await app.resume(ended.run)).succeeded
+            assert (await app.ask(QUESTION, today=TODAY)).succeeded
+            await app.plan(QUESTION, today=TODAY)
+
+    asyncio.run(both())
+    assert read == []
+    assert learned == [False, False, False]
+
+
+def test_two_first_runs_at_once_open_one_journal(tmp_path: Path) -> None:
+    async def both() -> None:
+        async with opened(demo_tools(), journal=tmp_path / "runs.sqlite") as app:
+            await asyncio.gather(app.run(LISTED), app.run(LISTED))
+            assert len(app.runs()) == 2
+
+    asyncio.run(both())
