@@ -177,7 +177,7 @@ def test_an_error_with_its_help_reads_well() -> None:
 
 def test_files_are_read_beside_the_event_loop(monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[str] = []
-    for name in ("find", "record", "recordings"):
+    for name in ("find", "recordings"):
         original = getattr(Journal, name)
 
         def reading(
