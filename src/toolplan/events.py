@@ -275,11 +275,7 @@ Event: TypeAlias = RunEvent | StepEvent
 
 
 class StepRun(NamedTuple):
-    """The state of a step.
-
-    `items`, `items_done` and `items_failed` count calls of `for_each`. `doubts` are the calls that
-    wait for a decision.
-    """
+    """The state of a step. `items`, `items_done` and `items_failed` count calls of `for_each`."""
 
     state: StepState = StepState.PENDING
     output: Json = None
@@ -291,6 +287,7 @@ class StepRun(NamedTuple):
     items_done: int = 0
     items_failed: int = 0
     doubts: tuple[CallInDoubt, ...] = ()
+    """The calls that wait for a decision."""
 
     @property
     def in_doubt(self) -> tuple[int | None, ...]:

@@ -189,11 +189,11 @@ def test_files_are_read_beside_the_event_loop(monkeypatch: pytest.MonkeyPatch) -
 
         monkeypatch.setattr(Journal, name, reading)
     learned: list[bool] = []
-    monkeypatch.setattr(
-        app_module.Kept,
-        "learn",
-        lambda *_: learned.append(threading.current_thread() is threading.main_thread()),
-    )
+
+    def learn(*_: object) -> None:
+        learned.append(threading.current_thread() is threading.main_thread())
+
+    monkeypatch.setattr(app_module.Kept, "learn", learn)
 
     async def both() -> None:
         async with opened(demo_tools()) as app:

@@ -203,7 +203,7 @@ def test_a_file_that_cannot_be_used_is_reported(tmp_path: Path, text: str, expec
 def test_a_misspelt_name_is_answered_with_the_one_that_was_meant(tmp_path: Path) -> None:
     with pytest.raises(SettingsError) as caught:
         read_settings(write(tmp_path, "planner_temprature = 1"))
-    meant, _, known = caught.value.help.partition(" Known settings: ")
+    meant, _, known = str(caught.value.help).partition(" Known settings: ")
     assert meant == "Did you mean 'planner_temperature'?"
     assert known == f"[effects], [limits], [openapi], {', '.join(NAMES)}."
 

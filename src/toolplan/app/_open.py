@@ -68,14 +68,9 @@ def open(
         clock: seconds since the epoch.
         new_id: returns the name of a run.
     """
-    _check_kinds(policy=(policy, Policy), limits=(limits, Limits))
-    if weeks not in ("rolling", "calendar"):
-        raise ToolplanError(
-            "usage", f"weeks={weeks!r} is not known.", "Give 'rolling' or 'calendar'."
-        )
+    _check_arguments(policy, limits, weeks)
     note, known, data, allowed = _Notes(on_note), _settings(settings), home(), policy or Policy()
-    named = (contracts,) if isinstance(contracts, str) else contracts
-    how = planning(planner, model, known, data, weeks, named, allowed, note)
+    how = planning(planner, model, known, data, weeks, contracts, allowed, note)
     with ExitStack() as opening:
         opened = opening.enter_context(open_tools(tools, known, note, effects, base_url))
         user = User(known, data, opened.advice, weeks, how.tracker, opening.pop_all())
@@ -106,10 +101,15 @@ class _Notes:
         self._on_note(printable(sentence))
 
 
-def _check_kinds(**given: tuple[object, type]) -> None:
-    for name, (value, kind) in given.items():
-        if value is not None and not isinstance(value, kind):
-            _refuse(name, value, f"a toolplan.{kind.__name__}")
+def _check_arguments(policy: object, limits: object, weeks: str) -> None:
+    if policy is not None and not isinstance(policy, Policy):
+        _refuse("policy", policy, "a toolplan.Policy")
+    if not isinstance(limits, Limits):
+        _refuse("limits", limits, "a toolplan.Limits")
+    if weeks not in ("rolling", "calendar"):
+        raise ToolplanError(
+            "usage", f"weeks={weeks!r} is not known.", "Give 'rolling' or 'calendar'."
+        )
 
 
 def _refuse(name: str, value: object, expected: str) -> NoReturn:

@@ -82,7 +82,8 @@ def planning(
             note(sentence)
     if not isinstance(planner, str):
         return Planning(planner, DEFAULT_ATTEMPTS, cast("Model | None", given), tracker)
-    context = PlannerContext(data, planner, weeks, tuple(contracts), policy=policy)
+    named = (contracts,) if isinstance(contracts, str) else tuple(contracts)
+    context = PlannerContext(data, planner, weeks, named, policy=policy)
     attempts = DEFAULT_ATTEMPTS
     if given is not None:
         context = _with_model(context, cast("Model", given), specs, settings.models)

@@ -145,17 +145,7 @@ class App:
         Raises:
             ToolplanError: an event loop runs already, as in a notebook: `await` the coroutine.
         """
-        try:
-            asyncio.get_running_loop()
-        except RuntimeError:
-            return asyncio.run(work)
-        name = getattr(work, "__name__", "ask")
-        work.close()
-        raise ToolplanError(
-            "running-loop",
-            "An event loop is running already, as in a notebook.",
-            f"Write `await app.{name}(…)` instead of `app.wait(app.{name}(…))`.",
-        )
+        return _wait(work)
 
     async def plan(
         self,
@@ -366,7 +356,7 @@ class App:
         """
         decisions = decisions_of(retry, resolve, abort)
         journal = await asyncio.to_thread(self.needed_journal)
-        name, metadata, plan = await asyncio.to_thread(self._kept_run, run, journal)
+        name, metadata, plan = await asyncio.to_thread(_kept_run, self._setup, journal, run)
         given = LimitOptions.of(concurrency, timeout)
         if on_plan is not None:
             on_plan(plan)
@@ -421,14 +411,6 @@ class App:
     def _expected(self, plan: ExecutionPlan, given: LimitOptions) -> dict[str, Json]:
         """Return what the metadata of a plan that runs says of its forecast."""
         return {} if self.journal is None else estimate(self.forecast(plan, given))
-
-    def _kept_run(self, start: str, journal: Journal) -> tuple[str, dict[str, Json], ExecutionPlan]:
-        """Return the name, the metadata and the plan of the run whose name begins so."""
-        name = journal.find(start)
-        metadata = metadata_of(journal.record(name).plan)
-        rules = self._setup.rules
-        plan = plan_of(name, self.tools, journal=journal, limits=self.limits, rules=rules)
-        return name, metadata, plan
 
     def _loop(
         self,
@@ -486,3 +468,27 @@ def _refuse_other_than(kind: type, **given: object) -> None:
                 f"{name} is a value of type {type(value).__name__}.",
                 f"Give a value of type {kind.__name__}.",
             )
+
+
+def _kept_run(
+    setup: Setup, journal: Journal, start: str
+) -> tuple[str, dict[str, Json], ExecutionPlan]:
+    """Return the name, the metadata and the plan of the run whose name begins so."""
+    name = journal.find(start)
+    metadata = metadata_of(journal.record(name).plan)
+    plan = plan_of(name, setup.tools, journal=journal, limits=setup.limits, rules=setup.rules)
+    return name, metadata, plan
+
+
+def _wait(work: Coroutine[Any, Any, _T]) -> _T:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(work)
+    name = getattr(work, "__name__", "ask")
+    work.close()
+    raise ToolplanError(
+        "running-loop",
+        "An event loop is running already, as in a notebook.",
+        f"Write `await app.{name}(…)` instead of `app.wait(app.{name}(…))`.",
+    )

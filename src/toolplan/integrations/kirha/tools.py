@@ -58,11 +58,12 @@ class Tool:
             "input_schema": self.input_schema,
             "output_schema": self.output_schema,
         }
+        known = TypedTool.from_json(schemas)
         return replace(
-            TypedTool.from_json(schemas),
+            known,
             effects=Effects.UNKNOWN if self.effects is None else Effects(self.effects),
             idempotent=self.idempotent,
-            call=None if self.handler is None else _call(self.handler),
+            call=None if self.handler is None else _call(known, self.handler),
             source="kirha",
         )
 
