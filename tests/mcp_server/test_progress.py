@@ -36,7 +36,16 @@ EVENTS: st.SearchStrategy[Event] = st.one_of(
     st.builds(StepSkipped, STEPS, st.just(FAILURE), st.just(0.0)),
     st.builds(StepCancelled, STEPS, st.just(0.0)),
     st.builds(AttemptFailed, STEPS, st.none(), st.just(1), st.just(FAILURE), st.just(0.0)),
-    st.builds(CallInDoubt, STEPS, st.none(), st.just(1), st.just(FAILURE), st.just(0.0)),
+    st.builds(
+        CallInDoubt,
+        STEPS,
+        st.none(),
+        st.just(1),
+        st.just(FAILURE),
+        st.just(0.0),
+        args=st.none(),
+        result=st.none(),
+    ),
 )
 
 

@@ -21,7 +21,7 @@ from toolplan.diagnostics import CannotExpress, Diagnostic
 from toolplan.dialects import DIALECTS, dialect_of, known_dialect
 from toolplan.plan import Limits, Plan
 from toolplan.render.diagnostics import DiagnosticView, Located, located
-from toolplan.render.printable import harmless_json
+from toolplan.render.harmless import harmless_json
 from toolplan.tools import Toolbox
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
     from toolplan.path import Json
-from toolplan.render.printable import harmless_json
+from toolplan.render.harmless import harmless_json
 
 if sys.platform == "win32":
     import msvcrt

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
 import unicodedata
 from collections.abc import Iterator
 from typing import Final
@@ -25,10 +24,6 @@ CELL_WIDTH: Final = 40
 _GROUPED_FROM: Final = 10_000  # below, a number may be a year
 _JOINERS: Final = frozenset("\u200c\u200d")  # many scripts, and emoji, cannot do without them
 _UNSAFE: Final = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
-_STEERING: Final = re.compile(
-    "[\x7f-\x9f\u00ad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
-    "\ud800-\udfff\U000e0000-\U000e007f]"
-)
 _ASCII_SIGNS: Final = str.maketrans(
     {
         ELLIPSIS: "...",
@@ -180,19 +175,6 @@ def fit_encoding(text: str, encoding: str) -> str:
     except LookupError:  # an encoding that Python does not know
         return fit_encoding(text, "ascii")
     return text
-
-
-def harmless_json(text: str) -> str:
-    r"""Return JSON `text` with escapes for what would steer a terminal; it reads as before.
-
-    >>> harmless_json('"a\x9b31m\u202e"')
-    '"a\\u009b31m\\u202e"'
-    """
-    return _STEERING.sub(lambda found: _json_escape(found[0]), text)
-
-
-def _json_escape(char: str) -> str:
-    return f"\\u{ord(char):04x}" if char == "\x7f" else json.dumps(char)[1:-1]
 
 
 def _take(pieces: Iterator[str], width: int) -> str:
