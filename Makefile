@@ -5,6 +5,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 Q ?= Get contaminated shipments from last week
 
+# The question is text: make does not expand a dollar sign in it, and the shell gets it as a variable.
+override Q := $(value Q)
+export Q
+
 # Each command of the tests is a process of its own: without compiled modules on disk it would
 # compile the whole package anew.
 unexport PYTHONDONTWRITEBYTECODE
@@ -12,7 +16,7 @@ unexport PYTHONDONTWRITEBYTECODE
 .PHONY: ask test check lint types layers unit crash simulate long format clean
 
 ask: $(VENV)/.ask
-	@$(BIN)/toolplan ask "$(Q)"
+	@$(BIN)/toolplan ask -- "$$Q"
 
 test: $(VENV)/.test
 	$(MAKE) --no-print-directory check

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from importlib.util import find_spec
 
 from toolplan.diagnostics import Edit, Fix, did_you_mean
+from toolplan.extras import install_command
 from toolplan.rules._context import PlanContext
 from toolplan.rules._rule import Problem, rule
 
@@ -40,9 +42,16 @@ def unknown_tool(context: PlanContext) -> Iterator[Problem]:
             f"There is no tool {_visible(step.tool)}.",
             pointer,
             step.id,
-            did_you_mean(offers.near) or "`toolplan tools` lists the tools.",
+            _missing(step.tool) or did_you_mean(offers.near) or "`toolplan tools` lists the tools.",
             fix,
         )
+
+
+def _missing(name: str) -> str | None:
+    """Return how the built-in tool `name` is installed; None where it is, and for other names."""
+    if name != "sql" or find_spec("duckdb") is not None:
+        return None
+    return f"It is built in, and its library is not installed: {install_command(name)}"
 
 
 def _visible(name: str) -> str:

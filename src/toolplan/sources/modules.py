@@ -13,6 +13,7 @@ from types import ModuleType
 from typing import Final, cast
 
 from toolplan.diagnostics import did_you_mean, near
+from toolplan.extras import extra_of, install_command
 from toolplan.sources._base import OpenedTools, SourceContext, ToolSource
 from toolplan.sources.members import toolbox_of
 from toolplan.tools import Tool, Toolbox, ToolObjectError, plain_functions
@@ -115,8 +116,10 @@ def _import(name: str, folder: Path) -> ModuleType:
             raise ToolObjectError(
                 f"There is no module {missing!r}, neither installed nor in {str(folder)!r}."
             ) from error
+        extra = extra_of(missing)
+        command = "" if extra is None else f" Install it: {install_command(extra)}"
         raise ToolObjectError(
-            f"The module {name!r} needs {missing!r}, which is not installed."
+            f"The module {name!r} needs {missing!r}, which is not installed.{command}"
         ) from error
     except (Exception, SystemExit) as error:  # a module may do anything when it is imported
         raise ToolObjectError(

@@ -5,6 +5,7 @@
 graph. All of them are called with `ainvoke` or `astream`.
 """
 
+from toolplan.integrations.langgraph import _installed as _installed
 from toolplan.integrations.langgraph.approval import approved, refused
 from toolplan.integrations.langgraph.configuration import Caps, Configuration, ConfigurationError
 from toolplan.integrations.langgraph.experts import (

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from toolplan.extras import install_command
 from toolplan.planners.grounded.build.drafts import Source
 from toolplan.planners.grounded.build.plan_builder import PlanBuilder
 from toolplan.planners.grounded.build.selection import columns_read, computing
@@ -91,7 +92,7 @@ class Aggregates:
         built = self._builder.built(request, conditions_for_alternatives=True)
         if not self._catalogue.computes:
             self._builder.reject(
-                computation.mentions, "computing needs the tool `sql` (install the extra `sql`)"
+                computation.mentions, f"computing needs the tool `sql`: {install_command('sql')}"
             )
             return
         if len(built.sources) != 1 or not built.sources[0].many or built.cut is not None:

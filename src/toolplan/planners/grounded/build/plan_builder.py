@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import NamedTuple
 
+from toolplan.extras import install_command
 from toolplan.path import Json
 from toolplan.plan import Literal, Ref, array
 from toolplan.planners.grounded.build.drafts import (
@@ -431,7 +432,7 @@ class PlanBuilder:
         if built.cut is not None:
             said.extend(built.cut.mentions)
         if not self._catalogue.computes:
-            self.reject(said, "selecting rows needs the tool `sql` (install the extra `sql`)")
+            self.reject(said, f"selecting rows needs the tool `sql`: {install_command('sql')}")
             return built.sources
         kind = self._catalogue.kinds[request.entity]
         conditions = [condition for condition, _ in built.conditions]

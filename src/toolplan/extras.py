@@ -1,0 +1,72 @@
+"""How to install an extra, for the way in which toolplan is installed here."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import shlex
+import sys
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import unquote, urlsplit
+
+_OURS: Final = "toolplan"
+
+
+def install_command(extra: str) -> str:
+    """Return the command that installs `extra` into this Python.
+
+    From a clone it names the clone. Elsewhere it names the libraries of the extra: the archive from
+    which toolplan was installed may be gone, and no package index need have it.
+    """
+    metadata: Any = importlib.import_module("importlib.metadata")  # slow, and only for an error
+    try:
+        installed = metadata.distribution(_OURS)
+        clone = _clone(installed.read_text("direct_url.json"))
+        libraries = _libraries(installed.requires or (), extra)
+    except metadata.PackageNotFoundError:
+        clone, libraries = None, []
+    what = libraries or [f"{_OURS}[{extra}]"]
+    if clone is not None:
+        what = ["-e", f"{clone}[{extra}]"]
+    return shlex.join([sys.executable, "-m", "pip", "install", *what])
+
+
+def extra_of(module: str) -> str | None:
+    """Return the extra that brings the library with the module `module`; None for others."""
+    metadata: Any = importlib.import_module("importlib.metadata")
+    name = module.partition(".")[0].replace("_", "-")
+    try:
+        installed = metadata.distribution(_OURS)
+    except metadata.PackageNotFoundError:
+        return None
+    extras = installed.metadata.get_all("Provides-Extra") or ()
+    libraries = {str(extra): _libraries(installed.requires or (), extra) for extra in extras}
+    bringing = [extra for extra, each in libraries.items() if name in map(_name, each)]
+    return min(bringing, key=lambda extra: len(libraries[extra]), default=None)
+
+
+def _clone(direct_url: str | None) -> Path | None:
+    """Return the folder of an editable installation; None where it was not one, or it is gone."""
+    try:
+        document = json.loads(direct_url or "{}")
+        if not document["dir_info"]["editable"]:
+            return None
+        folder = Path(unquote(urlsplit(document["url"]).path))
+    except (ValueError, KeyError, TypeError):
+        return None
+    return folder if folder.is_dir() else None
+
+
+def _libraries(requires: Any, extra: str) -> list[str]:  # noqa: ANN401 — texts of a package
+    found: list[str] = []
+    for each in requires:
+        library, _, marker = str(each).partition(";")
+        if f'extra=="{extra}"' in marker.replace("'", '"').replace(" ", ""):
+            found.append(library.strip())
+    return found
+
+
+def _name(requirement: str) -> str:
+    end = next((at for at, c in enumerate(requirement) if not (c.isalnum() or c in "-_.")), None)
+    return requirement[:end].replace("_", "-").lower()

@@ -1,0 +1,160 @@
+"""How a missing extra is installed: what messages advise works, and each extra exists."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.metadata
+import json
+import re
+import shlex
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from toolplan import compile_plan
+from toolplan.demo import TOOLS
+from toolplan.extras import extra_of, install_command
+from toolplan.rules import unknown_tool
+from toolplan.sources.modules import load_module_tools
+from toolplan.tools import Toolbox, ToolObjectError
+
+ROOT = Path(__file__).parents[1]
+EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"][
+    "optional-dependencies"
+]
+TEXTS = [
+    *sorted((ROOT / "src").rglob("*.py")),
+    *sorted((ROOT / "docs").rglob("*.md")),
+    ROOT / "README.md",
+    ROOT / "CONTRIBUTING.md",
+]
+
+
+def installed(monkeypatch: pytest.MonkeyPatch, direct_url: object) -> None:
+    """Let toolplan be installed as `direct_url` says, with the extras of the project."""
+    requires = [f'{library} ; extra == "{name}"' for name in EXTRAS for library in EXTRAS[name]]
+
+    def read_text(_: str) -> str | None:
+        return None if direct_url is None else json.dumps(direct_url)
+
+    def get_all(_: str) -> list[str]:
+        return [*EXTRAS]
+
+    def distribution(_: str) -> SimpleNamespace:
+        return SimpleNamespace(
+            read_text=read_text,
+            requires=["pydantic>=2", *requires],
+            metadata=SimpleNamespace(get_all=get_all),
+        )
+
+    monkeypatch.setattr(importlib.metadata, "distribution", distribution)
+
+
+def test_from_a_clone_the_clone_is_installed_with_the_extra(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    folder = tmp_path / "a clone"
+    folder.mkdir()
+    installed(monkeypatch, {"url": folder.as_uri(), "dir_info": {"editable": True}})
+    words = shlex.split(install_command("sql"))
+    assert words == [sys.executable, "-m", "pip", "install", "-e", f"{folder}[sql]"]
+
+
+@pytest.mark.parametrize(
+    "direct_url",
+    [
+        None,
+        {"url": "file:///gone/toolplan.whl", "archive_info": {}},
+        {"url": "file:///gone", "dir_info": {"editable": True}},
+        ["nonsense"],
+    ],
+)
+@pytest.mark.parametrize("extra", ["sql", "prices", "langgraph"])
+def test_without_a_clone_the_libraries_are_installed(
+    monkeypatch: pytest.MonkeyPatch, direct_url: object, extra: str
+) -> None:
+    installed(monkeypatch, direct_url)
+    command = install_command(extra)
+    assert shlex.split(command) == [sys.executable, "-m", "pip", "install", *EXTRAS[extra]]
+    assert "toolplan" not in command.removeprefix(sys.executable)
+
+
+@pytest.mark.parametrize(
+    ("module", "extra"),
+    [
+        ("duckdb", "sql"),
+        ("genai_prices.types", "prices"),
+        ("langgraph", "langgraph"),
+        ("pytest", "dev"),
+        ("numpy", None),
+    ],
+)
+def test_a_library_has_the_extra_that_brings_it(
+    monkeypatch: pytest.MonkeyPatch, module: str, extra: str | None
+) -> None:
+    installed(monkeypatch, None)
+    assert extra_of(module) == extra
+
+
+def test_a_module_that_needs_the_library_of_an_extra_names_the_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.setitem(sys.modules, "duckdb", None)
+    (tmp_path / "needs_it.py").write_text("import duckdb\n", "utf-8")
+    with pytest.raises(ToolObjectError, match="'duckdb'") as raised:
+        load_module_tools("needs_it:TOOLS", tmp_path)
+    assert install_command("sql") in str(raised.value)
+
+
+def test_a_plan_with_sql_names_the_command_where_its_library_is_missing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    text = '{"toolplan": 1, "steps": [{"id": "a", "tool": "sql", "args": {}}]}'
+
+    def help_() -> str:
+        found = compile_plan(text, tools=Toolbox(TOOLS.values())).diagnostics
+        return next(each.help or "" for each in found if each.code == "unknown-tool")
+
+    assert "pip install" not in help_()
+    module = importlib.import_module("toolplan.rules.unknown_tool")
+    assert unknown_tool is not None
+    monkeypatch.setattr(module, "find_spec", dict[str, object]().get)
+    assert install_command("sql") in help_()
+
+
+def test_langgraph_says_how_it_is_installed() -> None:
+    code = (
+        "import sys; sys.modules.pop('langgraph', None)\n"
+        "import importlib.util as u; real = u.find_spec\n"
+        "u.find_spec = lambda name: None if name == 'langgraph' else real(name)\n"
+        "import toolplan.integrations.langgraph"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "LangGraph is not installed. Install it: " in done.stderr
+
+
+def test_each_extra_that_is_named_exists() -> None:
+    """A4, A17: no text names an extra that the project does not have."""
+    for path in TEXTS:
+        if "decisions" in path.parts:  # what was chosen before may name what is gone
+            continue
+        text = path.read_text("utf-8")
+        named: list[str] = [
+            *re.findall(r"toolplan\[([\w,-]+)\]", text),
+            *re.findall(r"\.\[([\w,-]+)\]'", text),
+            *re.findall(r"\.whl\[([\w,-]+)\]", text),
+            *re.findall(r"extra\s+`([\w-]+)`", text),
+        ]
+        assert {name for each in named for name in each.split(",")} <= {*EXTRAS}, path
+
+
+def test_no_text_asks_a_package_index_for_toolplan() -> None:
+    """No index need have it: a clone, a wheel, or the libraries of the extra."""
+    for path in TEXTS:
+        assert not re.search(r"pip install '?toolplan", path.read_text("utf-8")), path
