@@ -15,6 +15,7 @@ COMMANDS: Final = {
     "ask": "Answer a question: plan, show the plan, run it, print the answer.",
     "plan": "Plan a question, and run nothing.",
     "check": "Check a plan.",
+    "diff": "Show what differs between two plans or runs.",
     "convert": "Convert a plan to another dialect.",
     "run": "Run a plan.",
     "runs": "List the runs.",

@@ -1,0 +1,141 @@
+"""`toolplan diff A B`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import closing
+from pathlib import Path
+from typing import Annotated, NamedTuple
+
+from cyclopts import Parameter
+
+from toolplan.app._home import existing_journal
+from toolplan.cli._options import DialectOption, EffectsOption, JsonFlag, ToolsOption
+from toolplan.cli._plan_file import print_diagnostics, read_plan, whole_plan
+from toolplan.cli._terminal import CommandError, Exit, err, out, print_json
+from toolplan.cli._tools import opened_if_given
+from toolplan.comparison import compare_plans
+from toolplan.compiler import parse
+from toolplan.diagnostics import to_json as diagnostic_to_json
+from toolplan.events import RunApproved, fold
+from toolplan.path import Json
+from toolplan.plan import Plan
+from toolplan.plan_json import load
+from toolplan.render.comparison_view import ComparisonView
+from toolplan.render.plan_tree import effect_marks
+from toolplan.storage.journal import Journal, JournalError
+from toolplan.tools import Tool, Toolbox
+
+FileOrRun = Annotated[
+    str,
+    Parameter(
+        allow_leading_hyphen=True,
+        help="The file of a plan, - for standard input; or a run, or the beginning of its name.",
+    ),
+]
+
+
+class _Side(NamedTuple):
+    """A plan, the tools that it was made for if they are known, and what is known of it."""
+
+    plan: Plan
+    tools: Mapping[str, Tool]
+    about: dict[str, Json]
+
+
+def diff_command(
+    a: FileOrRun,
+    b: FileOrRun,
+    /,
+    *,
+    dialect: DialectOption = "toolplan",
+    tools: ToolsOption = None,
+    effects: EffectsOption = (),
+    as_json: JsonFlag = False,
+) -> int:
+    """Show what differs between two plans or runs: calls, arguments, conditions, output.
+
+    Ids and order of steps, thoughts and metadata do not count. Of a run its plan is compared, and
+    what it was approved for. With --tools, steps that may change something are marked. Exits 1
+    where they differ.
+    """
+    if a == b == "-":
+        raise CommandError("usage", "Both plans are standard input.", "Name a file for one.")
+    with opened_if_given(tools, effects) as opened:
+        known = None if opened is None else opened.tools
+        before, after = _side(a, dialect, known), _side(b, dialect, known)
+    found = compare_plans(before.plan, after.plan)
+    differ = not found.same
+    if as_json:
+        print_json({**found.to_json(), "before": before.about, "after": after.about})
+    else:
+        view = ComparisonView(
+            found,
+            effect_marks(before.plan, before.tools),
+            effect_marks(after.plan, after.tools),
+        )
+        out().print(view, soft_wrap=True)
+        for name, side in ((a, before), (b, after)):
+            if "approved" in side.about:
+                was = "was approved" if side.about["approved"] else "was not approved"
+                out().print(f"run {name}: {side.about['status']}, {was}.", soft_wrap=True)
+    return (Exit.FAILED if differ else Exit.FINE).value
+
+
+def _side(name: str, dialect: str, tools: Toolbox | None) -> _Side:
+    """Return the plan of a file, or of a run.
+
+    Raises:
+        CommandError: there is neither, or the file is not a plan.
+    """
+    try:
+        file = read_plan(name, dialect)
+    except CommandError as error:
+        run = _run(name, tools) if error.code == "unreadable-file" else None
+        if run is None:
+            raise
+        return run
+    parsed = parse(file.text, dialect, tools)
+    if parsed.plan is None or not whole_plan(parsed.plan, parsed.diagnostics):
+        print_diagnostics(err(), file, parsed.diagnostics)
+        raise CommandError(
+            "unreadable-plan",
+            f"{name} is not a complete plan in the dialect {dialect!r}.",
+            "Fix the errors above, or name its dialect: --dialect.",
+            diagnostics=[diagnostic_to_json(each) for each in parsed.diagnostics],
+        )
+    return _Side(parsed.plan, tools or {}, {"file": name})
+
+
+def _run(start: str, tools: Toolbox | None) -> _Side | None:
+    """Return the plan of the run whose name begins so; None if there is no such run."""
+    if not start or Path(start).name != start:
+        return None
+    journal = existing_journal()
+    if journal is None:
+        return None
+    with closing(journal):
+        try:
+            name = journal.find(start)
+        except JournalError as error:
+            if error.code != "unknown-run":
+                raise
+            return None
+        return _kept(journal, name, tools)
+
+
+def _kept(journal: Journal, name: str, tools: Toolbox | None) -> _Side:
+    record, events = journal.record(name), journal.events(name)
+    plan = load(record.plan).plan
+    if plan is None:
+        raise CommandError("unreadable-plan", f"The plan of run {name} cannot be read.")
+    approvals: list[Json] = [each.digest for each in events if isinstance(each, RunApproved)]
+    listed = record.tools if isinstance(record.tools, list) else []
+    kept = {tool.name: tool for tool in map(Tool.from_json, listed)} if tools is None else tools
+    about: dict[str, Json] = {
+        "run": name,
+        "status": fold(events).status.value,
+        "approved": bool(approvals),
+        "approvals": approvals,
+    }
+    return _Side(plan, kept, about)
