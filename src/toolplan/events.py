@@ -240,11 +240,12 @@ class StepCancelled(NamedTuple):
 
 
 class RunEnded(NamedTuple):
-    """The run is over; `output` is the plan's output."""
+    """The run is over; `output` is the plan's output, `failure` what is wrong with it."""
 
     status: RunState
     output: Json
     at: float
+    failure: Failure | None = None
 
 
 StepEvent: TypeAlias = (
@@ -300,7 +301,7 @@ _PENDING = StepRun()
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """The state of a run; `steps` are in plan order."""
+    """The state of a run; `steps` are in plan order; `error` is why `output` is not complete."""
 
     run: str = ""
     digest: str = ""
@@ -311,6 +312,7 @@ class Run:
     ended_at: float | None = None
     approved_at: float | None = None
     is_resumed: bool = False
+    error: Failure | None = None
 
     @property
     def took_s(self) -> float | None:
@@ -339,7 +341,6 @@ class Folding:
     def __init__(self) -> None:
         self._run = Run()
         self._steps: dict[str, StepRun] = {}
-        # starts of steps without later events
         self._starts: dict[str, StepStarted] = {}
 
     def add(self, event: Event) -> None:
@@ -413,11 +414,11 @@ def apply(run: Run, event: Event) -> Run:
         case RunResumed():
             steps = {name: _resumed(step) for name, step in run.steps.items()}
             again = replace(run, status=RunState.RUNNING, steps=steps, is_resumed=True)
-            return replace(again, output=None, ended_at=None)
+            return replace(again, output=None, error=None, ended_at=None)
         case RunParked(status=status):
             return replace(run, status=status)
-        case RunEnded(status=status, output=output, at=at):
-            return replace(run, status=status, output=output, ended_at=at)
+        case RunEnded(status, output, at, failure):
+            return replace(run, status=status, output=output, error=failure, ended_at=at)
         case _:
             before = run.steps.get(event.step, _PENDING)
             return replace(run, steps={**run.steps, event.step: _apply_to_step(before, event)})
@@ -425,12 +426,10 @@ def apply(run: Run, event: Event) -> Run:
 
 def to_json(run: Run) -> dict[str, Json]:
     """Return `run` as JSON, without an answer."""
-    return {
-        "run": run.run,
-        "status": run.status.value,
-        "steps": {name: _step_to_json(step) for name, step in run.steps.items()},
-        "output": run.output,
-    }
+    steps: Json = {name: _step_to_json(step) for name, step in run.steps.items()}
+    known: dict[str, Json] = {"run": run.run, "status": run.status.value, "steps": steps}
+    error: dict[str, Json] = {} if run.error is None else {"error": dict(run.error._asdict())}
+    return {**known, "output": run.output, **error}
 
 
 def _apply_to_step(step: StepRun, event: StepEvent) -> StepRun:

@@ -136,7 +136,8 @@ def answer(
     """
     steps = {step.id: step for step in plan.plan.steps}
     known = schemas or {}
-    results = results_of(plan.plan, run)
+    too_large = run.output is None and run.error is not None
+    results = () if too_large else results_of(plan.plan, run)
     sections = tuple(
         section_of(
             result,
@@ -186,6 +187,8 @@ def _verdict(run: Run, problems: Sequence[Problem]) -> str:
             return ""
         case RunState.FAILED:
             failed = sum(problem.state is StepState.FAILED for problem in problems)
+            if run.error is not None and not failed:  # its output could not be given
+                return f"The run failed: {cut(printable(run.error.message), _MESSAGE_WIDTH)}"
             which = f"{failed} of {total} {'step' if total == 1 else 'steps'} failed"
             return f"The run failed: {which}." if failed else f"The run failed; {steps}."
         case RunState.CANCELLED:

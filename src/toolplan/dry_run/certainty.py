@@ -41,7 +41,7 @@ class Certainty:
                 return self._never_fits(step, failure)
             case "too-many-calls":
                 return self._least > self._limits.calls
-            case "result-schema" | "result-type" | "result-too-large":
+            case "result-schema" | "result-type" | "result-too-large" | "value-too-large":
                 return False
             case _:
                 return True

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final, NamedTuple, TypeAlias, TypedDict, cast
 
+from toolplan.engines._values import MAX_VALUE_SIZE
 from toolplan.errors import ToolplanError
 from toolplan.events import Failure, ItemEnded
 from toolplan.execution_plan import ExecutionPlan
@@ -68,6 +69,8 @@ class Options(TypedDict, total=False):
     backoff_s: float
     grace_s: float
     result_size: int
+    value_size: int
+    run_size: int
     tool_concurrency: Mapping[str, int]
     source_concurrency: Mapping[str, int]
     journal_timeout_s: float
@@ -83,6 +86,10 @@ class RunOptions(NamedTuple):
         backoff_s: seconds before the second attempt; doubled before each further one, up to 5 s.
         grace_s: seconds to wait for cancelled calls to end.
         result_size: the most characters and values of one result.
+        value_size: the most bytes, about, that the arguments of a call take, or the plan's output;
+            more fails the step, or the run, before it is built.
+        run_size: the most bytes, about, of all results of the run together. No call starts while
+            the arguments of those in flight take more.
         tool_concurrency: the most calls at the same time of single tools, by name.
         source_concurrency: the most calls at the same time of all tools of a source, by name.
         journal_timeout_s: seconds to retry a journal that cannot be written.
@@ -93,6 +100,8 @@ class RunOptions(NamedTuple):
     backoff_s: float = 0.1
     grace_s: float = 1.0
     result_size: int = 100_000_000
+    value_size: int = MAX_VALUE_SIZE
+    run_size: int = 250_000_000
     tool_concurrency: Mapping[str, int] = MappingProxyType({})
     source_concurrency: Mapping[str, int] = MappingProxyType({})
     journal_timeout_s: float = 30.0

@@ -15,6 +15,7 @@ from toolplan.engines._deadlines import Deadlines
 from toolplan.engines._eager import eager_task
 from toolplan.engines._effects import ABORTED, Doubtful, EffectCalls, idempotency_key
 from toolplan.engines._failures import accepted, kept_result, returned_with, tool_failure
+from toolplan.engines._sizes import Budget, TooLarge
 from toolplan.events import (
     AttemptFailed,
     CallAnsweredLate,
@@ -38,7 +39,8 @@ class InFlightCall:
     """One attempt of one call. It is open until its outcome is known; a later result is discarded.
 
     `first` is the number of the first attempt in this process, `made` says that the tool was
-    called, and `late` is the result of a call that was given up.
+    called, and `late` is the result of a call that was given up. `size` is about the bytes of its
+    arguments.
     """
 
     __slots__ = (
@@ -52,6 +54,7 @@ class InFlightCall:
         "made",
         "owner",
         "position",
+        "size",
         "step",
         "task",
         "tool",
@@ -65,8 +68,10 @@ class InFlightCall:
         step: Step,
         tool: Tool,
         args: Arguments,
+        size: int = 0,
     ) -> None:
         self.owner = owner
+        self.size = size
         self.position = position
         self.index = index
         self.step = step
@@ -161,6 +166,7 @@ class InFlightCalls:
         self._clock = clock
         self._limits = limits
         self._options = options
+        self._results = Budget(options.run_size)
         self._effects = effects
         self._log = log
         self._loop: AbstractEventLoop = asyncio.get_running_loop()
@@ -361,8 +367,7 @@ class InFlightCalls:
         return True
 
     def _take(self, call: InFlightCall, answer: object) -> None:
-        depth, size = self._limits.depth, self._options.result_size
-        outcome = accepted(call.tool, answer, depth=depth, size=size)
+        outcome = self._accepted(call.tool, answer)
         if isinstance(outcome, Failure) and not call.tool.may_repeat:
             return self._doubt(call, Doubtful(outcome, kept_result(answer)))
         return self._end(call, outcome)
@@ -373,10 +378,25 @@ class InFlightCalls:
         if failure is not None:
             unknown = failure.code == "outcome-unknown" and not call.tool.may_repeat
             return Doubtful(failure, late.returned) if unknown else failure
-        depth, size = self._limits.depth, self._options.result_size
-        taken = accepted(call.tool, late.answer, depth=depth, size=size)
+        taken = self._accepted(call.tool, late.answer)
         if isinstance(taken, Failure) and not call.tool.may_repeat:
             return Doubtful(taken, kept_result(late.answer))
+        return taken
+
+    def _accepted(self, tool: Tool, answer: object) -> Json | Failure:
+        """Return a copy of `answer`, which counts as kept, or why it cannot be used."""
+        depth, size = self._limits.depth, self._options.result_size
+        taken = accepted(tool, answer, depth=depth, size=size)
+        if isinstance(taken, Failure):
+            return taken
+        try:
+            self._results.take(taken)
+        except TooLarge:
+            most = self._options.run_size / 1_000_000
+            return Failure(
+                "result-too-large",
+                f"With it the results of the run would be larger than {most:g} MB.",
+            )
         return taken
 
     def _end(self, call: InFlightCall, outcome: Json | Failure | Doubtful) -> None:

@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 from toolplan.engines._failures import argument_failure
-from toolplan.engines._values import NotAField, Outputs, field_of, resolve
+from toolplan.engines._sizes import Budget, TooLarge, too_large
+from toolplan.engines._values import NotAField, Outputs, field_of, referenced, resolve
 from toolplan.events import Failure
 from toolplan.path import Json, NotThere, json_type
-from toolplan.plan import Limits, Literal, Ref, Step, Value, When, escape_pointer
+from toolplan.plan import Array, Limits, Literal, Ref, Step, Value, When, escape_pointer
 from toolplan.schema import Schema, SchemaError
 from toolplan.tools import Arguments, Tool
 
 
 def filled(
-    step: Step, tool: Tool, outputs: Outputs, item: Json = None, index: int | None = None
+    step: Step,
+    tool: Tool,
+    outputs: Outputs,
+    budget: Budget,
+    item: Json = None,
+    index: int | None = None,
 ) -> Arguments | Failure:
-    """Return the arguments of one call of `step`, checked against what `tool` accepts."""
+    """Return the arguments of one call of `step`, checked against what `tool` accepts.
+
+    What is filled in counts as used in `budget`.
+    """
     args: Arguments = {}
     name = ""
     try:
@@ -23,40 +32,59 @@ def filled(
                 args[name] = value.value  # immutable, so no copy is needed
                 continue
             if type(value) is Ref and index is None:
-                field = field_of(value, outputs)
+                field = field_of(value, outputs, budget)
                 if not isinstance(field, NotAField):
                     args[name] = field
                     continue
-            args[name] = resolve(value, outputs, item, index)
+            args[name] = resolve(value, outputs, budget, item, index)
     except NotThere as error:
         return Failure("reference-missing", str(error), f"/args/{escape_pointer(name)}")
+    except TooLarge:
+        return too_large("The arguments", budget.most, f"/args/{escape_pointer(name)}")
     failure = argument_failure(tool, args)
     return args if failure is None else failure
 
 
-def holds(when: When, outputs: Outputs) -> bool | Failure:
-    """Return whether the condition of a step holds."""
+def holds(when: When, outputs: Outputs, most: int) -> bool | Failure:
+    """Return whether the condition of a step holds; its value has at most `most` bytes."""
     try:
-        value = resolve(when.value, outputs)
+        value = resolve(when.value, outputs, Budget(most))
     except NotThere as error:
         return Failure("reference-missing", str(error), "/when/value")
+    except TooLarge:
+        return too_large("The value of the condition", most, "/when/value")
     try:
         return Schema.load(when.schema).is_valid(value)
     except SchemaError as error:
         return Failure("when-schema", f"The condition's schema: {error}.", "/when/is")
 
 
-def items_of(step: Step, for_each: Value, outputs: Outputs, limits: Limits) -> list[Json] | Failure:
-    """Return the items of `for_each`, at most as many as the limits allow."""
+def items_of(
+    step: Step, for_each: Value, outputs: Outputs, limits: Limits, budget: Budget
+) -> list[Json] | Failure:
+    """Return the items of `for_each`, at most as many as the limits allow.
+
+    They are not copied where they are one reference: each call copies what it takes. Otherwise
+    what is filled in counts as used in `budget`.
+    """
+    most = min(step.max_items, limits.items)
+    if isinstance(for_each, Array) and len(for_each.items) > most:
+        return _too_many(len(for_each.items), most)
     try:
-        items = resolve(for_each, outputs)
+        if isinstance(for_each, Ref):
+            items = referenced(for_each, outputs)
+        else:
+            items = resolve(for_each, outputs, budget)
     except NotThere as error:
         return Failure("reference-missing", str(error), "/for_each")
+    except TooLarge:
+        return too_large("The list of for_each", budget.most, "/for_each")
     if not isinstance(items, list):
         there = json_type(items)
         return Failure("not-a-list", f"A list is needed, and there is {there}.", "/for_each")
-    most = min(step.max_items, limits.items)
-    if len(items) > most:
-        message = f"There are {len(items)} items, and at most {most} are allowed."
-        return Failure("too-many-items", message, "/for_each")
-    return items
+    return items if len(items) <= most else _too_many(len(items), most)
+
+
+def _too_many(count: int, most: int) -> Failure:
+    message = f"There are {count} items, and at most {most} are allowed."
+    return Failure("too-many-items", message, "/for_each")

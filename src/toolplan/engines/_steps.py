@@ -19,6 +19,7 @@ from toolplan.engines._graph import Graph
 from toolplan.engines._in_flight import EventLog, InFlightCall, InFlightCalls
 from toolplan.engines._inputs import filled, holds, items_of
 from toolplan.engines._ready_queue import ReadyQueue
+from toolplan.engines._sizes import Budget
 from toolplan.engines._values import filled_output
 from toolplan.events import (
     Event,
@@ -82,6 +83,9 @@ class Scheduler:
         self._fans: dict[int, Fan] = {}
         self._concurrency = self._free = options.concurrency
         self._calls_left = limits.calls
+        self._options = options
+        self._held = 0  # about the bytes of the arguments of calls in flight
+        self._list_bytes_left = options.run_size  # of lists of `for_each` made of several parts
         self._effects = EffectCalls(recovered)
         self._calls = InFlightCalls(
             run,
@@ -227,6 +231,8 @@ class Scheduler:
         while self._free and not self._closed:
             if self._log is not None and self._log.full:
                 return
+            if self._held > self._options.run_size and self._free < self._concurrency:
+                return
             entry = self._ready.pop(self._free)
             if entry is None:
                 return
@@ -254,7 +260,7 @@ class Scheduler:
     def _start_step(self, position: int) -> None:
         step = self._steps[position]
         if step.when is not None:
-            verdict = holds(step.when, self._outputs)
+            verdict = holds(step.when, self._outputs, self._options.value_size)
             if isinstance(verdict, Failure):
                 return self._fail(position, verdict, 0)
             if not verdict:
@@ -262,16 +268,18 @@ class Scheduler:
                 return self._skip(position, reason, behind_failure=False)
         if step.for_each is not None:
             return self._start_fan(position, step, step.for_each)
-        args = self._filled(position)
+        args, size = self._filled(position)
         if isinstance(args, Failure):
             return self._fail(position, args, 0)
         if not self.reserve(1):
             return self._fail(position, self._too_many_calls(), 0)
         self._emit(StepStarted(step.id, None, self._clock()))
-        return self._call(position, None, args)
+        return self._call(position, None, args, size)
 
     def _start_fan(self, position: int, step: Step, for_each: Value) -> None:
-        items = items_of(step, for_each, self._outputs, self._limits)
+        budget = Budget(min(self._options.value_size, self._list_bytes_left))
+        items = items_of(step, for_each, self._outputs, self._limits, budget)
+        self._list_bytes_left -= budget.used
         if isinstance(items, Failure):
             return self._fail(position, items, 0)
         over = self._recovered.items.get(step.id, {})
@@ -289,29 +297,29 @@ class Scheduler:
         if fan.exhausted:  # an item failed while the next one waited for its turn
             return
         index = fan.take_next()
-        args = self._filled(position, fan.items[index], index)
+        args, size = self._filled(position, fan.items[index], index)
         if isinstance(args, Failure):
             self._end_item(position, fan, index, args, 0)
         else:
             fan.running += 1
-            self._call(position, index, args)
+            self._call(position, index, args, size)
         if not fan.exhausted:
             self._ready.push(position, turn + 1)
 
-    def _call(self, position: int, index: int | None, args: Arguments) -> None:
+    def _call(self, position: int, index: int | None, args: Arguments, size: int) -> None:
         """Make a call, which counts towards the concurrency."""
-        step = self._steps[position]
+        step, tool = self._steps[position], self._tools_of[position]
         self._free -= 1
+        self._held += size
         self._ready.take(position)
-        self._calls.make(
-            InFlightCall(self._calls, position, index, step, self._tools_of[position], args)
-        )
+        self._calls.make(InFlightCall(self._calls, position, index, step, tool, args, size))
 
     # Ending
 
     def call_ended(self, call: InFlightCall, outcome: Json | Failure) -> None:
         """Take the result of a call, or why it failed."""
         self._free += 1
+        self._held -= call.size
         self._ready.release(call.position)
         if call.index is not None:
             fan = self._fans[call.position]
@@ -326,6 +334,7 @@ class Scheduler:
     def call_doubted(self, call: InFlightCall) -> None:
         """Leave a step in doubt, because the outcome of its call is unknown."""
         self._free += 1
+        self._held -= call.size
         self._ready.release(call.position)
         if call.index is not None:
             fan = self._fans[call.position]
@@ -336,7 +345,7 @@ class Scheduler:
     def fill_again(self, call: InFlightCall) -> Arguments | Failure:
         """Fill the arguments of a call again."""
         item = None if call.index is None else self._fans[call.position].items[call.index]
-        return self._filled(call.position, item, call.index)
+        return self._filled(call.position, item, call.index)[0]
 
     def _end_item(
         self, position: int, fan: Fan, index: int, outcome: Json | Failure, attempts: int
@@ -423,16 +432,16 @@ class Scheduler:
         return any(each in self._failed or self._skipped.get(each, False) for each in needed)
 
     def _finish(self) -> None:
-        complete = True
+        wrong: Failure | None = None
         if self._output is not None:
-            given, complete = filled_output(self._output, self._outputs)
+            most = self._options.value_size
+            given, wrong = filled_output(self._output, self._outputs, most)
         else:
             sinks = self._graph.sinks()
             given = {name: self._outputs[name] for name in sinks if name in self._outputs}
-        well = complete and not self._failed
-        status = RunState.SUCCEEDED if well else RunState.FAILED
+        status = RunState.FAILED if wrong or self._failed else RunState.SUCCEEDED
         self._has_ended = True
-        self._emit(RunEnded(status, given, self._clock()))
+        self._emit(RunEnded(status, given, self._clock(), wrong))
         self._done.set_result(None)
 
     # Cancelling
@@ -470,9 +479,11 @@ class Scheduler:
 
     def _filled(
         self, position: int, item: Json = None, index: int | None = None
-    ) -> Arguments | Failure:
-        tool = self._tools_of[position]
-        return filled(self._steps[position], tool, self._outputs, item, index)
+    ) -> tuple[Arguments | Failure, int]:
+        """Return the arguments of a call, and about their bytes."""
+        step, tool = self._steps[position], self._tools_of[position]
+        budget = Budget(self._options.value_size)
+        return filled(step, tool, self._outputs, budget, item, index), budget.used
 
     def reserve(self, calls: int) -> bool:
         """Reserve `calls` of the calls that the limit allows; return False if there are too few."""

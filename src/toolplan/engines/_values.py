@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from math import isfinite
 from typing import Final, NoReturn, TypeAlias, cast
 
+from toolplan.engines._sizes import Budget, TooLarge, too_large
+from toolplan.events import Failure
 from toolplan.path import Json, NotThere, copied, json_type, print_path, select
 from toolplan.plan import (
     ITEM,
@@ -30,6 +32,9 @@ Outputs: TypeAlias = Mapping[str, Json]
 
 MAX_INTEGER_BITS: Final = 13_000
 """Longer integers cannot be printed: Python refuses more than 4,300 digits."""
+
+MAX_VALUE_SIZE: Final = 100_000_000
+"""The most bytes that the arguments of one call, or a plan's output, take."""
 
 _MOST_FLAT: Final = 16
 _LARGEST_FLAT: Final = 2**63
@@ -60,42 +65,64 @@ class ResultUnusable(ValueError):
         self.pointer = ""
 
 
-def resolve(value: Value, outputs: Outputs, item: Json = None, index: int | None = None) -> Json:
+def resolve(
+    value: Value, outputs: Outputs, budget: Budget, item: Json = None, index: int | None = None
+) -> Json:
     """Return a copy of `value` with its references filled from `outputs`.
 
     `item` and `index` are those of one call of a step with `for_each`; `index` is None otherwise.
-    Outputs are data: text in them that looks like a reference is not filled.
+    Outputs are data: text in them that looks like a reference is not filled. What is filled in is
+    taken from `budget` before it is copied.
 
     Raises:
         NotThere: a path does not exist in the output.
+        TooLarge: the value would be larger than `budget` allows.
     """
     match value:
         case Literal():
             literal = value.value
             return copied(literal) if type(literal) in _CONTAINERS else literal
         case Ref():
-            return copied(_referenced(value, outputs, item, index))
+            found = referenced(value, outputs, item, index)
+            budget.take(found)
+            return copied(found) if type(found) in _CONTAINERS else found
         case Template():
             return "".join(
-                part if isinstance(part, str) else rendered(_referenced(part, outputs, item, index))
+                part if isinstance(part, str) else _text(part, outputs, budget, item, index)
                 for part in value.parts
             )
         case Array():
-            return [resolve(inner, outputs, item, index) for inner in value.items]
+            return [resolve(inner, outputs, budget, item, index) for inner in value.items]
         case Object():
-            return {key: resolve(inner, outputs, item, index) for key, inner in value.fields}
+            return {
+                key: resolve(inner, outputs, budget, item, index) for key, inner in value.fields
+            }
 
 
-def field_of(ref: Ref, outputs: Outputs) -> Json | NotAField:
+def _text(ref: Ref, outputs: Outputs, budget: Budget, item: Json, index: int | None) -> str:
+    found = referenced(ref, outputs, item, index)
+    budget.take(found)
+    if isinstance(found, str):
+        return found
+    text = rendered(found)
+    budget.take(text)  # text with many escapes is several times as long as JSON
+    return text
+
+
+def field_of(ref: Ref, outputs: Outputs, budget: Budget) -> Json | NotAField:
     """Return the value of `ref` if it is one field of an object, as most references are.
 
     A fast path of `resolve`.
+
+    Raises:
+        TooLarge: the value is larger than `budget` allows.
     """
     path = ref.path
     if len(path) == 1:
         key, whole = path[0], outputs.get(ref.step)
         if isinstance(whole, dict) and isinstance(key, str) and key in whole:
             found = whole[key]
+            budget.take(found)
             return copied(found) if type(found) in _CONTAINERS else found
     return NOT_A_FIELD
 
@@ -262,29 +289,52 @@ def _key(key: object) -> str:
     raise ResultUnusable("result-type", f"It has a key that is {json_type(key)}, not text.")
 
 
-def filled_output(value: Value, outputs: Outputs) -> tuple[Json, bool]:
-    """Return a plan's output, with null for missing parts, and whether it is complete.
+def filled_output(
+    value: Value, outputs: Outputs, most: int = MAX_VALUE_SIZE
+) -> tuple[Json, Failure | None]:
+    """Return a plan's output, with null for missing parts, and what is wrong with it first.
 
-    A part of a step without output (skipped or failed) is null and does not make it incomplete; a
-    path that does not exist in an output does.
+    A part of a step without output (skipped or failed) is null and not wrong; a path that does not
+    exist in an output is. An output of more than `most` bytes is null as a whole.
     """
+    wrong: list[Failure] = []
+    try:
+        output = _filled_part(value, outputs, Budget(most), "/output", wrong)
+    except TooLarge:
+        return None, too_large("The plan's output", most, "/output")
+    return output, wrong[0] if wrong else None
+
+
+def _filled_part(
+    value: Value, outputs: Outputs, budget: Budget, pointer: str, wrong: list[Failure]
+) -> Json:
     match value:
         case Array():
-            parts = [filled_output(inner, outputs) for inner in value.items]
-            return [part for part, _ in parts], all(there for _, there in parts)
+            return [
+                _filled_part(inner, outputs, budget, f"{pointer}/{at}", wrong)
+                for at, inner in enumerate(value.items)
+            ]
         case Object():
-            fields = [(key, filled_output(inner, outputs)) for key, inner in value.fields]
-            return {key: part for key, (part, _) in fields}, all(there for _, (_, there) in fields)
+            return {
+                key: _filled_part(inner, outputs, budget, f"{pointer}/{escape_pointer(key)}", wrong)
+                for key, inner in value.fields
+            }
         case _:
             if any(ref.step not in outputs for ref in refs(value)):
-                return None, True
+                return None
             try:
-                return resolve(value, outputs), True
-            except NotThere:
-                return None, False
+                return resolve(value, outputs, budget)
+            except NotThere as error:
+                wrong.append(Failure("reference-missing", str(error), pointer))
+                return None
 
 
-def _referenced(ref: Ref, outputs: Outputs, item: Json, index: int | None) -> Json:
+def referenced(ref: Ref, outputs: Outputs, item: Json = None, index: int | None = None) -> Json:
+    """Return the value of `ref` itself, not a copy.
+
+    Raises:
+        NotThere: its path does not exist in the output.
+    """
     if index is not None and ref.step in RESERVED_IDS:
         whole = item if ref.step == ITEM else index
     else:

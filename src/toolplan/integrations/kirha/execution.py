@@ -36,7 +36,7 @@ OnStatus: TypeAlias = Callable[[str, Status], None]
 UNSATISFIED: Final = "Skipped: dependencies not satisfied"
 _UNRESOLVED: Final = frozenset(
     {"reference-missing", "argument-type", "argument-value", "missing-argument"}
-    | {"unknown-argument", "not-a-list", "too-many-items"}
+    | {"unknown-argument", "not-a-list", "too-many-items", "value-too-large"}
 )
 
 

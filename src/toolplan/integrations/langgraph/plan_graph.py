@@ -152,10 +152,10 @@ class _Steps:
         output: Json
         if self._plan.plan.output is None:
             names = [name for name in sinks(self._plan.plan) if name in outputs]
-            output, complete = {name: outputs[name] for name in names}, True
+            output, wrong = {name: outputs[name] for name in names}, None
         else:
-            output, complete = filled_output(self._plan.plan.output, outputs)
-        succeeded = complete and not any(_is(each, "failed") for each in results.values())
+            output, wrong = filled_output(self._plan.plan.output, outputs)
+        succeeded = wrong is None and not any(_is(each, "failed") for each in results.values())
         status = RunState.SUCCEEDED if succeeded else RunState.FAILED
         return {"status": status.value, "output": output}
 
