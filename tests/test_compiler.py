@@ -149,6 +149,35 @@ def test_what_could_not_be_read_is_reported_once() -> None:
     assert [each.code for each in found.diagnostics] == ["reference-syntax"]
 
 
+@pytest.mark.parametrize(
+    ("dialect", "text"),
+    [
+        ("kirha", '<plan>[{"toolName": "facilities_list", "arguments": {"town": "{7.x}"}}]</plan>'),
+        ("clear", '{"steps": [{"tool": "facilities_list", "params": {"town": "${step[7].x}"}}]}'),
+        ("clear", '{"steps": [{"tool": "facilities_list", "params": {"town": "${stop[0].x}"}}]}'),
+        (
+            "toolplan",
+            '{"steps": [{"id": "a", "tool": "facilities_list", "args": {"town": "${b}"}}]}',
+        ),
+        ("toolplan", '{"steps": [{"id": "a", "tool": "facilities_list", "args": {"town": "${"}}]}'),
+        (
+            "toolplan",
+            '{"steps": [{"id": "a", "tool": "facilities_list", "args": {"town": 1e999}}]}',
+        ),
+        (
+            "nestful",
+            '[{"name": "facilities_list", "label": "$v", "arguments": {"town": "$w.x$"}}]',
+        ),
+    ],
+)
+def test_a_value_that_cannot_be_read_hides_no_wrong_name(dialect: str, text: str) -> None:
+    """F002-13: the argument does not exist, whatever its value is; of the value one is enough."""
+    found = examine(text, dialect, TOOLS).diagnostics
+    wrong = [each.code for each in found if each.blocks and each.pointer == "/steps/0/args/town"]
+    assert "unknown-argument" in wrong
+    assert len(wrong) == 2
+
+
 def test_tools_that_are_not_allowed_are_refused() -> None:
     compiled = toolplan.compile_plan(text(C), tools=box(), policy=Policy(allow=("orders",)))
     assert compiled.plan is None

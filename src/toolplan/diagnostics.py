@@ -20,6 +20,9 @@ from toolplan.path import Json
 MAX_NAME: Final = 200
 """Longer names are not compared with others, which would take long."""
 
+ABOUT_KEYS: Final = frozenset({"unknown-field", "unknown-argument", "duplicate-key"})
+"""Codes of problems of a key: they hold whatever its value is."""
+
 _OFFERED: Final = 3
 _COMPARED: Final = 12
 _LISTED: Final = 12

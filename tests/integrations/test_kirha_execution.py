@@ -198,6 +198,18 @@ def test_a_handler_that_fails_is_reported_and_its_dependents_are_skipped() -> No
     assert results[3].output == {"z": 1}
 
 
+def test_a_skipped_step_keeps_its_planned_arguments() -> None:
+    """F002-16, F002-18: those of a step that waits for one that failed, or that is refused."""
+    planned = {"x": {"$fromStep": "0", "$outputKey": "a"}, "n": 1, "t": "{{0}}"}
+    shown = {**planned, "t": "{0}"}
+    made = plan(step("broken"), step("echo", x="{0.a}", n=1, t="{{0}}"))
+    results = execute(made, tool("broken", broken), tool("echo", echo))
+    assert (results[1].arguments, results[1].output) == (shown, None)
+    assert results[0].arguments == {}
+    refused = execute(plan(step("X", y=1), step("echo", x="{0.a}", n=1)), tool("echo", echo))
+    assert [each.arguments for each in refused] == [{}, {"x": planned["x"], "n": 1}]
+
+
 def test_a_call_that_takes_too_long_is_given_up() -> None:
     """F002-19: the SDK had the status `timeout`, and never set it."""
 

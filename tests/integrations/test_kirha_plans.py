@@ -7,8 +7,10 @@ import json
 
 import pytest
 
+from tests.doubles.model_replies import Raw
 from tests.doubles.model_server import ScriptedModelServer
 from tests.integrations.doubles import TODAY
+from toolplan.compiler import parse
 from toolplan.integrations.kirha import (
     Plan,
     Planner,
@@ -18,7 +20,7 @@ from toolplan.integrations.kirha import (
     parse_plan,
 )
 from toolplan.path import Json
-from toolplan.providers import ModelError
+from toolplan.providers import ModelError, Text
 from toolplan.testing.model import ScriptedModel
 
 WEATHER = Tool(
@@ -120,12 +122,35 @@ def test_a_reply_without_a_plan_gives_none() -> None:
     assert parse_plan("") is None
 
 
-def test_no_reply_and_an_empty_plan_are_errors() -> None:
+@pytest.mark.parametrize("reply", ["", " \n", "<plan>[]</plan>"])
+def test_an_empty_reply_and_an_empty_plan_are_no_plan(reply: str) -> None:
     """F002-3."""
-    with pytest.raises(PlannerError, match=r"^No response from model$"):
-        generate("")
     with pytest.raises(PlannerError, match=r"^No plan generated$"):
-        generate("<plan>[]</plan>")
+        generate(reply)
+
+
+def test_thinking_without_a_plan_gives_none() -> None:
+    """F002-3."""
+    assert generate("<think>I do not know.</think>") is None
+
+
+@pytest.mark.parametrize(
+    "body", [b'{"choices": []}', b'{"choices": null}', b"{}", b'{"choices": [{"message": null}]}']
+)
+def test_an_answer_without_choices_is_no_response(body: bytes) -> None:
+    """F002-3: what the endpoint did is in the help."""
+    with ScriptedModelServer([Raw(body, "application/json")]) as server:
+        asked = Planner(server.url).generate_plan("Paris?", tools=[WEATHER])
+        with pytest.raises(PlannerError, match=r"^No response from model$") as raised:
+            asyncio.run(asked)
+    assert raised.value.help is not None
+    assert "kirha/planner" in raised.value.help
+
+
+def test_a_reply_that_breaks_off_is_the_failure_that_it_is() -> None:
+    model = ScriptedModel([[Text("<plan>[{"), ModelError("llm-stream-cut", "It broke off.")]])
+    with pytest.raises(ModelError, match="broke off"):
+        asyncio.run(Planner("", endpoint=model).generate_plan("x", tools=[WEATHER]))
 
 
 def test_an_endpoint_that_fails_is_reported_as_such() -> None:
@@ -158,6 +183,36 @@ def test_other_names_of_fields_are_read(key: str, args: str) -> None:
     """F002-5."""
     (step,) = steps({key: "t", args: {"x": 1}}).steps
     assert (step.tool_name, step.arguments) == ("t", {"x": 1})
+
+
+@pytest.mark.parametrize(
+    ("item", "tool", "arguments"),
+    [
+        ({"toolName": "a", "tool": "b"}, "a", {}),
+        ({"tool": "b", "toolName": "a"}, "a", {}),
+        ({"toolName": None, "tool": "b"}, "b", {}),
+        ({"tool": "t", "args": {"x": 1}, "arguments": {"x": 2}}, "t", {"x": 2}),
+        ({"tool": "t", "parameters": {"x": 1}, "params": {"x": 2}}, "t", {"x": 2}),
+        ({"tool": "t", "arguments": None, "args": {"x": 1}}, "t", {"x": 1}),
+        ({"tool": "t", "arguments": {}, "args": {"x": 1}}, "t", {}),
+    ],
+)
+def test_of_two_spellings_the_first_of_the_sdk_counts(
+    item: Json, tool: str, arguments: Json
+) -> None:
+    """F002-5."""
+    (step,) = steps(item).steps
+    assert (step.tool_name, step.arguments) == (tool, arguments)
+
+
+def test_the_spelling_that_is_not_read_is_named() -> None:
+    """F002-5: no value is passed over in silence."""
+    text = '<plan>[{"toolName": "a", "tool": "b", "args": {}, "params": {"x": 1}}]</plan>'
+    found = parse(text, "kirha").diagnostics
+    assert [(each.severity, each.pointer, each.message) for each in found] == [
+        ("warning", "/steps/0/tool", "'tool' is not read, because 'toolName' is given."),
+        ("warning", "/steps/0/args", "'params' is not read, because 'args' is given."),
+    ]
 
 
 def test_arguments_may_be_missing() -> None:
@@ -223,6 +278,19 @@ def test_reference_objects_stand_anywhere() -> None:
     assert argument({"in": [ref, {"deep": ref}]}) == {"in": [read, {"deep": read}]}
 
 
+@pytest.mark.parametrize("value", [{"fromStep": 0}, {"outputKey": "a"}, {"fromStep": "x", "a": 1}])
+def test_an_object_with_one_of_the_two_keys_is_data(value: Json) -> None:
+    """F002-9."""
+    assert argument(value) == value
+    assert argument({"in": [value]}) == {"in": [value]}
+
+
+def test_a_reference_object_with_more_in_it_is_an_error() -> None:
+    """F002-9: the SDK dropped the rest of it."""
+    with pytest.raises(PlanParseError, match="default"):
+        argument({"fromStep": 0, "outputKey": "a", "default": 1})
+
+
 @pytest.mark.parametrize("value", [{"fromStep": 5, "outputKey": "x"}, "{5.x}", "in {5}", "{2024}"])
 def test_a_reference_to_no_step_is_an_error(value: Json) -> None:
     """F002-9, F002-10, C-32: in text it is one as well, where it used to stay as it was."""
@@ -241,6 +309,11 @@ def test_a_reference_to_no_step_is_an_error(value: Json) -> None:
         ("transactions.[0].sender", "transactions[0].sender"),
         ('data["user"].name', "data.user.name"),
         ('["full name"]', '["full name"]'),
+        (".foo..bar.", "foo.bar"),
+        ("..items..[0]...name..", "items[0].name"),
+        ('["a..b"].c', '["a..b"].c'),
+        (".", ""),
+        ("", ""),
     ],
 )
 def test_every_form_of_a_path_is_read_and_one_is_shown(written: str, shown: str) -> None:
@@ -249,6 +322,12 @@ def test_every_form_of_a_path_is_read_and_one_is_shown(written: str, shown: str)
         "$fromStep": "0",
         "$outputKey": shown,
     }
+
+
+def test_empty_segments_in_text_are_dropped_as_well() -> None:
+    """F002-11."""
+    assert argument("in {0..foo..bar.}!") == argument("in {0.foo.bar}!")
+    assert argument("{0.} {1...}") == "{0.} {1...}"
 
 
 def test_a_plan_can_be_written_in_the_canonical_form() -> None:

@@ -220,6 +220,86 @@ def test_what_is_no_step_is_reported(step: dict[str, Json]) -> None:
     assert result.errors[0].step_id == "0"
 
 
+DEEP = Tool(
+    "deep",
+    "",
+    schema(
+        style={
+            "type": "object",
+            "properties": {
+                "parts": {"type": "array", "items": json.loads(schema(name=STRING, size=NUMBER))},
+                "0": STRING,
+            },
+            "additionalProperties": False,
+        },
+    ),
+)
+
+
+@pytest.mark.parametrize(
+    ("style", "place", "actual"),
+    [
+        ({"parts": [{"name": "x"}, {"name": [1]}]}, "style.parts[1].name", "array"),
+        ({"extra": [1]}, "style.extra", None),
+        ({"parts": {"a": 1}}, "style.parts", "object"),
+        ({"0": [[1]]}, 'style["0"]', "array"),
+        ({"parts": [{"size": {"$fromStep": "0", "$outputKey": "city"}}]}, 0, "string"),
+        ({"parts": [{"size": {"$fromStep": "0", "$outputKey": "town"}}]}, 0, None),
+        ({"parts": [{"size": {"$fromStep": "9", "$outputKey": "city"}}]}, 0, None),
+        ({"parts": [{"size": {"$fromStep": 1.5, "$outputKey": "city"}}]}, 0, None),
+        ({"parts": [{"size": {"$fromStep": "0", "$outputKey": "a[["}}]}, 0, None),
+        ({"parts": [{"size": {"$fromTemplateString": "{0}", "$values": [1]}}]}, 0, None),
+    ],
+)
+def test_the_place_of_a_nested_argument_is_the_whole_path(
+    style: Json, place: str | int, actual: str | None
+) -> None:
+    """F002-12: the path has the form of an `$outputKey`, with `[0]` for the first of a list."""
+    items: list[dict[str, Json]] = [
+        {"stepId": "0", "toolName": "places", "arguments": {"query": "x"}},
+        {"stepId": "1", "toolName": "deep", "arguments": {"style": style}},
+    ]
+    (error,) = is_valid_plan(items, [PLACES, DEEP]).errors
+    assert error.argument_path == (place or "style.parts[0].size")
+    assert (error.tool_name, error.actual_type) == ("deep", actual)
+
+
+def test_a_bad_reference_hides_no_other_error() -> None:
+    """F002-12, F002-13: all errors are collected, those of other steps and arguments too."""
+    bad: Json = {"$fromStep": [], "$outputKey": "a"}
+    items: list[dict[str, Json]] = [
+        {"stepId": "0", "toolName": "show", "arguments": {"text": bad, "colour": bad, "size": "x"}},
+        {"stepId": "1", "toolName": "nothing"},
+        {"stepId": "2"},
+    ]
+    found = is_valid_plan(items, TOOLS).errors
+    assert [(each.step_id, each.code, each.argument_path) for each in found] == [
+        ("0", "type_mismatch", "text"),
+        ("0", "type_mismatch", "colour"),
+        ("2", "type_mismatch", None),
+        ("0", "input_key_missing", "colour"),
+        ("0", "type_mismatch", "size"),
+        ("1", "tool_not_found", None),
+    ]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"$fromStep": "0"},
+        {"$outputKey": "a"},
+        {"$fromTemplateString": "a {0}"},
+        {"$fromTemplateString": "a {0}", "$values": {}},
+        {"$values": []},
+    ],
+)
+def test_an_object_with_one_of_the_two_keys_is_data(value: Json) -> None:
+    """F002-9."""
+    take = Tool("take", "", schema(value={"type": "object", "additionalProperties": True}))
+    step: dict[str, Json] = {"stepId": "0", "toolName": "take", "arguments": {"value": value}}
+    assert is_valid_plan([step], [take]).errors == ()
+
+
 @pytest.mark.parametrize(
     ("given", "path", "taken", "is_fine"),
     [

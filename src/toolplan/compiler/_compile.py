@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Final, NamedTuple, NoReturn, TypeAlias
 
 from toolplan.approval import Policy, digest_of
-from toolplan.diagnostics import REMOVED, Diagnostic, Edit, Fix, Removed, Severity
+from toolplan.diagnostics import ABOUT_KEYS, REMOVED, Diagnostic, Edit, Fix, Removed, Severity
 from toolplan.dialects import known_dialect
 from toolplan.errors import ToolplanError
 from toolplan.execution_plan import ExecutionPlan
@@ -175,7 +175,7 @@ def _examine(
     context, found = _fixed(_context(parsed.plan, known, policy), rules)
     # a placeholder for what could not be read; it has been reported already
     unread = {each.pointer for each in parsed.diagnostics if each.blocks}
-    reported = (each for each in found if each.pointer not in unread)
+    reported = (each for each in found if each.pointer not in unread or each.code in ABOUT_KEYS)
     return Examined(context.plan, (*parsed.diagnostics, *reported), context.unchecked), context
 
 

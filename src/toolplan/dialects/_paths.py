@@ -17,6 +17,10 @@ _KEY = r"""(?! )[^.\[\]{}$"'\n]++(?<! )"""
 SEGMENTS: Final = rf"(?:\.?{_BRACKETS}|\.{_KEY})*+"
 """A run of segments, as a part of a regular expression; it holds no group."""
 
+SEGMENTS_WITH_GAPS: Final = rf"(?:(?:\.*+{_BRACKETS}|\.++{_KEY})++\.*+)?+"
+"""The same with empty segments in it, which mean nothing: `..a..b.` is `.a.b`."""
+
+_QUOTED_OR_DOTS = re.compile(r"""("(?:[^"\\]|\\.)*+"|'[^']*+')|\.++""")
 _SEGMENT = re.compile(rf"\.?(?P<brackets>{_BRACKETS})|\.(?P<key>{_KEY})")
 _INDEX = re.compile(r"0|[1-9][0-9]{0,8}")
 _PLAIN_KEY = re.compile(_KEY)
@@ -29,6 +33,16 @@ def read_path(text: str) -> Path:
         PathSyntaxError: a quoted key or an index is not well written.
     """
     return tuple(_read_segment(found) for found in _SEGMENT.finditer(text)) if text else ()
+
+
+def without_gaps(text: str) -> str:
+    """Return `text` without its empty segments.
+
+    >>> without_gaps(".foo..bar.")
+    '.foo.bar'
+    """
+    short = _QUOTED_OR_DOTS.sub(lambda found: found[1] or ".", text)
+    return short.removesuffix(".")
 
 
 def is_plain(segment: Segment) -> bool:

@@ -28,10 +28,14 @@ def bounded(items: list[Json], document: Json, limits: Limits, report: Report) -
 class StepFields:
     """One step as it is written; what is wrong with it is reported as it is read.
 
-    `pointer` and `step` are the canonical ones.
+    `pointer` and `step` are the canonical ones. Two spellings of one field are an error; with
+    `first_counts` the first one that has a value counts, and the others are reported as noise.
     """
 
-    def __init__(self, item: Json, pointer: str, step: str, report: Report) -> None:
+    def __init__(
+        self, item: Json, pointer: str, step: str, report: Report, *, first_counts: bool = False
+    ) -> None:
+        self._first_counts = first_counts
         self.pointer = pointer
         self.step = step
         self.report = report
@@ -51,11 +55,18 @@ class StepFields:
     def spelling(self, names: Sequence[str], field: str) -> str | None:
         """Return which of `names`, all of one meaning, is written; report where two of them are."""
         found = [name for name in names if name in self.item]
-        if len(found) > 1:
+        if len(found) < 2:
+            return found[0] if found else None
+        place = f"{self.pointer}/{field}"
+        if not self._first_counts:
             both = " and ".join(map(repr, found[:2]))
-            place = f"{self.pointer}/{field}"
             self.report.error("duplicate-key", f"Both {both} are given.", place, self.step)
-        return found[0] if found else None
+            return found[0]
+        counts = next((name for name in found if self.item[name] is not None), found[0])
+        others = ", ".join(repr(name) for name in found if name != counts)
+        said = f"{others} is not read, because {counts!r} is given."
+        self.report.warning("noise", said, place, self.step, "Write one of them.")
+        return counts
 
     def tool(self, names: Sequence[str]) -> str:
         """Return the name of the tool, "" where there is none."""

@@ -3,8 +3,9 @@
 `<think>…</think><plan>[{"thought", "toolName", "arguments"}]</plan>`. Steps have no ids and are
 read as `s0`, `s1`, … by position. A reference is `{0.path}`, inside of text or as all of it,
 or the object `{"fromStep": 0, "outputKey": "path"}`; a whole text that is one reference keeps the
-type of the value, as the object does. `{{0}}` is the text `{0}`. What stands in the think block is
-kept as `notes` in the metadata.
+type of the value, as the object does. An object without `outputKey` is data. `{{0}}` is the text
+`{0}`. Of several spellings of a field the first counts: `toolName`, `tool`; `arguments`, `args`,
+`params`, `parameters`. What stands in the think block is kept as `notes` in the metadata.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from typing import Final, NamedTuple
 from toolplan.diagnostics import Diagnostic, Severity
 from toolplan.dialects import _form, _values
 from toolplan.dialects._base import has_key
-from toolplan.dialects._paths import SEGMENTS, read_path, write_bare
+from toolplan.dialects._paths import SEGMENTS_WITH_GAPS, read_path, without_gaps, write_bare
 from toolplan.dialects._steps import StepFields, read_list
 from toolplan.dialects._stream import JsonSteps, all_steps
 from toolplan.path import EVERY, Json, PathSyntaxError
@@ -42,7 +43,7 @@ _TAG_IN_TEXT = re.compile(r"<(?=/?(?:think|thinking|plan)>)")
 
 # of the braces before a number each pair is one brace of text; an odd one left opens a reference
 _BRACES = re.compile(
-    rf"(?<!\{{)(?P<open>\{{++)(?P<body>(?P<number>[0-9]++)(?P<path>{SEGMENTS}))(?P<close>\}}++)"
+    rf"(?<!\{{)(?P<open>\{{++)(?P<body>(?P<number>[0-9]++)(?P<path>{SEGMENTS_WITH_GAPS}))(?P<close>\}}++)"
 )
 _BRACES_AT_END = re.compile(r"\{++\Z")
 _LONGEST_NUMBER: Final = 9
@@ -123,7 +124,7 @@ class _Steps:
 
     def step(self, item: Json, at: int) -> Step:
         """Return the step at position `at`."""
-        fields = StepFields(item, f"/steps/{at}", self._ids[at], self._report)
+        fields = StepFields(item, f"/steps/{at}", self._ids[at], self._report, first_counts=True)
         fields.only(_FIELDS, _OTHER_NAMES)
         return Step(
             fields.step,
@@ -237,25 +238,33 @@ def _ref(ids: Sequence[str], at: int, path: str, written: str) -> Ref | TextProb
         return TextProblem("reference-syntax", what, _HELP)
 
 
-_KEY_PATH = re.compile(SEGMENTS)
+_REFERENCE: Final = frozenset({"fromStep", "outputKey"})
+_KEY_PATH = re.compile(SEGMENTS_WITH_GAPS)
 
 
 def _read_object(ids: Sequence[str], item: Mapping[str, Json]) -> ParsedText | None:
-    if "fromStep" not in item or not item.keys() <= {"fromStep", "outputKey"}:
+    if not item.keys() >= _REFERENCE:
         return None
     kept = Literal(dict(item))
-    number, key = item["fromStep"], item.get("outputKey", "")
+    if more := sorted(item.keys() - _REFERENCE):
+        what = f"A reference has 'fromStep' and 'outputKey' alone, not {shown(more[0])} as well."
+        return ParsedText(kept, (TextProblem("reference-syntax", what, _HELP),))
+    number, key = item["fromStep"], item["outputKey"]
     is_number = isinstance(number, int) and not isinstance(number, bool)
     is_digits = isinstance(number, str) and re.fullmatch("[0-9]{1,9}", number) is not None
     if not isinstance(number, int | str) or not (is_number or is_digits):
         what = "'fromStep' is not the number of a step."
         return ParsedText(kept, (TextProblem("reference-syntax", what, _HELP),))
-    dotted = key if not isinstance(key, str) or key[:1] in ("", ".", "[") else f".{key}"
-    if not isinstance(dotted, str) or _KEY_PATH.fullmatch(dotted) is None:
+    dotted = _dotted(key) if isinstance(key, str) else None
+    if dotted is None or _KEY_PATH.fullmatch(dotted) is None:
         what = f"'outputKey' is not a path: {shown(str(key))}."
         return ParsedText(kept, (TextProblem("reference-syntax", what, _HELP),))
     ref = _ref(ids, int(number), dotted, json.dumps({"fromStep": number}))
     return ParsedText(kept, (ref,)) if isinstance(ref, TextProblem) else ParsedText(ref)
+
+
+def _dotted(key: str) -> str:
+    return without_gaps(key if key[:1] in ("", ".", "[") else f".{key}")
 
 
 def _write_value(numbers: Mapping[str, int], value: _values.Written) -> Json:

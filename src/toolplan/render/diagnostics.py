@@ -9,7 +9,7 @@ from typing import Final, NamedTuple, Protocol
 
 from rich.console import Console, ConsoleOptions, RenderResult
 
-from toolplan.diagnostics import Diagnostic, Fix, Removed, Severity, renamed
+from toolplan.diagnostics import ABOUT_KEYS, Diagnostic, Fix, Removed, Severity, renamed
 from toolplan.path import Json, print_path
 from toolplan.plan import split_pointer
 from toolplan.render._lines import Line, Piece, plain, styled
@@ -22,7 +22,6 @@ MOST_LOCATED: Final = 30
 """How many diagnostics are shown with their text."""
 MOST_SHOWN: Final = 200
 """How many diagnostics are printed one by one; the others are counted."""
-_ABOUT_KEYS: Final = frozenset(("unknown-field", "unknown-argument", "duplicate-key"))
 _MOST_CHANGES: Final = 10
 _LONGEST_VALUE: Final = 500
 _TAB: Final = "    "
@@ -57,7 +56,7 @@ def located(diagnostics: Sequence[Diagnostic], locate: Locate) -> tuple[Located,
     old_names = {new: old for old, new in renames}
     found: list[Located] = []
     for each in first:
-        is_key = each.code in _ABOUT_KEYS or renamed(each.fix) is not None
+        is_key = each.code in ABOUT_KEYS or renamed(each.fix) is not None
         pointer = old_names.get(each.pointer, each.pointer)
         found.append(Located(each, locate(pointer, key=is_key)))
     return (*found, *map(Located, diagnostics[MOST_LOCATED:]))

@@ -17,8 +17,10 @@ class PlannerError(ToolplanError):
 
     CODE: ClassVar[str] = "no-plan"
 
-    def __init__(self, message: str, diagnostics: Sequence[Diagnostic] = ()) -> None:
-        super().__init__(self.CODE, message)
+    def __init__(
+        self, message: str, diagnostics: Sequence[Diagnostic] = (), help: str | None = None
+    ) -> None:
+        super().__init__(self.CODE, message, help)
         self.diagnostics = tuple(diagnostics)
 
 

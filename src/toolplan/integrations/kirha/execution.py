@@ -23,7 +23,7 @@ from toolplan.events import (
     StepSucceeded,
 )
 from toolplan.integrations._calls import CallLog
-from toolplan.integrations.kirha.steps import Status
+from toolplan.integrations.kirha.steps import Status, Step
 from toolplan.integrations.kirha.tools import AnyTool, toolbox
 from toolplan.path import Json
 from toolplan.plan import Plan as TypedPlan
@@ -47,8 +47,9 @@ class StepResult:
     Attributes:
         step_id: the step's name.
         tool_name: the tool that it calls.
-        arguments: the arguments of the call, references filled in; empty if no call was made, a
-            list of objects if the step made a call for each item of a list.
+        arguments: the arguments of the call, references filled in; a list of objects if the step
+            made a call for each item of a list. A step that is skipped because of another one has
+            them as they were planned. All others that made no call have none.
         output: the tool's output, or None.
         error: why there is no output, or None.
         status: `done`, `failed`, `skipped` or `timeout`.
@@ -110,7 +111,10 @@ async def execute(
         timeout_s=timeout_s,
         on_event=None if on_status is None else _reporter(on_status),
     )
-    return [_result(step, run_, log) for step in compiled.plan.plan.steps]
+    return [
+        _result(planned, step, run_, log)
+        for planned, step in zip(plan.steps, compiled.plan.plan.steps, strict=True)
+    ]
 
 
 def _reporter(on_status: OnStatus) -> Callable[[Event], None]:
@@ -134,20 +138,24 @@ def _refused(step: TypedStep, diagnostics: Sequence[Diagnostic]) -> StepResult:
     found = [each for each in diagnostics if each.blocks and each.step == step.id]
     if any(each.code == "unknown-tool" for each in found):
         error = f'Tool "{step.tool}" not found'
-    elif found:
-        error = "Skipped: " + " ".join(each.message for each in found)
-    else:
-        error = UNSATISFIED
-    return StepResult(step.id, step.tool, {}, None, error, "skipped")
+        return StepResult(step.id, step.tool, {}, None, error, "skipped")
+    error = "Skipped: " + " ".join(each.message for each in found) if found else UNSATISFIED
+    return StepResult(step.id, step.tool, _arguments(step), None, error, "skipped")
 
 
-def _result(step: TypedStep, run_: Run, log: CallLog) -> StepResult:
+def _arguments(step: TypedStep) -> Json:
+    return {**Step(step).arguments}
+
+
+def _result(planned: TypedStep, step: TypedStep, run_: Run, log: CallLog) -> StepResult:
     ended, arguments = run_.steps.get(step.id, StepRun()), log.arguments(step.id)
     given: Json = {} if arguments is None else arguments
     if ended.state is StepState.SUCCEEDED and ended.error is None:
         return StepResult(step.id, step.tool, given, ended.output)
     failure = ended.error or Failure("cancelled", "The step was not over when the run ended.")
     status, error = _status(ended.state, failure)
+    if arguments is None and error == UNSATISFIED:
+        given = _arguments(planned)
     return StepResult(step.id, step.tool, given, None, error, status)
 
 

@@ -10,11 +10,13 @@ from urllib.parse import urlsplit
 from toolplan.integrations.kirha.errors import PlannerError
 from toolplan.integrations.kirha.plan import Plan, parse_plan
 from toolplan.integrations.kirha.tools import AnyTool, toolbox
-from toolplan.planners import Clarification, Draft, LLMPlanner, Question, Refusal
+from toolplan.planners import Clarification, Draft, DraftText, LLMPlanner, Question, Refusal
 from toolplan.providers import Model, ModelError, open_model
 
 DEFAULT_MODEL: Final = "kirha/planner"
 MAX_TOKENS: Final = 10_000
+_NO_REPLY: Final = frozenset({"llm-bad-response", "llm-stream-cut"})
+"""Codes of what an endpoint sent in place of a reply: an answer without choices, for instance."""
 
 
 class Planner:
@@ -67,7 +69,8 @@ class Planner:
             max_tokens: the maximum number of tokens of its reply.
 
         Raises:
-            PlannerError: there was no response, or the plan is empty.
+            PlannerError: there was no response ("No response from model"), or it or its plan is
+                empty ("No plan generated").
             PlanParseError: the plan's tag holds no plan.
             ModelError: the endpoint failed.
         """
@@ -79,11 +82,23 @@ class Planner:
             instructions=instructions or "",
         )
         question = Question(query, self._today().isoformat())
+        written: list[str] = []
+
+        def keep(piece: DraftText) -> None:
+            if piece.starts:
+                written.clear()
+            written.append(piece.text)
+
         try:
-            proposal = await planner.propose(question, toolbox(tools), ())
+            proposal = await planner.propose(question, toolbox(tools), (), on_text=keep)
         except ModelError as error:
+            has_text = bool("".join(written).strip())
             if error.code == "llm-empty":
-                raise PlannerError("No response from model") from error
+                if has_text:  # it thought, and wrote no plan
+                    return None
+                raise PlannerError("No plan generated") from error
+            if error.code in _NO_REPLY and not has_text:
+                raise PlannerError("No response from model", help=error.with_help) from error
             raise
         match proposal:
             case Draft(text=text):

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal as Choice
+from typing import TypeAlias
 
 from toolplan.errors import ToolplanError
-from toolplan.integrations.kirha.values import ValueSyntaxError, read, shown
+from toolplan.integrations.kirha.values import ValueSyntaxError, output_key, read, shown
 from toolplan.path import Json, json_type
+from toolplan.plan import Literal, Value, escape_pointer
 from toolplan.plan import Plan as TypedPlan
 from toolplan.plan import Step as TypedStep
-from toolplan.plan import Value
 
-Status: TypeAlias = Literal["pending", "executing", "done", "failed", "skipped", "timeout"]
+Status: TypeAlias = Choice["pending", "executing", "done", "failed", "skipped", "timeout"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,11 +64,19 @@ AnyStep: TypeAlias = Step | Mapping[str, Json]
 
 
 class StepSyntaxError(ToolplanError):
-    """Not a valid step. `step` is its name or position, `argument` the place in it."""
+    """Not a valid step.
 
-    def __init__(self, message: str, step: str, argument: str = "") -> None:
+    `step` is its name or position, `tool` its tool, `argument` the path to the bad argument, and
+    `pointer` the place in the plan that could not be read.
+    """
+
+    def __init__(
+        self, message: str, step: str, pointer: str, tool: str | None = None, argument: str = ""
+    ) -> None:
         super().__init__("bad-step", message)
         self.step = step
+        self.pointer = pointer
+        self.tool = tool
         self.argument = argument
 
 
@@ -77,24 +86,47 @@ def typed_plan(steps: Sequence[AnyStep]) -> TypedPlan:
     Raises:
         StepSyntaxError: one of them is not a step.
     """
-    return TypedPlan(tuple(_typed(step, at) for at, step in enumerate(steps)))
+    plan, errors = read_steps(steps)
+    for error in errors:
+        raise error
+    return plan
 
 
-def _typed(step: AnyStep, at: int) -> TypedStep:
+def read_steps(steps: Sequence[AnyStep]) -> tuple[TypedPlan, tuple[StepSyntaxError, ...]]:
+    """Return the plan of these steps, and all that could not be read.
+
+    What could not be read is null in the plan, or a step without a tool.
+    """
+    errors: list[StepSyntaxError] = []
+    typed = tuple(_typed(step, at, errors) for at, step in enumerate(steps))
+    return TypedPlan(typed), tuple(errors)
+
+
+def _typed(step: AnyStep, at: int, errors: list[StepSyntaxError]) -> TypedStep:
     if isinstance(step, Step):
         return step.typed
+    place = f"/steps/{at}"
     name, tool = step.get("stepId", str(at)), step.get("toolName")
     arguments, thought = step.get("arguments", {}), step.get("thought")
     if not isinstance(name, str):
-        raise StepSyntaxError(f"'stepId' is {json_type(name)}, not a string.", str(at))
+        said = f"'stepId' is {json_type(name)}, not a string."
+        name = str(at)
+        errors.append(StepSyntaxError(said, name, f"{place}/id"))
     if not isinstance(tool, str):
-        raise StepSyntaxError(f"'toolName' is {json_type(tool)}, not a string.", name)
+        said = f"'toolName' is {json_type(tool)}, not a string."
+        tool = ""
+        errors.append(StepSyntaxError(said, name, place))
     if not isinstance(arguments, Mapping):
-        raise StepSyntaxError(f"'arguments' is {json_type(arguments)}, not an object.", name)
+        said = f"'arguments' is {json_type(arguments)}, not an object."
+        arguments = {}
+        errors.append(StepSyntaxError(said, name, f"{place}/args", tool))
     args: dict[str, Value] = {}
     for argument, value in arguments.items():
         try:
-            args[argument] = read(value)
+            args[argument] = read(value, (argument,))
         except ValueSyntaxError as error:
-            raise StepSyntaxError(f"{error}.", name, argument) from None
+            args[argument] = Literal(None)
+            pointer = f"{place}/args/{escape_pointer(argument)}"
+            where = output_key(error.place)
+            errors.append(StepSyntaxError(f"{error}.", name, pointer, tool, where))
     return TypedStep(name, tool, args, thought=thought if isinstance(thought, str) else None)

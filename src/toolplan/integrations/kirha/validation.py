@@ -18,13 +18,13 @@ from dataclasses import dataclass, fields, replace
 from typing import Final
 
 from toolplan.compiler import fix
-from toolplan.diagnostics import Diagnostic
+from toolplan.diagnostics import ABOUT_KEYS, Diagnostic
 from toolplan.integrations.kirha.errors import missing_step
-from toolplan.integrations.kirha.steps import AnyStep, StepSyntaxError, typed_plan
+from toolplan.integrations.kirha.steps import AnyStep, read_steps
 from toolplan.integrations.kirha.tools import AnyTool, toolbox
 from toolplan.integrations.kirha.values import output_key
-from toolplan.path import Json
-from toolplan.plan import Literal, Ref, split_pointer, value_at
+from toolplan.path import Json, Path, Segment
+from toolplan.plan import Array, Literal, Object, Plan, Ref, Value, split_pointer
 from toolplan.rules import PlanContext
 from toolplan.schema import Absent, Schema, at, types_of
 
@@ -65,7 +65,7 @@ class PlanValidationError:
         message: the error, as a sentence.
         step_id: the step.
         tool_name: the tool that the step calls.
-        argument_path: the place in its arguments: `where.city`.
+        argument_path: the place in its arguments: `where.city`, `items[0].name`.
         from_step_id: the step that is referred to.
         output_path: the part of its output that is referred to.
         expected_type: the JSON types that the argument takes: `string`, `number | null`.
@@ -113,27 +113,34 @@ def is_valid_plan(steps: Sequence[AnyStep], tools: Iterable[AnyTool]) -> PlanVal
         ToolObjectError: one of `tools` is not a tool.
     """
     known = toolbox(tools)
-    try:
-        plan = typed_plan(steps)
-    except StepSyntaxError as error:
-        found = PlanValidationError(
-            "type_mismatch", error.message, error.step, argument_path=error.argument or None
-        )
-        return PlanValidationResult(False, (found,))
+    plan, unread = read_steps(steps)
     context = PlanContext(plan, known)
-    errors = tuple(
+    errors = [
+        PlanValidationError(
+            "type_mismatch", each.message, each.step, each.tool or None, each.argument or None
+        )
+        for each in unread
+    ]
+    # what stands in place of an unread part is wrong by itself; it has been reported already
+    places = tuple(each.pointer for each in unread)
+    errors += (
         _error(each, context)
         for each in fix(plan, known).diagnostics
-        if each.blocks or each.code == "output-schema"
+        if (each.blocks or each.code == "output-schema")
+        and (each.code in ABOUT_KEYS or not _is_within(each.pointer, places))
     )
-    return PlanValidationResult(not errors, errors)
+    return PlanValidationResult(not errors, tuple(errors))
+
+
+def _is_within(pointer: str, places: tuple[str, ...]) -> bool:
+    return any(pointer == place or pointer.startswith(f"{place}/") for place in places)
 
 
 def _error(diagnostic: Diagnostic, context: PlanContext) -> PlanValidationError:
     step = context.steps.get(diagnostic.step or "")
     tool = None if step is None else step.tool
     tokens = split_pointer(diagnostic.pointer)
-    place = tokens[3:] if tokens[2:3] == ("args",) else ()
+    path, value = _located(context.plan, tokens)
     uses = [each for each in context.uses if each.pointer == diagnostic.pointer]
     uses = [each for each in uses if each.text in diagnostic.message] or uses
     ref = uses[0].ref if uses else None
@@ -143,7 +150,7 @@ def _error(diagnostic: Diagnostic, context: PlanContext) -> PlanValidationError:
         _message(diagnostic, tool, ref),
         diagnostic.step,
         tool,
-        ".".join(place) or None,
+        output_key(path) or None,
         None if ref is None else ref.step,
         None if ref is None else output_key(ref.path),
     )
@@ -152,8 +159,7 @@ def _error(diagnostic: Diagnostic, context: PlanContext) -> PlanValidationError:
     if uses:
         taken, given = uses[0].taken, _types(uses[0].given) if uses[0].whole else "string"
     else:
-        taken = _taken(context, tool, place)
-        value = value_at(context.plan, diagnostic.pointer) if place else None
+        taken = _taken(context, tool, path)
         is_constant = isinstance(value, Literal)
         given = _types(Schema.load({"const": value.value})) if is_constant else None
     return replace(error, expected_type=_types(taken), actual_type=given)
@@ -167,14 +173,35 @@ def _message(diagnostic: Diagnostic, tool: str | None, ref: Ref | None) -> str:
     return diagnostic.message
 
 
-def _taken(
-    context: PlanContext, tool: str | None, place: tuple[str, ...]
-) -> Schema | Absent | None:
+def _located(plan: Plan, tokens: tuple[str, ...]) -> tuple[Path, Value | None]:
+    """Return the path to an argument, and what the plan has there; no path for another place."""
+    if tokens[:1] != ("steps",) or tokens[2:3] != ("args",) or len(tokens) < 4:
+        return (), None
+    value = plan.steps[int(tokens[1])].args.get(tokens[3])
+    path: list[Segment] = [tokens[3]]
+    for token in tokens[4:]:
+        match value:
+            case Array(items) if token.isdecimal() and int(token) < len(items):
+                path.append(int(token))
+                value = items[int(token)]
+            case Literal(list(items)) if token.isdecimal() and int(token) < len(items):
+                path.append(int(token))
+                value = Literal(items[int(token)])
+            case Object(fields):
+                path.append(token)
+                value = dict(fields).get(token)
+            case Literal(dict(fields)) if token in fields:
+                path.append(token)
+                value = Literal(fields[token])
+            case _:
+                path.append(token)
+                value = None
+    return tuple(path), value
+
+
+def _taken(context: PlanContext, tool: str | None, path: Path) -> Schema | Absent | None:
     known = None if tool is None or context.tools is None else context.tools.get(tool)
-    if known is None or known.unusable is not None:
-        return None
-    path = tuple(int(token) if token.isdigit() else token for token in place)
-    return at(known.input, path)
+    return None if known is None or known.unusable is not None else at(known.input, path)
 
 
 def _types(schema: Schema | Absent | None) -> str | None:

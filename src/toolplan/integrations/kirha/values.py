@@ -4,7 +4,7 @@
     {"$fromTemplateString": "Weather in {0}", "$values": [{"$fromStep": …, "$outputKey": …}]}
 
 A text that is only one reference is written in the first form, so it keeps the type of the value.
-In a template `{{0}}` is the text `{0}`.
+In a template `{{0}}` is the text `{0}`. An object with only one of the two keys is data.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
+from toolplan.dialects._paths import without_gaps
 from toolplan.errors import ToolplanError
 from toolplan.path import Json, Path, PathSyntaxError, copied, parse_path, print_path
 from toolplan.plan import Array, Literal, Object, Ref, Template, Value, array, object_, template
@@ -24,10 +25,11 @@ _TEMPLATE: Final = frozenset({"$fromTemplateString", "$values"})
 
 
 class ValueSyntaxError(ToolplanError):
-    """Not a valid structured reference."""
+    """Not a valid structured reference. `place` is the path to it in the value."""
 
-    def __init__(self, message: str) -> None:
+    def __init__(self, message: str, place: Path) -> None:
         super().__init__("reference-syntax", message)
+        self.place = place
 
 
 def shown(value: Value) -> Json:
@@ -45,21 +47,21 @@ def shown(value: Value) -> Json:
             return {key: shown(inner) for key, inner in fields}
 
 
-def read(value: Json) -> Value:
-    """Return the value that the SDK writes as `value`.
+def read(value: Json, place: Path = ()) -> Value:
+    """Return the value that the SDK writes as `value`, which stands at `place`.
 
     Raises:
         ValueSyntaxError: an object that looks like a reference is not valid.
     """
     match value:
-        case dict() if "$fromStep" in value:
-            return _read_ref(value)
-        case dict() if "$fromTemplateString" in value:
-            return _read_template(value)
+        case dict() if value.keys() >= _REF:
+            return _read_ref(value, place)
+        case dict() if value.keys() >= _TEMPLATE and isinstance(value["$values"], list):
+            return _read_template(value, place)
         case dict():
-            return object_(tuple((key, read(inner)) for key, inner in value.items()))
+            return object_(tuple((key, read(inner, (*place, key))) for key, inner in value.items()))
         case list():
-            return array(tuple(map(read, value)))
+            return array(tuple(read(inner, (*place, at)) for at, inner in enumerate(value)))
         case _:
             return Literal(value)
 
@@ -84,34 +86,37 @@ def _shown_template(parts: tuple[str | Ref, ...]) -> Json:
     return {"$fromTemplateString": text, "$values": values}
 
 
-def _read_ref(fields: Mapping[str, Json]) -> Ref:
-    step, key = fields["$fromStep"], fields.get("$outputKey", "")
+def _read_ref(fields: Mapping[str, Json], place: Path) -> Ref:
+    step, key = fields["$fromStep"], fields["$outputKey"]
     if isinstance(step, int) and not isinstance(step, bool):
         step = str(step)
     if not isinstance(step, str) or not isinstance(key, str) or not fields.keys() <= _REF:
-        raise ValueSyntaxError("a reference is {'$fromStep': id, '$outputKey': path}")
+        raise ValueSyntaxError("a reference is {'$fromStep': id, '$outputKey': path}", place)
     dotted = key if key[:1] in ("", ".", "[") else f".{key}"
     try:
-        return Ref(step, parse_path(dotted))
+        return Ref(step, parse_path(without_gaps(dotted)))
     except PathSyntaxError as error:
-        raise ValueSyntaxError(f"{key!r} is not a path: {error}") from None
+        raise ValueSyntaxError(f"{key!r} is not a path: {error}", place) from None
 
 
-def _read_template(fields: Mapping[str, Json]) -> Value:
-    text, values = fields["$fromTemplateString"], fields.get("$values", [])
+def _read_template(fields: Mapping[str, Json], place: Path) -> Value:
+    text, values = fields["$fromTemplateString"], fields["$values"]
     if not isinstance(text, str) or not isinstance(values, list) or not fields.keys() <= _TEMPLATE:
-        raise ValueSyntaxError("a template is {'$fromTemplateString': text, '$values': [...]}")
-    refs = [_read_ref(each) for each in values if isinstance(each, dict) and "$fromStep" in each]
+        message = "a template is {'$fromTemplateString': text, '$values': [...]}"
+        raise ValueSyntaxError(message, place)
+    refs = [
+        _read_ref(each, place) for each in values if isinstance(each, dict) and each.keys() >= _REF
+    ]
     if len(refs) != len(values):
-        raise ValueSyntaxError("'$values' holds something other than references")
+        raise ValueSyntaxError("'$values' holds something other than references", place)
     parts: list[str | Ref] = []
     end = 0
-    for place in _PLACE.finditer(text):
-        parts.append(text[end : place.start()])
-        at = place["at"]
+    for found in _PLACE.finditer(text):
+        parts.append(text[end : found.start()])
+        at = found["at"]
         if at is None:
-            parts.append(f"{{{place['text']}}}")
+            parts.append(f"{{{found['text']}}}")
         else:
-            parts.append(refs[int(at)] if int(at) < len(refs) else place[0])
-        end = place.end()
+            parts.append(refs[int(at)] if int(at) < len(refs) else found[0])
+        end = found.end()
     return template((*parts, text[end:]))
