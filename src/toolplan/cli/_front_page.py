@@ -22,6 +22,7 @@ COMMANDS: Final = {
     "resume": "Resume a run.",
     "show": "Show a plan, or a run, as a tree.",
     "tools": "List the tools.",
+    "schema": "Print the JSON Schema of plans.",
     "explain": "Explain the code of a problem.",
     "mcp": "Serve planning and running to MCP clients.",
     "demo": "Serve the demo's tools: MCP, or a REST API.",

@@ -22,6 +22,7 @@ from toolplan.plan_json._references import (
     print_text,
 )
 from toolplan.plan_json._report import Parsed, Report, shown
+from toolplan.plan_json._schema import json_schema
 from toolplan.plan_json._values import DEEPEST, ValueReader, check_depth, dump_value
 
 __all__ = [
@@ -43,6 +44,7 @@ __all__ = [
     "check_depth",
     "dump",
     "dump_value",
+    "json_schema",
     "load",
     "parse_text",
     "print_ref",
