@@ -68,9 +68,18 @@ class Kept:
             return self.needed_journal() if self._journal.exists() else None
         return self._journal
 
-    def journal_to_run(self) -> Journal | None:
+    async def journal_so_far(self) -> Journal | None:
+        """Return `journal`; a file is opened beside the event loop."""
+        if isinstance(self._journal, Path):
+            return await asyncio.to_thread(lambda: self.journal)
+        return self.journal
+
+    async def journal_to_run(self) -> Journal | None:
         """Return the journal, with its file; None where runs are not kept."""
-        return None if self._journal is None else self.needed_journal()
+        self.check_open()
+        if isinstance(self._journal, Path):
+            return await asyncio.to_thread(self.needed_journal)
+        return self._journal
 
     def needed_journal(self) -> Journal:
         """Return the journal; make its file where there is none.

@@ -168,7 +168,7 @@ class App:
         Raises:
             ModelError: a model is asked and gives no complete reply.
         """
-        journal = await self._journal_so_far()
+        journal = await self._kept.journal_so_far()
         loop = self._loop(conversation, journal, NO_LIMITS, Watchers(on_step))
         asked = await loop.plan(await self._asked(question, today, context, conversation))
         return await self._finished(asked, conversation)
@@ -225,7 +225,7 @@ class App:
             )
         watchers = Watchers(on_step, on_plan, on_delta, on_event)
         given = LimitOptions.of(concurrency, timeout)
-        journal = await asyncio.to_thread(self._kept.journal_to_run)
+        journal = await self._kept.journal_to_run()
         loop = self._loop(conversation, journal, given, watchers)
         loop = replace(loop, approve=approve, yes=yes, eager=eager, replan=replan)
         with on_day(self._day(today)):
@@ -307,14 +307,14 @@ class App:
         given = LimitOptions.of(concurrency, timeout)
         options = self.run_options(given)
         if dry_run:
-            return await simulate_run(self._setup, checked, await self._journal_so_far())
+            return await simulate_run(self._setup, checked, await self._kept.journal_so_far())
         expected = await asyncio.to_thread(self._expected, checked, given)
         start = Start(self._day(today), options, approve, yes, on_event)
         notes = run_notes(self._metadata, self._user.advice, given, start.day)
         checked = noted(checked, {**notes, **expected})
         if on_plan is not None:
             on_plan(checked)
-        journal = await asyncio.to_thread(self._kept.journal_to_run)
+        journal = await self._kept.journal_to_run()
         ended = await start_run(self._setup, checked, run_id, journal, start)
         return await asyncio.to_thread(self._ended, checked, ended)
 
@@ -404,9 +404,6 @@ class App:
     def needed_journal(self) -> Journal:
         """Return the journal; make its file where there is none."""
         return self._kept.needed_journal()
-
-    async def _journal_so_far(self) -> Journal | None:
-        return await asyncio.to_thread(lambda: self.journal)
 
     def _expected(self, plan: ExecutionPlan, given: LimitOptions) -> dict[str, Json]:
         """Return what the metadata of a plan that runs says of its forecast."""
