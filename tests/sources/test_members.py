@@ -133,7 +133,7 @@ def test_names_that_are_not_there_are_reported(library: ModuleType) -> None:
 
 
 def test_the_command_line_names_modules_and_objects(library: ModuleType, tmp_path: Path) -> None:
-    assert list(load_tools("library_of_books:*", tmp_path)) == ["find", "shelve"]
+    assert list(load_tools("library_of_books:*", tmp_path)) == ["shelve"]
     assert list(load_tools("library_of_books:desk.*", tmp_path)) == ["lend"]
     assert list(load_tools("library_of_books:Desk.*", tmp_path)) == ["lend"]
     with pytest.raises(ToolObjectError, match="no 'dest'"):
@@ -141,7 +141,7 @@ def test_the_command_line_names_modules_and_objects(library: ModuleType, tmp_pat
 
 
 def test_docstrings_describe_arguments(library: ModuleType) -> None:
-    find = toolbox_of(library)["find"]
+    find = toolbox_of(library, only=["find"])["find"]
     assert described(find, "title") == "words of the title, in any order."
     assert described(find, "limit") == "the most that are wanted."
     assert find.description == "Finds books."
@@ -208,3 +208,78 @@ def test_toolboxes_grow_at_run_time() -> None:
     text = '{"toolplan": 1, "steps": [{"id": "c", "tool": "custom_analytics"}]}'
     assert compile_plan(text, tools=before).plan is None
     assert compile_plan(text, tools=after).plan is not None
+
+
+MIXED = """
+import toolplan
+
+@toolplan.tool(effects="read")
+def find(title: str) -> str: return title
+
+def helper(title: str) -> str: return title
+
+def untyped(title): return title
+"""
+
+
+def test_only_decorated_functions_are_tools_where_there_are_any(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A10: a helper beside them is no tool, and one without type hints breaks nothing."""
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    (tmp_path / "mixed_shelf.py").write_text(MIXED, "utf-8")
+    (tmp_path / "listed_shelf.py").write_text(MIXED + '\n__all__ = ["find", "helper"]\n', "utf-8")
+    assert list(load_tools("mixed_shelf:*", tmp_path)) == ["find"]
+    assert list(load_tools("listed_shelf:*", tmp_path)) == ["find"]
+    module = sys.modules["mixed_shelf"]
+    assert list(toolbox_of(module, effects="read")) == ["find"]
+    assert list(toolbox_of(module, only=["helper"])) == ["helper"]
+    assert list(toolbox_of(module, effects={"helper": "read"})) == ["find", "helper"]
+
+
+def test_only_decorated_methods_are_tools_where_there_are_any() -> None:
+    class Desk:
+        @property
+        def open(self) -> bool:
+            return True
+
+        def helper(self, *rest: str) -> tuple[str, ...]:
+            return rest
+
+    desk = Desk()
+    desk_tool = tool(effects="read")(lending)
+    Desk.lending = desk_tool  # type: ignore[attr-defined]
+    assert list(toolbox_of(desk)) == ["lending"]
+
+
+def lending(title: str) -> str:
+    return title
+
+
+@pytest.mark.parametrize(
+    ("source", "message", "help_"),
+    [
+        ("def f(a): return a", "'a' has no type hint", "`a: str`"),
+        ("def f(a: str, *rest: str) -> str: return a", "'rest'", "named parameters"),
+        ("def f(a: 'Nowhere') -> str: return a", "signature cannot be read", "pydantic knows"),
+        ("def f(a: str) -> 'Nowhere': return a", "signature cannot be read", "pydantic knows"),
+        ("_x = 1", "has no public function", "@toolplan.tool"),
+        ("import no_such_library", "needs 'no_such_library'", "Install it beside toolplan"),
+        ("x = 1\n1 / 0", "ZeroDivisionError", "broken_shelf.py:2; --debug"),
+        ("def f(:", "SyntaxError", "broken_shelf.py:1; --debug"),
+        ("raise SystemExit(2)", "SystemExit", "broken_shelf.py:1; --debug"),
+    ],
+)
+def test_each_error_of_a_module_has_a_help_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, source: str, message: str, help_: str
+) -> None:
+    """A10: no help about another thing."""
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.delitem(sys.modules, "broken_shelf", raising=False)
+    (tmp_path / "broken_shelf.py").write_text(source, "utf-8")
+    with pytest.raises(ToolObjectError) as raised:
+        load_tools("broken_shelf:*", tmp_path)
+    assert message in str(raised.value)
+    assert help_ in (raised.value.help or "")
+    assert "toolplan.demo" not in (raised.value.help or "")
+    sys.modules.pop("broken_shelf", None)

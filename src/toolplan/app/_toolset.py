@@ -99,7 +99,7 @@ def open_tools(
         with source.open(spec, context) as opened:
             yield _labelled(opened, advice, labels, asked, context)
     except ToolObjectError as error:
-        raise ToolplanError("bad-tools", str(error), help_) from None
+        raise ToolplanError("bad-tools", str(error), error.help or help_) from error
 
 
 def reopening(plan: Json) -> tuple[str | None, dict[str, str], str | None]:

@@ -30,6 +30,7 @@ from toolplan.app._runs import (
     summarised,
 )
 from toolplan.app._toolset import ADVICE
+from toolplan.app._wait import run_to_end
 from toolplan.app.limits import NO_LIMITS, Concurrency, LimitOptions, run_options
 from toolplan.app.notes import estimate, foreseen, noted
 from toolplan.app.results import AskResult, CheckResult, RunResult
@@ -481,7 +482,7 @@ def _wait(work: Coroutine[Any, Any, _T]) -> _T:
     try:
         asyncio.get_running_loop()
     except RuntimeError:
-        return asyncio.run(work)
+        return run_to_end(work)
     name = getattr(work, "__name__", "ask")
     work.close()
     raise ToolplanError(

@@ -44,11 +44,14 @@ def main(arguments: list[str] | None = None) -> None:
     0: fine. 1: the plan or the run failed, or there is no plan. 2: usage or configuration.
     3: storage. 130: interrupted. 141: the reader of the output has gone.
     """
-    words = sys.argv[1:] if arguments is None else arguments
+    words = sys.argv[1:] if arguments is None else [*arguments]
     as_json = "--json" in words
+    debug = "--debug" in _options(words)
+    if debug:
+        words.remove("--debug")
     _terminal.prepare_streams()
     try:
-        code = _call(words)
+        code = _call(words, debug=debug)
         sys.stdout.flush()
     except ToolplanError as error:
         code = _terminal.report(error, as_json=as_json)
@@ -65,7 +68,12 @@ def main(arguments: list[str] | None = None) -> None:
     sys.exit(code if isinstance(code, int) else 0)
 
 
-def _call(words: list[str]) -> object:
+def _options(words: list[str]) -> list[str]:
+    """Return the words that may be options: those before `--`."""
+    return words[: words.index("--")] if "--" in words else words
+
+
+def _call(words: list[str], *, debug: bool) -> object:
     """Run a command; return its exit code, or what else it returns.
 
     Raises:
@@ -78,8 +86,10 @@ def _call(words: list[str]) -> object:
         return None
     app = commands()
     library: Any = import_module("cyclopts")
+    faults: Any = import_module("toolplan.cli._faults")  # as the commands: not for the front page
     try:
-        return app(words, exit_on_error=False, print_error=False)
+        with faults.faults_reported(debug=debug, as_json="--json" in words):
+            return app(words, exit_on_error=False, print_error=False)
     except library.CycloptsError as error:
         raise _usage(error, words) from None
 

@@ -10,10 +10,11 @@ from collections.abc import Generator
 from contextlib import closing, contextmanager, redirect_stdout
 
 from toolplan.app._approve import Approve, DigestApprover
+from toolplan.app._wait import RunStopped
 from toolplan.app.app import App
 from toolplan.approval import Approval, ApprovalRequired, EffectStep, approve, effect_steps
 from toolplan.cli._display import Display
-from toolplan.cli._outcome import interrupted
+from toolplan.cli._outcome import interrupted, stopped_help
 from toolplan.cli._terminal import CommandError, discard_input, err, note, show_long
 from toolplan.execution_plan import ExecutionPlan
 from toolplan.render.approval_view import ApprovalView, approval_json
@@ -61,6 +62,7 @@ class RunGuard:
         Raises:
             CommandError: the plan was not approved.
             KeyboardInterrupt: the run was interrupted.
+        RunStopped: code of a tool stopped it.
         """
         try:
             # the view closes first: it restores the output that it found when it began
@@ -68,6 +70,11 @@ class RunGuard:
                 yield
         except ApprovalRequired as required:
             raise self._missing(required) from None
+        except RunStopped:
+            self.display.close()
+            raise RunStopped(
+                stopped_help(self.run) if self._is_kept() else "No run was kept."
+            ) from None
         except KeyboardInterrupt:
             self.display.close()
             note(interrupted(self.run) if self._is_kept() else "Interrupted; no run was kept.")

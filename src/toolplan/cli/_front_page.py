@@ -31,7 +31,10 @@ ABOUT: Final = (
     "Turns a question into a plan of tool calls, checks all of it before anything runs, "
     "shows it, and runs exactly that plan."
 )
-EPILOGUE: Final = "Every command has --json. Exit: 0 fine, 1 failed or no plan, 2 usage, 3 storage."
+EPILOGUE: Final = (
+    "Every command has --json, and --debug for faults in your own tools. "
+    "Exit: 0 fine, 1 failed or no plan, 2 usage, 3 storage."
+)
 
 _OPTIONS: Final = {
     "--help (-h)": "Display this message and exit.",

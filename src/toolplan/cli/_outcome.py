@@ -66,10 +66,13 @@ def _summary_json(summary: Summary) -> Json:
 
 def interrupted(run: str) -> str:
     """Return what to print where a run was interrupted."""
+    return f"Interrupted. {stopped_help(run)}"
+
+
+def stopped_help(run: str) -> str:
+    """Return how to see and resume a run that has stopped."""
     short = run[:SHORT]
-    return (
-        f"Interrupted. `toolplan show {short}` shows the run, `toolplan resume {short}` resumes it."
-    )
+    return f"`toolplan show {short}` shows the run, `toolplan resume {short}` resumes it."
 
 
 def print_doubts(run: Run) -> None:

@@ -44,6 +44,7 @@ _FAILED: Final = frozenset(
         "bad-plan",
         "cannot-express",
         "journal-taken",
+        "run-stopped",
         "unreadable-plan",
     )
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Coroutine
 from contextlib import closing
 from functools import partial
@@ -11,6 +10,7 @@ from typing import Annotated, Literal
 from cyclopts import Parameter
 
 from toolplan.app._open import open
+from toolplan.app._wait import run_to_end
 from toolplan.app.app import App
 from toolplan.app.results import AskResult
 from toolplan.cli._approval import RunGuard
@@ -127,7 +127,7 @@ def _asked(
 ) -> AskResult:
     """Ask, and show plans, steps and events meanwhile."""
     with watching.guard.interruptions_reported():
-        asked = asyncio.run(
+        asked = run_to_end(
             ask(
                 on_step=None if watching.as_json else watching.show_step,
                 on_plan=watching.show_plan,

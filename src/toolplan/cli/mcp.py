@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 from typing import Annotated, Final
 
 from cyclopts import Parameter
 
 from toolplan.app._open import open
+from toolplan.app._wait import run_to_end
 from toolplan.cli._options import (
     BaseUrlOption,
     ConcurrencyOption,
@@ -75,7 +75,7 @@ def mcp_command(
         on_note=note,
     ) as app:
         try:
-            asyncio.run(
+            run_to_end(
                 serve(
                     app,
                     concurrency=concurrency,

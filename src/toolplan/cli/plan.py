@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import sys
 
 from toolplan.app._open import open
+from toolplan.app._wait import run_to_end
 from toolplan.cli._options import (
     BaseUrlOption,
     ContractsOption,
@@ -58,7 +58,7 @@ def plan_command(
         contracts=contracts,
         on_note=note,
     ) as app:
-        asked = asyncio.run(app.plan(question, today=today, conversation=conversation))
+        asked = run_to_end(app.plan(question, today=today, conversation=conversation))
         if not as_json:
             report_usage(app.tracker)
         if asked.plan is None:

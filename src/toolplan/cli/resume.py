@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from contextlib import closing
 from typing import Annotated
@@ -13,6 +12,7 @@ from toolplan.app._decisions import decisions_of
 from toolplan.app._home import open_journal
 from toolplan.app._open import open
 from toolplan.app._toolset import effect_labels, reopening
+from toolplan.app._wait import run_to_end
 from toolplan.cli._approval import RunGuard
 from toolplan.cli._display import Display
 from toolplan.cli._options import (
@@ -90,7 +90,7 @@ def resume_command(
 
             try:
                 with guard.interruptions_reported():
-                    ended = asyncio.run(
+                    ended = run_to_end(
                         app.resume(
                             name,
                             retry=retry,

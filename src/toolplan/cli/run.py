@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 from contextlib import closing
 from typing import Annotated
 
 from cyclopts import Parameter
 
 from toolplan.app._open import open
+from toolplan.app._wait import run_to_end
 from toolplan.app.app import App
 from toolplan.cli._approval import RunGuard
 from toolplan.cli._display import Display
@@ -80,7 +80,7 @@ def run_command(
                 return _dry_run(app, plan, as_json=as_json)
             watching = _Watching(app, guard, as_json=as_json)
             with guard.interruptions_reported():
-                ended = asyncio.run(
+                ended = run_to_end(
                     app.run(
                         plan,
                         today=today,
@@ -136,7 +136,7 @@ def _checked(app: App, file: PlanFile, *, as_json: bool) -> ExecutionPlan:
 
 
 def _dry_run(app: App, plan: ExecutionPlan, *, as_json: bool) -> int:
-    found = asyncio.run(app.run(plan, dry_run=True))
+    found = run_to_end(app.run(plan, dry_run=True))
     if as_json:
         print_json(found.to_json())
     else:

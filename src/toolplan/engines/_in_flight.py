@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from asyncio import AbstractEventLoop, Task
 from collections import deque
 from collections.abc import Callable
@@ -28,8 +29,9 @@ from toolplan.events import (
 from toolplan.path import Json
 from toolplan.plan import Limits, Step
 from toolplan.storage.journal import KEPT_DURATIONS
-from toolplan.tools import ATTENDED, Arguments, Call, Tool, ToolCall
+from toolplan.tools import ATTENDED, Arguments, Call, Tool, ToolCall, ToolError
 
+_LOG: Final = logging.getLogger("toolplan.tools")
 _PROGRESS_S: Final = 0.1
 _SHORT_S: Final = 0.001
 """About one turn of a busy loop; eager tasks save that turn after longer calls only."""
@@ -320,6 +322,8 @@ class InFlightCalls:
             if isinstance(error, GeneratorExit) and not self._loop.is_running():
                 raise  # the loop is closed, and so is this coroutine
             failure = tool_failure(error, repeatable=call.tool.may_repeat)
+            if not isinstance(error, ToolError):  # that one is the tool's own message
+                _LOG.debug("The tool %s raised an exception.", call.tool.name, exc_info=error)
             if failure.code == "outcome-unknown":
                 returned = returned_with(error)
             if call not in self._deadlines.open and isinstance(error, asyncio.CancelledError):

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator, Mapping
 from types import MappingProxyType, ModuleType
 from typing import Final, cast
 
+from toolplan.diagnostics import did_you_mean, near
 from toolplan.sources.python import NOTHING, Function, Provider, StatedEffects, tool
 from toolplan.tools import Tool, Toolbox, ToolObjectError
 
@@ -23,9 +24,10 @@ def toolbox_of(
 ) -> Toolbox:
     """Return the tools that a module or an object offers.
 
-    Of a module these are the public functions that are defined in it, and the tools that stand in
-    it; of an object its public methods, called on that object. The names that `__all__` of a module
-    lists are the public ones, else those without an underscore in front.
+    Where some functions are decorated with `@toolplan.tool`, these are the tools, and others only
+    where `only` or `effects` names them. Else these are of a module the public functions that are
+    defined in it; of an object its public methods, called on that object. The names that `__all__`
+    of a module lists are the public ones, else those without an underscore in front.
 
     Args:
         source: the module, or the object; not a class, for its methods need an object.
@@ -42,25 +44,32 @@ def toolbox_of(
     """
     if inspect.isclass(source):
         raise ToolObjectError(
-            f"{source.__name__!r} is a class: its methods need an object; give one of it."
+            f"{source.__name__!r} is a class: its methods need an object; give one of it.",
+            "Make one in the module, and name it.",
         )
     found = dict(_members(source))
-    stated: Mapping[str, StatedEffects]
-    match effects:
-        case "read" | "write" | "destructive":
-            stated = dict.fromkeys(found, effects)
-        case _:
-            stated = effects
+    stated = dict.fromkeys(found, effects) if isinstance(effects, str) else effects
     for name in (*(only or ()), *stated):
         if name not in found:
-            raise ToolObjectError(f"{_named(source)} has no public function {name!r}.")
+            raise ToolObjectError(
+                f"{_named(source)} has no public function {name!r}.",
+                did_you_mean(near(name, found)) or f"It has: {', '.join(found) or 'none'}.",
+            )
+    if only is None:
+        decorated = {name for name, member in found.items() if isinstance(member, Tool)}
+        named: set[str] = set() if isinstance(effects, str) else {*effects}
+        only = decorated | named if decorated else found
     tools = [
         _tool(member, f"{prefix}{name}", stated.get(name), inject)
         for name, member in found.items()
-        if only is None or name in only
+        if name in only
     ]
     if not tools:
-        raise ToolObjectError(f"{_named(source)} has no public function.")
+        raise ToolObjectError(
+            f"{_named(source)} has no public function.",
+            "Write a function without an underscore in front of its name, or @toolplan.tool above"
+            " one.",
+        )
     return Toolbox(tools)
 
 

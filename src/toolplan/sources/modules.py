@@ -14,6 +14,7 @@ from typing import Final, cast
 
 from toolplan.diagnostics import did_you_mean, near
 from toolplan.extras import extra_of, install_command
+from toolplan.own_code import own_fault
 from toolplan.sources._base import OpenedTools, SourceContext, ToolSource
 from toolplan.sources.members import toolbox_of
 from toolplan.tools import Tool, Toolbox, ToolObjectError, plain_functions
@@ -22,6 +23,7 @@ _ATTRIBUTE: Final = re.compile(
     r"(?P<module>[^\W\d]\w*(\.[^\W\d]\w*)*):(?P<name>[^\W\d]\w*(\.\w+)*(\.\*)?|\*)"
 )
 _ALL: Final = "*"
+_FORM: Final = "Give MODULE:ATTRIBUTE, as in toolplan.demo:TOOLS."
 _INSIGHTS: Final = "INSIGHTS"
 
 
@@ -34,7 +36,7 @@ class ModuleSource:
     """
 
     takes_base_url = False
-    help = "Give MODULE:ATTRIBUTE, as in toolplan.demo:TOOLS."
+    help = "Fix the module, or name another attribute of it: --tools MODULE:ATTRIBUTE."
 
     def recognises(self, spec: str, folder: Path) -> bool:
         """Return whether `spec` is written like one of these, and is not a file."""
@@ -62,7 +64,7 @@ def load_module_tools(spec: str, folder: Path) -> Toolbox:
     """
     named = _ATTRIBUTE.fullmatch(spec)
     if named is None:
-        raise ToolObjectError(f"{spec!r} is not 'module:attribute'.")
+        raise ToolObjectError(f"{spec!r} is not 'module:attribute'.", _FORM)
     module_name, attribute = named["module"], named["name"]
     if attribute == _ALL:
         return toolbox_of(_import(module_name, folder))
@@ -88,7 +90,7 @@ def load_attribute(spec: str, folder: Path | None = None) -> object:
     """
     named = _ATTRIBUTE.fullmatch(spec)
     if named is None or named["name"].endswith(_ALL):
-        raise ToolObjectError(f"{spec!r} is not 'module:attribute'.")
+        raise ToolObjectError(f"{spec!r} is not 'module:attribute'.", _FORM)
     return _attribute(named["module"], named["name"], Path.cwd() if folder is None else folder)
 
 
@@ -100,7 +102,10 @@ def _attribute(module_name: str, attribute: str, folder: Path) -> object:
         except AttributeError:
             hint = did_you_mean(near(part, (n for n in dir(found) if not n.startswith("_"))))
             message = f"The module {module_name!r} has no {attribute!r}."
-            raise ToolObjectError(f"{message} {hint}" if hint else message) from None
+            raise ToolObjectError(
+                f"{message} {hint}" if hint else message,
+                f"Name what it has, or all of its tools: --tools '{module_name}:*'.",
+            ) from None
     return found
 
 
@@ -114,16 +119,20 @@ def _import(name: str, folder: Path) -> ModuleType:
         missing = error.name or name
         if name == missing or name.startswith(f"{missing}."):
             raise ToolObjectError(
-                f"There is no module {missing!r}, neither installed nor in {str(folder)!r}."
+                f"There is no module {missing!r}, neither installed nor in {str(folder)!r}.",
+                "Check the name, start toolplan in the folder of the module, or install it.",
             ) from error
         extra = extra_of(missing)
-        command = "" if extra is None else f" Install it: {install_command(extra)}"
         raise ToolObjectError(
-            f"The module {name!r} needs {missing!r}, which is not installed.{command}"
+            f"The module {name!r} needs {missing!r}, which is not installed.",
+            f"Install it beside toolplan: {sys.executable} -m pip install …"
+            if extra is None
+            else f"Install it: {install_command(extra)}",
         ) from error
     except (Exception, SystemExit) as error:  # a module may do anything when it is imported
         raise ToolObjectError(
-            f"The module {name!r} fails when it is imported: {_shown(error)}"
+            f"The module {name!r} fails when it is imported: {_shown(error)}",
+            f"Fix it{_place(error)}.",
         ) from error
 
 
@@ -132,12 +141,15 @@ def _made_by(function: Callable[..., object], spec: str) -> object:
         inspect.signature(function).bind()
     except (TypeError, ValueError) as error:
         raise ToolObjectError(
-            f"{spec!r} is a function that needs arguments; make it a tool with @toolplan.tool."
+            f"{spec!r} is a function that needs arguments.",
+            "Make it a tool: write @toolplan.tool above it.",
         ) from error
     try:
         return function()
     except (Exception, SystemExit) as error:  # code of someone else
-        raise ToolObjectError(f"{spec!r} fails when it is called: {_shown(error)}") from error
+        raise ToolObjectError(
+            f"{spec!r} fails when it is called: {_shown(error)}", f"Fix it{_place(error)}."
+        ) from error
 
 
 def _toolbox(found: object, spec: str) -> Toolbox:
@@ -147,11 +159,14 @@ def _toolbox(found: object, spec: str) -> Toolbox:
     if tools is None:
         if inspect.iscoroutine(found):
             found.close()
-        raise ToolObjectError(f"{spec!r} {_no_tools(found)}")
+        raise ToolObjectError(
+            f"{spec!r} {_no_tools(found)}",
+            "Decorate functions with @toolplan.tool, and name the module: --tools 'MODULE:*'.",
+        )
     try:
         return Toolbox(tools)
     except ToolObjectError as error:
-        raise ToolObjectError(f"{spec!r}: {error}") from error
+        raise ToolObjectError(f"{spec!r}: {error}", error.help) from error
 
 
 def _listed(found: object) -> list[Tool] | None:
@@ -180,6 +195,11 @@ def _no_tools(found: object) -> str:
 def _shown(error: BaseException) -> str:
     text = str(error).strip().partition("\n")[0]
     return f"{type(error).__name__}: {text}" if text else f"{type(error).__name__}."
+
+
+def _place(error: BaseException) -> str:
+    fault = own_fault(error)
+    return "" if fault is None else f" at {fault.place}; --debug shows the traceback"
 
 
 SOURCE: Final[ToolSource] = ModuleSource()

@@ -33,6 +33,7 @@ MAX_LOCK_BYTES: Final = 200_000_000
 _SAFE_INTEGER: Final = 2**53
 _MOST_DIFFERENCES: Final = 12
 _LONGEST_VALUE: Final = 120
+_RESTORE: Final = "Restore it, or delete it: all tools are then new, and pinned again."
 _NOTHING: Final[Mapping[str, Json]] = MappingProxyType({})
 
 
@@ -147,15 +148,20 @@ class Pins:
         """
         try:
             if path.stat().st_size > MAX_LOCK_BYTES:
-                raise ToolObjectError(f"{str(path)!r} is larger than {MAX_LOCK_BYTES} bytes.")
+                raise ToolObjectError(
+                    f"{str(path)!r} is larger than {MAX_LOCK_BYTES} bytes.", _RESTORE
+                )
             document = cast("object", json.loads(path.read_text(encoding="utf-8")))
         except FileNotFoundError:
             return cls(path)
         except OSError as error:
             reason = error.strerror or str(error)
-            raise ToolObjectError(f"{str(path)!r} cannot be read: {reason}.") from None
+            raise ToolObjectError(
+                f"{str(path)!r} cannot be read: {reason}.",
+                "Make it readable, or move it away; the tools are then new, and pinned again.",
+            ) from None
         except (ValueError, RecursionError):
-            raise ToolObjectError(f"{str(path)!r} is not JSON; restore it or delete it.") from None
+            raise ToolObjectError(f"{str(path)!r} is not JSON.", _RESTORE) from None
         return cls(path, dict(_read_pins(document, str(path))))
 
     def save(self) -> None:
@@ -322,17 +328,19 @@ def _read_pins(value: object, place: str) -> Iterator[tuple[str, Pin]]:
     document = _object(value)
     version, entries = document.get("lock"), document.get("tools")
     if isinstance(version, int) and version > VERSION:
-        raise ToolObjectError(f"{place!r} was written by a newer toolplan (form {version}).")
+        raise ToolObjectError(
+            f"{place!r} was written by a newer toolplan (form {version}).", "Use that toolplan."
+        )
     if version != VERSION or not isinstance(entries, dict):
-        raise ToolObjectError(f"{place!r} is not a lock file; restore it or delete it.")
+        raise ToolObjectError(f"{place!r} is not a lock file.", _RESTORE)
     for name, entry in _object(cast("object", entries)).items():
         parts = _object(entry)
         digest = parts.get("sha256")
         pin = Pin(_object(parts.get("tool")), _object(parts.get("server")), str(digest))
         if not _is_true(pin):
             raise ToolObjectError(
-                f"{place!r}: the pin of {name!r} was changed by hand; take it out, and accept the"
-                " tool again."
+                f"{place!r}: the pin of {name!r} was changed by hand.",
+                f"Take it out, look at the tool, and accept it: toolplan tools {name} --accept",
             )
         yield name, pin
 

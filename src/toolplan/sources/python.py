@@ -42,6 +42,11 @@ _REFUSED_KINDS: Final[Mapping[object, str]] = {
     inspect.Parameter.POSITIONAL_ONLY: "cannot be given by name",
 }
 _MOST_ERRORS: Final = 5
+_HINTS: Final = "Write type hints that pydantic knows; they become the schema of the tool."
+_ONLY_DECORATED: Final = (
+    "A function that is no tool is left out where others have @toolplan.tool, or where its name"
+    " begins with an underscore."
+)
 
 
 class _Schemas(GenerateJsonSchema):
@@ -207,7 +212,9 @@ def _signature(name: str, function: Function) -> inspect.Signature:
             target = cast("partial[object]", target).func
         resolved = typing.get_type_hints(target, include_extras=True)
     except (NameError, TypeError, ValueError) as error:
-        raise ToolObjectError(f"Tool {name!r}: its signature cannot be read: {error}.") from error
+        raise ToolObjectError(
+            f"Tool {name!r}: its signature cannot be read: {error}.", _HINTS
+        ) from error
     parameters = [
         each.replace(annotation=resolved.get(each.name, each.annotation))
         for each in signature.parameters.values()
@@ -223,7 +230,10 @@ def _parameters(
     descriptions: Mapping[str, str],
 ) -> _Parameters:
     if unknown := inject.keys() - signature.parameters.keys():
-        raise ToolObjectError(f"Tool {name!r}: there is no parameter {min(unknown)!r} to inject.")
+        raise ToolObjectError(
+            f"Tool {name!r}: there is no parameter {min(unknown)!r} to inject.",
+            f"Its parameters: {', '.join(signature.parameters) or 'none'}.",
+        )
     fields: dict[str, Any] = {}
     names: list[tuple[str, str]] = []
     for at, parameter in enumerate(signature.parameters.values()):
@@ -232,11 +242,13 @@ def _parameters(
         if reason := _REFUSED_KINDS.get(parameter.kind):
             raise ToolObjectError(
                 f"Tool {name!r}: the parameter {parameter.name!r} {reason}, so no schema can"
-                " describe it; give the function named parameters."
+                " describe it.",
+                f"Give the function named parameters. {_ONLY_DECORATED}",
             )
         if parameter.annotation is inspect.Parameter.empty:
             raise ToolObjectError(
-                f"Tool {name!r}: the parameter {parameter.name!r} has no type hint."
+                f"Tool {name!r}: the parameter {parameter.name!r} has no type hint.",
+                f"Write one, as in `{parameter.name}: str`. {_ONLY_DECORATED}",
             )
         field = f"p{at}"
         fields[field] = _field(parameter, descriptions.get(parameter.name))
@@ -246,7 +258,7 @@ def _parameters(
             name, __config__=ConfigDict(extra="forbid", protected_namespaces=()), **fields
         )
     except (PydanticUserError, TypeError, NameError) as error:
-        raise ToolObjectError(f"Tool {name!r}: {_first_line(error)}") from error
+        raise ToolObjectError(f"Tool {name!r}: {_first_line(error)}", _HINTS) from error
     return _Parameters(model, tuple(names))
 
 
@@ -273,7 +285,9 @@ def _returned(name: str, signature: inspect.Signature) -> TypeAdapter[object] | 
     try:
         return TypeAdapter(cast("type[object]", annotation))
     except (PydanticUserError, TypeError, NameError) as error:
-        raise ToolObjectError(f"Tool {name!r}: its return hint: {_first_line(error)}") from error
+        raise ToolObjectError(
+            f"Tool {name!r}: its return hint: {_first_line(error)}", _HINTS
+        ) from error
 
 
 def _schema(
@@ -282,7 +296,7 @@ def _schema(
     try:
         schema = adapter.json_schema(mode=mode, by_alias=True, schema_generator=_Schemas)
     except PydanticUserError as error:
-        raise ToolObjectError(f"Tool {name!r}: {_first_line(error)}") from error
+        raise ToolObjectError(f"Tool {name!r}: {_first_line(error)}", _HINTS) from error
     if mode == "validation":
         schema.pop("title", None)
     return schema
@@ -291,7 +305,10 @@ def _schema(
 def _name_of(function: Function) -> str:
     name = getattr(function, "__name__", "")
     if not isinstance(name, str) or not name.isidentifier():
-        raise ToolObjectError("A function without a name of its own needs tool(name=…).")
+        raise ToolObjectError(
+            "A function without a name of its own cannot be a tool.",
+            "Give it one: @toolplan.tool(name=…).",
+        )
     return name
 
 

@@ -11,6 +11,9 @@ from typing import Final
 from toolplan.sources._base import OpenedTools, SourceContext, ToolSource
 from toolplan.tools import Toolbox, ToolObjectError
 
+_SHAPE: Final = (
+    'The file is a list of tool objects: {"name": …, "description": …, "input_schema": {…}}.'
+)
 MAX_FILE_BYTES: Final = 20_000_000
 
 
@@ -47,21 +50,33 @@ def read_tool_file(spec: str, folder: Path) -> Toolbox:
     path = path_of(spec, folder)
     try:
         if path.stat().st_size > MAX_FILE_BYTES:
-            raise ToolObjectError(f"{spec!r} is larger than {MAX_FILE_BYTES} bytes.")
+            raise ToolObjectError(
+                f"{spec!r} is larger than {MAX_FILE_BYTES} bytes.",
+                "Leave out tools that no plan needs.",
+            )
         items: object = json.loads(path.read_text(encoding="utf-8-sig"))
     except OSError as error:
-        raise ToolObjectError(f"{spec!r} cannot be read: {error.strerror or error}.") from error
+        raise ToolObjectError(
+            f"{spec!r} cannot be read: {error.strerror or error}.",
+            "Check the path, and that you may read the file.",
+        ) from error
     except UnicodeDecodeError as error:
-        raise ToolObjectError(f"{spec!r} is not UTF-8 text (byte {error.start}).") from error
+        raise ToolObjectError(
+            f"{spec!r} is not UTF-8 text (byte {error.start}).", "Save it as UTF-8."
+        ) from error
     except json.JSONDecodeError as error:
         place = f"line {error.lineno}, column {error.colno}"
-        raise ToolObjectError(f"{spec!r} is not JSON: {error.msg} at {place}.") from error
+        raise ToolObjectError(
+            f"{spec!r} is not JSON: {error.msg} at {place}.", "Fix the file there."
+        ) from error
     except (ValueError, RecursionError) as error:
-        raise ToolObjectError(f"{spec!r} is not JSON that can be read: {error}.") from error
+        raise ToolObjectError(
+            f"{spec!r} is not JSON that can be read: {error}.", "Fix the file."
+        ) from error
     try:
         return Toolbox.from_json(items)
     except ToolObjectError as error:
-        raise ToolObjectError(f"{spec!r}: {error}") from error
+        raise ToolObjectError(f"{spec!r}: {error}", error.help or _SHAPE) from error
 
 
 def path_of(spec: str, folder: Path) -> Path:

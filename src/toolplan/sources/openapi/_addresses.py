@@ -105,7 +105,10 @@ class Guard:
             if address is not None:
                 literal.add(address)
             elif not plain or any(character in plain for character in "/:*@ "):
-                raise ToolObjectError(f"{host!r} is not a host; allow a name or an IP address.")
+                raise ToolObjectError(
+                    f"{host!r} is not a host.",
+                    "Write a name or an IP address in allow_hosts, as in 'localhost'.",
+                )
             else:
                 names.add(plain)
         if base is not None:

@@ -103,12 +103,16 @@ def read_credentials(
         scheme = schemes.get(name)
         if scheme is None:
             hint = did_you_mean(near(name, schemes)) or f"It has: {', '.join(schemes) or 'none'}."
-            raise ToolObjectError(f"The document has no security scheme {name!r}. {hint}")
+            raise ToolObjectError(
+                f"The document has no security scheme {name!r}. {hint}",
+                "`auth` in [openapi.NAME] of the settings names schemes.",
+            )
         value = environment.get(variable, "").strip()
         if not value:
             raise ToolObjectError(
                 f"The environment variable {variable!r} for the security scheme {name!r} is not "
-                "set."
+                "set.",
+                f"Set it: export {variable}=…",
             )
         found[name] = _credentials(scheme, variable, value)
     return found
@@ -146,7 +150,8 @@ def _scheme(name: str, place: Place) -> Scheme | None:
 def _credentials(scheme: Scheme, variable: str, value: str) -> Credentials:
     if not _SENDABLE.fullmatch(value):
         raise ToolObjectError(
-            f"The value of {variable!r} has characters that cannot be sent; printable ASCII can."
+            f"The value of {variable!r} has characters that cannot be sent; printable ASCII can.",
+            f"Set {variable} to another value.",
         )
     secrets = {value, quote(value, safe="")}
     match scheme.kind:
@@ -157,7 +162,10 @@ def _credentials(scheme: Scheme, variable: str, value: str) -> Credentials:
         case "basic":
             name, colon, password = value.partition(":")
             if not colon:
-                raise ToolObjectError(f"The value of {variable!r} must read NAME:PASSWORD.")
+                raise ToolObjectError(
+                    f"The value of {variable!r} must read NAME:PASSWORD.",
+                    f"Set it: export {variable}=NAME:PASSWORD",
+                )
             coded = base64.b64encode(f"{name}:{password}".encode()).decode()
             headers = ((scheme.field, f"Basic {coded}"),)
             return Credentials(headers=headers, secrets=_struck({value, password, coded}))
@@ -168,7 +176,10 @@ def _credentials(scheme: Scheme, variable: str, value: str) -> Credentials:
             return Credentials(query=(pair,), secrets=_struck(secrets))
         case "cookie":
             if not _IN_A_COOKIE.fullmatch(value):
-                raise ToolObjectError(f"The value of {variable!r} cannot stand in a cookie.")
+                raise ToolObjectError(
+                    f"The value of {variable!r} cannot stand in a cookie.",
+                    f"Set {variable} to another value.",
+                )
             return Credentials(cookies=((scheme.field, value),), secrets=_struck(secrets))
 
 

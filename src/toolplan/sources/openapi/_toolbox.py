@@ -148,7 +148,11 @@ def _base(base_url: str | None) -> _Server | None:
     try:
         return _server(base_url)
     except ValueError as error:
-        raise ToolObjectError(f"The base URL cannot be used: {error}.") from None
+        raise ToolObjectError(
+            f"The base URL cannot be used: {error}.",
+            "Give an address such as --base-url http://localhost:8000, or base_url in"
+            " [openapi.NAME] of the settings.",
+        ) from None
 
 
 def _server(url: str) -> _Server:

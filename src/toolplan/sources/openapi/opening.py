@@ -35,7 +35,7 @@ class OpenApiToolSource:
     """
 
     takes_base_url = True
-    help = "--base-url says where the service is, or base_url in [openapi.NAME] of the settings."
+    help = "Fix the document, or its settings; docs/openapi.md says what they may hold."
 
     def recognises(self, spec: str, folder: Path) -> bool:
         """Return whether `spec` is a YAML file, or a JSON file with `openapi` or `swagger`."""
@@ -57,7 +57,10 @@ class OpenApiToolSource:
         try:
             text = path.read_text("utf-8-sig")
         except (OSError, UnicodeDecodeError) as error:
-            raise ToolObjectError(f"{str(path)!r} cannot be read: {error}.") from None
+            raise ToolObjectError(
+                f"{str(path)!r} cannot be read: {error}.",
+                "Check the path, and that you may read the file; it must be UTF-8 text.",
+            ) from None
         tools = openapi_toolbox(
             read_document(text),
             base_url=context.base_url or settings.base_url,
@@ -77,7 +80,10 @@ def _settings(name: str, context: SourceContext) -> ServiceSettings:
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(map(str, ("openapi", name, *first["loc"])))
-        raise ToolObjectError(f"{context.settings_path}: {place}: {first['msg']}.") from None
+        raise ToolObjectError(
+            f"{context.settings_path}: {place}: {first['msg']}.",
+            f"Fix [openapi.{name}] there; docs/openapi.md shows one.",
+        ) from None
 
 
 SOURCE: Final[ToolSource] = OpenApiToolSource()

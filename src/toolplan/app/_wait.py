@@ -1,0 +1,43 @@
+"""A coroutine run to its end in an event loop of its own."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any, TypeVar
+
+from toolplan.errors import ToolplanError
+
+_T = TypeVar("_T")
+
+
+class RunStopped(ToolplanError):
+    """Code of a tool cancelled the run, or stopped its event loop; the code is `run-stopped`."""
+
+    def __init__(self, help: str | None = None) -> None:
+        super().__init__(
+            "run-stopped", "Code of a tool cancelled the run, or stopped its event loop.", help
+        )
+
+
+def run_to_end(work: Coroutine[Any, Any, _T]) -> _T:
+    """Return what `work` returns.
+
+    Raises:
+        RunStopped: it was cancelled, or its loop stopped, which nothing here does.
+    """
+    raised: list[BaseException] = []
+
+    async def watched() -> _T:
+        try:
+            return await work
+        except BaseException as error:
+            raised.append(error)
+            raise
+
+    try:
+        return asyncio.run(watched())
+    except (asyncio.CancelledError, RuntimeError) as error:
+        if isinstance(error, RuntimeError) and error in raised:
+            raise
+    raise RunStopped("`toolplan runs` lists the run, and `toolplan resume RUN` resumes it.")
