@@ -199,3 +199,10 @@ def test_a_run_that_is_cancelled_while_the_journal_takes_it_is_released(
             journal.release(journal.take("r"))
 
     in_loop(test)
+
+
+def test_the_loop_of_a_run_ends_although_a_call_swallows_its_cancellation() -> None:
+    tools = ScriptedTools()
+    tools.add("deaf", Hangs(ignores_cancellation=True, until=asyncio.Event()))
+    done, _ = ran(tools, Step("s", "deaf", timeout_s=0.02), grace_s=0.02)  # with `asyncio.run`
+    assert codes(done) == {"s": "timeout"}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
 from collections.abc import Callable
 from contextlib import ExitStack, closing
@@ -19,6 +18,7 @@ from toolplan.path import Json
 from toolplan.planners.grounded.dialogue import episode_of
 from toolplan.storage.journal import Journal
 from toolplan.storage.memory import BestEffortMemory, Memory, MemoryFault, SqliteMemory
+from toolplan.threads import in_thread
 from toolplan.tools import Toolbox
 
 
@@ -71,14 +71,14 @@ class Kept:
     async def journal_so_far(self) -> Journal | None:
         """Return `journal`; a file is opened beside the event loop."""
         if isinstance(self._journal, Path):
-            return await asyncio.to_thread(lambda: self.journal)
+            return await in_thread(lambda: self.journal)
         return self.journal
 
     async def journal_to_run(self) -> Journal | None:
         """Return the journal, with its file; None where runs are not kept."""
         self.check_open()
         if isinstance(self._journal, Path):
-            return await asyncio.to_thread(self.needed_journal)
+            return await in_thread(self.needed_journal)
         return self._journal
 
     def needed_journal(self) -> Journal:
@@ -99,7 +99,7 @@ class Kept:
 
     async def recall(self, conversation: str, text: str) -> Json:
         """Return what was said in a conversation before."""
-        return await asyncio.to_thread(self._memories().recall, conversation, text)
+        return await in_thread(self._memories().recall, conversation, text)
 
     async def remember(
         self, conversation: str, asked: AskResult, tools: Toolbox, now: float
@@ -113,7 +113,7 @@ class Kept:
             # not the answer: it is made of what tools returned, and a model reads the context
             plan=None if asked.plan is None else asked.plan.plan,
         )
-        await asyncio.to_thread(self._memories().remember, conversation, episode)
+        await in_thread(self._memories().remember, conversation, episode)
 
     def learn(self, plan: ExecutionPlan, ended: Run, tools: Toolbox) -> None:
         """Learn output schemas from a run, for tools that declare none."""

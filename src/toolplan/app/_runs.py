@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
@@ -26,6 +25,7 @@ from toolplan.providers import Model, UsageTracker
 from toolplan.storage.journal import Journal, Slot
 from toolplan.summary.form import Format
 from toolplan.summary.summariser import Summariser
+from toolplan.threads import in_thread
 from toolplan.tools import on_day
 
 
@@ -106,7 +106,7 @@ async def continue_run(
 async def simulate_run(setup: Setup, plan: ExecutionPlan, journal: Journal | None) -> DryRun:
     """Return what a run of `plan` would do, without a call of a tool."""
     used = {step.tool for step in plan.plan.steps}
-    recordings = {} if journal is None else await asyncio.to_thread(journal.recordings, used)
+    recordings = {} if journal is None else await in_thread(journal.recordings, used)
     return await simulate(plan, setup.tools, recordings=recordings)
 
 

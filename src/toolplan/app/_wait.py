@@ -7,6 +7,7 @@ from collections.abc import Coroutine
 from typing import Any, TypeVar
 
 from toolplan.errors import ToolplanError
+from toolplan.event_loop import run_bounded
 
 _T = TypeVar("_T")
 
@@ -21,7 +22,7 @@ class RunStopped(ToolplanError):
 
 
 def run_to_end(work: Coroutine[Any, Any, _T]) -> _T:
-    """Return what `work` returns.
+    """Return what `work` returns; tasks and threads that do not end are left behind.
 
     Raises:
         RunStopped: it was cancelled, or its loop stopped, which nothing here does.
@@ -36,7 +37,7 @@ def run_to_end(work: Coroutine[Any, Any, _T]) -> _T:
             raise
 
     try:
-        return asyncio.run(watched())
+        return run_bounded(watched())
     except (asyncio.CancelledError, RuntimeError) as error:
         if isinstance(error, RuntimeError) and error in raised:
             raise

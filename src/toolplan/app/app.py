@@ -55,6 +55,7 @@ from toolplan.rules import Rule
 from toolplan.storage.journal import Journal, RunEntry
 from toolplan.storage.memory import Memory
 from toolplan.summary.form import Format
+from toolplan.threads import in_thread
 from toolplan.tools import on_day
 
 logger = logging.getLogger("toolplan")
@@ -128,7 +129,7 @@ class App:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        await asyncio.to_thread(self.close)
+        await in_thread(self.close)
 
     def __enter__(self) -> Self:
         return self
@@ -304,12 +305,12 @@ class App:
             ApprovalRequired: the plan has effects and was not approved. No call was made.
         """
         self._kept.check_open()
-        checked = (await asyncio.to_thread(self.check, plan, dialect=dialect)).needed()
+        checked = (await in_thread(self.check, plan, dialect=dialect)).needed()
         given = LimitOptions.of(concurrency, timeout)
         options = self.run_options(given)
         if dry_run:
             return await simulate_run(self._setup, checked, await self._kept.journal_so_far())
-        expected = await asyncio.to_thread(self._expected, checked, given)
+        expected = await in_thread(self._expected, checked, given)
         start = Start(self._day(today), options, approve, yes, on_event)
         notes = run_notes(self._metadata, self._user.advice, given, start.day)
         checked = noted(checked, {**notes, **expected})
@@ -317,7 +318,7 @@ class App:
             on_plan(checked)
         journal = await self._kept.journal_to_run()
         ended = await start_run(self._setup, checked, run_id, journal, start)
-        return await asyncio.to_thread(self._ended, checked, ended)
+        return await in_thread(self._ended, checked, ended)
 
     async def resume(
         self,
@@ -356,15 +357,15 @@ class App:
             JournalError: there is no such run, or another process works on it.
         """
         decisions = decisions_of(retry, resolve, abort)
-        journal = await asyncio.to_thread(self.needed_journal)
-        name, metadata, plan = await asyncio.to_thread(_kept_run, self._setup, journal, run)
+        journal = await in_thread(self.needed_journal)
+        name, metadata, plan = await in_thread(_kept_run, self._setup, journal, run)
         given = LimitOptions.of(concurrency, timeout)
         if on_plan is not None:
             on_plan(plan)
         options = self.run_options(LimitOptions.kept(metadata.get(ADVICE)), given)
         start = Start(self._day(day_of(metadata)), options, approve, yes, on_event)
         ended = await continue_run(self._setup, plan, name, journal, decisions, start)
-        return await asyncio.to_thread(self._ended, plan, ended)
+        return await in_thread(self._ended, plan, ended)
 
     def runs(self, limit: int = 20) -> list[RunEntry]:
         """Return the runs that the journal keeps, the newest first.
@@ -442,7 +443,7 @@ class App:
         if asked.plan is None:
             return asked
         if asked.run is not None:
-            await asyncio.to_thread(self._kept.learn, asked.plan, asked.run, self.tools)
+            await in_thread(self._kept.learn, asked.plan, asked.run, self.tools)
         return replace(asked, marks=effect_marks(asked.plan.plan, self.tools))
 
     def _ended(self, plan: ExecutionPlan, ended: Run) -> RunResult:

@@ -8,15 +8,16 @@ from asyncio import AbstractEventLoop, Task
 from collections import deque
 from collections.abc import Callable
 from contextvars import copy_context
-from math import inf
-from typing import Final, NamedTuple, Protocol
+from typing import Final, Protocol
 
-from toolplan.engines._calls import MAX_BACKOFF_S, CannotRun, Clock, RunOptions
+from toolplan.engines._attempt import InFlightCall, Late
+from toolplan.engines._calls import MAX_BACKOFF_S, Clock, RunOptions
 from toolplan.engines._deadlines import Deadlines
 from toolplan.engines._eager import eager_task
 from toolplan.engines._effects import ABORTED, Doubtful, EffectCalls, idempotency_key
 from toolplan.engines._failures import accepted, kept_result, returned_with, tool_failure
 from toolplan.engines._sizes import Budget, TooLarge
+from toolplan.event_loop import leave_behind, note_given_up
 from toolplan.events import (
     AttemptFailed,
     CallAnsweredLate,
@@ -27,91 +28,15 @@ from toolplan.events import (
     StepProgressed,
 )
 from toolplan.path import Json
-from toolplan.plan import Limits, Step
+from toolplan.plan import Limits
 from toolplan.storage.journal import KEPT_DURATIONS
-from toolplan.tools import ATTENDED, Arguments, Call, Tool, ToolCall, ToolError
+from toolplan.tools import ATTENDED, Arguments, Tool, ToolCall, ToolError
 
-_LOG: Final = logging.getLogger("toolplan.tools")
+_LOG: Final = logging.getLogger(__name__)
+_TOOLS_LOG: Final = logging.getLogger("toolplan.tools")
 _PROGRESS_S: Final = 0.1
 _SHORT_S: Final = 0.001
 """About one turn of a busy loop; eager tasks save that turn after longer calls only."""
-
-
-class InFlightCall:
-    """One attempt of one call. It is open until its outcome is known; a later result is discarded.
-
-    `first` is the number of the first attempt in this process, `made` says that the tool was
-    called, and `late` is the result of a call that was given up. `size` is about the bytes of its
-    arguments.
-    """
-
-    __slots__ = (
-        "args",
-        "attempt",
-        "began",
-        "deadline",
-        "first",
-        "index",
-        "late",
-        "made",
-        "owner",
-        "position",
-        "size",
-        "step",
-        "task",
-        "tool",
-    )
-
-    def __init__(
-        self,
-        owner: InFlightCalls,
-        position: int,
-        index: int | None,
-        step: Step,
-        tool: Tool,
-        args: Arguments,
-        size: int = 0,
-    ) -> None:
-        self.owner = owner
-        self.size = size
-        self.position = position
-        self.index = index
-        self.step = step
-        self.tool = tool
-        self.args = args
-        self.attempt = 1
-        self.first = 1
-        self.made = False
-        self.began = 0.0
-        self.late: Late | None = None
-        self.deadline = inf
-        self.task: Task[None] | None = None
-
-    def identity(self) -> ToolCall:
-        """Return which call it is, for `current_call`."""
-        return self.owner.identity(self)
-
-    @property
-    def function(self) -> Call:
-        """The function to call; `callees` has checked that there is one."""
-        if self.tool.call is None:
-            raise CannotRun(f"There is no function to call for: {self.tool.name!r}.")
-        return self.tool.call
-
-    def progress(self, done: float, total: float | None, message: str) -> None:
-        """Take the progress that the tool reports."""
-        self.owner.progress(self, done, total, message)
-
-
-class Late(NamedTuple):
-    """The outcome of a call that was given up: an answer, or what the tool raised.
-
-    `returned` is what came back although the tool raised, as in `CallInDoubt`.
-    """
-
-    answer: object
-    failure: Failure | None
-    returned: Json = None
 
 
 class EventLog(Protocol):
@@ -208,8 +133,17 @@ class InFlightCalls:
             self._cancel(call)
         self._deadlines.open.clear()
         tasks = [task for task in self._cancelled if not task.done()]
-        if tasks:
-            await asyncio.wait(tasks, timeout=self._options.grace_s)
+        if not tasks:
+            return
+        _, deaf = await asyncio.wait(tasks, timeout=self._options.grace_s)
+        if deaf:
+            steps = ", ".join(sorted({self._cancelled[task].step.id for task in deaf}))
+            _LOG.warning(
+                "Calls that ignore that they were cancelled, and still run: %d (%s).",
+                len(deaf),
+                steps,
+            )
+            leave_behind(deaf)
 
     def outcomes(self) -> list[tuple[InFlightCall, Json | Failure]]:
         """Return the outcomes of the calls with effects that ended while they were cancelled.
@@ -323,7 +257,7 @@ class InFlightCalls:
                 raise  # the loop is closed, and so is this coroutine
             failure = tool_failure(error, repeatable=call.tool.may_repeat)
             if not isinstance(error, ToolError):  # that one is the tool's own message
-                _LOG.debug("The tool %s raised an exception.", call.tool.name, exc_info=error)
+                _TOOLS_LOG.debug("The tool %s raised an exception.", call.tool.name, exc_info=error)
             if failure.code == "outcome-unknown":
                 returned = returned_with(error)
             if call not in self._deadlines.open and isinstance(error, asyncio.CancelledError):
@@ -465,6 +399,7 @@ class InFlightCalls:
         task = call.task
         if task is not None and not task.done():
             task.cancel()
+            note_given_up()
             self._cancelled[task] = call
             task.add_done_callback(self._on_cancelled)
 

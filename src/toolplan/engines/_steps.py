@@ -13,10 +13,11 @@ import asyncio
 from asyncio import Future
 from collections.abc import Callable, Mapping, Sequence
 
+from toolplan.engines._attempt import InFlightCall
 from toolplan.engines._calls import Clock, Fan, RunOptions, callees
 from toolplan.engines._effects import EffectCalls
 from toolplan.engines._graph import Graph
-from toolplan.engines._in_flight import EventLog, InFlightCall, InFlightCalls
+from toolplan.engines._in_flight import EventLog, InFlightCalls
 from toolplan.engines._inputs import filled, holds, items_of
 from toolplan.engines._ready_queue import ReadyQueue
 from toolplan.engines._sizes import Budget

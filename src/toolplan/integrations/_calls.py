@@ -9,7 +9,7 @@ from functools import partial
 from typing import TypeVar, TypeVarTuple, cast
 
 from toolplan.path import Json, copied
-from toolplan.sources._threads import run_in_thread
+from toolplan.threads import run_in_thread, threads_of
 from toolplan.tools import Arguments, Call, Tool, Toolbox, current_call
 
 Given = TypeVarTuple("Given")
@@ -26,10 +26,14 @@ async def call_user(
     if inspect.iscoroutinefunction(function):
         result: Awaitable[Result] | Result = function(*given)
     else:
-        result = await run_in_thread(partial(function, *given))
+        result = await run_in_thread(partial(function, *given), threads_of(_source_of(function)))
     if inspect.isawaitable(result):
         return await result
     return cast("Result", result)  # no type checker knows that a `Result` is not awaitable itself
+
+
+def _source_of(function: object) -> str:
+    return str(getattr(function, "__module__", "")) or "python"
 
 
 class CallLog:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import logging
 from collections import OrderedDict
@@ -15,6 +14,7 @@ from toolplan.errors import ToolplanError
 from toolplan.execution_plan import ExecutionPlan
 from toolplan.mcp_server._errors import CallRefused
 from toolplan.plan_json import dump
+from toolplan.threads import in_thread
 
 logger = logging.getLogger(__name__)
 
@@ -60,7 +60,7 @@ class Plans:
         Only the question is kept of its metadata: other entries would be read as our own, such as
         where to load tools from.
         """
-        checked = await asyncio.to_thread(self._app.check, text, dialect=dialect)
+        checked = await in_thread(self._app.check, text, dialect=dialect)
         if checked.plan is None:
             return checked
         plan = checked.plan.plan

@@ -23,6 +23,7 @@ from toolplan.mcp_server._progress import Progress
 from toolplan.mcp_server._reports import approval_help, effects_report
 from toolplan.render.runs_view import SHORT
 from toolplan.storage.journal import RunEntry
+from toolplan.threads import in_thread
 
 MOST_RUNS: Final = 16
 """The maximum number of concurrent runs."""
@@ -282,7 +283,7 @@ class Runs:
     async def _read(self, read: Callable[[], T]) -> T:
         """Return the result of `read`, which runs in a thread because disks can be slow."""
         try:
-            return await asyncio.to_thread(read)
+            return await in_thread(read)
         except CannotRun:
             raise
         except ToolplanError as error:

@@ -18,7 +18,7 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue, JsonSchema
 from pydantic_core import PydanticSerializationError, PydanticUndefined, from_json, to_json
 
 from toolplan.path import Json
-from toolplan.sources._threads import run_in_thread
+from toolplan.threads import run_in_thread, threads_of
 from toolplan.tools import (
     Arguments,
     Call,
@@ -174,10 +174,12 @@ def _call(
         inspect.iscoroutinefunction(each) for each in (function, type(function).__call__)
     )
 
+    threads = threads_of(str(getattr(function, "__module__", "")) or "python")
+
     async def call(arguments: Arguments) -> Json:
         given = {name: provide() for name, provide in inject.items()}
         made = partial(function, **parameters.read(arguments), **given)
-        result = made() if is_async else await run_in_thread(made)
+        result = made() if is_async else await run_in_thread(made, threads)
         if inspect.isawaitable(result):
             result = await cast("Awaitable[object]", result)
         return _plain(result, returned)

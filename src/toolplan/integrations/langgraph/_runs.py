@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import json
 from collections.abc import Callable
@@ -18,6 +17,7 @@ from toolplan.execution_plan import ExecutionPlan
 from toolplan.path import Json
 from toolplan.plan import Limits
 from toolplan.storage.journal import Journal, JournalError, to_record
+from toolplan.threads import in_thread
 from toolplan.tools import Toolbox
 
 _UNKNOWN_RUN: Final = "unknown-run"
@@ -84,7 +84,7 @@ async def is_known(journal: Journal | None, run_id: str) -> bool:
     try:
         if journal is None:
             return False
-        await asyncio.to_thread(journal.record, run_id)
+        await in_thread(journal.record, run_id)
     except JournalError as error:
         if error.code != _UNKNOWN_RUN:
             raise

@@ -35,7 +35,6 @@ from typing import Final, NamedTuple
 from toolplan.diagnostics import did_you_mean, near
 from toolplan.path import Json, json_type
 from toolplan.schema import SchemaError
-from toolplan.sources._threads import run_in_thread
 from toolplan.sources.sql._binding import Table, bind
 from toolplan.sources.sql._check import Check
 from toolplan.sources.sql._database import MAX_TEXT, Database, Stopwatch
@@ -50,10 +49,12 @@ from toolplan.sources.sql._types import (
     describe,
 )
 from toolplan.sources.sql._values import misfit, readings, shown, table_columns
+from toolplan.threads import run_in_thread, threads_of
 from toolplan.tools import Arguments, Effects, Tool, ToolError
 
 NAME: Final = "sql"
 MAX_TABLES: Final = 32
+_MOST_CALLS: Final = 32  # at the same time: each has a database in memory
 
 _IDENTIFIER: Final = "^[A-Za-z_][A-Za-z0-9_]{0,62}$"
 
@@ -141,7 +142,7 @@ _OUTPUT: Final[Json] = {
 async def _call(arguments: Arguments, limits: SqlLimits) -> Json:
     call = _SqlCall(arguments, limits)
     try:
-        return await run_in_thread(call.run, on_cancel=call.stop)
+        return await run_in_thread(call.run, threads_of(NAME, _MOST_CALLS), on_cancel=call.stop)
     except SqlFault as fault:
         raise ToolError(str(fault)) from fault
 

@@ -1,0 +1,93 @@
+"""One attempt of a call, while it is in flight."""
+
+from __future__ import annotations
+
+from asyncio import Task
+from math import inf
+from typing import TYPE_CHECKING, NamedTuple
+
+from toolplan.engines._calls import CannotRun
+from toolplan.events import Failure
+from toolplan.path import Json
+from toolplan.plan import Step
+from toolplan.tools import Arguments, Call, Tool, ToolCall
+
+if TYPE_CHECKING:
+    from toolplan.engines._in_flight import InFlightCalls
+
+
+class InFlightCall:
+    """One attempt of one call. It is open until its outcome is known; a later result is discarded.
+
+    `first` is the number of the first attempt in this process, `made` says that the tool was
+    called, and `late` is the result of a call that was given up. `size` is about the bytes of its
+    arguments.
+    """
+
+    __slots__ = (
+        "args",
+        "attempt",
+        "began",
+        "deadline",
+        "first",
+        "index",
+        "late",
+        "made",
+        "owner",
+        "position",
+        "size",
+        "step",
+        "task",
+        "tool",
+    )
+
+    def __init__(
+        self,
+        owner: InFlightCalls,
+        position: int,
+        index: int | None,
+        step: Step,
+        tool: Tool,
+        args: Arguments,
+        size: int = 0,
+    ) -> None:
+        self.owner = owner
+        self.size = size
+        self.position = position
+        self.index = index
+        self.step = step
+        self.tool = tool
+        self.args = args
+        self.attempt = 1
+        self.first = 1
+        self.made = False
+        self.began = 0.0
+        self.late: Late | None = None
+        self.deadline = inf
+        self.task: Task[None] | None = None
+
+    def identity(self) -> ToolCall:
+        """Return which call it is, for `current_call`."""
+        return self.owner.identity(self)
+
+    @property
+    def function(self) -> Call:
+        """The function to call; `callees` has checked that there is one."""
+        if self.tool.call is None:
+            raise CannotRun(f"There is no function to call for: {self.tool.name!r}.")
+        return self.tool.call
+
+    def progress(self, done: float, total: float | None, message: str) -> None:
+        """Take the progress that the tool reports."""
+        self.owner.progress(self, done, total, message)
+
+
+class Late(NamedTuple):
+    """The outcome of a call that was given up: an answer, or what the tool raised.
+
+    `returned` is what came back although the tool raised, as in `CallInDoubt`.
+    """
+
+    answer: object
+    failure: Failure | None
+    returned: Json = None
