@@ -288,19 +288,21 @@ class Settings:
         return ModelSettings(**values, given=frozenset(values))
 
 
-def read_settings(folder: Path | None = None) -> Settings:
-    """Return the settings in `toolplan.toml` of `folder`, and in the environment.
+def read_settings(
+    folder: Path | None = None, environment: Mapping[str, str] | None = None
+) -> Settings:
+    """Return the settings in `toolplan.toml` of `folder`, and in `environment`, by default ours.
 
     Raises:
         SettingsError: the file cannot be read, or has an unknown name.
     """
     if folder is None:
-        return Settings()
+        return Settings(environment=environment)
     path = folder / FILE
     try:
-        return Settings(tomllib.loads(path.read_text("utf-8")), path)
+        return Settings(tomllib.loads(path.read_text("utf-8")), path, environment)
     except (FileNotFoundError, NotADirectoryError):
-        return Settings(path=path)
+        return Settings(path=path, environment=environment)
     except OSError as error:
         reason = error.strerror or type(error).__name__
     except tomllib.TOMLDecodeError as error:

@@ -23,6 +23,7 @@ COMMANDS: Final = {
     "show": "Show a plan, or a run, as a tree.",
     "tools": "List the tools.",
     "schema": "Print the JSON Schema of plans.",
+    "test": "Compare the plans of questions with what is expected.",
     "explain": "Explain the code of a problem.",
     "mcp": "Serve planning and running to MCP clients.",
     "demo": "Serve the demo's tools: MCP, or a REST API.",

@@ -1,0 +1,117 @@
+"""Questions asked of a planner, and their plans compared with what is expected."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable, Sequence
+from time import perf_counter
+from typing import NamedTuple
+
+from toolplan.app.app import App
+from toolplan.approval import most_calls
+from toolplan.comparison import ABSENT, compare_plans
+from toolplan.errors import ToolplanError
+from toolplan.plan import Plan
+from toolplan.plan_tests.cases import Case, Expectation
+from toolplan.plan_tests.recorded import Recorded
+from toolplan.render.comparison_view import ComparisonView
+
+
+class CaseResult(NamedTuple):
+    """What became of one question that was asked once or more.
+
+    Attributes:
+        case: the question.
+        problems: for each time it was asked, what differs from what is expected; empty: nothing.
+        plan: the last plan; None where there was none.
+        seconds: how long all of it took.
+    """
+
+    case: Case
+    problems: tuple[tuple[str, ...], ...]
+    plan: Plan | None
+    seconds: float
+
+    @property
+    def passed(self) -> int:
+        """How many times the plan was as expected."""
+        return sum(not each for each in self.problems)
+
+    @property
+    def succeeded(self) -> bool:
+        """Whether the plan was as expected each time."""
+        return self.passed == len(self.problems)
+
+
+async def run_cases(
+    app: App, cases: Sequence[Case], recorded: Recorded, times: int = 1
+) -> AsyncIterator[CaseResult]:
+    """Yield the result of each case, in order; each question is asked `times` times."""
+    for case in cases:
+        yield await run_case(app, case, recorded, times)
+
+
+async def run_case(app: App, case: Case, recorded: Recorded, times: int = 1) -> CaseResult:
+    """Ask the question of a case; call no tool."""
+    problems: list[tuple[str, ...]] = []
+    plan: Plan | None = None
+    started = perf_counter()
+    for _ in range(times):
+        try:
+            asked = await app.plan(case.question, today=case.today)
+        except ToolplanError as error:
+            plan = None
+            problems.append((f"[{error.code}] {error.with_help}",))
+            continue
+        plan = None if asked.plan is None else asked.plan.plan
+        problems.append(_problems(case, plan, asked.reason if plan is None else "", recorded))
+    return CaseResult(case, tuple(problems), plan, perf_counter() - started)
+
+
+def _problems(case: Case, plan: Plan | None, reason: str, recorded: Recorded) -> tuple[str, ...]:
+    expected = case.expect
+    if expected is None:
+        if case not in recorded:
+            return ("Nothing is expected or recorded: `toolplan test --record` records its plan.",)
+        kept = recorded[case]
+        expected = Expectation(no_plan=True) if kept is None else Expectation(plan=kept)
+    if plan is None:
+        return () if expected.no_plan else (f"There is no plan: {reason}",)
+    if expected.no_plan:
+        called = ", ".join(step.tool for step in plan.steps)
+        return (f"A plan was made where none is expected: {called}.",)
+    return tuple(_differences(expected, plan))
+
+
+def _differences(expected: Expectation, plan: Plan) -> Iterable[str]:
+    called = frozenset(step.tool for step in plan.steps)
+    if expected.plan is not None:
+        found = compare_plans(expected.plan, plan)
+        if not found.same:
+            yield ComparisonView(found).text()
+    if expected.includes is not None:
+        yield from _missing(expected.includes, plan)
+    if expected.tools is not None and called != expected.tools:
+        yield f"It calls {_names(called)}, not {_names(expected.tools)}."
+    if wrong := called & expected.forbidden:
+        yield f"It calls {_names(wrong)}, which is forbidden."
+    if expected.max_calls is not None:
+        calls = sum(map(most_calls, plan.steps))
+        if calls > expected.max_calls:
+            yield f"It may make {calls:,} calls; at most {expected.max_calls:,} are expected."
+
+
+def _missing(includes: Plan, plan: Plan) -> Iterable[str]:
+    found = compare_plans(includes, plan)
+    for step in found.steps:
+        if step.kind == "removed":
+            yield f"It does not call {step.tool} as step {step.before!r} does."
+        for change in step.changes if step.kind == "changed" else ():
+            if change.before is not ABSENT:
+                yield (
+                    f"Step {step.after!r} ({step.tool}) differs at {change.pointer}: "
+                    f"expected {change.before!r}, found {change.after!r}."
+                )
+
+
+def _names(tools: Iterable[str]) -> str:
+    return ", ".join(sorted(tools)) or "no tool"

@@ -1,0 +1,95 @@
+"""Files of plan tests: what they say, and what is wrong with them."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from toolplan.plan_tests import CaseError, Recorded, read_cases
+
+GOOD = """\
+tools: toolplan.demo:TOOLS
+today: 2025-10-12
+tests:
+  - Get contaminated shipments
+  - question: Which facilities are in Berlin?
+    today: "2025-01-01"
+    expect:
+      tools: [facilities_list]
+      forbidden: [shipments_update]
+      max_calls: 3
+      includes: {steps: [{id: f, tool: facilities_list}]}
+"""
+
+
+def write(folder: Path, text: str) -> Path:
+    path = folder / "demo.plans.yaml"
+    path.write_text(text, "utf-8")
+    return path
+
+
+def test_a_file_is_read(tmp_path: Path) -> None:
+    file = read_cases(write(tmp_path, GOOD))
+    assert (file.tools, file.planner, file.model) == ("toolplan.demo:TOOLS", None, None)
+    first, second = file.cases
+    assert (first.question, first.today, first.expect) == (
+        "Get contaminated shipments",
+        "2025-10-12",
+        None,
+    )
+    assert second.today == "2025-01-01"
+    assert second.expect is not None
+    assert second.expect.tools == {"facilities_list"}
+    assert second.expect.max_calls == 3
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ("tests:", "tests: 3\nother:", "there is no field other"),
+        ("tools: toolplan.demo:TOOLS", "tool: x", "there is no field tool. Did you mean 'tools'?"),
+        ("max_calls: 3", "max_call: 3", r"tests\[1\].expect.max_call. Did you mean 'max_calls'?"),
+        ("max_calls: 3", "max_calls: true", r"tests\[1\].expect.max_calls must be a whole number"),
+        ("max_calls: 3", "no_plan: true", "no_plan must be alone"),
+        ("today: 2025-10-12", "today: yesterday", "today must be a date: YYYY-MM-DD"),
+        ("[facilities_list]", "facilities_list", "must be a list of names of tools"),
+        ("id: f, tool", "id: f, tol", r"includes is not a plan. /steps/0"),
+        ("question: Which", "asked: Which", r"there is no field tests\[1\].asked"),
+        ("tests:", "tests: [", "demo.plans.yaml:"),
+    ],
+)
+def test_what_is_wrong_is_named_with_its_place(
+    tmp_path: Path, old: str, new: str, expected: str
+) -> None:
+    path = write(tmp_path, GOOD.replace(old, new))
+    with pytest.raises(CaseError) as caught:
+        read_cases(path)
+    assert caught.value.code == "bad-plan-test"
+    assert re.search(expected, caught.value.with_help)
+
+
+def test_files_that_are_none(tmp_path: Path) -> None:
+    for content in (b"", b"[]", b"tests: []", b"\xff", b"tests: [{}]", b"tests: [{question: 3}]"):
+        path = tmp_path / "x.plans.yaml"
+        path.write_bytes(content)
+        with pytest.raises(CaseError):
+            read_cases(path)
+    with pytest.raises(CaseError, match="No such file"):
+        read_cases(tmp_path / "nowhere")
+
+
+def test_recorded_plans_are_kept_beside_the_file(tmp_path: Path) -> None:
+    path = write(tmp_path, GOOD)
+    case = read_cases(path).cases[0]
+    recorded = Recorded(path)
+    assert case not in recorded
+    recorded[case] = None
+    recorded.save()
+    assert case in Recorded(path)
+    assert Recorded(path)[case] is None
+    assert path.read_text("utf-8") == GOOD
+    recorded.path.write_text('{"plans": 3}', "utf-8")
+    with pytest.raises(CaseError, match="not a file of recorded plans"):
+        Recorded(path)
