@@ -92,3 +92,15 @@ def test_bad_input(files: tuple[str, str], tmp_path: Path, call: Call) -> None:
         said = call("diff", *words)
         assert said.code == code
         assert expected in said.err
+
+
+def test_several_files_are_checked_one_after_the_other(
+    files: tuple[str, str], tmp_path: Path, call: Call
+) -> None:
+    (tmp_path / "c.json").write_text('{"toolplan": 1, "steps": [{}]}', "utf-8")
+    assert call("check", *files).code == 0
+    said = call("check", *files, str(tmp_path / "c.json"))
+    assert said.code == 1
+    assert said.out.count("no problems.") == 2
+    assert "c.json:1:" in said.out
+    assert "name one file" in call("check", *files, "--json").err

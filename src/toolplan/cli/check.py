@@ -15,7 +15,7 @@ from toolplan.cli._options import (
     ToolsOption,
 )
 from toolplan.cli._plan_file import PlanFile, print_diagnostics, read_plan, write_plan
-from toolplan.cli._terminal import Exit, err, note, out, print_json
+from toolplan.cli._terminal import CommandError, Exit, err, note, out, print_json
 from toolplan.cli._tools import opened_if_given
 from toolplan.compiler import examine, fixed_text
 from toolplan.diagnostics import Severity, to_json
@@ -39,7 +39,7 @@ _ADVICE: Final = "--fix saves the corrections"
 
 def check_command(
     file: PlanFileArgument,
-    *,
+    *more: PlanFileArgument,
     dialect: DialectOption = "toolplan",
     tools: ToolsOption = None,
     effects: EffectsOption = (),
@@ -47,39 +47,44 @@ def check_command(
     format: FormatOption = "text",
     as_json: JsonFlag = False,
 ) -> int:
-    """Check a plan and report every problem.
+    """Check plans and report every problem.
 
-    Exits 1 on any error in the plan as written; with --fix, on any error that is left. With --fix
+    Exits 1 on any error in a plan as written; with --fix, on any error that is left. With --fix
     only the values and names with an auto-fix change in the file; everything else stays as it is.
+    Several files are reported as text, one after the other.
     """
-    plan_file = read_plan(file, dialect)
+    form = "json" if as_json else format
+    if more and form != "text":
+        raise CommandError("usage", f"With {form} as the form of the report, name one file.")
+    files = [read_plan(name, dialect) for name in (file, *more)]
     with opened_if_given(tools, effects) as opened:
         if opened is None:
             note("Without --tools only the structure is checked: no tool, argument or output type.")
         known = None if opened is None else opened.tools
-        if fix:
-            plan_file = _saved(plan_file, known)
-        plan, diagnostics, unchecked = examine(plan_file.text, dialect, known)
-        valid = not any(each.severity is Severity.ERROR for each in diagnostics)
-        if as_json or format == "json":
-            document: dict[str, Json] = {
-                "valid": valid,
-                "diagnostics": [to_json(each) for each in diagnostics],
-                "unchecked_references": unchecked,
-            }
-            print_json(document)
-        elif format == "sarif":
-            located = plan_file.located(diagnostics)
-            log = sarif(
-                located, plan_file.text, file=file, pages=rule_pages(), version=version("toolplan")
-            )
-            print_json(log)
-        else:
-            console = err() if fix and file == "-" else out()
-            print_diagnostics(console, plan_file, diagnostics, "" if fix else _ADVICE)
-            if unchecked and plan is not None and known is not None:
-                note(_unchecked_text(unchecked, plan, known))
-        return (Exit.FINE if valid else Exit.FAILED).value
+        valid = [_checked(_saved(each, known) if fix else each, known, form, fix) for each in files]
+    return (Exit.FINE if all(valid) else Exit.FAILED).value
+
+
+def _checked(file: PlanFile, tools: Toolbox | None, form: str, is_fixed: bool) -> bool:
+    """Print the report of a file, and return whether its plan is valid."""
+    plan, diagnostics, unchecked = examine(file.text, file.dialect, tools)
+    valid = not any(each.severity is Severity.ERROR for each in diagnostics)
+    if form == "json":
+        document: dict[str, Json] = {
+            "valid": valid,
+            "diagnostics": [to_json(each) for each in diagnostics],
+            "unchecked_references": unchecked,
+        }
+        print_json(document)
+    elif form == "sarif":
+        located, program = file.located(diagnostics), version("toolplan")
+        print_json(sarif(located, file.text, file=file.name, pages=rule_pages(), version=program))
+    else:
+        console = err() if is_fixed and file.name == "-" else out()
+        print_diagnostics(console, file, diagnostics, "" if is_fixed else _ADVICE)
+        if unchecked and plan is not None and tools is not None:
+            note(_unchecked_text(unchecked, plan, tools))
+    return valid
 
 
 def _saved(file: PlanFile, tools: Toolbox | None) -> PlanFile:
