@@ -18,14 +18,15 @@ import toolplan
 from pydantic import Field
 
 HINTS = {"x-entity": "book", "x-verb": "list"}
+Author = Annotated[str, Field(json_schema_extra={"x-cue": ["by"]})]
 
 @toolplan.tool(effects="read", hints=HINTS)
-def books_list(author: Annotated[str, Field(json_schema_extra={"x-cue": ["by"]})]) -> list[dict[str, str]]:
+def books_list(author: Author) -> list[dict[str, str]]:
     """Lists books."""
     raise AssertionError("a plan test calls nothing")
 
 @toolplan.tool(effects="read", hints={"x-entity": "film", "x-verb": "list"})
-def films_list(author: Annotated[str, Field(json_schema_extra={"x-cue": ["by"]})]) -> list[dict[str, str]]:
+def films_list(author: Author) -> list[dict[str, str]]:
     """Lists films."""
     raise AssertionError("a plan test calls nothing")
 '''
