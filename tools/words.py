@@ -44,6 +44,7 @@ ALLOWED: Final = {
         r"contact tell ask|repair mend amend|\|tell them\||\"tell\": |\"driven\""
     ),
     "src/toolplan/planners/grounded/parse/imperatives.py": re.compile(r'pull tell"|\btells\b'),
+    "src/toolplan/planners/grounded/unhinted/roles.py": re.compile("know tell give show"),
     "src/toolplan/summary/words.py": re.compile(r"target tell test"),
 }
 """Lines that may say it: by file, what they hold."""

@@ -22,13 +22,14 @@ from toolplan.planners._base import (
 )
 from toolplan.planners.context import PlannerContext
 from toolplan.planners.grounded.build.coverage import clarification, refused_deletion
-from toolplan.planners.grounded.build.drafts import Outcome
+from toolplan.planners.grounded.build.drafts import DraftPlan, Outcome
 from toolplan.planners.grounded.build.outcome import outcome
-from toolplan.planners.grounded.catalogue.kinds import Catalogue
+from toolplan.planners.grounded.catalogue.kinds import SQL_TOOL, Catalogue
 from toolplan.planners.grounded.catalogue.lexicon import compile_catalogue
 from toolplan.planners.grounded.dates import Weeks, find_bad_dates
 from toolplan.planners.grounded.parse.mentions import Imperative, Unknown
 from toolplan.planners.grounded.parse.reader import Reader
+from toolplan.planners.grounded.unhinted import plain_cards, propose_call
 from toolplan.tools import Toolbox
 
 NAME = "grounded"
@@ -66,6 +67,22 @@ class GroundedPlanner:
 
     def plan(self, question: Question, tools: Toolbox) -> Proposal:
         """Return what `propose` returns where nothing was tried, without awaiting."""
+        proposal = self._planned(question, tools)
+        if isinstance(proposal, Draft) or not self._readable(question.text):
+            return proposal
+        cards = plain_cards(tools.values())
+        if not cards:
+            return proposal
+        today = date.fromisoformat(question.today)
+        match propose_call(question.text, cards, today, self._weeks):
+            case DraftPlan() as draft:
+                return Draft(self._text(question, draft))
+            case Clarification() as asked:
+                hinted = len(cards) < len(tools) - (SQL_TOOL in tools)
+                return proposal if hinted or isinstance(proposal, Refusal) else asked
+
+    def _planned(self, question: Question, tools: Toolbox) -> Proposal:
+        """Return what the hints of the tools make of `question`."""
         catalogue = self.catalogue(tools)
         text = question.text
         if not text.strip():
@@ -85,14 +102,14 @@ class GroundedPlanner:
             if found.refusal is not None:
                 return Refusal(found.refusal)
             if found.complete:
-                return Draft(self._text(question, found))
+                return Draft(self._text(question, found.draft))
             if best is None or found.cost < best.cost:
                 best = found
             if any(isinstance(mention.what, Unknown | Imperative) for mention in found.unexplained):
                 break  # no other reading would know that word
         if best is None:
             return Clarification("What would you like to know?")
-        partial: Json = json.loads(self._text(question, best)) if best.draft.steps else None
+        partial: Json = json.loads(self._text(question, best.draft)) if best.draft.steps else None
         return clarification(best, catalogue, partial)
 
     def catalogue(self, tools: Toolbox) -> Catalogue:
@@ -101,13 +118,16 @@ class GroundedPlanner:
             self._compiled = (tools, compile_catalogue(tools))
         return self._compiled[1]
 
-    def _text(self, question: Question, found: Outcome) -> str:
+    def _readable(self, text: str) -> bool:
+        return len(text.strip()) > 0 and len(text) <= MAX_CHARACTERS and not find_bad_dates(text)
+
+    def _text(self, question: Question, draft: DraftPlan) -> str:
         metadata: dict[str, Json] = {
             "query": question.text,
             "reference_date": question.today,
             "planner": NAME,
         }
-        return json.dumps(dump(found.draft.plan(metadata)), ensure_ascii=False, indent=2)
+        return json.dumps(dump(draft.plan(metadata)), ensure_ascii=False, indent=2)
 
 
 def grounded(context: PlannerContext) -> GroundedPlanner:
