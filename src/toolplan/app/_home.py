@@ -32,7 +32,7 @@ def open_journal(path: Path | None = None) -> Journal:
     """
     file = home() / JOURNAL if path is None else path
     try:
-        file.parent.mkdir(parents=True, exist_ok=True)
+        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
         reason = error.strerror or type(error).__name__
         raise ToolplanError(

@@ -93,6 +93,8 @@ class Kept:
             if isinstance(self._journal, Path):
                 opened = open_journal(self._journal)
                 self._journal = self._resources.enter_context(closing(opened))
+                for sentence in opened.notes:
+                    self._note(sentence)
         if self._journal is None:
             raise ToolplanError("usage", "This app has no journal.", "Give it one: journal=PATH.")
         return self._journal

@@ -20,7 +20,7 @@ from toolplan.errors import ToolplanError
 from toolplan.tools import Effects
 
 FILE: Final = "toolplan.toml"
-TABLES: Final = ("effects", "limits", "openapi")
+TABLES: Final = ("effects", "limits", "openapi", "retention")
 LABELS: Final = tuple(label.value for label in Effects)
 _OLLAMA: Final = "http://localhost:11434"
 _FLAGS: Final = {

@@ -9,12 +9,12 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from toolplan.app._decisions import decisions_of
-from toolplan.app._home import open_journal
 from toolplan.app._open import open
 from toolplan.app._toolset import effect_labels, reopening
 from toolplan.app._wait import run_to_end
 from toolplan.cli._approval import RunGuard
 from toolplan.cli._display import Display
+from toolplan.cli._journal import opened_journal
 from toolplan.cli._options import (
     ApproveOption,
     ConcurrencyOption,
@@ -70,7 +70,7 @@ def resume_command(
     not have done its work, needs --retry, --resolve or --abort.
     """
     decisions_of(retry, resolve, abort)  # a wrong one is an error before anything is opened
-    with closing(open_journal()) as journal, closing(Display(silent=as_json)) as display:
+    with closing(opened_journal()) as journal, closing(Display(silent=as_json)) as display:
         name = journal.find(run)
         spec, labels, base_url = _tools_of(journal.record(name).plan, tools, effects)
         guard = RunGuard(display, yes=yes, digest=approve, may_ask=not as_json, run=name)

@@ -4,42 +4,88 @@ from __future__ import annotations
 
 from contextlib import closing
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
+from rich.filesize import decimal
 
-from toolplan.app._home import open_journal
+from toolplan.app._home import JOURNAL, home
+from toolplan.app.retention import retention
+from toolplan.app.settings import read_settings
+from toolplan.cli._journal import opened_journal
 from toolplan.cli._options import JsonFlag
 from toolplan.cli._terminal import CommandError, Exit, note, out, print_json
+from toolplan.path import Json
 from toolplan.render.runs_view import RunLine, RunsView
+from toolplan.storage.journal import Pruning, RunEntry
+from toolplan.storage.journal import backup as back_up
+from toolplan.storage.journal import prune as prune_runs
 
 LimitOption = Annotated[int, Parameter(name="--limit", help="How many runs, the newest first.")]
 
 
-def runs_command(*, limit: LimitOption = 20, as_json: JsonFlag = False) -> int:
-    """List the runs that the journal keeps, the newest first.
+PruneFlag = Annotated[
+    bool,
+    Parameter(
+        name="--prune",
+        negative="",
+        help="Remove older runs: show which, or remove them with --yes.",
+    ),
+]
+OlderThanOption = Annotated[
+    str | None,
+    Parameter(name="--older-than", help="With --prune: only runs older than this, as in 30d."),
+]
+KeepOption = Annotated[
+    int | None, Parameter(name="--keep", help="With --prune: not the latest N runs.")
+]
+ApplyFlag = Annotated[
+    bool,
+    Parameter(name=("--yes", "--apply"), negative="", help="With --prune: remove them."),
+]
+BackupOption = Annotated[
+    str | None,
+    Parameter(
+        name="--backup",
+        help="Copy the journal to this file, and its large results to a folder beside it.",
+    ),
+]
+
+
+def runs_command(
+    *,
+    limit: LimitOption = 20,
+    prune: PruneFlag = False,
+    older_than: OlderThanOption = None,
+    keep: KeepOption = None,
+    yes: ApplyFlag = False,
+    backup: BackupOption = None,
+    as_json: JsonFlag = False,
+) -> int:
+    """List the runs that the journal keeps, the newest first; remove older ones, or copy all.
 
     `toolplan show RUN` shows one, `toolplan resume RUN` resumes it.
+    --prune removes runs that are over, never one that waits, is in
+    doubt or was interrupted. Without --older-than and --keep the table
+    [retention] of the settings says which, else 30d and 100.
     """
     if limit < 1:
         raise CommandError("usage", "--limit is less than 1.", "Give a number of runs.")
-    with closing(open_journal()) as journal:
+    if backup is not None and prune:
+        raise CommandError("usage", "--backup and --prune exclude each other.", "Back up first.")
+    if not prune and (older_than is not None or keep is not None or yes):
+        raise CommandError(
+            "usage", "--older-than, --keep and --yes are for --prune.", "Add --prune."
+        )
+    if backup is not None:
+        return _backup(Path(backup), as_json=as_json)
+    if prune:
+        return _prune(older_than, keep, apply=yes, as_json=as_json)
+    with closing(opened_journal()) as journal:
         entries = journal.runs(limit)
     if as_json:
-        print_json(
-            [
-                {
-                    "run": entry.run,
-                    "created_at": datetime.fromtimestamp(entry.created_at, UTC).isoformat(),
-                    "status": entry.status.value,
-                    "is_left": entry.is_left,
-                    "digest": entry.digest,
-                    "question": entry.question,
-                    "tools": entry.tools,
-                }
-                for entry in entries
-            ]
-        )
+        print_json([_entry_json(entry) for entry in entries])
     elif entries:
         lines = [
             RunLine(
@@ -55,3 +101,59 @@ def runs_command(*, limit: LimitOption = 20, as_json: JsonFlag = False) -> int:
     else:
         note(f"No run yet; the journal is {journal.path}.")
     return Exit.FINE.value
+
+
+def _entry_json(entry: RunEntry) -> Json:
+    return {
+        "run": entry.run,
+        "created_at": datetime.fromtimestamp(entry.created_at, UTC).isoformat(),
+        "status": entry.status.value,
+        "is_left": entry.is_left,
+        "digest": entry.digest,
+        "question": entry.question,
+        "tools": entry.tools,
+    }
+
+
+def _prune(older_than: str | None, keep: int | None, *, apply: bool, as_json: bool) -> int:
+    bounds = retention(read_settings(home()), older_than, keep)
+    path = _existing()
+    pruning = prune_runs(path, older_than_s=bounds.older_than_s, keep=bounds.keep, apply=apply)
+    if as_json:
+        print_json({**pruning._asdict(), "runs": [*pruning.runs], "removed": apply})
+    else:
+        for sentence in _sentences(pruning, apply=apply):
+            out().print(sentence, soft_wrap=True)
+    return Exit.FINE.value
+
+
+def _sentences(pruning: Pruning, *, apply: bool) -> tuple[str, ...]:
+    count = f"{len(pruning.runs)} run{'' if len(pruning.runs) == 1 else 's'}"
+    if not apply:
+        found = f"{count} would be removed, {pruning.kept} kept; {decimal(pruning.size)} now."
+        return (found, "--yes removes them.") if pruning.runs else (found,)
+    before, after = decimal(pruning.size), decimal(pruning.size_after)
+    return (f"{count} removed, {pruning.kept} kept; {before} before, {after} now.",)
+
+
+def _backup(copy: Path, *, as_json: bool) -> int:
+    back_up(_existing(), copy)
+    blobs = f"{copy}-blobs"
+    if as_json:
+        print_json({"file": str(copy), "folder": blobs})
+    else:
+        note(f"The journal was copied to {copy} and {blobs}. Keep the two together.")
+    return Exit.FINE.value
+
+
+def _existing() -> Path:
+    """Return the path of the user's journal, after what the user should know about it.
+
+    Raises:
+        CommandError: there is none.
+    """
+    path = home() / JOURNAL
+    if not path.exists():
+        raise CommandError("unknown-run", f"There is no journal {path}.", "No run was kept yet.")
+    opened_journal().close()
+    return path

@@ -11,7 +11,8 @@ from typing import Annotated, Final
 
 from cyclopts import Parameter
 
-from toolplan.app._home import existing_journal, open_journal
+from toolplan.app._home import existing_journal
+from toolplan.cli._journal import opened_journal
 from toolplan.cli._options import (
     DialectOption,
     EffectsOption,
@@ -121,7 +122,7 @@ def _run_named(start: str, unreadable: CommandError) -> str:
 
 
 def _show_run(name: str, *, as_json: bool) -> int:
-    with closing(open_journal()) as journal:
+    with closing(opened_journal()) as journal:
         events = journal.events(name)
         is_left = journal.entry(name).is_left
         plan = load(journal.record(name).plan).plan

@@ -48,6 +48,7 @@ def toolbox_of(
             "Make one in the module, and name it.",
         )
     found = dict(_members(source))
+    stated: Mapping[str, StatedEffects]
     stated = dict.fromkeys(found, effects) if isinstance(effects, str) else effects
     for name in (*(only or ()), *stated):
         if name not in found:

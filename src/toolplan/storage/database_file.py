@@ -37,6 +37,7 @@ _ERRNO_KINDS: Final[dict[int, FaultKind]] = {
     errno.EPERM: "read-only",
 }
 _RETRY_S: Final = 0.005
+_CREATION_S: Final = 0.5
 _PRIMARY_CODE: Final = 0xFF  # SQLite's extended codes say more in their higher bytes
 
 
@@ -92,7 +93,7 @@ class DatabaseFile:
             sqlite3.Error, OSError: it cannot be opened.
         """
         if path is not None and not path.exists():
-            path.parent.mkdir(parents=True, exist_ok=True)
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             path.touch(mode=0o600)
         connection = sqlite3.connect(
             ":memory:" if path is None else path,
@@ -174,6 +175,22 @@ def _snapshot(connection: sqlite3.Connection) -> Generator[None]:
     finally:
         if connection.in_transaction:
             connection.execute("ROLLBACK")
+
+
+def is_empty(path: Path) -> bool:
+    """Return whether there is a file at `path` with nothing in it.
+
+    A file that another process is just creating is empty for a moment, which is waited for.
+    """
+    try:
+        end = time.monotonic() + _CREATION_S
+        while path.stat().st_size == 0:
+            if time.monotonic() >= end:
+                return True
+            time.sleep(_RETRY_S)
+    except OSError:
+        pass  # there is none, or opening it says what is wrong
+    return False
 
 
 def fault_of(error: sqlite3.Error | OSError) -> tuple[FaultKind, str]:

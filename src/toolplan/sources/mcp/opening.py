@@ -127,7 +127,7 @@ def _show(started: Sequence[Command], context: SourceContext) -> None:
         context.note(f"Starts the MCP server {each.server!r}: {each.line}")
     if new:
         with suppress(OSError):  # then it is shown again
-            path.parent.mkdir(parents=True, exist_ok=True)
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             path.write_text(json.dumps(sorted(shown | {each.digest for each in new})), "utf-8")
 
 

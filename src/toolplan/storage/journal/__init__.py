@@ -1,9 +1,11 @@
 """The journal: the events of runs in SQLite, from which runs are resumed."""
 
+from toolplan.storage.journal._entries import Lease, RunEntry, RunRecord
 from toolplan.storage.journal._errors import JournalError, LeaseLost
-from toolplan.storage.journal._journal import KEPT_DURATIONS, Journal, Lease, RunEntry, RunRecord
+from toolplan.storage.journal._journal import KEPT_DURATIONS, Journal
 from toolplan.storage.journal._records import BadRecord, from_record, to_record
 from toolplan.storage.journal._recovery import Recovered, Slot, recover
+from toolplan.storage.journal._retention import Pruning, backup, prune
 from toolplan.storage.journal._worker import Worker, WriterThread, settle
 from toolplan.storage.journal._writer import Writer
 
@@ -14,6 +16,7 @@ __all__ = [
     "JournalError",
     "Lease",
     "LeaseLost",
+    "Pruning",
     "Recovered",
     "RunEntry",
     "RunRecord",
@@ -21,7 +24,9 @@ __all__ = [
     "Worker",
     "Writer",
     "WriterThread",
+    "backup",
     "from_record",
+    "prune",
     "recover",
     "settle",
     "to_record",

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
+from collections.abc import Collection
 from pathlib import Path
+from typing import Final
+
+_BLOB: Final = re.compile(r"[0-9a-f]{64}(\.[0-9]+\.part)?")
 
 
 class BadBlob(ValueError):
@@ -15,7 +20,7 @@ class Blobs:
     """A folder of texts by their SHA-256; equal texts are stored once."""
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder
+        self.folder = folder
 
     def write(self, text: str) -> str:
         """Write `text`, synced, and return its name.
@@ -25,11 +30,11 @@ class Blobs:
         """
         content = text.encode()
         name = hashlib.sha256(content).hexdigest()
-        place = self._folder / name
+        place = self.folder / name
         if place.exists():
             return name
-        self._folder.mkdir(mode=0o700, exist_ok=True)
-        partial = self._folder / f"{name}.{os.getpid()}.part"
+        self.folder.mkdir(mode=0o700, exist_ok=True)
+        partial = self.folder / f"{name}.{os.getpid()}.part"
         try:
             with partial.open("wb") as file:
                 file.write(content)
@@ -38,7 +43,7 @@ class Blobs:
             partial.replace(place)
         finally:
             partial.unlink(missing_ok=True)
-        _sync_folder(self._folder)
+        _sync_folder(self.folder)
         return name
 
     def read(self, name: str) -> str:
@@ -48,12 +53,27 @@ class Blobs:
             BadBlob: it is missing or was changed.
         """
         try:
-            content = (self._folder / name).read_bytes()
+            content = (self.folder / name).read_bytes()
         except OSError as error:
             raise BadBlob(f"Blob {name} cannot be read: {error.strerror}.") from None
         if hashlib.sha256(content).hexdigest() != name:
             raise BadBlob(f"Blob {name} was changed.")
         return content.decode()
+
+    def sweep(self, named: Collection[str]) -> int:
+        """Delete all blobs but those `named`, and what is left of writes; return how many bytes.
+
+        Nothing may write to the journal meanwhile.
+
+        Raises:
+            OSError: one cannot be deleted.
+        """
+        freed = 0
+        for path in sorted(self.folder.iterdir()) if self.folder.is_dir() else ():
+            if _BLOB.fullmatch(path.name) is not None and path.name not in named:
+                freed += path.stat().st_size
+                path.unlink()
+        return freed
 
 
 def _sync_folder(folder: Path) -> None:

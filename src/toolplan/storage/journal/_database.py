@@ -41,6 +41,11 @@ MIGRATIONS: Final = (
     );
     CREATE INDEX durations_by_tool ON durations (tool, at);
     """,
+    # 2: the number of synced writes
+    """
+    CREATE TABLE writes (count INTEGER NOT NULL);
+    INSERT INTO writes VALUES (0);
+    """,
 )
 """Each migrates a file from the version before; a released version is never changed."""
 

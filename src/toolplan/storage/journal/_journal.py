@@ -8,9 +8,8 @@ import threading
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, NamedTuple, cast
+from typing import Final, cast
 
 from toolplan.events import (
     Event,
@@ -20,9 +19,11 @@ from toolplan.events import (
     fold,
 )
 from toolplan.path import Json
-from toolplan.storage.database_file import transaction
+from toolplan.storage.database_file import is_empty, transaction
 from toolplan.storage.journal._blobs import BadBlob, Blobs
+from toolplan.storage.journal._counter import Counter, went_back
 from toolplan.storage.journal._database import STORE
+from toolplan.storage.journal._entries import Lease, RunEntry, RunRecord
 from toolplan.storage.journal._errors import JournalError, LeaseLost
 from toolplan.storage.journal._processes import is_gone, process_text, this_process
 from toolplan.storage.journal._records import BadRecord, from_record, to_record
@@ -46,51 +47,12 @@ _BLOB: Final = '["blob",'
 _OPEN: Final = frozenset((RunState.RUNNING, RunState.WAITING, RunState.IN_DOUBT))
 
 
-class RunRecord(NamedTuple):
-    """What a run was started with, and is resumed from.
-
-    `plan` is the canonical JSON of the plan, `tools` are the objects of its tools, and `policy` is
-    the policy document of its check.
-    """
-
-    plan: Json
-    tools: Json
-    policy: Json
-
-
-class RunEntry(NamedTuple):
-    """One line of the list of runs. `question` is empty if the plan does not contain it.
-
-    `tools` are those of the first steps. `is_left` says that it is not over and no process works
-    on it.
-    """
-
-    run: str
-    created_at: float
-    status: RunState
-    digest: str
-    question: str
-    tools: str
-    is_left: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Lease:
-    """The right to write a run. `token` grows with each owner; an older one is refused.
-
-    `at` is the position of the next record when the lease was taken.
-    """
-
-    run: str
-    token: int
-    at: int
-
-
 class Journal:
     """The events of runs in one SQLite file, large ones in a folder beside it.
 
     Its methods block on the disk and are thread-safe. `clock` returns seconds since the epoch,
-    `owner` names this process, and `worker` does blocking work for event loops.
+    `owner` names this process, and `worker` does blocking work for event loops. `notes` are
+    sentences that the user should know: the file was empty, or is older than it was.
     """
 
     def __init__(
@@ -115,7 +77,14 @@ class Journal:
         self._blobs = Blobs(self.path.with_name(self.path.name + "-blobs"))
         self._lock = threading.Lock()
         self._leased: set[str] = set()  # the runs of this process
+        was_empty = is_empty(self.path)
+        self._counter = Counter(self._blobs.folder)
         self._connection = STORE.connect(self.path)
+        self._counter.compare(self._connection)
+        self.notes: tuple[str, ...] = (
+            *((f"The journal {self.path} was an empty file; it begins anew.",) * was_empty),
+            *self._counter.notes(self.path),
+        )
 
     def close(self) -> None:
         """Close the file, and end its thread."""
@@ -172,8 +141,11 @@ class Journal:
         """Take the lease of a run, to resume it.
 
         Raises:
-            JournalError: there is no such run, or a running process works on it.
+            JournalError: there is no such run, a running process works on it, or the journal is
+                older than it was.
         """
+        if self._counter.is_behind:
+            raise went_back(self.path, self._blobs.folder)
         with self._written(sync=True) as connection:
             row = connection.execute(
                 "SELECT owner, token, lease_until, next_seq FROM runs WHERE run = ?", (run,)
@@ -447,6 +419,9 @@ class Journal:
                 connection.execute(f"PRAGMA synchronous = {'FULL' if sync else 'NORMAL'}")
                 with transaction(connection):
                     yield connection
+                    count = self._counter.add_to(connection) if sync else None
+                if count is not None:
+                    self._counter.keep(count)
             except (sqlite3.Error, OSError) as error:
                 raise STORE.fault(error, self.path) from None
 
