@@ -35,6 +35,12 @@ _NOUNS: Final = (
     "contamination finding",
     "contamination incident",
     "finding",
+    "detection",
+    "what was found",
+    "what was detected",
+    "what was discovered",
+    "substance found",
+    "substance inside",
     "harmful substance",
 )
 _EXAMPLE: Final = "C20251012-001-1"

@@ -27,7 +27,15 @@ from toolplan.path import Json
 from toolplan.tools import Arguments, Effects, ToolError
 
 ENTITY: Final = "inspection"
-_NOUNS: Final = ("audit", "examination", "inspection record", "inspection report")
+_NOUNS: Final = (
+    "audit",
+    "check",
+    "control",
+    "examination",
+    "inspection record",
+    "inspection report",
+    "inspection result",
+)
 _EXAMPLE: Final = "I20251012-001-1"
 _SELECT: Final = "SELECT * FROM inspections WHERE id = ?"
 _PASSED: Final = {"accepted": True, "rejected": False}

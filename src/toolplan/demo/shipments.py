@@ -30,7 +30,17 @@ from toolplan.path import Json
 from toolplan.tools import Arguments, Effects, ToolError
 
 ENTITY: Final = "shipment"
-_NOUNS: Final = ("delivery", "consignment", "truckload", "transport", "load", "cargo", "freight")
+_NOUNS: Final = (
+    "delivery",
+    "consignment",
+    "truckload",
+    "transport",
+    "load",
+    "cargo",
+    "freight",
+    "what came in",
+    "what arrived",
+)
 _EXAMPLE: Final = "S20251012-001"
 _SELECT: Final = "SELECT * FROM shipments WHERE id = ?"
 _CHANGEABLE: Final = (

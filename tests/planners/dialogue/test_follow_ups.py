@@ -21,6 +21,15 @@ TO_HAMBURG = ("shipments_list", {"destination": "Hamburg"})
 INSPECTIONS = ("inspections_list", LAST_WEEK)
 
 
+def strictly(things: str, column: str, sign: str, value: int) -> tuple[str, dict[str, Json]]:
+    """Return the step that leaves out the bound itself."""
+    return "sql", {
+        "sql": f"SELECT * FROM {things} WHERE {column} {sign} {value}",
+        "tables": {things: f"${{{things}.data}}"},
+        "columns": {things: {column: "number"}},
+    }
+
+
 @pytest.mark.parametrize(
     ("first", "then", "expected"),
     [
@@ -50,17 +59,26 @@ INSPECTIONS = ("inspections_list", LAST_WEEK)
         (
             "Get shipments over 5 tonnes",
             "over 6 tonnes",
-            [("shipments_list", {"min_weight_kg": 6000})],
+            [
+                ("shipments_list", {"min_weight_kg": 6000}),
+                strictly("shipments", "weight_kg", ">", 6000),
+            ],
         ),
         (
             "Get facilities with capacity over 500 tonnes",
             "over 800 tonnes",
-            [("facilities_list", {"min_capacity": 800})],
+            [
+                ("facilities_list", {"min_capacity": 800}),
+                strictly("facilities", "capacity_tons", ">", 800),
+            ],
         ),
         (
             "Get shipments over 5 tonnes",
             "under 3 tonnes instead",
-            [("shipments_list", {"max_weight_kg": 3000})],
+            [
+                ("shipments_list", {"max_weight_kg": 3000}),
+                strictly("shipments", "weight_kg", "<", 3000),
+            ],
         ),
         (
             "Contaminants found at F2",

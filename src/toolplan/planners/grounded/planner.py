@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import date
 
 from toolplan.path import Json
@@ -24,10 +25,11 @@ from toolplan.planners.context import PlannerContext
 from toolplan.planners.grounded.build.coverage import clarification, refused_deletion
 from toolplan.planners.grounded.build.drafts import DraftPlan, Outcome
 from toolplan.planners.grounded.build.outcome import outcome
+from toolplan.planners.grounded.build.typos import corrected
 from toolplan.planners.grounded.catalogue.kinds import SQL_TOOL, Catalogue
 from toolplan.planners.grounded.catalogue.lexicon import compile_catalogue
 from toolplan.planners.grounded.dates import Weeks, find_bad_dates
-from toolplan.planners.grounded.parse.mentions import Imperative, Unknown
+from toolplan.planners.grounded.parse.mentions import Imperative, Name, Unknown
 from toolplan.planners.grounded.parse.reader import Reader
 from toolplan.planners.grounded.unhinted import plain_cards, propose_call
 from toolplan.tools import Toolbox
@@ -67,7 +69,7 @@ class GroundedPlanner:
 
     def plan(self, question: Question, tools: Toolbox) -> Proposal:
         """Return what `propose` returns where nothing was tried, without awaiting."""
-        proposal = self._planned(question, tools)
+        proposal = self._planned(question, self.catalogue(tools))
         if isinstance(proposal, Draft) or not self._readable(question.text):
             return proposal
         cards = plain_cards(tools.values())
@@ -81,9 +83,11 @@ class GroundedPlanner:
                 hinted = len(cards) < len(tools) - (SQL_TOOL in tools)
                 return proposal if hinted or isinstance(proposal, Refusal) else asked
 
-    def _planned(self, question: Question, tools: Toolbox) -> Proposal:
-        """Return what the hints of the tools make of `question`."""
-        catalogue = self.catalogue(tools)
+    def _planned(self, question: Question, catalogue: Catalogue, offered: bool = False) -> Proposal:
+        """Return what the hints of the tools make of `question`.
+
+        `offered`: it was made of another question, which had unknown words.
+        """
         text = question.text
         if not text.strip():
             return Clarification("What would you like to know?")
@@ -109,8 +113,22 @@ class GroundedPlanner:
                 break  # no other reading would know that word
         if best is None:
             return Clarification("What would you like to know?")
+        if not offered:
+            self._offer(question, best, catalogue)
         partial: Json = json.loads(self._text(question, best.draft)) if best.draft.steps else None
         return clarification(best, catalogue, partial)
+
+    def _offer(self, question: Question, found: Outcome, catalogue: Catalogue) -> None:
+        """Offer the question without its typing errors, if that can be planned."""
+        better = corrected(found, catalogue)
+        if better is None:
+            return
+        if isinstance(
+            self._planned(replace(question, text=better), catalogue, offered=True), Draft
+        ):
+            found.reasons = [f'did you mean "{better}"?']
+            one = len({m for m in found.unexplained if isinstance(m.what, Unknown | Name)}) == 1
+            found.options = [] if one else [better]  # of one word, the word is offered
 
     def catalogue(self, tools: Toolbox) -> Catalogue:
         """Return the catalogue of `tools`, compiled once for each toolbox object."""

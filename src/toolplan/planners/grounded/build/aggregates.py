@@ -21,7 +21,6 @@ from toolplan.planners.grounded.catalogue.kinds import (
 from toolplan.planners.grounded.catalogue.schemas import Shape
 from toolplan.planners.grounded.language import words
 from toolplan.planners.grounded.language.words import UNITS
-from toolplan.planners.grounded.parse.amounts import strictly
 from toolplan.planners.grounded.parse.conditions import (
     Among,
     Condition,
@@ -87,7 +86,7 @@ class Aggregates:
         """Add the steps for `computation` over the rows of `request`."""
         having = self._having(computation, request)
         if isinstance(computation.measure, Count) and computation.descending is False:
-            having = self._counted(request)
+            having = self._counted(computation, request)
         self._set_side_by_side(computation, request)
         built = self._builder.built(request, conditions_for_alternatives=True)
         if not self._catalogue.computes:
@@ -111,7 +110,6 @@ class Aggregates:
             self._join(statement, kind, other)
         self._group_alternatives(computation, request)
         statement.where = [self._condition(statement, each) for each, _ in built.conditions]
-        self._exclude_bounds(statement, request)
         for group in computation.groups:
             self._group(statement, kind, group)
         text = self._text(statement, kind, computation, having)
@@ -163,7 +161,7 @@ class Aggregates:
             case _:
                 return None
 
-    def _counted(self, request: ThingRequest) -> Condition | None:
+    def _counted(self, computation: Computation, request: ThingRequest) -> Condition | None:
         """Move what is said of the rows into the count: a group without such rows counts 0."""
         for modifier in [m for m in request.modifiers if m.mention.values]:
             binding = self._linker.bind(request.entity, modifier)
@@ -172,6 +170,7 @@ class Aggregates:
                 continue
             if found is not None and len([m for m in request.modifiers if m.mention.values]) == 1:
                 request.modifiers.remove(modifier)
+                computation.mentions.extend(modifier.mentions)
                 return found
             self._builder.reject(modifier.mentions, "the fewest of several kinds of rows")
         return None
@@ -232,22 +231,6 @@ class Aggregates:
     def _condition(self, statement: _Statement, condition: Condition) -> str:
         statement.used.update(columns_read([condition]))
         return sql(condition, statement.table if len(statement.tables) > 1 else "")
-
-    def _exclude_bounds(self, statement: _Statement, request: ThingRequest) -> None:
-        """Leave out the bound of "over 5 kg" itself, which an argument of a tool has let in."""
-        notes = self._builder.draft.notes
-        for modifier in request.modifiers:
-            strict = not modifier.negated and any(strictly(m) for m in modifier.evidence)
-            match self._linker.bind(request.entity, modifier) if strict else None:
-                case Filter(
-                    attribute=Attribute(column=str(column)), choices=(choice,), note=str(note)
-                ) if len(choice) == 1 and note in notes:
-                    (value,) = choice.values()
-                    sign = modifier.operator.rstrip("=")
-                    statement.where.append(f"{statement.column(column)} {sign} {literal(value)}")
-                    notes[notes.index(note)] = f"{note} in what is read, but not in what is counted"
-                case _:
-                    continue
 
     def _group(self, statement: _Statement, kind: Kind, group: Group) -> None:
         match group:

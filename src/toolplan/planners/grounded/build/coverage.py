@@ -56,7 +56,7 @@ def clarification(found: Outcome, catalogue: Catalogue, partial: Json) -> Clarif
         parts.append(f"I did not understand: {_listed(asked)}.")
     if found.missing:
         parts.append(f"Please also give {_listed(found.missing)}.")
-    parts.extend(f"{reason[:1].upper()}{reason[1:]}." for reason in found.reasons)
+    parts.extend(_sentence(reason) for reason in found.reasons)
     if not found.draft.steps and not found.missing:
         things = [kind.plural for kind in catalogue.kinds.values() if kind.listing is not None]
         parts.append(f"I can answer questions about {', '.join(things)}.")
@@ -68,6 +68,10 @@ def clarification(found: Outcome, catalogue: Catalogue, partial: Json) -> Clarif
     )
 
 
+def _sentence(reason: str) -> str:
+    return f"{reason[:1].upper()}{reason[1:]}{'' if reason.endswith('?') else '.'}"
+
+
 def _listed(names: Iterable[str]) -> str:
     return ", ".join(f'"{name}"' for name in names)
 
@@ -75,9 +79,9 @@ def _listed(names: Iterable[str]) -> str:
 def _options(unexplained: Sequence[str], found: Outcome, catalogue: Catalogue) -> list[str]:
     """Return words of the catalogue that look like the unexplained ones."""
     known = [" ".join(phrase) for phrase in catalogue.lexicon]
-    options: dict[str, None] = {}
+    options = dict.fromkeys(found.options)
     for text in unexplained:
-        if len(text) > 3:
+        if len(text) > 3 and not any(text in option for option in found.options):
             options.update(dict.fromkeys(near(text, known)))
     if not options and not found.draft.steps:
         options.update(

@@ -51,6 +51,12 @@ class DraftPlan:
     steps: list[Step] = field(default_factory=list[Step])
     reasons: dict[str, dict[str, Json]] = field(default_factory=dict[str, "dict[str, Json]"])
     notes: list[str] = field(default_factory=list[str])
+    accounted: set[Mention] = field(default_factory=set[Mention])
+    """what the steps were made of"""
+
+    def account(self, mentions: Iterable[Mention | None]) -> None:
+        """Note that a step was made of `mentions`."""
+        self.accounted.update(mention for mention in mentions if mention is not None)
 
     def add(
         self,
@@ -78,6 +84,7 @@ class DraftPlan:
     def words(self, mentions: Iterable[Mention]) -> Json:
         """Return the provenance of what `mentions` said."""
         found = list(mentions)
+        self.account(found)
         if not found:
             return {"default": "schema"}
         first = min(mention.words[0] for mention in found)
@@ -113,13 +120,15 @@ class Outcome:
     """Steps, and what stands in the way of calling them a plan.
 
     `unexplained` are mentions that were not understood; `reasons` say in words what could not be
-    done; `missing` are arguments that a tool requires and no word gives.
+    done; `missing` are arguments that a tool requires and no word gives; `options` are questions
+    that could be meant.
     """
 
     draft: DraftPlan
     unexplained: list[Mention] = field(default_factory=list[Mention])
     reasons: list[str] = field(default_factory=list[str])
     missing: list[str] = field(default_factory=list[str])
+    options: list[str] = field(default_factory=list[str])
     refusal: str | None = None
 
     @property

@@ -7,7 +7,9 @@ from datetime import date
 
 from toolplan.planners.grounded.build.aggregates import Aggregates, base_entities
 from toolplan.planners.grounded.build.drafts import DraftPlan, Outcome
+from toolplan.planners.grounded.build.ledger import unaccounted
 from toolplan.planners.grounded.build.plan_builder import PlanBuilder
+from toolplan.planners.grounded.build.reasons import explain
 from toolplan.planners.grounded.build.reports import report
 from toolplan.planners.grounded.build.writes import write, writes
 from toolplan.planners.grounded.catalogue.kinds import Catalogue
@@ -51,8 +53,12 @@ def outcome(text: str, mentions: Sequence[Mention], catalogue: Catalogue, today:
             if not request.nested:
                 builder.rows(request)
     found.reject(m for m in parsed.asked if not builder.shows(m))
+    found.draft.account((*parsed.asked, *parsed.again))
+    if not found.unexplained:  # else words that depend on those are unaccounted for as well
+        found.reject(unaccounted(mentions, found.draft.accounted))
     for mention in ahead:
         found.reject([mention], f"{mention.text} lies in the future")
+    explain(found, mentions, catalogue)
     return found
 
 

@@ -121,12 +121,14 @@ class PlanBuilder:
     def built(self, request: ThingRequest, *, conditions_for_alternatives: bool = False) -> Built:
         """Make the steps of `request`; return what no argument expresses with their rows."""
         kind = self._catalogue.kinds[request.entity]
+        self.draft.account([request.noun])
         bound = self._bind(kind, request)
         if conditions_for_alternatives:
             bound.say_alternatives_as_conditions()
         conditions = [(where.condition, modifier.mentions) for where, modifier in bound.wheres]
         for where, _ in bound.wheres:
             self.draft.note(where.note)
+        conditions.extend((f.strict, each.mentions) for f, each in bound.filters if f.strict)
         if (single := self._single(kind, request, bound)) is not None:
             return Built(single)
         card = kind.listing
@@ -155,6 +157,7 @@ class PlanBuilder:
             if not link.negated:
                 continue
             mentions = (*link.mentions, *link.to.mentions)
+            self.draft.account(link.mentions)
             sources = self.rows(link.to)
             source = sources[0] if len(sources) == 1 and sources[0].many else None
             columns = source and shared_columns(kind, source.entity, source.columns)
@@ -228,7 +231,8 @@ class PlanBuilder:
         card = kind.card(Verb.GET)
         if card is None or card.rows is None or not bound.identities:
             return None
-        if (bound.filters or bound.wheres) and not self._asks_whether:
+        said = [*bound.filters, *bound.wheres]
+        if said and not self._asks_whether:
             return None
         if bound.links or request.cut is not None or len(bound.identities) != 1:
             return None
@@ -237,6 +241,8 @@ class PlanBuilder:
         by_list = listing is not None and self._identity_argument(kind) is not None
         if (len(codes) > 1 and by_list) or len(card.required) != 1:
             return None
+        # "is it red?": the record that is got shows it
+        self.draft.account(m for f, each in said if f.attribute.column for m in each.mentions)
         sources: list[Source] = []
         for code in codes:
             reason = self.draft.words(
@@ -331,6 +337,7 @@ class PlanBuilder:
     def _ways(self, kind: Kind, link: Link) -> list[tuple[Connection, Source]]:
         """Return each source of the linked thing with the way from it to `kind`."""
         found: list[tuple[Connection, Source]] = []
+        self.draft.account(link.mentions)
         sources = self.rows(link.to)
         for source in sources:
             way = connect(self._catalogue, kind, source.entity, source.columns)
@@ -418,6 +425,7 @@ class PlanBuilder:
             return _Cut()
         fits = (not cut.newest or newest_first) and not cut.oldest
         if cut.newest and cut.count is None and newest_first:
+            self.draft.account(cut.mentions)
             self.draft.note(f"{cut.mentions[0].text}: all of them, the newest first")
             return _Cut()
         if fits and limit is not None and not conditions:

@@ -41,6 +41,7 @@ from toolplan.planners.grounded.dialogue.rewordings import (
     joined,
     regrouped,
     renumbered,
+    renumbered_throughout,
     restated,
     several,
 )
@@ -185,6 +186,8 @@ async def _one_of(state: _State, found: list[Anchor], rest: str) -> Revision | N
 
     if state.message.groups and any(anchor.rows is None for anchor in found):
         return await _grouped(state, found, rest)
+    if (numbered := await renumbered_throughout(state.exchange, state.message)) is not None:
+        return numbered
     fitting = await _fitting(state, found, texts)
     if len(fitting) == 1:
         return fitting[0][1]

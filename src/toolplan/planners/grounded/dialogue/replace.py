@@ -178,15 +178,13 @@ def _stands_in_statement(plan: Plan, texts: Iterable[str]) -> bool:
 
 def literals(plan: Plan) -> tuple[str, ...]:
     """Return the string literals in statements of `plan`, each once."""
-    statements = [step.args.get("sql") for step in plan.steps if step.tool == SQL_TOOL]
-    return tuple(
-        dict.fromkeys(
-            found.replace("''", "'")
-            for each in statements
-            if isinstance(each, Literal) and isinstance(each.value, str)
-            for found in _QUOTED.findall(each.value)
-        )
-    )
+    quoted = (found for sql in statements_of(plan) for found in _QUOTED.findall(sql))
+    return tuple(dict.fromkeys(found.replace("''", "'") for found in quoted))
+
+
+def statements_of(plan: Plan) -> list[str]:
+    """Return the statements of `plan`."""
+    return [_text(step.args.get("sql")) for step in plan.steps if step.tool == SQL_TOOL]
 
 
 def _names_of_steps(plan: Plan, old: str, new: str) -> dict[str, str]:

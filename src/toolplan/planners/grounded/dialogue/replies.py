@@ -41,7 +41,9 @@ def choose(options: tuple[str, ...], reply: str) -> str | None:
 def completed(pending: Pending, reply: str, chosen: str | None) -> Iterator[str]:
     """Yield the possible whole questions: the earlier one, completed by the reply."""
     question = pending.question
-    if pending.unexplained:
+    if chosen is not None and _says_all(chosen, question):
+        yield chosen
+    elif pending.unexplained:
         value = chosen if chosen is not None else reply.strip(" .!?")
         if (unknown := _nearest(pending.unexplained, chosen)) is not None:
             pattern = re.compile(rf"(?<!\w){re.escape(unknown)}(?!\w)")
@@ -55,6 +57,12 @@ def completed(pending: Pending, reply: str, chosen: str | None) -> Iterator[str]
         value = reply.strip(" .!?,")
         bare = question.strip(" .!?,")
         yield from (f"{bare} {value}", f"{bare} for {value}", f"{bare} with {value}")
+
+
+def _says_all(option: str, question: str) -> bool:
+    """Return whether `option` is the question in other words rather than one of its words."""
+    said, asked = set(_keys(option)), set(_keys(question))
+    return len(said) > 1 and 2 * len(said & asked) >= len(said)
 
 
 def _place(which: str, options: int) -> int | None:

@@ -12,12 +12,18 @@ from toolplan.planners.grounded.dialogue.exchange import Exchange, Revision, Uns
 from toolplan.planners.grounded.dialogue.insert import Anchor
 from toolplan.planners.grounded.dialogue.messages import Message, says
 from toolplan.planners.grounded.dialogue.reading import Placed
-from toolplan.planners.grounded.dialogue.replace import literals, reword, spots_of
+from toolplan.planners.grounded.dialogue.replace import (
+    literals,
+    reword,
+    spots_of,
+    statements_of,
+)
 from toolplan.planners.grounded.language.phrases import WordClass
 from toolplan.planners.grounded.language.words import fold
 from toolplan.planners.grounded.parse.mentions import Number
 
 _ABOUT: Final = re.compile(r"^(?:for|with|about|of|on)\s+", re.IGNORECASE)
+_STRICT: Final = re.compile(r"[<>] \d")
 _GROUPED: Final = re.compile(r"\bGROUP BY\s+(\w+)")
 
 
@@ -142,6 +148,17 @@ async def renumbered(exchange: Exchange, message: Message) -> Revision | None:
     start = _compared(read, old[0]) if first != new[0].start else old[0].start
     said = message.rest[first : new[0].end]
     return await exchange.ask_whole(f"{whole[:start]}{said}{whole[old[0].end :]}")
+
+
+async def renumbered_throughout(exchange: Exchange, message: Message) -> Revision | None:
+    """Replace a bound that stands in an argument and in a statement: "over 5 kg"."""
+    if not any(_STRICT.search(sql) for sql in statements_of(exchange.turn.plan)):
+        return None
+    numbered = await renumbered(exchange, message)
+    bare = any(isinstance(placed.mention.what, Number) for placed in message.placed)
+    if numbered is None and bare and message.mode == "replaces":
+        return Unsure("The previous plan computes with another number. Please ask it whole.")
+    return numbered
 
 
 def _compared(placed: Sequence[Placed], number: Placed) -> int:

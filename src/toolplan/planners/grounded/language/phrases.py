@@ -86,7 +86,9 @@ _PHRASES: Final[dict[WordClass, str]] = {
         |total number|whether|if|it true that|such|kind of|total of|a total of|in the system
         |in our system|on file|in the database|we have|do we have|did we have|you have|have we
         |i have|we had|are there|were there|is there|was there|know|to know|wonder|wondering
-        |interested in|curious|about|regarding|concerning|different|distinct|unique
+        |interested in|curious|about|regarding|concerning|different|distinct|unique|anything
+        |in terms of|on record|on the books|pls|plz|thx|here|or not ?|exist or not ?|all of them
+        |separately|yes or no|at the moment|so please|of ours
     """,
     WordClass.WHICH: "which|what|what's|who|what are|what were|which of|which ones|what kind of",
     WordClass.DETAIL: """
@@ -103,6 +105,7 @@ _PHRASES: Final[dict[WordClass, str]] = {
     WordClass.STOP: ".|?|!",
     WordClass.THEN: (
         "then|and then|after that|afterwards|next|finally|followed by|, then|subsequently"
+        "|->|=>|→|, next|, finally|and finally|, and finally"
     ),
     WordClass.NOT: "not|never|non|n't|cannot",
     WordClass.WITHOUT: """
@@ -113,7 +116,8 @@ _PHRASES: Final[dict[WordClass, str]] = {
     WordClass.THEIR: """
         their|its|them|those|these|they|it|related|associated|corresponding|respective|same
         |in them|of them|for them|to them|from them|on them|belonging to them|each of them|thereof
-        |each of those|each of these|for each of them|linked|matching
+        |each of those|each of these|for each of them|linked|matching|in each|inside|inside them
+        |therein|within them|in it|on board
     """,
     WordClass.EACH: "each|every|for each|for every|for all|per each",
     WordClass.RELATIVE: """
@@ -137,6 +141,8 @@ _PHRASES: Final[dict[WordClass, str]] = {
         |tied to|connected to|connected with|attached to|measured|observed|present|given
         |took|taken|undergo|underwent|carried out on|run|dated|ship|shipped|deliver|stored
         |moved|weigh|weighed|weighing|last|lasting|lasted|cost|costing|measuring
+        |responsible|responsible for|behind|assigned|assigned to|turn up|turned up|come up|came up
+        |show up|showed up|end in|ended in|ended with|end with|say|said|taken by|appear|appeared
         |account for|accounted for|issued|provided|offered|produced|generated|saw|see|used|got
     """,
     WordClass.CUE: """
@@ -144,7 +150,7 @@ _PHRASES: Final[dict[WordClass, str]] = {
         |towards|toward|bound for|coming from|going to|sent to|arriving at|between|named|called
         |against|across|among|as|around|handled by|carried by|done by|made by|located in|based in
         |situated in|delivered to|destined for|headed to|headed for|originating from|belonging to
-        |onto
+        |onto|behind
     """,
     WordClass.READ: """
         get|show|list|give|find|fetch|retrieve|display|see|view|look|look up|look at|check|check for

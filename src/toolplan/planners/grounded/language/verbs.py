@@ -96,7 +96,7 @@ _IRREGULAR: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
         "write": ("wrote", "written"), "overwrite": ("overwrote", "overwritten"),
         "put": (), "set": (), "cut": (), "shut": (), "hide": ("hid", "hidden"),
         "freeze": ("froze", "frozen"), "unfreeze": ("unfroze", "unfrozen"), "sell": ("sold",),
-        "buy": ("bought",), "pay": ("paid",), "lend": ("lent",), "tell": ("told",),
+        "buy": ("bought",), "pay": ("paid",), "lend": ("lent",), "tell": ("accounted",),
         "break": ("broke", "broken"), "steal": ("stole", "stolen"), "burn": ("burnt",),
         "build": ("built",), "strike": ("struck",), "forget": ("forgot", "forgotten"),
         "withdraw": ("withdrew", "withdrawn"), "undo": ("undid", "undone"),

@@ -91,6 +91,8 @@ def cut_at(mentions: Sequence[Mention], at: int) -> FoundCut | None:
     mention = mentions[at]
     following = mentions[at + 1] if at + 1 < len(mentions) else None
     newest, oldest = mention.does(WordClass.LATEST), mention.does(WordClass.OLDEST)
+    if mention.does(WordClass.TOP):
+        return None  # by which figure?
     if following is not None and isinstance(following.what, Number):
         if following.what.unit is not None or following.what.value < 1:
             return None

@@ -8,12 +8,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
 from toolplan.diagnostics import near
 from toolplan.path import Json
-from toolplan.planners.grounded.catalogue.kinds import Attribute, Catalogue, ColumnOf, Kind
+from toolplan.planners.grounded.catalogue.kinds import (
+    Attribute,
+    Catalogue,
+    ColumnOf,
+    Kind,
+    ValueOf,
+)
 from toolplan.planners.grounded.catalogue.schemas import Shape
 from toolplan.planners.grounded.language import words
 from toolplan.planners.grounded.language.phrases import WordClass
@@ -43,6 +49,9 @@ _LOCATIVE: Final = words.phrase_list(
 )
 _DESCRIBING: Final = words.word_set("with at of in on have has having had")
 _NAMING: Final = words.word_set("with by of from for named called have involving")
+_CODED: Final = (None, "code")
+_VAGUE: Final = frozenset({None, "of", "with", "on"})
+"""Words before an unknown name that do not say what it is, even where an argument lists them."""
 _CAPACITY: Final = "capacity"
 
 
@@ -54,6 +63,8 @@ class Filter:
     choices: tuple[Mapping[str, Json], ...]
     condition: Condition | None
     note: str | None = None
+    strict: Condition | None = None
+    """what the words leave out and the arguments let in: the bound of "over 5 kg" itself"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +89,7 @@ class Linker:
     def bind(self, entity: str, modifier: Modifier) -> Binding | None:
         """Return how `modifier` is said of a thing of kind `entity`, or None."""
         kind = self._catalogue.kinds.get(entity)
-        if kind is None:
+        if kind is None or modifier.cue == "between":  # one end of a range alone says nothing
             return None
         match modifier.mention.what:
             case Time():
@@ -108,11 +119,10 @@ class Linker:
 
     def owner(self, code: str) -> str | None:
         """Return the only kind of thing whose identities look like `code`, or None."""
-        found = [
-            kind.entity
-            for kind in self._catalogue.kinds.values()
-            if (shape := _identity_shape(kind)) and _matches(shape.pattern, code)
-        ]
+        shapes = [(kind, _identity_shape(kind)) for kind in self._catalogue.kinds.values()]
+        found = [k.entity for k, shape in shapes if shape and _matches(shape.pattern, code)]
+        if not found:  # people shorten identities
+            found = [k.entity for k, shape in shapes if shape and _begins(shape.pattern, code)]
         return found[0] if len(found) == 1 else None
 
     def _time(self, kind: Kind, modifier: Modifier) -> Binding | None:
@@ -160,11 +170,14 @@ class Linker:
         arguments = {"=": attribute.equal, ">=": attribute.minimum, "<=": attribute.maximum}
         argument = arguments[operator]
         strict = not modifier.negated and any(strictly(m) for m in modifier.evidence)
-        if argument is not None:
-            note = _bound_note(modifier, attribute, operator, value) if operator != "=" else None
-            return Filter(attribute, ({argument: value},), None, note)
         shown = operator.rstrip("=") if strict and operator != "=" else operator
         column = attribute.column
+        if argument is not None:
+            excluded = shown != operator and column is not None and self._catalogue.computes
+            only = Compared(column, shown, value) if excluded and column is not None else None
+            inclusive = operator != "=" and only is None
+            note = _bound_note(modifier, attribute, operator, value) if inclusive else None
+            return Filter(attribute, ({argument: value},), None, note, only)
         return None if column is None else Where(attribute, Compared(column, shown, value))
 
     def _presence(self, kind: Kind, modifier: Modifier) -> Binding | None:
@@ -212,7 +225,8 @@ class Linker:
             if column is not None and column.nouns:
                 fits = any(attribute.shape.ref == f"{noun}.id" for noun in column.nouns)
             elif column is not None:
-                fits = self._names(column, attribute)
+                named = attribute.shape.ref is not None or attribute.shape.kind in _CODED
+                fits = named and self._names(column, attribute)
             else:
                 owner = self.owner(codes[0])
                 fits = owner is not None and attribute.shape.ref == f"{owner}.id"
@@ -233,7 +247,19 @@ class Linker:
         if len(best) != 1:
             return None
         values = [_said_of(best[0], mention)[0] for mention in modifier.values]
-        return self._equal(best[0], values, modifier)
+        binding = self._equal(best[0], values, modifier)
+        state = self._state_in_cue(kind, modifier.cue)
+        if binding is None or state is None:
+            return binding
+        who = f'"{modifier.cue}" = by whom, whatever the {state}'
+        return replace(binding, note=who)
+
+    def _state_in_cue(self, kind: Kind, cue: str | None) -> str | None:
+        """Return the attribute that the verb of "sold by" could also be a state of."""
+        verb, _, last = (cue or "").partition(" ")
+        found = self._catalogue.lexicon.get((verb,), ()) if last == "by" else ()
+        states = (r.attribute for r in found if isinstance(r, ValueOf) and r.entity == kind.entity)
+        return next(states, None)
 
     def _scored(self, kind: Kind, modifier: Modifier) -> list[tuple[int, Attribute]]:
         found: dict[str, tuple[int, Attribute]] = {}
@@ -290,10 +316,11 @@ class Linker:
     def _takes_name(self, attribute: Attribute, modifier: Modifier) -> bool:
         if modifier.column is not None:
             return self._names(modifier.column, attribute)
-        if modifier.cue is None or attribute.shape.kind in ("text", "code"):
+        if modifier.cue in _VAGUE or attribute.shape.kind in ("text", "code"):
             return False
         located = attribute.shape.kind == "place" and modifier.cue in _LOCATIVE
-        return modifier.cue in attribute.shape.cue_keys or (located and not attribute.is_endpoint)
+        cued = modifier.cue != "for" and modifier.cue in attribute.shape.cue_keys
+        return cued or (located and not attribute.is_endpoint)
 
     def _equal(
         self, attribute: Attribute, values: list[Json], modifier: Modifier
@@ -375,6 +402,12 @@ def _matches(pattern: str | None, code: str) -> bool:
     if pattern is None or len(code) > 64 or _SIMPLE.fullmatch(pattern) is None:
         return False
     return re.search(pattern, code) is not None
+
+
+def _begins(pattern: str | None, code: str) -> bool:
+    """Return whether `code` is a number behind the letters that `pattern` begins with."""
+    letters = re.match(r"\^([A-Za-z]+)(?=[\[\\])", pattern or "")
+    return letters is not None and re.fullmatch(rf"{letters[1]}\d[\d-]*", code) is not None
 
 
 # an anchored row of literals, classes and bounded or single repetitions: linear by construction

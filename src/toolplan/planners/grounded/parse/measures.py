@@ -163,6 +163,8 @@ def _weighed(state: ComputationState, at: int, unit: str | None) -> tuple[Column
     others = {c.entity for m in state.mentions for c in m.columns} if not nouns else set[str]()
     happened = any(m.does(WordClass.LINK) or m.values for m in state.mentions)
     dated = {e for e, kind in state.catalogue.kinds.items() if kind.moment is not None}
+    if own and not any(_measured_in(state, {entity}, wanted) for entity in own):
+        return ()  # how much of a thing that is not measured so: not how much of what held it
     for entities in (own, nouns, others, dated if happened else set[str]()):
         found = _measured_in(state, entities, wanted)
         if len(found) == 1:

@@ -53,10 +53,10 @@ def alike(one: Modifier, other: Modifier) -> bool:
         return False
     if other.column is not None or one.before != other.before:
         return False
-    return _same_attribute(one.mention, other.mention)
+    return same_attribute(one.mention, other.mention)
 
 
-def _same_attribute(one: Mention, other: Mention) -> bool:
+def same_attribute(one: Mention, other: Mention) -> bool:
     """Return whether both may be values of one attribute."""
     if isinstance(one.what, Time) and isinstance(other.what, Time):
         return True
@@ -115,7 +115,7 @@ def _coordinates(state: ParseState, index: int, previous: Mention | None, after_
     following = next((m for m in rest if not m.does(WordClass.AND, WordClass.FILLER)), None)
     if previous is None or following is None or not (previous.values and following.values):
         return False
-    if _same_attribute(previous, following):
+    if same_attribute(previous, following):
         return True
     if after_cue or state.mentions[index].does(WordClass.OR):
         return False

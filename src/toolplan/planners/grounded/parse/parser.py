@@ -15,6 +15,7 @@ from toolplan.planners.grounded.language.phrases import WordClass
 from toolplan.planners.grounded.language.words import key
 from toolplan.planners.grounded.parse import relations, values
 from toolplan.planners.grounded.parse.amounts import CUTS
+from toolplan.planners.grounded.parse.linker import Linker
 from toolplan.planners.grounded.parse.mentions import Code, Mention, Number, Time, present
 from toolplan.planners.grounded.parse.noun_phrase import codes_from, noun_from
 from toolplan.planners.grounded.parse.requests import Link, Modifier, ParsedQuestion, ThingRequest
@@ -75,6 +76,9 @@ def _is_value_here(state: ParseState, mention: Mention) -> bool:
     if mention.does(WordClass.LINK, WordClass.AND, WordClass.FILLER, WordClass.CUE):
         if state.at > 0 and state.mentions[state.at - 1].does(WordClass.BE, WordClass.NOT):
             return True
+        following = state.following()
+        if following is not None and words.fold(following.text) in values.ONES:
+            return True
         ahead = noun_from(state, state.at, state.current)
         return ahead is not None or state.column is not None
     return True
@@ -104,7 +108,7 @@ def _take_word(state: ParseState, mention: Mention) -> None:
     if mention.does(WordClass.STOP, WordClass.COMMA, WordClass.AND, WordClass.OR, WordClass.THEN):
         _separate(state, mention)
         state.then = mention if mention.does(WordClass.THEN) else state.then
-    elif mention.does(WordClass.THEIR):
+    elif mention.does(WordClass.THEIR) and not (mention.cue and state.value_follows()):
         _point_back(state, mention)
     elif mention.does(WordClass.NOT, WordClass.WITHOUT):
         _take_negative(state, mention)
@@ -246,6 +250,9 @@ def _take_codes(state: ParseState, request: ThingRequest) -> None:
     if at >= len(state.mentions) or not isinstance(state.mentions[at].what, Code):
         return
     codes, end = codes_from(state, at)
+    owners = {Linker(state.catalogue).owner(m.what.text) for m in codes if isinstance(m.what, Code)}
+    if not owners <= {None, request.entity}:
+        return  # "the letter about box B1": the box is named, not the letter
     request.modifiers.append(
         Modifier(codes[0], column=request.noun, alternatives=tuple(codes[1:]), either=True)
     )

@@ -10,7 +10,7 @@ from toolplan.planners.grounded.language.words import dimension
 from toolplan.planners.grounded.parse.computation_state import ComputationState
 from toolplan.planners.grounded.parse.mentions import Mention, Number, What
 from toolplan.planners.grounded.parse.noun_phrase import is_singular
-from toolplan.planners.grounded.parse.requests import Count, Listed, Statistic
+from toolplan.planners.grounded.parse.requests import Count, Listed, Rate, Statistic
 from toolplan.planners.grounded.parse.state import VERBS
 
 _ADDITIVE = frozenset({"mass", "money", "dollars", "pages", "duration"})
@@ -83,14 +83,35 @@ def _most(state: ComputationState, at: int) -> None:
             state.group_by(behind)
             state.found.single = is_singular(mention)
     elif last in ("often", "frequently"):
-        if _take_subject_anywhere(state):
-            state.order(at, descending)
-            state.measure(Count())
+        _most_often(state, at, descending)
     elif countable(state, behind) and take_subject(state, at):
         state.order(at, descending)
         state.measure(Count())
     elif (columns := state.numeric(behind)) and mention is not None:
         _most_of(state, at, behind, columns, descending)
+
+
+def _most_often(state: ComputationState, at: int, descending: bool) -> None:
+    """Read "most often": with a state behind it a rate of that state, else a count.
+
+    "Which colour is broken most often" is not about the colour that most boxes have.
+    """
+    said = [i for i, m in enumerate(state.mentions) if i not in state.taken and m.values]
+    states = [
+        i
+        for i in said
+        if any(state.catalogue.attribute(v).shape.enum for v in state.mentions[i].values)
+        or any(isinstance(v.value, bool) for v in state.mentions[i].values)
+    ]
+    if any(countable(state, i) for i in states):
+        return  # "which colour has broken boxes most often": how many, or what share of them?
+    if not _take_subject_anywhere(state):
+        return
+    state.order(at, descending)
+    if len(states) == 1:
+        state.measure(Rate(state.mentions[states[0]].values), *states)
+    elif not states:
+        state.measure(Count())
 
 
 def _most_of(
@@ -128,9 +149,14 @@ def _top(state: ComputationState, at: int, descending: bool = True) -> None:
     number = state.free(at + 1)
     subject = at + 2 if number is not None and isinstance(number.what, Number) else at + 1
     subject = state.skip(subject)
+    while (said := state.free(subject)) is not None and said.values and not said.columns:
+        subject += 1
     by = next(
         (i for i in state.where(WordClass.BY) if i > subject and _measured_behind(state, i)), None
     )
+    if by is None and (counted := _counted_behind(state, subject)) is not None:
+        state.measure(Count())
+        by = counted
     if by is None:
         return
     mention = state.free(subject)
@@ -151,6 +177,19 @@ def _top(state: ComputationState, at: int, descending: bool = True) -> None:
         state.found.single = True
     if (mention.columns and not mention.nouns) or not isinstance(state.found.measure, Listed):
         state.group_by(subject)
+
+
+def _counted_behind(state: ComputationState, subject: int) -> int | None:
+    """Return the "by" behind `subject` that a thing to be counted follows: "by red boxes"."""
+    own = state.free(subject)
+    for by in state.where(WordClass.BY):
+        behind = state.skip(by + 1)
+        if by <= subject or own is None or state.cue(by) != "by" or not countable(state, behind):
+            continue
+        counted = next(m for m in state.mentions[behind:] if m.nouns)
+        if set(counted.nouns).isdisjoint(own.nouns):
+            return by
+    return None
 
 
 def _ranked_by(state: ComputationState, at: int) -> None:

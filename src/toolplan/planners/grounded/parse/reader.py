@@ -13,7 +13,13 @@ from functools import cached_property
 from itertools import islice
 from typing import Final
 
-from toolplan.planners.grounded.catalogue.kinds import Catalogue, Reading, ValueOf
+from toolplan.planners.grounded.catalogue.kinds import (
+    Catalogue,
+    CueOf,
+    Noun,
+    Reading,
+    ValueOf,
+)
 from toolplan.planners.grounded.dates import TimeMention, Weeks, find_times
 from toolplan.planners.grounded.language import phrases, words
 from toolplan.planners.grounded.parse.imperatives import find_imperatives
@@ -41,10 +47,11 @@ _TOKEN: Final = re.compile(
     | (?P<code> [A-Za-z]{1,12}[-_]?\d[\w]*(?:-\w+)* )
     | (?P<number> \d{1,3}(?:,\d{3})+(?:\.\d+)? | \d+(?:\.\d+)? )
     | (?P<word> [^\W\d_]+(?:['’][^\W\d_]+)? )
-    | (?P<sign> >= | <= | \S )
+    | (?P<sign> >= | <= | -> | => | \S )
     """,
     re.VERBOSE,
 )
+_BEFORE_VERBS: Final = words.word_set(", ; : . ! ? and then please to you us me also let")
 _SIGNS: Final = frozenset("-_()[]{}*\"'“”")
 _FOLDED_NEGATIONS: Final = {"can't": "can", "won't": "will", "shan't": "shall", "cannot": "can"}
 
@@ -117,9 +124,20 @@ class Reader:
             # a general phrase hides nothing: only what the catalogue says can be meant otherwise
             for end in sorted(found, reverse=True):
                 if end == longest or found[longest].readings:
-                    yield self._mention(at, end, found[end])
+                    yield self._mention(at, end, self._settled(at, end, found[end]))
             return
         yield self._other(at, token)
+
+    def _settled(self, at: int, end: int, phrase: Phrase) -> Phrase:
+        """Settle whether a word is a thing or the verb of asking for one: "look", "two looks"."""
+        things = [each for each in phrase.readings if isinstance(each, Noun)]
+        if not things or phrases.WordClass.READ not in phrase.classes or end > at + 1:
+            return phrase
+        token = self.tokens[at]
+        begins = at == 0 or self.tokens[at - 1].text.casefold() in _BEFORE_VERBS
+        if begins and words.fold(token.text) == token.key:
+            return Phrase(tuple(r for r in phrase.readings if r not in things), phrase.classes)
+        return Phrase(phrase.readings, phrase.classes - {phrases.WordClass.READ})
 
     def _behind(self, at: int, time: TimeMention) -> int:
         while at < len(self.tokens) and self.tokens[at].start < time.end:
@@ -144,6 +162,9 @@ class Reader:
                 continue
             gathered.append(token.key)
             self._note(found, tuple(gathered), end + 1)
+        if at + 1 in found and any(isinstance(r, ValueOf) for r in found[at + 1].readings):
+            # "sold to": a state that is also a verb is said, whatever stands behind it
+            found = {e: each for e, each in found.items() if e == at + 1 or not _only_ties(each)}
         return found
 
     def _is_taken(self, token: Token, later: bool) -> bool:
@@ -166,7 +187,8 @@ class Reader:
             return self._mention(at, at + 1, Code(token.text))
         if token.key in words.UNITS and len(token.key) > 1:
             return self._mention(at, at + 1, Phrase((), frozenset([phrases.WordClass.UNIT])))
-        if token.text[0].isupper() and token.word > 0:
+        # the first word of a sentence has a capital anyway, but not inside of it
+        if token.text[0].isupper() and (token.word > 0 or not token.text[1:].islower()):
             return self._name(at)
         if readings := self._verb(at, token):
             return self._mention(at, at + 1, Phrase(readings, frozenset()))
@@ -219,6 +241,16 @@ class Reader:
     def _mention(self, first: int, end: int, what: What) -> Mention:
         one, last = self.tokens[first], self.tokens[end - 1]
         return Mention(first, end, self.text[one.start : last.end], (one.word, last.word), what)
+
+
+def _only_ties(phrase: Phrase) -> bool:
+    """Return whether `phrase` says nothing but how what stands behind it belongs here.
+
+    Where tools say that "sold by" stands before whoever did it, it says that.
+    """
+    by = any(isinstance(r, CueOf) and r.phrase.endswith(" by") for r in phrase.readings)
+    cues = all(isinstance(reading, CueOf) for reading in phrase.readings)
+    return cues and not by and phrase.classes <= {phrases.WordClass.CUE, phrases.WordClass.LINK}
 
 
 def _tokens(text: str) -> Iterator[Token]:

@@ -34,16 +34,17 @@ def return_to(state: ParseState, earlier: ThingRequest) -> None:
     """Return to a thing named before, or tie the present one to it."""
     current = state.current
     pointer = state.their or state.each
-    evidence = present(state.cue, pointer)
+    evidence = present(state.cue, pointer, state.mentions[state.at])
     again = current is not None and any(link.to is earlier for link in current.links)
     if again and state.negation is None:
-        pass  # "then the copies of these books": that was known
+        state.parsed.again.extend(evidence)  # "then the copies of these books": that was known
     elif current is not None and current is not earlier and state.cue is not None:
         if current.links or state.negation is not None:
             state.parsed.unexplained.extend(evidence)
         current.links.append(Link(earlier, state.cue.cue, False, True, evidence))
     else:
         state.current = state.scope = earlier
+        state.parsed.again.extend(evidence)
     state.forget_place()
 
 
@@ -63,7 +64,8 @@ def relate(state: ParseState, request: ThingRequest) -> None:
         request.links.append(Link(current, cue, False, False, evidence))
         current.nested = True
     elif _is_scope(state, current):
-        request.links.extend(Link(f, None, False, False, ()) for f in (state.scope,) if f)
+        said = present(state.their, state.each)
+        request.links.extend(Link(f, None, False, False, said) for f in (state.scope,) if f)
         state.apply_leading(request)
     elif current is not None and _possesses(state, current):
         request.links.append(Link(current, None, False, False, evidence))

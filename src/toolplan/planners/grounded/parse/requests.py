@@ -196,4 +196,6 @@ class ParsedQuestion:
     unexplained: list[Mention] = field(default_factory=list[Mention])
     asked: list[Mention] = field(default_factory=list[Mention])
     """columns named without a value, and "who", "where": what the asker wants to see"""
+    again: list[Mention] = field(default_factory=list[Mention])
+    """words that only point to a thing named before: "those boxes" """
     problem: str | None = None

@@ -8,16 +8,25 @@ from toolplan.planners.grounded.language import phrases, words
 from toolplan.planners.grounded.language.phrases import WordClass
 from toolplan.planners.grounded.parse import amounts, relations
 from toolplan.planners.grounded.parse.mentions import Mention, Number, present
-from toolplan.planners.grounded.parse.noun_phrase import alike, is_singular, names, noun_from
+from toolplan.planners.grounded.parse.noun_phrase import (
+    alike,
+    is_singular,
+    names,
+    noun_from,
+    same_attribute,
+)
 from toolplan.planners.grounded.parse.requests import Cut, Modifier, ThingRequest
 from toolplan.planners.grounded.parse.state import VERBS, ParseState
 
+ONES = frozenset({"one", "ones"})
 _BEFORE_COLUMNS = frozenset({"with", "of", "in", "at", "by", "for", "on"})
 
 
 def take_value(state: ParseState, mention: Mention) -> None:
     """Take `mention` as a value of the thing here, of the one to come, or of one it implies."""
     ahead = noun_from(state, state.at, state.current)
+    if ahead is None and take_contrasted(state):
+        return
     if ahead is None and (entity := relations.stands_for_itself(state, mention)) is not None:
         state.add(ThingRequest(entity, None, [Modifier(mention)]))
         state.forget_place()
@@ -40,6 +49,26 @@ def take_value(state: ParseState, mention: Mention) -> None:
     if not goes_before:
         state.cue = None
     _attach(state, state.before if goes_before else _behind(state), modifier)
+
+
+def take_contrasted(state: ParseState) -> bool:
+    """Take "red boxes in York, blue ones in Hull": other things of the same kind."""
+    current = state.current
+    end = state.at
+    while end < len(state.mentions) and state.mentions[end].values:
+        end += 1
+    said = state.mentions[state.at : end]
+    ones = state.mentions[end] if end < len(state.mentions) else None
+    if current is None or not said or ones is None or words.fold(ones.text) not in ONES:
+        return False
+    modifiers = [Modifier(mention, before=True) for mention in said]
+    own = [each.mention for each in current.modifiers]
+    if not any(same_attribute(mention, other) for mention in said for other in own):
+        return False
+    state.add(ThingRequest(current.entity, ones, modifiers, coordinated=True))
+    state.forget_place()
+    state.at = end
+    return True
 
 
 def _verb_before(state: ParseState) -> Mention | None:
