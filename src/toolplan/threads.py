@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import threading
 from collections import deque
 from collections.abc import Callable
@@ -55,8 +56,12 @@ class Threads:
 
     def __init__(self, name: str, size: int) -> None:
         self.name = name
-        self.hung = 0
         self._size = size
+        self.reset()
+
+    def reset(self) -> None:
+        """Begin anew, without threads: in a forked program there are none."""
+        self.hung = 0
         self._changed = threading.Condition()
         self._work: deque[tuple[Future[Any], Callable[[], Any]]] = deque()
         self._waiting = 0  # threads without work
@@ -144,6 +149,15 @@ def threads_of(name: str, size: int = MAX_THREADS) -> Threads:
     """Return the threads of the source `name`; the empty name is toolplan itself."""
     known = _KNOWN.get(name)
     return _KNOWN.setdefault(name, Threads(name, size)) if known is None else known
+
+
+def _forget() -> None:
+    for threads in _KNOWN.values():
+        threads.reset()
+
+
+if hasattr(os, "register_at_fork"):  # a forked program has none of the threads
+    os.register_at_fork(after_in_child=_forget)
 
 
 def hung_calls() -> dict[str, int]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
@@ -17,7 +18,7 @@ from toolplan.plan import escape_pointer
 from toolplan.schema import Schema, SchemaError
 from toolplan.sources.sql._binding import Binding, Table, bind
 from toolplan.sources.sql._database import Database, Stopwatch, result_fault
-from toolplan.sources.sql._faults import SqlFault, Stopped
+from toolplan.sources.sql._faults import Exhausted, SqlFault, Stopped
 from toolplan.sources.sql._statement import Statement
 from toolplan.sources.sql._types import (
     WORDS,
@@ -112,19 +113,37 @@ class Check:
         if tables is not None:
             declared = literals.get("columns")
             problems.extend(_declare(declared if isinstance(declared, dict) else {}, tables))
-        database = self._idle.pop() if self._idle else Database(self._memory_mb)
+        database: Database | None = None
         try:
+            database = self._open()
             with Stopwatch(database, self._seconds):
                 found = _check(database, text, tables, problems)
             database.clear()
-        except Stopped:
-            database.close()
-            return ComputedOutput(None, (*problems, ("/sql", "The statement is too large.")))
+        except SqlFault as fault:
+            if database is not None:
+                database.close()
+            stopped = isinstance(fault, Stopped) and not isinstance(fault, Exhausted)
+            message = "The statement is too large." if stopped else str(fault)
+            return ComputedOutput(None, (*problems, ("/sql", message)))
         except BaseException:
-            database.close()
+            if database is not None:
+                database.close()
             raise
         self._keep(database)
         return found
+
+    def rest(self) -> None:
+        """Let a call have the process of the database that is kept; it need not start one."""
+        with suppress(IndexError):
+            self._idle.pop().close()
+
+    def _open(self) -> Database:
+        if self._idle:
+            database = self._idle.pop()
+            if database.is_alive:
+                return database
+            database.close()
+        return Database(self._memory_mb)
 
     def _keep(self, database: Database) -> None:
         if self._idle:  # two checks at once, in two threads

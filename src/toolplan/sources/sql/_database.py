@@ -1,21 +1,18 @@
-"""A DuckDB database for one statement: locked, and can be stopped."""
+"""A DuckDB database for one statement: in a process of its own, locked, and can be stopped."""
 
 from __future__ import annotations
 
 import json
 import threading
 from collections.abc import Collection, Mapping, Sequence
-from functools import lru_cache
-from importlib import import_module
 from importlib.util import find_spec
-from types import ModuleType
-from typing import TYPE_CHECKING, Final, NamedTuple, Self, cast
+from typing import Final, NamedTuple, Self, cast
 
 from toolplan.path import Json
-from toolplan.sources.sql._faults import SqlFault, Stopped, parse_message, read_fault
+from toolplan.sources.sql._faults import Exhausted, SqlFault, Stopped
 from toolplan.sources.sql._functions import Functions, functions_of
 from toolplan.sources.sql._nesting import TOO_DEEP, too_deep
-from toolplan.sources.sql._results import reader
+from toolplan.sources.sql._process import Process, give_back, take
 from toolplan.sources.sql._statement import CLOCK_WORDS, Statement, examine
 from toolplan.sources.sql._types import (
     Columns,
@@ -29,13 +26,7 @@ from toolplan.sources.sql._types import (
 )
 from toolplan.sources.sql._values import storable
 
-if TYPE_CHECKING:
-    import duckdb
-    from duckdb.sqltypes import DuckDBPyType
-
-if (
-    find_spec("duckdb") is None
-):  # it is loaded for the first statement; that it is missing is said now
+if find_spec("duckdb") is None:  # another process loads it; that it is missing is said now
     raise ModuleNotFoundError("No module named 'duckdb'", name="duckdb")
 
 MAX_TEXT: Final = 20_000
@@ -45,20 +36,10 @@ PLACEHOLDER: Final = "__no_columns__"
 """The one column of a table of which no column is known; it is in no result."""
 
 _ROWS_AT_ONCE: Final = 20_000
-_STOP_EVERY_S: Final = 0.05
-_INTEGERS: Final = (
-    *("tinyint", "smallint", "integer", "bigint", "hugeint"),
-    *("utinyint", "usmallint", "uinteger", "ubigint", "uhugeint"),
-)
-_SCALARS: Final[Mapping[str, Scalar]] = {
-    **dict.fromkeys(_INTEGERS, Scalar.INTEGER),
-    **dict.fromkeys(("float", "double", "decimal"), Scalar.NUMBER),
-    **dict.fromkeys(("varchar", "enum", "uuid", "time"), Scalar.STRING),
-    **dict.fromkeys(("timestamp", "timestamp_s", "timestamp_ms", "timestamp_ns"), Scalar.DATE_TIME),
-    "boolean": Scalar.BOOLEAN,
-    "date": Scalar.DATE,
-    "null": Scalar.UNKNOWN,
-}
+_SLACK_MB: Final = 64
+"""What a process may use besides, for texts that come and go."""
+
+_FUNCTIONS: Final[list[Functions]] = []  # the one of the library, once it is known
 
 
 class ResultColumn(NamedTuple):
@@ -76,17 +57,22 @@ class Database:
     """
 
     def __init__(self, memory_mb: int) -> None:
-        """Open it with at most `memory_mb` megabytes for tables and intermediate results."""
-        self._library = _duckdb()
-        self._connection: duckdb.DuckDBPyConnection = self._library.connect(
-            ":memory:", config=_config(memory_mb)
-        )
-        self._connection.execute("SET TimeZone = 'UTC'")
-        self._connection.execute("SET lock_configuration = true")  # last: no setting changes now
-        self._stopped = threading.Event()
+        """Open it in a process that may use about `memory_mb` megabytes.
+
+        Raises:
+            SqlFault: no process can be started.
+        """
+        self._stopped = False
         self._closing = threading.Lock()
         self._closed = False
         self._created: set[str] = set()
+        self._process = take(memory_mb)
+        opening = ("open", _config(memory_mb), memory_mb + _SLACK_MB)
+        try:
+            self._process.ask(*opening)
+        except Exhausted:  # it ended while nobody used it
+            self._process = Process(memory_mb)
+            self._process.ask(*opening)
 
     def __enter__(self) -> Self:
         return self
@@ -94,11 +80,25 @@ class Database:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    @property
+    def is_alive(self) -> bool:
+        """Whether its process has not ended."""
+        return self._process.is_alive
+
     def close(self) -> None:
         """Close it; closing twice does no harm."""
         with self._closing:
+            if self._closed:
+                return
             self._closed = True
-            self._connection.close()
+        try:
+            is_good = not self._stopped and self._process.ask("close") is True
+        except SqlFault:
+            is_good = False
+        if is_good:
+            give_back(self._process)
+        else:
+            self._process.kill()
 
     def clear(self) -> None:
         """Take away all tables.
@@ -112,10 +112,10 @@ class Database:
 
     def stop(self) -> None:
         """Make what is running, and whatever would run next, end with `Stopped`."""
-        self._stopped.set()
         with self._closing:
             if not self._closed:
-                self._connection.interrupt()
+                self._stopped = True
+                self._process.kill()
 
     def statement(
         self, text: str, tables: Collection[str] | None, columns: Collection[str] = ()
@@ -130,28 +130,36 @@ class Database:
             message = f"The statement has more than {MAX_TEXT} characters; shorten it."
             return Statement(text, (message,))
         try:
-            found = self._connection.extract_statements(text)
-        except self._library.Error as error:
-            return Statement(text, (parse_message(str(error)),))
+            found = cast("list[str]", self._ask("statements", text))
+        except Stopped:
+            raise
+        except SqlFault as fault:
+            return Statement(text, (f"The statement is not SQL: {fault}",))
         if len(found) != 1:
             return Statement(text, (f"There must be one statement, not {len(found)}.",))
-        if found[0].type != self._library.StatementType.SELECT:
+        if found[0] != "SELECT":
             return Statement(text, (f"Only SELECT is allowed, not {_in_words(found[0])}.",))
         tree = self._tree(text)
         if isinstance(tree, str):
             return Statement(text, (tree,))
-        return examine(text, tree, tables, columns, _functions())
+        return examine(text, tree, tables, columns, self._functions())
 
     def _tree(self, text: str) -> Json:
-        row = self._execute("SELECT json_serialize_sql(?)", [text]).fetchone()
+        row = self._execute("SELECT json_serialize_sql(?)", [text])
         try:
-            answer: Json = json.loads(row[0]) if row else None
+            answer: Json = json.loads(str(row[0])) if row else None
         except RecursionError:
             return TOO_DEEP
         statements = answer.get("statements") if isinstance(answer, dict) else None
         if isinstance(statements, list) and len(statements) == 1:
             return statements[0]
         return "Only a plain SELECT is allowed (PIVOT needs the list of its values: IN (…))."
+
+    def _functions(self) -> Functions:
+        if not _FUNCTIONS:
+            rows = cast("list[list[str]]", self._ask("functions"))
+            _FUNCTIONS.append(functions_of((name, kind, kept) for name, kind, kept in rows))
+        return _FUNCTIONS[0]
 
     def create(self, name: str, columns: Columns) -> None:
         """Create the empty table `name`, or replace it."""
@@ -205,22 +213,17 @@ class Database:
             MissingColumn: it reads a column that is not there.
             SqlFault: its names or types do not fit the tables.
         """
-        self._check_stopped()
-        try:
-            relation = self._connection.sql(statement.text)
-            names, types = relation.columns, relation.types
-        except self._library.Error as error:
-            raise self._fault(error) from error
+        columns = cast("list[tuple[str, Json, str]]", self._ask("bind", statement.text))
         return [
-            ResultColumn(name, _column_type(each), str(each))
-            for name, each in zip(names, types, strict=True)
+            ResultColumn(name, _column_type(described), written)
+            for name, described, written in columns
             if name != PLACEHOLDER
         ]
 
     def reads(self, text: str, column: ColumnType) -> bool:
         """Return whether the text of a literal can be read as a value of `column`."""
         words = ("SELECT TRY_CAST(? AS", sql_type(column), ") IS NOT NULL")
-        row = self._execute(" ".join(words), [text]).fetchone()
+        row = self._execute(" ".join(words), [text])
         return row is not None and row[0] is True
 
     def run(self, statement: Statement, max_rows: int) -> list[dict[str, Json]]:
@@ -229,43 +232,32 @@ class Database:
         Raises:
             SqlFault: it fails, gives more than `max_rows` rows, or something that JSON cannot say.
         """
-        columns = self.bind(statement)
-        if fault := result_fault(columns):
+        bound = cast("list[tuple[str, Json, str]]", self._ask("bind", statement.text))
+        columns = [ResultColumn(name, _column_type(each), written) for name, each, written in bound]
+        if fault := result_fault([each for each in columns if each.name != PLACEHOLDER]):
             raise SqlFault(fault)
-        result = self._execute(statement.text)
-        names = [part[0] for part in result.description or ()]
-        try:
-            rows = result.fetchmany(max_rows + 1)
-        except self._library.Error as error:
-            raise self._fault(error) from error
+        types = [described for _, described, _ in bound]
+        rows = cast("list[list[Json]]", self._ask("run", statement.text, types, max_rows))
         if len(rows) > max_rows:
             raise SqlFault(
                 f"The statement gives more than {max_rows} rows; aggregate, or add a LIMIT."
             )
-        readers = {column.name: reader(column.type or Scalar.JSON) for column in columns}
-        shown = [(at, name, readers[name]) for at, name in enumerate(names) if name in readers]
-        return [
-            {name: row[at] if read is None else read(row[at]) for at, name, read in shown}
-            for row in cast("list[tuple[Json, ...]]", rows)
-        ]
+        names = [each.name for each in columns]
+        shown = [(at, name) for at, name in enumerate(names) if name != PLACEHOLDER]
+        return [{name: row[at] for at, name in shown} for row in rows]
 
-    def _execute(
-        self, text: str, parameters: Sequence[object] | None = None
-    ) -> duckdb.DuckDBPyConnection:
-        self._check_stopped()
+    def _execute(self, text: str, parameters: Sequence[object] | None = None) -> list[Json] | None:
+        """Return the first row of `text`, None where it has none."""
+        return cast("list[Json] | None", self._ask("execute", text, parameters))
+
+    def _ask(self, operation: str, *arguments: object) -> Json:
         try:
-            return self._connection.execute(text, parameters)
-        except self._library.Error as error:
-            raise self._fault(error) from error
-
-    def _check_stopped(self) -> None:
-        if self._stopped.is_set():
-            raise Stopped("The statement was stopped.")
-
-    def _fault(self, error: duckdb.Error) -> SqlFault:
-        if self._stopped.is_set():
-            return Stopped("The statement was stopped.")
-        return read_fault(str(error))
+            if not self._stopped:
+                return self._process.ask(operation, *arguments)
+        except Exhausted:
+            if not self._stopped:
+                raise
+        raise Stopped("The statement was stopped.")
 
 
 class Stopwatch:
@@ -273,7 +265,6 @@ class Stopwatch:
 
     def __init__(self, database: Database, seconds: float) -> None:
         self._database = database
-        self._over = threading.Event()
         self._timer = threading.Timer(seconds, self._stop)
         self._timer.daemon = True
         self.ran_out = False
@@ -283,16 +274,12 @@ class Stopwatch:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._over.set()
         self._timer.cancel()
-        self._timer.join()  # so that nothing is interrupted that is closed already
+        self._timer.join()  # so that nothing is stopped that is in use again
 
     def _stop(self) -> None:
-        # More than once: an interruption just before a statement starts is lost.
         self.ran_out = True
-        while not self._over.is_set():
-            self._database.stop()
-            self._over.wait(_STOP_EVERY_S)
+        self._database.stop()
 
 
 def result_fault(columns: Sequence[ResultColumn]) -> str | None:
@@ -310,14 +297,8 @@ def result_fault(columns: Sequence[ResultColumn]) -> str | None:
     return None
 
 
-def _in_words(statement: duckdb.Statement) -> str:
-    name = statement.type.name
+def _in_words(name: str) -> str:
     return "a PIVOT without the list of its values, IN (…)" if name == "MULTI" else name
-
-
-def _duckdb() -> ModuleType:
-    """Return the library, loaded for the first statement: a plan without SQL does not wait."""
-    return import_module("duckdb")
 
 
 def _config(memory_mb: int) -> dict[str, str | bool | int | float | list[str]]:
@@ -334,16 +315,6 @@ def _config(memory_mb: int) -> dict[str, str | bool | int | float | list[str]]:
     }
 
 
-@lru_cache(maxsize=1)
-def _functions() -> Functions:
-    with _duckdb().connect(":memory:", config=_config(64)) as connection:
-        rows: list[tuple[object, ...]] = connection.execute(
-            "SELECT lower(function_name), function_type, coalesce(stability, '')"
-            " FROM duckdb_functions() WHERE function_type NOT IN ('table', 'table_macro', 'pragma')"
-        ).fetchall()
-    return functions_of((str(name), str(kind), str(stability)) for name, kind, stability in rows)
-
-
 def _null(column: ColumnType) -> str:
     return "NULL" if column is Scalar.UNKNOWN else f"CAST(NULL AS {sql_type(column)})"
 
@@ -355,19 +326,17 @@ def _json(values: Sequence[Json]) -> str:
         raise SqlFault(f"A table holds what JSON cannot say: {error}.") from error
 
 
-def _column_type(found: DuckDBPyType) -> ColumnType | None:
-    name = str(found.id)
-    if str(found) == "JSON":
-        return Scalar.JSON
-    if name in ("list", "array"):
-        item = _column_type(found.child)
-        return None if item is None else ListOf(item)
-    if name == "struct":
-        fields: list[tuple[str, ColumnType]] = []
-        for key, part in found.children:
-            each = _column_type(cast("DuckDBPyType", part))
-            if each is None:
-                return None
-            fields.append((key, each))
-        return Struct(tuple(fields))
-    return _SCALARS.get(name)
+def _column_type(described: Json) -> ColumnType | None:
+    match described:
+        case str():
+            return Scalar(described)
+        case ["list", item]:
+            inner = _column_type(item)
+            return None if inner is None else ListOf(inner)
+        case ["struct", list(fields)]:
+            pairs = [
+                (str(name), _column_type(each)) for name, each in cast("list[list[Json]]", fields)
+            ]
+            return Struct(tuple((n, Scalar.JSON if t is None else t) for n, t in pairs))
+        case _:
+            return None

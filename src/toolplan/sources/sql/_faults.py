@@ -25,6 +25,13 @@ class Stopped(SqlFault):
     """Someone stopped the statement."""
 
 
+class Exhausted(Stopped):
+    """The process of the statement ended, because it used more than `memory_mb` megabytes."""
+
+    def __init__(self, memory_mb: int) -> None:
+        super().__init__(f"The statement needs more than {memory_mb} MB of memory.")
+
+
 _MISSING: Final = (
     re.compile(r'Referenced column "(?P<column>.+?)" not found in FROM clause'),
     re.compile(r'"(?P<table>[^"]+)" does not have a column named "(?P<column>[^"]+)"'),
@@ -62,8 +69,3 @@ def _shortened(text: str) -> str:
     if len(text) <= _MESSAGE_CHARACTERS:
         return text
     return text[: _MESSAGE_CHARACTERS - 1].rstrip() + "…"
-
-
-def parse_message(text: str) -> str:
-    """Return the one line for the message `text` of the parser."""
-    return f"The statement is not SQL: {_shortened(_one_line(text))}"

@@ -75,7 +75,7 @@ def sql_tool(limits: SqlLimits = _DEFAULT_LIMITS) -> Tool:
     check = Check(limits.memory_mb, limits.seconds)
 
     async def call(arguments: Arguments) -> Json:
-        return await _call(arguments, limits)
+        return await _call(arguments, limits, check)
 
     return Tool(
         name=NAME,
@@ -139,8 +139,8 @@ _OUTPUT: Final[Json] = {
 }
 
 
-async def _call(arguments: Arguments, limits: SqlLimits) -> Json:
-    call = _SqlCall(arguments, limits)
+async def _call(arguments: Arguments, limits: SqlLimits, check: Check) -> Json:
+    call = _SqlCall(arguments, limits, check)
     try:
         return await run_in_thread(call.run, threads_of(NAME, _MOST_CALLS), on_cancel=call.stop)
     except SqlFault as fault:
@@ -150,7 +150,8 @@ async def _call(arguments: Arguments, limits: SqlLimits) -> Json:
 class _SqlCall:
     """One call: made in the event loop, run in a thread, stopped from anywhere."""
 
-    def __init__(self, arguments: Arguments, limits: SqlLimits) -> None:
+    def __init__(self, arguments: Arguments, limits: SqlLimits, check: Check) -> None:
+        self._check = check
         self._text = arguments.get("sql")
         self._tables = _objects(arguments.get("tables"))
         self._columns = _objects(arguments.get("columns"))
@@ -166,6 +167,7 @@ class _SqlCall:
     def run(self) -> Json:
         if not isinstance(self._text, str):
             raise SqlFault("'sql' must be text.")
+        self._check.rest()
         with Database(self._limits.memory_mb) as database:
             self._database = database
             if self._stopped:

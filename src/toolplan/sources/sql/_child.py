@@ -1,0 +1,262 @@
+"""The process that DuckDB runs in: started as a script, so it imports nothing of toolplan.
+
+Requests come on standard input and replies go to standard output: each the number of its bytes
+(8, the highest first) and JSON. A request is a list of an operation and its arguments; a reply is
+`["ok", value]`, `["error", text]`, `["result", text]` for a result that JSON cannot say, or
+`["memory"]`, after which the process ends. It also ends when its input does, whatever runs.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import date, datetime
+from importlib import import_module
+from math import isfinite
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias
+
+if sys.platform != "win32":
+    import resource
+
+if TYPE_CHECKING:
+    import duckdb
+
+MEGABYTE = 1_000_000
+KEPT_MEGABYTES = 64
+"""How much more memory than at its start a process may hold to be used again."""
+
+_INTEGERS = ("tinyint", "smallint", "integer", "bigint", "hugeint")
+_SCALARS = {
+    **dict.fromkeys(_INTEGERS, "integer"),
+    **dict.fromkeys((f"u{name}" for name in _INTEGERS), "integer"),
+    **dict.fromkeys(("float", "double", "decimal"), "number"),
+    **dict.fromkeys(("varchar", "enum", "uuid", "time"), "string"),
+    **dict.fromkeys(("timestamp", "timestamp_s", "timestamp_ms", "timestamp_ns"), "date-time"),
+    "boolean": "boolean",
+    "date": "date",
+    "null": "unknown",
+}
+
+_Driver: TypeAlias = Any
+"""What the driver gives: it is loaded late, so nothing of it can be named here."""
+
+_Type: TypeAlias = Any
+"""A word, ["list", type], ["struct", [[name, type], …]], or None where JSON has no place for it."""
+
+_Json: TypeAlias = Any
+_Reader: TypeAlias = Callable[[_Driver], _Json]
+
+
+class _Unsayable(Exception):
+    """A value of a result has no JSON."""
+
+
+class Child:
+    """One connection at a time, and the operations on it."""
+
+    def __init__(self, library: _Driver) -> None:
+        self._library = library
+        self._connection: duckdb.DuckDBPyConnection | None = None
+        self._at_start = 0.0
+
+    @property
+    def _open(self) -> duckdb.DuckDBPyConnection:
+        if self._connection is None:
+            raise _Unsayable("The database is closed.")
+        return self._connection
+
+    def open(self, config: dict[str, Any], memory_mb: int) -> None:
+        """Open an empty database; the first one sets the memory that this process may use."""
+        self._connection = self._library.connect(":memory:", config=config)
+        self._open.execute("SET TimeZone = 'UTC'")
+        self._open.execute("SET lock_configuration = true")  # last: no setting changes now
+        if not self._at_start:
+            self._at_start = megabytes()
+            bound_memory(self._at_start + memory_mb)
+
+    def close(self) -> bool:
+        """Close the database; return whether the process is as good as new."""
+        self._open.close()
+        self._connection = None
+        return megabytes() < self._at_start + KEPT_MEGABYTES
+
+    def statements(self, text: str) -> list[str]:
+        """Return the types of the statements of `text`."""
+        return [found.type.name for found in self._open.extract_statements(text)]
+
+    def execute(self, text: str, parameters: list[Any] | None) -> list[Any] | None:
+        """Run `text`, and return its first row if it has one."""
+        row = self._open.execute(text, parameters).fetchone()
+        return None if row is None else list(row)
+
+    def functions(self) -> list[Any]:
+        """Return name, kind and stability of each function."""
+        return self._open.execute(
+            "SELECT lower(function_name), function_type, coalesce(stability, '')"
+            " FROM duckdb_functions() WHERE function_type NOT IN ('table', 'table_macro', 'pragma')"
+        ).fetchall()
+
+    def bind(self, text: str) -> list[Any]:
+        """Return name, type and SQL type of each column of the statement `text`."""
+        relation = self._open.sql(text)
+        columns = zip(relation.columns, relation.types, strict=True)
+        return [[name, _described(each), str(each)] for name, each in columns]
+
+    def run(self, text: str, types: list[_Type], most: int) -> list[Any]:
+        """Return the rows of the statement `text`, at most `most` and one, as lists of JSON."""
+        readers = [_reader(each) for each in types]
+        rows = self._open.execute(text).fetchmany(most + 1)
+        if len(rows) > most:
+            return [None] * len(rows)
+        return [
+            [
+                value if read is None else read(value)
+                for value, read in zip(row, readers, strict=True)
+            ]
+            for row in rows
+        ]
+
+
+def _described(found: _Driver) -> _Type:
+    name = str(found.id)
+    if str(found) == "JSON":
+        return "json"
+    if name in ("list", "array"):
+        item = _described(found.child)
+        return None if item is None else ["list", item]
+    if name == "struct":
+        fields = [[key, _described(part)] for key, part in found.children]
+        return None if any(each is None for _, each in fields) else ["struct", fields]
+    return _SCALARS.get(name)
+
+
+def _reader(described: _Type) -> _Reader | None:
+    """Return what turns a value as the driver gives it into JSON; None: nothing needed."""
+    match described:
+        case "number":
+            return _number
+        case "date":
+            return _day
+        case "date-time":
+            return _moment
+        case "json":
+            return lambda value: json.loads(value) if isinstance(value, str) else None
+        case "string":
+            return lambda value: None if value is None else str(value)
+        case ["list", item]:
+            inner = _reader(item)
+            return lambda value: (
+                None
+                if value is None
+                else [each if inner is None else inner(each) for each in value]
+            )
+        case ["struct", fields]:
+            readers = [(name, _reader(each)) for name, each in fields]
+            return lambda value: (
+                None
+                if value is None
+                else {
+                    name: value[name] if read is None else read(value[name])
+                    for name, read in readers
+                }
+            )
+        case _:
+            return None
+
+
+def _number(value: _Driver) -> _Json:
+    if value is None:
+        return None
+    number = value if isinstance(value, float | int) else float(str(value))
+    return number if isfinite(number) else None  # NaN and infinities have no JSON
+
+
+def _day(value: _Driver) -> _Json:
+    if isinstance(value, str):  # how the driver gives days that Python has no date for
+        raise _Unsayable(f"The day {value!r} of the result is outside the years 1 to 9999.")
+    return value.isoformat() if isinstance(value, date) else None
+
+
+def _moment(value: _Driver) -> _Json:
+    if isinstance(value, str):
+        raise _Unsayable(f"The time {value!r} of the result is outside the years 1 to 9999.")
+    return f"{value.isoformat()}Z" if isinstance(value, datetime) else None
+
+
+def megabytes() -> float:
+    """Return the memory that this process holds, as far as the system says."""
+    with suppress(OSError):
+        pages = Path("/proc/self/statm").read_text(encoding="ascii").split()[5]
+        return int(pages) * os.sysconf("SC_PAGE_SIZE") / MEGABYTE
+    if sys.platform == "win32":
+        return 1.0
+    unit = 1 if sys.platform == "darwin" else 1_024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / MEGABYTE
+
+
+def bound_memory(most: float) -> None:
+    """Make this process end when it uses more than `most` megabytes, where the system can."""
+    if sys.platform == "win32":  # only the limit of the database holds there
+        return
+    if sys.platform.startswith("linux"):
+        limit = int(most * MEGABYTE)
+        resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
+        return
+
+    def watch() -> None:  # other systems do not hold such a limit
+        while megabytes() < most:
+            time.sleep(0.02)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def _read(source: BinaryIO, requests: queue.SimpleQueue[bytes]) -> None:
+    """Pass on the requests; end the process with its input, also in the middle of a statement."""
+    while header := source.read(8):
+        requests.put(source.read(int.from_bytes(header)))
+    os._exit(0)
+
+
+def _answer(child: Child, request: bytes) -> bytes:
+    try:
+        operation, *arguments = json.loads(request)
+        return _written(["ok", getattr(child, operation)(*arguments)])
+    except MemoryError:
+        return _written(["memory"])
+    except _Unsayable as error:
+        return _written(["result", str(error)])
+    except Exception as error:
+        return _written(["error", str(error)])
+
+
+def _written(reply: list[Any]) -> bytes:
+    return json.dumps(reply, allow_nan=False, separators=(",", ":")).encode()
+
+
+def main() -> None:
+    """Serve requests until the input ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides what to stop
+    replies = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # whatever a library prints is no reply
+    requests = queue.SimpleQueue[bytes]()
+    threading.Thread(target=_read, args=(sys.stdin.buffer, requests), daemon=True).start()
+    sys.path[:] = json.loads(requests.get())
+    child = Child(import_module("duckdb"))
+    while True:
+        reply = _answer(child, requests.get())
+        replies.write(len(reply).to_bytes(8))
+        replies.write(reply)
+        replies.flush()
+
+
+if __name__ == "__main__":
+    main()
