@@ -52,7 +52,7 @@ def _clone(direct_url: str | None) -> Path | None:
         document = json.loads(direct_url or "{}")
         if not document["dir_info"]["editable"]:
             return None
-        folder = Path(unquote(urlsplit(document["url"]).path))
+        folder = Path(unquote(urlsplit(str(document["url"])).path))
     except (ValueError, KeyError, TypeError):
         return None
     return folder if folder.is_dir() else None

@@ -12,7 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.plans_strategy import json_values
-from toolplan.engines._values import ResultUnusable, filled_output, rendered, resolve, snapshot
+from toolplan.engines._sizes import Budget
+from toolplan.engines._values import ResultUnusable, filled_output, rendered, snapshot
+from toolplan.engines._values import resolve as resolve_within
 from toolplan.path import EVERY, Json, NotThere
 from toolplan.plan import Array, Literal, Object, Ref, Template, Value
 
@@ -22,6 +24,10 @@ OUTPUTS: dict[str, Json] = {
     "s2": "Berlin",
     "0": True,
 }
+
+
+def resolve(value: Value, outputs: dict[str, Json], *item_and_index: Any) -> Json:
+    return resolve_within(value, outputs, Budget(10_000_000), *item_and_index)
 
 
 def unusable(result: object, *, depth: int = 64, size: int = 10_000) -> ResultUnusable:
@@ -195,10 +201,10 @@ def test_the_output_of_a_plan_has_null_where_a_part_is_missing() -> None:
             ("rest", Literal(1)),
         )
     )
-    filled, complete = filled_output(value, OUTPUTS)
+    filled, wrong = filled_output(value, OUTPUTS)
     assert filled == {"there": "Berlin", "skipped": [None, None], "rest": 1}
-    assert complete
-    assert filled_output(Array((Ref("s2", ("x",)), Ref("s2"))), OUTPUTS) == (
-        [None, "Berlin"],
-        False,
-    )
+    assert wrong is None
+    filled, wrong = filled_output(Array((Ref("s2", ("x",)), Ref("s2"))), OUTPUTS)
+    assert filled == [None, "Berlin"]
+    assert wrong is not None
+    assert (wrong.code, wrong.pointer) == ("reference-missing", "/output/0")
