@@ -101,8 +101,22 @@ def test_a_chain_of_a_thousand_steps_stays_readable() -> None:
     lines = plan_text(Plan(tuple(steps))).splitlines()
     assert len(lines) < 2001
     assert max(map(len, lines)) <= 60
-    found = [int(n) for n in re.findall(r"── s(\d+) ", "\n".join(lines))]
+    found = [int(n) for n in re.findall(r"(?:──|↓  ) s(\d+) ", "\n".join(lines))]
     assert found == list(range(1000))
+
+
+def test_a_deep_chain_is_drawn_as_a_chain_and_a_branch_of_it_names_what_it_needs() -> None:
+    steps = [Step(f"s{at}", "t", {"x": Ref(f"s{at - 1}")} if at else {}) for at in range(9)]
+    branch = Step("branch", "t", {"x": Ref("s6")})
+    assert plan_text(Plan((*steps, branch))).splitlines()[5:] == [
+        "                └── s4  t(x: ${s3})",
+        "                    └── s5  t(x: ${s4})",
+        "                        ↓   s6  t(x: ${s5})",
+        "                        ↓   s7  t(x: ${s6})",
+        "                        ↓   s8  t(x: ${s7})",
+        "                        ·   branch  t(x: ${s6})",
+        "                            needs s6",
+    ]
 
 
 def test_a_wide_plan_of_a_thousand_steps_has_a_line_for_each() -> None:

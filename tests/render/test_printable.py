@@ -97,7 +97,9 @@ def test_a_number_that_python_refuses_to_print_is_described() -> None:
         (["a", 1, None], "a, 1, –"),
         ({"a": [1, {"b": None}]}, '{"a": [1, {"b": null}]}'),
         ([{"a": math.nan}], '[{"a": –}]'),
-        ("x" * 50, "x" * 39 + "…"),
+        ("x" * 120, "x" * 120),
+        ("x" * 121, "x" * 39 + "…"),
+        ("to S20261031-010 and S20261031-009 of Ann", "to S20261031-010 and S20261031-009 of …"),
     ],
 )
 def test_any_value_is_one_short_cell(value: Json, text: str) -> None:

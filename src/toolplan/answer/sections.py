@@ -21,13 +21,23 @@ from toolplan.answer.ranking import label_columns, ranking_insights
 from toolplan.answer.results import Result
 from toolplan.answer.shape import Record, Row, Rows, Single, shape_of
 from toolplan.path import Json, print_path
-from toolplan.render.document import WIDTH, Block, Bullets, Fields, Heading, Note, Table
+from toolplan.render.document import (
+    WIDTH,
+    Block,
+    Bullets,
+    Fields,
+    Heading,
+    Note,
+    Table,
+    hidden_text,
+)
 from toolplan.render.printable import cell, cut, number_text, printable, text_width
 
 _SMALL: Final = 24  # rows of a computed table that is shown in full: the hours of a day
 _MOST_COLUMNS: Final = 8
 _FEWEST_COLUMNS: Final = 4
-_HEADER_WIDTH: Final = 12
+_MOST_HIDDEN: Final = 24
+_GAP: Final = 2  # between columns of a table
 _MOST_FIELDS: Final = 40
 _MOST_SAID: Final = 3
 _MOST_CALLER_INSIGHTS: Final = 12
@@ -50,6 +60,7 @@ class Section:
         hidden: names of the fields that are not shown.
         insights: sentences about all rows.
         numeric: for each column whether it has numbers.
+        ranks: for each column a number, lower for what is needed more.
         is_complete: whether the summary contains everything.
     """
 
@@ -63,6 +74,7 @@ class Section:
     insights: tuple[Insight, ...] = ()
     numeric: tuple[bool, ...] = ()
     is_complete: bool = False
+    ranks: tuple[int, ...] = ()
 
     @property
     def is_shown(self) -> bool:
@@ -74,12 +86,10 @@ class Section:
         blocks: list[Block] = []
         if self.is_shown:
             blocks.append(Heading(f"{self.title} [{self.step}]"))
-            blocks.append(self._one() if self.total == 1 else self._table())
+            blocks += self._one() if self.total == 1 else [self._table()]
         if len(self.shown) < self.total and self.is_shown:
             shown = number_text(len(self.shown), grouped=True)
             blocks.append(Note(f"{shown} of {number_text(self.total, grouped=True)} rows shown."))
-        if self.hidden:
-            blocks.append(Note(cut(f"Columns not shown: {_names(self.hidden)}.", _SENTENCE_WIDTH)))
         if self.insights:
             blocks.append(Bullets(tuple(insight.text for insight in self.insights)))
         return tuple(blocks)
@@ -100,13 +110,20 @@ class Section:
             ],
         }
 
-    def _one(self) -> Fields:
+    def _one(self) -> list[Block]:
         row = self.shown[0]
-        return Fields(tuple((cell(n), cell(row.get(n), _FIELD_WIDTH)) for n in self.columns))
+        pairs = tuple((cell(n), cell(row.get(n), _FIELD_WIDTH)) for n in self.columns)
+        return [Fields(pairs), *([Note(hidden_text(self._hidden()))] if self.hidden else ())]
 
     def _table(self) -> Table:
         rows = tuple(tuple(cell(row.get(name)) for name in self.columns) for row in self.shown)
-        return Table(tuple(map(cell, self.columns)), self.numeric, rows)
+        names = tuple(map(cell, self.columns))
+        return Table(names, self.numeric, rows, self.ranks, self._hidden())
+
+    def _hidden(self) -> tuple[str, ...]:
+        names = tuple(map(cell, self.hidden[:_MOST_HIDDEN]))
+        more = len(self.hidden) - len(names)
+        return (*names, f"and {number_text(more, grouped=True)} more") if more else names
 
 
 def section_of(
@@ -192,6 +209,7 @@ def _section_of_rows(
         insights=(*notes, *insights),
         numeric=tuple(_is_numeric(column, shape.rows) for column in shown),
         is_complete=total == 1 and not entity and len(columns) <= _MOST_SAID,
+        ranks=tuple(_worth(column, computed=computed) for column in shown),
     )
 
 
@@ -269,12 +287,13 @@ def _chosen(
     # empty and constant columns are hidden first
     ranked = sorted(enumerate(columns), key=lambda one: (_worth(one[1], computed=computed), one[0]))
     kept: set[str] = set()
-    room = WIDTH
+    room = WIDTH + _GAP
     for _, column in ranked:
         below = max((text_width(cell(row.get(column.name))) for row in rows), default=0)
-        room -= max(below, min(text_width(cell(column.name)), _HEADER_WIDTH)) + 2
-        if len(kept) >= _FEWEST_COLUMNS and (room < 0 or len(kept) == _MOST_COLUMNS):
+        width = max(below, text_width(cell(column.name))) + _GAP
+        if len(kept) == _MOST_COLUMNS or (len(kept) >= _FEWEST_COLUMNS and room < width):
             break
+        room -= width
         kept.add(column.name)
     return (
         tuple(column for column in columns if column.name in kept),
@@ -316,10 +335,6 @@ def _pairs(row: Row, names: Sequence[str]) -> str:
 def _counted(count: int, entity: str) -> str:
     entity = printable(entity) or "row"
     return f"{number_text(count, grouped=True)} {entity if count == 1 else plural(entity)}"
-
-
-def _names(names: Sequence[str]) -> str:
-    return ", ".join(map(cell, names))
 
 
 def _last_key(result: Result) -> str:

@@ -37,10 +37,7 @@ def print_run(
         elif answer is not None:
             console = out()
             console.print()
-            if console.is_terminal:
-                console.print(answer_view(answer))
-            else:  # text for other programs is not padded to a width
-                sys.stdout.write(fit_encoding(answer.text, console.encoding).rstrip() + "\n")
+            console.print(answer_view(answer))
         print_doubts(run)
     return (Exit.FINE if run.succeeded else Exit.FAILED).value
 
@@ -49,7 +46,7 @@ def _print_summary(summary: Summary) -> None:
     if summary.reason:
         note(f"The computed answer: {summary.reason}.")
     if summary.format == "plain":
-        out().print(summary_view(summary), soft_wrap=True)
+        out().print(summary_view(summary))
     else:
         sys.stdout.write(fit_encoding(summary.text, out().encoding).rstrip() + "\n")
 

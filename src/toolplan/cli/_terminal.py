@@ -128,11 +128,10 @@ def discard_input() -> None:
 
 
 def _stream(file: TextIO) -> Console:
-    width = None if file.isatty() or "COLUMNS" in os.environ else 100
-    library: Any = import_module("rich.console")  # loaded when the first line is styled
-    console: Console = library.Console(
-        file=file, width=width, highlight=False, markup=False, emoji=False
-    )
+    columns = os.environ.get("COLUMNS", "")
+    width = int(columns) if columns.isdecimal() and columns.isascii() and int(columns) else None
+    library: Any = import_module("toolplan.render.console")  # loaded when the first line is styled
+    console: Console = library.PlainConsole(file, width)
     console.on_broken_pipe = _raise_broken_pipe  # the library's own would just exit
     return console
 
@@ -151,7 +150,7 @@ def print_json(value: Json) -> None:
 
 def note(text: str) -> None:
     """Print something beside the result, on standard error."""
-    err().print(text, style="dim", soft_wrap=True)
+    err().print(text, style="dim")
 
 
 def report(error: ToolplanError, *, as_json: bool) -> int:
@@ -167,7 +166,7 @@ def report(error: ToolplanError, *, as_json: bool) -> int:
         sys.stderr.write(harmless_json(json.dumps({"error": document})) + "\n")
     else:
         console = err()
-        console.print(f"error[{error.code}] {error}", style="bold red", soft_wrap=True)
+        console.print(f"error[{error.code}] {error}", style="bold red")
         if error.help:
-            console.print(f"  help: {error.help}", soft_wrap=True)
+            console.print(f"  help: {error.help}")
     return exit_of(error.code).value

@@ -74,11 +74,11 @@ def diff_command(
             effect_marks(before.plan, before.tools),
             effect_marks(after.plan, after.tools),
         )
-        out().print(view, soft_wrap=True)
+        out().print(view)
         for name, side in ((a, before), (b, after)):
             if "approved" in side.about:
                 was = "was approved" if side.about["approved"] else "was not approved"
-                out().print(f"run {name}: {side.about['status']}, {was}.", soft_wrap=True)
+                out().print(f"run {name}: {side.about['status']}, {was}.")
     return (Exit.FAILED if differ else Exit.FINE).value
 
 

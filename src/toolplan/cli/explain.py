@@ -17,7 +17,7 @@ def explain_command(code: str | None = None, *, as_json: JsonFlag = False) -> in
         else:
             for name, page in sorted(pages.items()):
                 summary = page.partition("\n")[0]
-                out().print(f"{name:24}{summary}", soft_wrap=True)
+                out().print(f"{name:24}{summary}")
         return Exit.FINE.value
     if code not in pages:
         raise CommandError(
@@ -28,5 +28,5 @@ def explain_command(code: str | None = None, *, as_json: JsonFlag = False) -> in
     if as_json:
         print_json({"code": code, "page": pages[code]})
     else:
-        out().print(f"{code}\n\n{pages[code]}", soft_wrap=True)
+        out().print(f"{code}\n\n{pages[code]}")
     return Exit.FINE.value

@@ -138,7 +138,7 @@ def _show_run(name: str, *, as_json: bool) -> int:
         )
         return Exit.FINE.value
     expected = None if plan is None else plan.metadata.get("estimated_duration_ms")
-    out().print(_heading(run, is_left, expected), soft_wrap=True)
+    out().print(_heading(run, is_left, expected))
     if plan is not None:
         out().print(plan_tree(plan, marks=run_marks(run)))
     for step, over in items.items():

@@ -5,9 +5,6 @@ from __future__ import annotations
 from typing import Annotated
 
 from cyclopts import Parameter
-from rich.console import Group
-from rich.table import Table
-from rich.text import Text
 
 from toolplan.app._toolset import Toolset
 from toolplan.cli._options import BaseUrlOption, EffectsOption, JsonFlag, ToolsOption
@@ -15,10 +12,10 @@ from toolplan.cli._terminal import CommandError, Exit, note, out, print_json
 from toolplan.cli._tools import opened
 from toolplan.diagnostics import did_you_mean, near
 from toolplan.render.printable import printable
-from toolplan.schema import Schema, accepted, at, describe, required
+from toolplan.render.tools_view import ToolsView, ToolView
 from toolplan.tool_lint import finding_to_json, lint_tools
 from toolplan.tool_search import search_tools
-from toolplan.tools import Tool, Toolbox, ToolObjectError
+from toolplan.tools import Toolbox, ToolObjectError
 
 AcceptFlag = Annotated[
     bool,
@@ -76,9 +73,9 @@ def tools_command(
     if as_json:
         print_json([tool.to_json() for tool in shown])
     elif query is not None and len(shown) == 1:
-        out().print(_one(shown[0]))
+        out().print(ToolView(shown[0]))
     else:
-        out().print(_list(shown))
+        out().print(ToolsView(shown))
     return Exit.FINE.value
 
 
@@ -105,39 +102,7 @@ def _lint(toolbox: Toolbox, *, as_json: bool) -> int:
         console = out()
         for finding in findings:
             place = f"{finding.tool}{finding.pointer}"
-            console.print(Text(printable(f"{finding.code}  {place}: {finding.message}")))
-            console.print(Text(printable(f"  help: {finding.help}"), style="dim"))
+            console.print(printable(f"{finding.code}  {place}: {finding.message}"))
+            console.print(f"  help: {printable(finding.help)}", style="dim")
         note(f"{len(findings)} finding{'' if len(findings) == 1 else 's'}.")
     return (Exit.FAILED if findings else Exit.FINE).value
-
-
-def _list(tools: list[Tool]) -> Table:
-    table = Table(box=None, padding=(0, 2, 0, 0), show_edge=False)
-    for heading in ("tool", "effects", "what it does"):
-        table.add_column(heading, no_wrap=heading != "what it does")
-    for tool in tools:
-        first = printable(tool.description).partition(". ")[0]
-        table.add_row(Text(printable(tool.name)), Text(tool.effects.value), Text(first))
-    return table
-
-
-def _one(tool: Tool) -> Group:
-    table = Table(box=None, padding=(0, 2, 0, 0), show_edge=False)
-    for heading in ("argument", "needed", "takes"):
-        table.add_column(heading)
-    if tool.unusable is None:
-        needed = required(tool.input)
-        for argument in tool.signature.inputs:
-            part = at(tool.input, (argument,))
-            takes = accepted(part) if isinstance(part, Schema) else "any value"
-            sign = "yes" if argument in needed else ""
-            table.add_row(Text(printable(argument)), Text(sign), Text(printable(takes)))
-    gives = ", ".join(tool.signature.outputs)
-    if not gives:
-        gives = "not declared" if tool.output is None else describe(tool.output)
-    return Group(
-        Text(f"{printable(tool.name)}  ({tool.effects.value})", style="bold"),
-        Text(printable(tool.description)),
-        table if tool.unusable is None else Text(f"It cannot be used: {tool.unusable}."),
-        Text(f"gives: {printable(gives)}"),
-    )

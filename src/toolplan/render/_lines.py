@@ -1,13 +1,30 @@
-"""Lines of styled pieces: plain text and a console's colours are two forms of the same words."""
+"""Lines of styled pieces: plain text and a console's colours are two forms of the same words.
+
+A line that is too long is broken between words only, and an amount stays beside its unit, so that
+no identifier, date or amount is broken.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple, TypeAlias
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Final, NamedTuple, TypeAlias
 
+from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
-from toolplan.render.printable import fit_encoding
+from toolplan.render.printable import fit_encoding, text_width
+
+WIDTH: Final = 100
+"""The columns of tables and trees where there is no terminal."""
+
+_SPACES: Final = re.compile(r"( +)")
+_NUMBER: Final = re.compile(r"[-+(~≈€$£¥]*\d[\d.,:/]*")
+_DAY: Final = re.compile(r"\d{4}-\d\d-\d\d,?")
+_CURRENCY: Final = re.compile(r"\(?(?:[A-Z]{3}|[€$£¥])")
+_UNIT_WIDTH: Final = 8
 
 
 class Piece(NamedTuple):
@@ -20,13 +37,158 @@ class Piece(NamedTuple):
 Line: TypeAlias = tuple[Piece, ...]
 
 
+class Screen(NamedTuple):
+    """Where lines are shown.
+
+    Attributes:
+        width: the columns of tables and trees.
+        prose: the columns of sentences; None where they are not wrapped, as in a file.
+        encoding: what the characters are written in.
+    """
+
+    width: int = WIDTH
+    prose: int | None = None
+    encoding: str = "utf-8"
+
+    @classmethod
+    def of(cls, options: ConsoleOptions) -> Screen:
+        """Return the screen of a rich console; one that does not wrap takes sentences whole."""
+        prose = None if options.no_wrap else options.max_width
+        return cls(options.max_width, prose, options.encoding)
+
+    def fit(self, text: str) -> str:
+        """Return `text` with what the screen cannot show replaced."""
+        return fit_encoding(text, self.encoding)
+
+
+@dataclass(frozen=True)
+class Prose:
+    """Sentences for a rich console, a paragraph for each line of `text`."""
+
+    text: str
+    style: str = ""
+    below: str = ""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        screen = Screen.of(options)
+        for paragraph in self.text.split("\n"):
+            indent = paragraph[: len(paragraph) - len(paragraph.lstrip())]
+            line = (Piece(screen.fit(paragraph), self.style),)
+            yield from styled(wrapped(line, screen.prose, below=self.below + indent))
+
+
 def plain(lines: Iterable[Line]) -> str:
     """Return `lines` as plain text."""
     return "\n".join("".join(piece.text for piece in line).rstrip() for line in lines)
 
 
-def styled(lines: Iterable[Line], encoding: str) -> Iterator[Text]:
-    """Yield `lines` for a rich console whose terminal has this encoding."""
+def styled(lines: Iterable[Line]) -> Iterator[Text]:
+    """Yield `lines` for a rich console, as they are."""
     for line in lines:
-        pieces = ((fit_encoding(piece.text, encoding), piece.style) for piece in line)
-        yield Text.assemble(*pieces, no_wrap=True, overflow="ignore")
+        yield Text.assemble(*line, no_wrap=True, overflow="ignore")
+
+
+def line_width(line: Iterable[Piece]) -> int:
+    """Return the columns that `line` takes."""
+    return sum(text_width(piece.text) for piece in line)
+
+
+def wrapped(
+    line: Line, width: int | None, *, guide: str = "", below: str = "  ", style: str = "dim"
+) -> Iterator[Line]:
+    """Yield `line` in lines of at most `width` columns, the first after `guide`.
+
+    Further lines stand after `below`, or after a part of it where a word needs the room. A word
+    that is wider than `width` has a line of its own. `style` is that of `guide` and `below`.
+    """
+    if width is None:
+        yield (*_guide(guide, style), *line)
+        return
+    row: list[Piece] = [*_guide(guide, style)]
+    used = text_width(guide)
+    for gap, chunk in _chunks(line, width):
+        size = line_width(chunk)
+        wide = text_width(gap.text)
+        if used + wide + size > width and used:
+            yield _merged(row)
+            kept = below[: max(width - size, 0)]
+            row, used, wide = [*_guide(kept, style)], text_width(kept), 0
+        if wide:
+            row.append(gap)
+        row += chunk
+        used += wide + size
+    yield _merged(row)
+
+
+def shown_lines(lines: Iterable[Line], screen: Screen) -> Iterator[Text]:
+    """Yield `lines` for a rich console, wrapped below their own indentation."""
+    for line in lines:
+        fitting = tuple(Piece(screen.fit(text), style) for text, style in line)
+        text = _text(fitting)
+        indent = text[: len(text) - len(text.lstrip())]
+        yield from styled(wrapped(fitting, screen.prose, below=indent + "  "))
+
+
+def _merged(row: Iterable[Piece]) -> Line:
+    """Return pieces with neighbours of one style as one: a console colours each by itself."""
+    return tuple(
+        Piece("".join(piece.text for piece in pieces), style)
+        for style, pieces in groupby(row, key=lambda piece: piece.style)
+    )
+
+
+def _guide(text: str, style: str) -> Line:
+    return (Piece(text, style),) if text else ()
+
+
+def _chunks(line: Line, width: int) -> Iterator[tuple[Piece, list[Piece]]]:
+    """Yield what is not broken, each with the space before it: words, amounts with units."""
+    gathered: list[tuple[Piece, list[Piece]]] = []
+    size = 0
+    for gap, word in _words(line):
+        added = text_width(gap.text) + line_width(word)
+        if gathered and _belong(_text(gathered[-1][1]), _text(word)) and size + added <= width:
+            gathered.append((gap, word))
+            size += added
+            continue
+        if gathered:
+            yield _joined(gathered)
+        gathered, size = [(gap, word)], line_width(word)
+    if gathered:
+        yield _joined(gathered)
+
+
+def _joined(words: list[tuple[Piece, list[Piece]]]) -> tuple[Piece, list[Piece]]:
+    (gap, first), *others = words
+    return gap, [*first, *(piece for between, word in others for piece in (between, *word))]
+
+
+def _words(line: Line) -> Iterator[tuple[Piece, list[Piece]]]:
+    """Yield the words of `line`, which may have several pieces, each with the space before it."""
+    gap, word = Piece(""), list[Piece]()
+    for piece in line:
+        for at, part in enumerate(_SPACES.split(piece.text)):
+            if at % 2 == 0:
+                word += [Piece(part, piece.style)] if part else []
+                continue
+            if word:
+                yield gap, word
+                gap, word = Piece(""), []
+            gap = Piece(gap.text + part, piece.style)
+    if word:
+        yield gap, word
+
+
+def _text(word: Iterable[Piece]) -> str:
+    return "".join(piece.text for piece in word)
+
+
+def _belong(before: str, after: str) -> bool:
+    """Return whether a line may not be broken between two words: `8650 kg`, `EUR 20`."""
+    if after[:1].isdigit():
+        return (
+            _CURRENCY.fullmatch(before) is not None
+            or _DAY.fullmatch(before) is not None
+            or (_NUMBER.fullmatch(before) is not None and len(after.rstrip(".,;)")) == 3)
+        )
+    return _NUMBER.fullmatch(before) is not None and text_width(after) <= _UNIT_WIDTH

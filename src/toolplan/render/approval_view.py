@@ -8,18 +8,19 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from rich.console import Console, ConsoleOptions, RenderResult
-from rich.text import Text
 
 from toolplan.approval import EffectStep
 from toolplan.path import Json
 from toolplan.plan import Literal, Value
 from toolplan.plan_json import dump_value
+from toolplan.render._lines import Piece, styled, wrapped
 from toolplan.render.exact import exact_lines, exact_name, exact_text, mixed_scripts
 from toolplan.render.printable import count_text, fit_encoding, text_width
 from toolplan.tools import Effects
 
 _INDENT: Final = "    "
 _NARROWEST: Final = 20
+_ROOM: Final = 60  # columns for values below the first line, so that most words are whole
 _WIDEST_HEAD: Final = 24
 _MOST_NAMED: Final = 8
 
@@ -41,8 +42,10 @@ class ApprovalView:
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         lines = approval_lines(self.steps, self.digest, options.max_width, options.encoding)
         for text, style in lines:
-            fitting = fit_encoding(text, options.encoding)
-            yield Text(fitting, style=style, overflow="fold")
+            line = (Piece(fit_encoding(text, options.encoding), style),)
+            below = text[: len(text) - len(text.lstrip())] + "  "
+            width = options.max_width if style else None  # lines of values are as they are
+            yield from styled(wrapped(line, width, below=below))
 
 
 def approval_text(steps: Sequence[EffectStep], digest: str) -> str:
@@ -76,10 +79,11 @@ def approval_lines(
 
 def _value_lines(head: str, value: Value, width: int, encoding: str) -> Shown:
     """Yield `value` after `head`, all of it."""
-    below = " " * min(len(_INDENT) + text_width(head), _WIDEST_HEAD)
-    first = max(width - len(_INDENT) - text_width(head), _NARROWEST)
+    beside = len(_INDENT) + text_width(head)
+    below = " " * (beside if beside <= min(_WIDEST_HEAD, width - _ROOM) else len(_INDENT) + 2)
+    first = max(width - beside, _NARROWEST)
     lines = exact_lines(value, first, max(width - len(below), _NARROWEST), encoding)
-    yield f"{_INDENT}{head}{lines[0]}", ""
+    yield f"{_INDENT}{head}{lines[0]}".rstrip(), ""
     yield from ((below + line, "") for line in lines[1:])
 
 

@@ -11,7 +11,7 @@ from rich.console import Console, ConsoleOptions, RenderResult
 
 from toolplan.comparison import Absent, Change, Comparison, StepChange
 from toolplan.path import Json
-from toolplan.render._lines import Line, Piece, plain, styled
+from toolplan.render._lines import Line, Piece, Screen, plain, shown_lines
 from toolplan.render.printable import count_text, fit_encoding, printable, visible
 
 _SIGNS: Final = {"added": ("+", "green"), "removed": ("-", "red"), "changed": ("~", "yellow")}
@@ -29,7 +29,7 @@ class ComparisonView:
     after: Mapping[str, str] = field(default_factory=dict[str, str])
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        yield from styled(_lines(self), options.encoding)
+        yield from shown_lines(_lines(self), Screen.of(options))
 
     def text(self, encoding: str = "utf-8") -> str:
         """Return the same as plain text."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple, Protocol
@@ -12,11 +13,10 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from toolplan.diagnostics import ABOUT_KEYS, Diagnostic, Fix, Removed, Severity, renamed
 from toolplan.path import Json, print_path
 from toolplan.plan import split_pointer
-from toolplan.render._lines import Line, Piece, plain, styled
-from toolplan.render.printable import ELLIPSIS, number_text, printable, text_width
+from toolplan.render._lines import WIDTH, Line, Piece, Screen, plain, styled, wrapped
+from toolplan.render.printable import ELLIPSIS, cut, fitting, number_text, printable, text_width
 from toolplan.source import Span, line_and_column
 
-WIDTH: Final = 100
 _COLOURS: Final = {Severity.ERROR: "red", Severity.WARNING: "yellow"}
 MOST_LOCATED: Final = 30
 """How many diagnostics are shown with their text."""
@@ -24,6 +24,7 @@ MOST_SHOWN: Final = 200
 """How many diagnostics are printed one by one; the others are counted."""
 _MOST_CHANGES: Final = 10
 _LONGEST_VALUE: Final = 500
+_WORD: Final = re.compile(r"""(?:[^\s"',\[\]{}()]|(?<=\d),(?=\d))+""")
 _TAB: Final = "    "
 _NARROWEST: Final = 40
 _BEFORE: Final = 24  # columns of a wide line that are kept in front of the place
@@ -75,9 +76,10 @@ class DiagnosticView:
     advice: str = ""
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        width = min(options.max_width, WIDTH)
-        lines = _all_lines(self.located, self.source_text, self.name, width, self.advice)
-        yield from styled(lines, options.encoding)
+        screen = Screen.of(options)
+        screen = screen._replace(width=min(screen.width, WIDTH))
+        lines = _all_lines(self.located, self.source_text, self.name, screen, self.advice)
+        yield from styled(lines)
 
 
 def diagnostic_text(
@@ -92,7 +94,7 @@ def diagnostic_text(
 
     `name` is the name of the source; its lines are cut to `width` columns around the place.
     """
-    return plain(_lines(Located(diagnostic, span), source_text, name, width))
+    return plain(_lines(Located(diagnostic, span), source_text, name, Screen(width)))
 
 
 def diagnostics_text(
@@ -103,7 +105,7 @@ def diagnostics_text(
     width: int = WIDTH,
 ) -> str:
     """Return all diagnostics, one after another, and a line that counts them."""
-    return plain(_all_lines(tuple(located), source_text, name, width))
+    return plain(_all_lines(tuple(located), source_text, name, Screen(width)))
 
 
 def count_text(diagnostics: Sequence[Diagnostic]) -> str:
@@ -143,40 +145,46 @@ def _all_lines(
     located: Sequence[Located],
     source_text: str | None,
     name: str,
-    width: int,
+    screen: Screen,
     advice: str = "",
 ) -> Iterator[Line]:
     shown = located
     if len(located) > MOST_SHOWN:  # what keeps the plan from running comes first
         shown = sorted(located, key=lambda each: not each.diagnostic.blocks)[:MOST_SHOWN]
     for each in shown:
-        yield from _lines(each, source_text, name, width)
+        yield from _lines(each, source_text, name, screen)
         yield ()
     if len(shown) < len(located):
         yield (Piece(f"… and {number_text(len(located) - len(shown), grouped=True)} more."),)
         yield ()
     advised = advice if any(each.diagnostic.fixed for each in located) else ""
     count = count_text([each.diagnostic for each in located])
-    yield (Piece(f"{count}{advised and '; '}{advised}.", "bold"),)
+    line = (Piece(f"{count}{advised and '; '}{advised}.", "bold"),)
+    yield from wrapped(line, screen.prose, below="")
 
 
-def _lines(located: Located, source_text: str | None, name: str, width: int) -> Iterator[Line]:
+def _lines(located: Located, source_text: str | None, name: str, screen: Screen) -> Iterator[Line]:
     diagnostic, span = located
     colour = "green" if diagnostic.fixed else _COLOURS[diagnostic.severity]
     place = pointer_text(diagnostic.pointer)
-    yield (
+
+    def prose(*pieces: Piece) -> Iterator[Line]:
+        fitting = tuple(Piece(screen.fit(text), style) for text, style in pieces)
+        return wrapped(fitting, screen.prose, below="    ")
+
+    yield from prose(
         Piece(f"{diagnostic.severity.value}[{printable(diagnostic.code)}]", f"bold {colour}"),
         Piece(f" {place}" if place else "", "cyan"),
         Piece(f": {printable(diagnostic.message)}", "bold"),
         Piece(" (auto-fix)" if diagnostic.fixed else "", "bold green"),
     )
     if source_text is not None and span is not None:
-        yield from _source_lines(source_text, span, name, max(width, _NARROWEST), colour)
+        yield from _source_lines(source_text, span, name, screen, colour)
     if diagnostic.fixed and diagnostic.fix is not None:
         for change in fix_texts(diagnostic.fix):
-            yield Piece("  auto-fix: ", "bold green"), Piece(change)
+            yield from prose(Piece("  auto-fix: ", "bold green"), Piece(change))
     if diagnostic.help:
-        yield Piece("  help: ", "bold"), Piece(printable(diagnostic.help))
+        yield from prose(Piece("  help: ", "bold"), Piece(printable(diagnostic.help)))
 
 
 def fix_texts(fix: Fix) -> list[str]:
@@ -202,17 +210,18 @@ def _json_text(value: Json | Removed) -> str:
     if isinstance(value, Removed):
         return "(nothing)"
     text = printable(json.dumps(value, ensure_ascii=False))
-    return text if len(text) <= _LONGEST_VALUE else text[: _LONGEST_VALUE - 1] + ELLIPSIS
+    return cut(text, _LONGEST_VALUE)
 
 
-def _source_lines(text: str, span: Span, name: str, width: int, colour: str) -> Iterator[Line]:
+def _source_lines(text: str, span: Span, name: str, screen: Screen, colour: str) -> Iterator[Line]:
     start = min(max(span.start, 0), len(text))
     line, column = line_and_column(text, start)
     margin = " " * len(str(line))
-    yield Piece(f"{margin}--> ", "blue"), Piece(f"{printable(name)}:{line}:{column}")
-    shown, caret, length = _underlined(text, start, span.end, width - len(margin) - 4)
+    yield Piece(f"{margin}--> ", "blue"), Piece(screen.fit(f"{printable(name)}:{line}:{column}"))
+    room = max(screen.width, _NARROWEST) - len(margin) - 3
+    shown, caret, length = _underlined(text, start, span.end, room)
     yield (Piece(f"{margin} |", "blue"),)
-    yield Piece(f"{line} | ", "blue"), Piece(shown)
+    yield Piece(f"{line} | ", "blue"), Piece(screen.fit(shown))
     yield Piece(f"{margin} | ", "blue"), Piece(" " * caret + "^" * length, f"bold {colour}")
 
 
@@ -232,14 +241,16 @@ def _underlined(text: str, start: int, end: int, width: int) -> tuple[str, int, 
     if text_width(before + marked + after) <= width and far == first:
         return before + marked + after, text_width(before), max(text_width(marked), 1)
     # of a wide line, the widest part that contains the place
-    keep = max(width - len(ELLIPSIS) * 2 - text_width(marked) - _BEFORE // 2, _BEFORE // 2)
+    room = width - len(ELLIPSIS) * 2 - text_width(marked)
+    keep = max(room - _BEFORE // 2, min(room, _BEFORE // 2), 0)
     if text_width(before) > keep or far > first:
         before = ELLIPSIS + _last(before, keep)
     caret = text_width(before)
     line = before + marked + after
     if text_width(line) > width:
-        line = _first(line, width - len(ELLIPSIS)) + ELLIPSIS
-    return line, caret, max(min(text_width(marked), width - caret - len(ELLIPSIS)), 1)
+        kept = _first(line, width - len(ELLIPSIS), len(before))
+        return kept + ELLIPSIS, caret, max(min(text_width(marked), text_width(kept) - caret), 1)
+    return line, caret, max(text_width(marked), 1)
 
 
 def _shown(text: str) -> str:
@@ -250,12 +261,19 @@ def _shown(text: str) -> str:
 
 
 def _last(text: str, width: int) -> str:
-    while text_width(text) > width:
-        text = text[max(1, (text_width(text) - width) // 2) :]
-    return text
+    """Return the end of `text` in at most `width` columns, from the beginning of a word."""
+    at = len(text) - fitting(text[::-1], width)
+    rest = _WORD.match(text, at) if at and _WORD.match(text, at - 1) else None
+    return text[at if rest is None else rest.end() :]
 
 
-def _first(text: str, width: int) -> str:
-    while text_width(text) > width:
-        text = text[: -max(1, (text_width(text) - width) // 2)]
-    return text
+def _first(text: str, width: int, marked: int) -> str:
+    """Return the beginning of `text` in at most `width` columns, to the end of a word.
+
+    The word that begins at `marked` is cut itself where it is too wide.
+    """
+    at = fitting(text, width)
+    if not (at and _WORD.match(text, at - 1) and _WORD.match(text, at)):
+        return text[:at]
+    begins = max((each.start() for each in _WORD.finditer(text, marked, at)), default=marked)
+    return text[: begins if begins > marked + 1 else at]

@@ -6,15 +6,14 @@ to show (`toolplan.render.printable`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from toolplan.render.printable import cut, padded, text_width
+from toolplan.render._grid import GAP, grid_lines, grid_widths, pair_lines
+from toolplan.render._lines import WIDTH, Line, Piece, Screen, plain, wrapped
 
-WIDTH: Final = 100
-_NARROWEST: Final = 6
-_GAP: Final = "  "
+_FEWEST_COLUMNS: Final = 3  # of a table with fewer, each row is a list of its fields
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +55,24 @@ class Fields:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows of cells; `numeric` says for each column whether it holds numbers."""
+    """Rows of cells, which are shown whole.
+
+    Where there is no room for all columns, those of the highest rank are left out and named; where
+    there is room for few, each row is a list of its fields.
+
+    Attributes:
+        columns: the names of the columns.
+        numeric: for each column whether it holds numbers.
+        rows: the cells of each row.
+        ranks: for each column a number, lower for what is needed more; empty if all are alike.
+        hidden: the names of columns that are not in the table.
+    """
 
     columns: tuple[str, ...]
     numeric: tuple[bool, ...]
     rows: tuple[tuple[str, ...], ...]
+    ranks: tuple[int, ...] = ()
+    hidden: tuple[str, ...] = ()
 
 
 Block: TypeAlias = Lead | Heading | Note | Bullets | Fields | Table
@@ -69,64 +81,80 @@ Document: TypeAlias = tuple[Block, ...]
 
 def document_text(document: Document, width: int = WIDTH) -> str:
     """Return `document` as lines of plain text; tables are at most `width` columns wide."""
-    lines: list[str] = []
-    for block in document:
-        if isinstance(block, Heading) and lines:
-            lines.append("")
-        lines.extend(_lines(block, width))
-    return "\n".join(line.rstrip() for line in lines)
+    return plain(document_lines(document, Screen(width)))
 
 
-def column_widths(table: Table, width: int) -> tuple[int, ...]:
-    """Return the widths at which the columns of `table` fit into `width`.
-
-    If there is no room, first the names of columns are cut, then the widest columns.
-    """
-    below = [
-        max((text_width(row[at]) for row in table.rows), default=0)
-        for at in range(len(table.columns))
-    ]
-    widths = [
-        max(text_width(name), inside, 1) for name, inside in zip(table.columns, below, strict=True)
-    ]
-    room = width - len(_GAP) * (len(widths) - 1)
-    least = [max(inside, _NARROWEST) for inside in below]
-    _shrink(widths, least, room)
-    _shrink(widths, [_NARROWEST] * len(widths), room)
-    return tuple(widths)
+def document_lines(document: Document, screen: Screen) -> Iterator[Line]:
+    """Yield the lines of `document` on a screen."""
+    for at, block in enumerate(document):
+        if isinstance(block, Heading) and at:
+            yield ()
+        yield from _lines(block, screen)
 
 
-def _shrink(widths: list[int], least: list[int], room: int) -> None:
-    """Reduce the largest of `widths`, none below `least`, until they fit into `room`."""
-    for _ in range(sum(widths) - room):
-        at = max(range(len(widths)), key=lambda i: (widths[i] > least[i], widths[i]))
-        if widths[at] <= least[at]:
-            return
-        widths[at] -= 1
+def hidden_text(names: Sequence[str]) -> str:
+    """Return which columns are not shown."""
+    return f"Columns not shown: {', '.join(names)}."
 
 
-def _lines(block: Block, width: int) -> Iterator[str]:
-    match block:
-        case Lead(text=text) | Heading(text=text) | Note(text=text):
-            yield text
-        case Bullets(items=items):
-            yield from (f"• {item}" for item in items)
-        case Fields(pairs=pairs):
-            names = max((text_width(name) for name, _ in pairs), default=0)
-            yield from (f"{padded(name, names)}{_GAP}{value}" for name, value in pairs)
-        case Table():
-            yield from _table_lines(block, width)
+def _lines(block: Block, screen: Screen) -> Iterator[Line]:
+    def fit(text: str, style: str = "") -> Piece:
+        return Piece(screen.fit(text), style)
 
-
-def _table_lines(table: Table, width: int) -> Iterator[str]:
-    widths = column_widths(table, width)
-
-    def line(cells: tuple[str, ...]) -> str:
-        return _GAP.join(
-            padded(cut(cell, room), room, right=numeric)
-            for cell, room, numeric in zip(cells, widths, table.numeric, strict=True)
+    def prose(text: str, style: str, guide: str = "") -> Iterator[Line]:
+        return wrapped(
+            (fit(text, style),), screen.prose, guide=guide, below=" " * len(guide), style=style
         )
 
-    yield line(table.columns)
-    yield _GAP.join("─" * room for room in widths)
-    yield from map(line, table.rows)
+    match block:
+        case Lead(text=text, bad=bad):
+            yield from prose(text, "bold red" if bad else "bold")
+        case Heading(text=text):
+            yield from prose(text, "bold cyan")
+        case Note(text=text):
+            yield from prose(text, "dim")
+        case Bullets(items=items, bad=bad):
+            for item in items:
+                yield from prose(item, "red" if bad else "", screen.fit("• "))
+        case Fields(pairs=pairs):
+            shown = [(fit(name, "dim"), fit(value)) for name, value in pairs]
+            yield from pair_lines(shown, screen)
+        case Table():
+            yield from _table_lines(block, screen)
+
+
+def _table_lines(table: Table, screen: Screen) -> Iterator[Line]:
+    names = [Piece(screen.fit(name), "bold") for name in table.columns]
+    rows = [[Piece(screen.fit(cell)) for cell in row] for row in table.rows]
+    shown = _columns_with_room([names, *rows], table.ranks, screen.width)
+    hidden = [name for at, name in enumerate(table.columns) if at not in shown]
+    if len(shown) < min(_FEWEST_COLUMNS, len(names)):
+        hidden = []
+        for at, row in enumerate(rows):
+            if at:
+                yield ()
+            pairs = [(Piece(name.text, "dim"), cell) for name, cell in zip(names, row, strict=True)]
+            yield from pair_lines(pairs, screen._replace(prose=screen.width))
+    else:
+        kept = [[row[at] for at in shown] for row in (names, *rows)]
+        widths = grid_widths(kept)
+        kept.insert(1, [Piece(screen.fit("─") * room, "dim") for room in widths])
+        yield from grid_lines(kept, numeric=[table.numeric[at] for at in shown])
+    if names_left := (*hidden, *table.hidden):
+        yield from wrapped((Piece(screen.fit(hidden_text(names_left)), "dim"),), screen.prose)
+
+
+def _columns_with_room(
+    rows: Sequence[Sequence[Piece]], ranks: Sequence[int], width: int
+) -> list[int]:
+    """Return the indexes of the columns that `width` has room for, the needed ones first."""
+    widths = grid_widths(rows)
+    order = sorted(range(len(widths)), key=lambda at: (ranks[at] if ranks else 0, at))
+    room, shown = width + len(GAP), list[int]()
+    for at in order:
+        if widths[at] + len(GAP) <= room:
+            room -= widths[at] + len(GAP)
+            shown.append(at)
+        elif not shown:
+            return []
+    return sorted(shown)

@@ -23,7 +23,6 @@ _ADDRESS: Final = re.compile(r"[^\s\"'<>(),;]*[@./:\\][^\s\"'<>(),;]*")
 _WORD: Final = re.compile(r"\w+")
 _SPACES: Final = re.compile(" {9,}")
 _DIGITS: Final = 4_000  # Python refuses to print integers of more digits
-_BROKEN_AT_SPACE: Final = 24
 
 _INVISIBLE_CATEGORIES: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp", "Zs"})
 _INVISIBLE: Final = frozenset(
@@ -322,14 +321,28 @@ def _texts(value: Value | Json) -> Iterator[str]:
 
 
 def _wrapped(atoms: Iterable[Atom], first: int, rest: int) -> list[str]:
-    """Return lines of `atoms`; a string that is broken is closed and opened again."""
+    """Return lines of `atoms`; a string that is broken is closed and opened again.
+
+    A word is broken only where it is wider than a line. The first line is empty where the first
+    word has room on the next one only.
+    """
     lines: list[str] = []
     line: list[Atom] = []
     used, room = 0, first - 3  # for quotes and a comma
     for atom in atoms:
         size = text_width(atom[0])
         after_newline = line and line[-1] == ("\\n", True) and atom[1] and atom[0] != "\\n"
-        if line and (used + size > room or after_newline) and _may_break(line[-1], atom):
+        is_full = used + size > room
+        if (
+            is_full
+            and not lines
+            and first < rest
+            and not after_newline
+            and not any(_breaks(line, atom))
+        ):
+            lines.append("")
+            room, is_full = rest - 3, used + size > rest - 3
+        if line and (is_full or after_newline) and _may_break(line[-1], atom):
             at = len(line) if after_newline else _break_at(line, atom)
             kept = line[at:]
             lines.append(_line(line[:at], (kept or [atom])[0]))
@@ -347,14 +360,17 @@ def _may_break(before: Atom, atom: Atom) -> bool:
 
 
 def _break_at(line: list[Atom], atom: Atom) -> int:
-    """Return where to break `line`: after a space, if one is near its end."""
-    for back in range(min(len(line) - 1, _BROKEN_AT_SPACE)):
-        at = len(line) - back
+    """Return where to break `line`: after its last space, if it has one."""
+    return next(_breaks(line, atom), len(line))
+
+
+def _breaks(line: list[Atom], atom: Atom) -> Iterator[int]:
+    """Yield where `line`, before `atom`, can be broken between words, the last place first."""
+    for at in range(len(line), 1, -1):
         text, inside = line[at - 1]
         after = line[at] if at < len(line) else atom
-        if text.endswith(" ") and inside == after[1] and at > 1 and _may_break(line[at - 1], after):
-            return at
-    return len(line)
+        if text.endswith(" ") and inside == after[1] and _may_break(line[at - 1], after):
+            yield at
 
 
 def _in_string(line: list[Atom], kept: list[Atom], atom: Atom) -> bool:

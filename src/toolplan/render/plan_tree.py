@@ -6,19 +6,26 @@ Nothing that decides what runs is left out: arguments as they are written, condi
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 from rich.console import Console, ConsoleOptions, RenderResult
 
 from toolplan.plan import DEFAULT_MAX_ITEMS, Plan, Step, needs
-from toolplan.render._lines import Line, Piece, plain, styled
+from toolplan.render._lines import (
+    WIDTH,
+    Line,
+    Piece,
+    Screen,
+    line_width,
+    plain,
+    styled,
+    wrapped,
+)
 from toolplan.render.printable import (
     cell,
     compact_json,
-    fit_encoding,
     number_text,
     printable,
     text_width,
@@ -26,14 +33,13 @@ from toolplan.render.printable import (
 )
 from toolplan.tools import Effects, Tool
 
-WIDTH: Final = 100
 _MARKS: Final = {
     Effects.WRITE: "writes",
     Effects.DESTRUCTIVE: "destroys",
     Effects.UNKNOWN: "may change anything",
 }
 _NARROWEST: Final = 40
-_DEEPEST: Final = 6  # deeper steps keep this indentation, so that a chain of 1,000 can be read
+_DEEPEST: Final = 5  # deeper steps keep this indentation, so that a chain of 1,000 can be read
 _VALUE_WIDTH: Final = 2_000
 _MOST_NOTES: Final = 12
 
@@ -51,6 +57,14 @@ class _Node:
     children: list[_Node] = field(default_factory=list["_Node"])
 
 
+class _Drawn(NamedTuple):
+    """A node, and what stands before its first line and before the lines below."""
+
+    node: _Node
+    guide: str
+    below: str
+
+
 @dataclass(frozen=True)
 class PlanTree:
     """A plan for a rich console. `marks` are labels of steps, by id: `{"s1": "writes"}`."""
@@ -59,7 +73,7 @@ class PlanTree:
     marks: Mapping[str, str] = field(default_factory=dict[str, str])
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        yield from styled(_lines(self.plan, self.marks, options.max_width), options.encoding)
+        yield from styled(_lines(self.plan, self.marks, Screen.of(options)))
 
 
 def plan_tree(plan: Plan, *, marks: Mapping[str, str] | None = None) -> PlanTree:
@@ -78,7 +92,7 @@ def plan_text(
 
     Characters that `encoding` lacks are replaced.
     """
-    return fit_encoding(plain(_lines(plan, marks or {}, width)), encoding)
+    return plain(_lines(plan, marks or {}, Screen(width, encoding=encoding)))
 
 
 def effect_marks(plan: Plan, tools: Mapping[str, Tool]) -> dict[str, str]:
@@ -87,25 +101,24 @@ def effect_marks(plan: Plan, tools: Mapping[str, Tool]) -> dict[str, str]:
     return {step: _MARKS[label] for step, label in labels.items() if label in _MARKS}
 
 
-def _lines(plan: Plan, marks: _Marks, width: int) -> Iterator[Line]:
-    width = max(width, _NARROWEST)
+def _lines(plan: Plan, marks: _Marks, screen: Screen) -> Iterator[Line]:
+    screen = screen._replace(width=max(screen.width, _NARROWEST))
     count = number_text(len(plan.steps), grouped=True)
     yield (Piece(f"{count} {'step' if len(plan.steps) == 1 else 'steps'}", "bold"),)
-    for node, guide, below in _drawn(_forest(plan)):
-        yield from _step_lines(node, guide, below, marks.get(node.step.id, ""), width)
+    for drawn in _drawn(_forest(plan)):
+        yield from _step_lines(drawn, marks.get(drawn.node.step.id, ""), screen)
     if plan.output is not None:
-        yield from _wrapped("", "gives " + value_text(plan.output, _VALUE_WIDTH), "", width)
+        yield from _wrapped("", "gives " + value_text(plan.output, _VALUE_WIDTH), "", screen)
     notes = plan.metadata.get("notes")
     if isinstance(notes, list):
         for note in notes[:_MOST_NOTES]:
-            yield from _wrapped("", "note: " + cell(note, _VALUE_WIDTH), "italic", width)
+            yield from _wrapped("", "note: " + cell(note, _VALUE_WIDTH), "italic", screen)
 
 
 def _forest(plan: Plan) -> list[_Node]:
     """Put every step under the deepest step that it needs; return those that need none."""
     roots: list[_Node] = []
     placed: dict[str, _Node] = {}
-    ancestors: dict[str, _Node] = {}
     for step, needed in _in_order(plan):
         waits = [placed[name] for name in needed if name in placed]
         if not waits:
@@ -113,12 +126,8 @@ def _forest(plan: Plan) -> list[_Node]:
             roots.append(node)
         else:
             parent = max(waits, key=lambda each: each.depth)  # the first of equals
-            is_clear = len(needed) == 1
-            if parent.depth + 1 >= _DEEPEST and parent.step.id in ancestors:
-                parent, is_clear = ancestors[parent.step.id], False
-            node = _Node(step, parent.depth + 1, needed, is_clear=is_clear)
+            node = _Node(step, parent.depth + 1, needed, is_clear=len(needed) == 1)
             parent.children.append(node)
-            ancestors[step.id] = parent
         placed.setdefault(step.id, node)
     return roots
 
@@ -154,14 +163,26 @@ def _in_order(plan: Plan) -> Iterator[tuple[Step, tuple[str, ...]]]:
             yield step, needed[at]
 
 
-def _drawn(roots: list[_Node]) -> Iterator[tuple[_Node, str, str]]:
-    """Yield each node with the guides of its first line and of the lines below."""
+def _drawn(roots: list[_Node]) -> Iterator[_Drawn]:
+    """Yield each node with the guides of its first line and of the lines below.
+
+    The steps below the deepest indentation stand under one another: an arrow leads from the line
+    above, and a step that needs another one names it.
+    """
     stack = [(node, "", at == len(roots) - 1) for at, node in enumerate(roots)][::-1]
+    above: _Node | None = None
     while stack:
         node, before, last = stack.pop()
-        inside = before + ("    " if last else "│   ")
-        below = inside + ("│   " if node.children else "    ")
-        yield node, before + ("└── " if last else "├── "), below
+        if node.depth <= _DEEPEST:
+            guide = before + ("└── " if last else "├── ")
+            inside = before + ("    " if last else "│   ")
+        else:
+            follows = above is not None and any(node is child for child in above.children)
+            node.is_clear = node.is_clear and follows
+            guide, inside = before + ("↓   " if follows else "·   "), before
+        is_nested = bool(node.children) and node.depth < _DEEPEST
+        yield _Drawn(node, guide, inside + ("│   " if is_nested else "    "))
+        above = node
         children = node.children
         stack.extend(
             (child, inside, at == len(children) - 1)
@@ -169,24 +190,26 @@ def _drawn(roots: list[_Node]) -> Iterator[tuple[_Node, str, str]]:
         )
 
 
-def _step_lines(node: _Node, guide: str, below: str, mark: str, width: int) -> Iterator[Line]:
+def _step_lines(drawn: _Drawn, mark: str, screen: Screen) -> Iterator[Line]:
+    node, guide, below = drawn
     step = node.step
     args = [f"{cell(name)}: {value_text(v, _VALUE_WIDTH)}" for name, v in step.args.items()]
-    head = [
-        Piece(guide, "dim"),
-        Piece(printable(step.id), "bold cyan"),
+    inline = screen.fit(f"({', '.join(args)})")
+    marked = [Piece("  "), Piece(printable(mark), "bold yellow")] if mark else []
+    names = (
+        Piece(screen.fit(printable(step.id)), "bold cyan"),
         Piece("  "),
-        Piece(printable(step.tool), "bold"),
-    ]
-    tail = [Piece("  "), Piece(printable(mark), "bold yellow")] if mark else []
-    inline = f"({', '.join(args)})"
-    fits = text_width("".join(p.text for p in (*head, *tail)) + inline) <= width
-    yield (*head, Piece(inline), *tail) if fits else (*head, *tail)
+        Piece(screen.fit(printable(step.tool)), "bold"),
+    )
+    guide = screen.fit(guide)
+    fits = text_width(guide + inline) + line_width((*names, *marked)) <= screen.width
+    head = (*names, Piece(inline), *marked) if fits else (*names, *marked)
+    yield from wrapped(head, screen.width, guide=guide, below=screen.fit(below))
     if not fits:
         for arg in args:
-            yield from _wrapped(below, arg, "", width)
+            yield from _wrapped(below, arg, "", screen)
     for condition in _conditions(node):
-        yield from _wrapped(below, condition, "magenta", width)
+        yield from _wrapped(below, condition, "magenta", screen)
 
 
 def _conditions(node: _Node) -> Iterator[str]:
@@ -211,9 +234,7 @@ def _conditions(node: _Node) -> Iterator[str]:
         yield f"retries: {number_text(step.retries)}"
 
 
-def _wrapped(guide: str, text: str, style: str, width: int) -> Iterator[Line]:
-    room = max(width - len(guide), _NARROWEST // 2)
-    # `textwrap` counts characters: wide ones get half of the room
-    count = room if text_width(text) == len(text) else room // 2
-    for line in textwrap.wrap(text, count, subsequent_indent="  ", break_on_hyphens=False) or [""]:
-        yield Piece(guide, "dim"), Piece(line, style)
+def _wrapped(guide: str, text: str, style: str, screen: Screen) -> Iterator[Line]:
+    guide = screen.fit(guide)
+    line = (Piece(screen.fit(text), style),)
+    yield from wrapped(line, screen.width, guide=guide, below=guide + "  ")

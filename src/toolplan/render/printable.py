@@ -20,7 +20,10 @@ NOTHING: Final = "–"
 
 ELLIPSIS: Final = "…"
 CELL_WIDTH: Final = 40
+WIDEST_WORD: Final = 120
+"""The columns of the widest identifier that is never cut."""
 
+_CHUNK: Final = 1_000
 _GROUPED_FROM: Final = 10_000  # below, a number may be a year
 _JOINERS: Final = frozenset("\u200c\u200d")  # many scripts, and emoji, cannot do without them
 _UNSAFE: Final = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
@@ -37,6 +40,7 @@ _ASCII_SIGNS: Final = str.maketrans(
         "✓": "+",
         "✗": "x",
         "·": "-",
+        "↓": "v",
     }
 )
 
@@ -63,18 +67,40 @@ def visible(text: str) -> str:
 
 
 def cut(text: str, width: int) -> str:
-    """Return `text` in at most `width` terminal columns.
+    """Return `text` in at most `width` terminal columns, cut between words.
 
-    An ellipsis stands for what is left out.
+    An ellipsis stands for what is left out. Only a first word that is too wide is cut itself.
     """
     if text_width(text) <= width:
         return text
+    at = fitting(text, width - 1)
+    if " " not in text[at - 1 : at + 1]:  # inside a word
+        space = text.rfind(" ", 0, max(fitting(text, width - 2) + 1, 0))
+        if text[: max(space, 0)].strip():
+            return text[:space].rstrip() + " " + ELLIPSIS
+    return text[:at].rstrip() + ELLIPSIS
+
+
+def cut_whole(text: str, width: int) -> str:
+    """Return `text` cut between words, to `width` columns or to the first word where it is wider.
+
+    Only a word that is wider than any identifier is cut itself.
+    """
+    first = text.lstrip()[: WIDEST_WORD + 1].split(" ", 1)[0]
+    size = text_width(first)
+    if size <= WIDEST_WORD:
+        width = max(width, size if size == text_width(text) else size + 2)
+    return cut(text, width)
+
+
+def fitting(text: str, width: int) -> int:
+    """Return how many characters of `text` fit in `width` columns."""
     kept = 0
     for at, char in enumerate(text):
         kept += _char_width(char)
-        if kept > width - 1:
-            return text[:at].rstrip() + ELLIPSIS
-    return text
+        if kept > width:
+            return at
+    return len(text)
 
 
 def text_width(text: str) -> int:
@@ -130,28 +156,28 @@ def cell(value: Json, width: int = CELL_WIDTH) -> str:
         case bool():
             return "true" if value else "false"
         case int() | float():
-            return cut(number_text(value), width)
+            return cut_whole(number_text(value), width)
         case str():
             # cut first: the text may be megabytes
-            return cut(printable(value[: 4 * width]), width)
+            return cut_whole(printable(value[: 4 * max(width, WIDEST_WORD)]), width)
         case list():
             pieces = _joined(value)
         case dict():
             pieces = _compact(value)
-    return cut(_take(pieces, width), width)
+    return cut_whole(_take(pieces, width), width)
 
 
 def compact_json(value: Json, width: int) -> str:
-    """Return `value` as compact JSON in one line of at most `width` columns."""
-    return cut(_take(_compact(value), width), width)
+    """Return `value` as compact JSON in one line of `width` columns, or one word."""
+    return cut_whole(_take(_compact(value), width), width)
 
 
 def value_text(value: Value, width: int) -> str:
-    """Return a plan's value as its canonical JSON would show it, in at most `width` columns.
+    """Return a plan's value as its canonical JSON would show it, in `width` columns or one word.
 
     A bare reference stands without quotes: `${s0.data[*].id}`.
     """
-    return cut(_take(_value_pieces(value), width), width)
+    return cut_whole(_take(_value_pieces(value), width), width)
 
 
 def ref_text(ref: Ref) -> str:
@@ -184,7 +210,7 @@ def _take(pieces: Iterator[str], width: int) -> str:
     for piece in pieces:
         taken.append(piece)
         size += len(piece)
-        if size > 2 * width:
+        if size > 2 * max(width, WIDEST_WORD):
             break
     return visible("".join(taken))
 
@@ -200,7 +226,10 @@ def _joined(items: list[Json]) -> Iterator[str]:
 def _compact(value: Json) -> Iterator[str]:
     match value:
         case str():
-            yield json.dumps(value[:1000], ensure_ascii=False)
+            yield '"'
+            for at in range(0, len(value), _CHUNK):
+                yield json.dumps(value[at : at + _CHUNK], ensure_ascii=False)[1:-1]
+            yield '"'
         case dict():
             yield "{"
             for at, (key, inner) in enumerate(value.items()):

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Final, Self
 
-from rich.console import Console, Group, RenderableType
+from rich.console import Console, ConsoleOptions, RenderResult
 from rich.live import Live
-from rich.table import Table
-from rich.text import Text
 
 from toolplan.events import (
     AttemptFailed,
@@ -44,7 +43,9 @@ from toolplan.events import (
     fold,
 )
 from toolplan.plan import Plan
-from toolplan.render.printable import count_text, cut, fit_encoding, number_text, printable
+from toolplan.render._grid import hanging_rows
+from toolplan.render._lines import Piece, Prose, Screen, styled
+from toolplan.render.printable import count_text, cut, number_text, printable
 
 _MOST_ROWS: Final = 16
 _MESSAGE_WIDTH: Final = 160
@@ -136,41 +137,41 @@ class RunProgress:
             self._is_at_rest = False
             self._start_live()
         if self._live is None and (line := _event_line(event, self._steps)):
-            text = Text(fit_encoding(line, self._console.encoding))
-            self._console.print(text, soft_wrap=True)
+            self._console.print(Prose(line), crop=False)
 
     def _start_live(self) -> None:
         if self._is_open and not self._is_at_rest and self._console.is_terminal:
             self._live = Live(
                 console=self._console,
-                get_renderable=self._view,
+                get_renderable=self.view,
                 refresh_per_second=_PER_SECOND,
             )
             self._live.start()
 
-    def _view(self) -> RenderableType:
+    def view(self) -> ProgressView:
+        """Return the run as it is now."""
         now = self._latest if self._clock is None else self._clock()
         steps = list(self._steps.items())
         if len(steps) > _MOST_ROWS:
             ranked = sorted(steps, key=lambda each: _URGENCY.index(each[1].state))
             kept = {name for name, _ in ranked[:_MOST_ROWS]}
             steps = [each for each in steps if each[0] in kept]
-        table = Table.grid(padding=(0, 2))
-        for name, step in steps:
-            table.add_row(*self._row(name, step, now))
-        return Group(table, self._text(self._counts(), "bold"))
+        rows = [self._row(name, step, now) for name, step in steps]
+        return ProgressView(rows, self._counts())
 
-    def _row(self, name: str, step: StepRun, now: float) -> Iterator[Text]:
+    def _row(self, name: str, step: StepRun, now: float) -> list[Piece]:
         sign, style = _SIGNS[step.state]
-        yield self._text(f"{sign} {printable(name)}", style)
-        yield self._text(self._tools.get(name, ""), "")
-        yield self._text(step.state.value.replace("_", " "), style)
-        yield self._text(_items(step), "")
         end = now if step.ended_at is None else step.ended_at
         spent = "" if step.started_at is None else duration_text(end - step.started_at)
-        yield self._text(spent, "dim")
         message = self._messages.get(name, "") if step.state is StepState.RUNNING else ""
-        yield self._text(message if step.error is None else _reason(step.error), "dim")
+        return [
+            Piece(f"{sign} {printable(name)}", style),
+            Piece(self._tools.get(name, "")),
+            Piece(step.state.value.replace("_", " "), style),
+            Piece(_items(step)),
+            Piece(spent, "dim"),
+            Piece(message if step.error is None else _reason(step.error), "dim"),
+        ]
 
     def _counts(self) -> str:
         states = Counter(step.state for step in self._steps.values())
@@ -181,8 +182,20 @@ class RunProgress:
         ]
         return f"{self._status.value.replace('_', ' ')}: {', '.join(parts) or 'no steps'}"
 
-    def _text(self, text: str, style: str) -> Text:
-        return Text(fit_encoding(text, self._console.encoding), style=style, overflow="ellipsis")
+
+@dataclass(frozen=True)
+class ProgressView:
+    """The steps of a run that goes on, each with what it does; and how many are in which state."""
+
+    rows: Sequence[Sequence[Piece]]
+    counts: str
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        screen = Screen.of(options)
+        rows = [[Piece(screen.fit(text), style) for text, style in row] for row in self.rows]
+        lines = hanging_rows([(row[:-1], row[-1]) for row in rows], screen)
+        yield from styled(lines)
+        yield Prose(self.counts, "bold")
 
 
 def duration_text(seconds: float) -> str:

@@ -8,11 +8,11 @@ from datetime import datetime
 from typing import Final, NamedTuple
 
 from rich.console import Console, ConsoleOptions, RenderResult
-from rich.table import Table
-from rich.text import Text
 
 from toolplan.events import Run, RunState, StepRun, StepState
-from toolplan.render.printable import cut, fit_encoding, printable
+from toolplan.render._grid import hanging_rows
+from toolplan.render._lines import Piece, Screen, styled
+from toolplan.render.printable import cut, printable
 from toolplan.render.run_progress import duration_text
 
 SHORT: Final = 8
@@ -46,16 +46,19 @@ class RunsView:
     entries: Sequence[RunLine]
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        table = Table.grid(padding=(0, 2))
-        for entry in self.entries:
-            subject = cut(printable(entry.subject), _SUBJECT_WIDTH)
-            table.add_row(
-                printable(entry.run[:SHORT]),
-                datetime.fromtimestamp(entry.created_at).strftime("%Y-%m-%d %H:%M"),
-                Text(status_text(entry.status, entry.is_left), style=_STYLES[entry.status]),
-                Text(fit_encoding(subject, options.encoding)),
+        screen = Screen.of(options)
+        rows = [
+            (
+                (
+                    Piece(screen.fit(printable(entry.run[:SHORT]))),
+                    Piece(datetime.fromtimestamp(entry.created_at).strftime("%Y-%m-%d %H:%M")),
+                    Piece(status_text(entry.status, entry.is_left), _STYLES[entry.status]),
+                ),
+                Piece(screen.fit(cut(printable(entry.subject), _SUBJECT_WIDTH))),
             )
-        yield table
+            for entry in self.entries
+        ]
+        yield from styled(hanging_rows(rows, screen))
 
 
 def run_marks(run: Run) -> dict[str, str]:

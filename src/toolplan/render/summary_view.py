@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
 from rich.console import Console, ConsoleOptions, RenderResult
-from rich.text import Text
 
-from toolplan.render.printable import fit_encoding
+from toolplan.render._lines import Line, Piece, Prose, Screen, styled, wrapped
 
 _MARK = " [?]"
 
@@ -49,19 +49,20 @@ class SummaryView:
     summary: Summarised
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        encoding = options.encoding
         if not self.summary.said:
-            yield Text(fit_encoding(self.summary.text, encoding))
+            yield Prose(self.summary.text)
             return
         for line in self.summary.head:
-            yield Text(fit_encoding(f"• {line}", encoding), style="red")
+            yield Prose(f"• {line}", "red", below="  ")
         if self.summary.head:
-            yield Text()
-        yield _said(self.summary, encoding)
+            yield Prose("")
+        screen = Screen.of(options)
+        for line in _paragraphs(self.summary, screen):
+            yield from styled(wrapped(line, screen.prose, below=""))
         if self.summary.notes:
-            yield Text()
+            yield Prose("")
         for note in self.summary.notes:
-            yield Text(fit_encoding(note, encoding), style="dim")
+            yield Prose(note, "dim")
 
 
 def summary_view(summary: Summarised) -> SummaryView:
@@ -69,13 +70,21 @@ def summary_view(summary: Summarised) -> SummaryView:
     return SummaryView(summary)
 
 
-def _said(summary: Summarised, encoding: str) -> Text:
-    view = Text()
+def _paragraphs(summary: Summarised, screen: Screen) -> Iterator[Line]:
+    """Yield each line of the model's text, with its marks."""
+    pieces: list[Piece] = []
     at = 0
     for start, end in summary.unsupported_spans:
-        view.append(fit_encoding(summary.said[at:start], encoding))
-        view.append(fit_encoding(summary.said[start:end], encoding), style="strike")
-        view.append(_MARK, style="bold yellow")
+        pieces.append(Piece(summary.said[at:start]))
+        pieces.append(Piece(summary.said[start:end], "strike"))
+        pieces.append(Piece(_MARK, "bold yellow"))
         at = end
-    view.append(fit_encoding(summary.said[at:], encoding))
-    return view
+    pieces.append(Piece(summary.said[at:]))
+    line: list[Piece] = []
+    for text, style in pieces:
+        first, *others = screen.fit(text).split("\n")
+        line.append(Piece(first, style))
+        for other in others:
+            yield tuple(line)
+            line = [Piece(other, style)]
+    yield tuple(line)

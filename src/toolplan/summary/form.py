@@ -20,6 +20,7 @@ from toolplan.render.document import (
     Note,
     Table,
     document_text,
+    hidden_text,
 )
 from toolplan.render.printable import count_text, number_text
 from toolplan.summary.claims import Claim
@@ -127,10 +128,12 @@ def _block_lines(block: Block) -> Iterator[str]:
             yield from (f"- {in_markdown(item)}" for item in items)
         case Fields(pairs=pairs):
             yield from (f"- **{in_markdown(name)}**: {in_markdown(value)}" for name, value in pairs)
-        case Table(columns=columns, numeric=numeric, rows=rows):
+        case Table(columns=columns, numeric=numeric, rows=rows, hidden=hidden):
             yield _table_line(columns)
             yield _table_line(["--:" if right else ":--" for right in numeric], escape=False)
             yield from map(_table_line, rows)
+            if hidden:
+                yield f"\n{in_markdown(hidden_text(hidden))}"
 
 
 def _table_line(cells: Sequence[str], *, escape: bool = True) -> str:

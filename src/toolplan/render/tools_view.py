@@ -1,0 +1,75 @@
+"""Tools as a list, and one tool with its arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from rich.console import Console, ConsoleOptions, RenderResult
+
+from toolplan.render._grid import hanging_rows
+from toolplan.render._lines import Line, Piece, Screen, styled, wrapped
+from toolplan.render.printable import printable
+from toolplan.schema import Schema, accepted, at, describe, required
+from toolplan.tools import Tool
+
+
+@dataclass(frozen=True)
+class ToolsView:
+    """Tools for a rich console, a line or two for each."""
+
+    tools: Sequence[Tool]
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        screen = Screen.of(options)
+        rows = [("tool", "effects", "what it does")]
+        rows += [(tool.name, tool.effects.value, _first_sentence(tool)) for tool in self.tools]
+        yield from styled(_rows(rows, screen))
+
+
+@dataclass(frozen=True)
+class ToolView:
+    """A tool with its arguments and its output, for a rich console."""
+
+    tool: Tool
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        screen, tool = Screen.of(options), self.tool
+
+        def prose(text: str, style: str = "") -> Iterator[Line]:
+            return wrapped((Piece(screen.fit(text), style),), screen.prose, below="")
+
+        yield from styled(prose(f"{printable(tool.name)}  ({tool.effects.value})", "bold"))
+        yield from styled(prose(printable(tool.description)))
+        if tool.unusable is None:
+            yield from styled(_rows([("argument", "needed", "takes"), *_arguments(tool)], screen))
+        else:
+            yield from styled(prose(f"It cannot be used: {printable(tool.unusable)}."))
+        yield from styled(prose(f"gives: {printable(_gives(tool))}"))
+
+
+def _rows(rows: Sequence[tuple[str, str, str]], screen: Screen) -> Iterator[Line]:
+    """Yield the lines of a table whose last column is wrapped; the first row is its head."""
+    fitted = [
+        [Piece(screen.fit(printable(text)), "bold" if at == 0 else "") for text in row]
+        for at, row in enumerate(rows)
+    ]
+    return hanging_rows([(row[:-1], row[-1]) for row in fitted], screen)
+
+
+def _first_sentence(tool: Tool) -> str:
+    return printable(tool.description).partition(". ")[0]
+
+
+def _arguments(tool: Tool) -> Iterator[tuple[str, str, str]]:
+    needed = required(tool.input)
+    for argument in tool.signature.inputs:
+        part = at(tool.input, (argument,))
+        takes = accepted(part) if isinstance(part, Schema) else "any value"
+        yield argument, "yes" if argument in needed else "", takes
+
+
+def _gives(tool: Tool) -> str:
+    if outputs := tool.signature.outputs:
+        return ", ".join(outputs)
+    return "not declared" if tool.output is None else describe(tool.output)
