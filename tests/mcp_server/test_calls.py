@@ -39,7 +39,7 @@ from toolplan.testing import Gives, Raises, ScriptedPlanner, ScriptedTools
 from toolplan.tools import Toolbox, ToolError
 
 ERAS: list[Literal["auto", "legacy"]] = ["auto", "legacy"]
-NAMES = ["plan", "check", "run", "runs", "resume", "explain"]
+NAMES = ["plan", "tools", "check", "run", "runs", "resume", "explain"]
 BROKEN: Json = {"toolplan": 1, "steps": [{"id": "a", "tool": "weather", "args": {"team": "red"}}]}
 
 

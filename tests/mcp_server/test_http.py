@@ -92,7 +92,7 @@ def test_a_foreign_client_runs_a_plan_and_is_refused_an_effect(
                 listening(journal, tools.toolbox, TOKEN) as url,
                 connected(url, era, TOKEN) as client,
             ):
-                assert len((await client.list_tools()).tools) == 6
+                assert len((await client.list_tools()).tools) == 7
                 assert content(await client.call_tool("check", {"plan": READS}))["runnable"]
                 reported: list[float] = []
 

@@ -21,6 +21,7 @@ from toolplan.render.approval_view import approval_json
 from toolplan.render.doubt_view import call_text
 from toolplan.render.runs_view import SHORT
 from toolplan.storage.journal import RunEntry
+from toolplan.tool_search import search_tools
 from toolplan.tools import Toolbox
 
 MOST_OUTPUT: Final = 500_000
@@ -31,6 +32,9 @@ MOST_OUTPUTS: Final = 2_000_000
 
 MOST_DIAGNOSTICS: Final = 200
 """The maximum number of diagnostics; errors come before warnings."""
+
+MOST_NAMES: Final = 1_000
+"""The maximum number of names of tools beside those that are shown."""
 
 _MOST_SHOWN: Final = 4_000
 
@@ -60,6 +64,32 @@ def diagnostics_report(diagnostics: Sequence[Diagnostic]) -> dict[str, Json]:
     if len(shown) < len(diagnostics):
         report["diagnostics_left_out"] = len(diagnostics) - len(shown)
     return report
+
+
+def tools_report(toolbox: Toolbox, query: str | None, limit: int) -> dict[str, Json]:
+    """Return the tools that match `query`, at most `limit`, and the names of further ones."""
+    if query is None:
+        found = list(toolbox.values())
+    elif (tool := toolbox.get(toolbox.alias(query) or query)) is not None:
+        found = [tool]
+    else:
+        found = [each.tool for each in search_tools(toolbox, query, len(toolbox))]
+    names = [tool.name for tool in found[limit:]]
+    return {
+        "tools": [
+            {
+                "name": tool.name,
+                "description": tool.description,
+                "effects": tool.effects.value,
+                "input_schema": tool.raw_input,
+                "output_schema": tool.raw_output,
+                **({} if tool.unusable is None else {"unusable": tool.unusable}),
+            }
+            for tool in found[:limit]
+        ],
+        "others": [*names[:MOST_NAMES]],
+        "omitted": max(0, len(names) - MOST_NAMES),
+    }
 
 
 def run_report(

@@ -40,9 +40,10 @@ from toolplan.mcp_server._reports import (
     entry_report,
     plan_report,
     run_report,
+    tools_report,
 )
 from toolplan.mcp_server._runs import ActiveRun, Runs
-from toolplan.mcp_server._tools import INPUTS, TOOLS
+from toolplan.mcp_server._tools import DEFAULT_TOOLS, INPUTS, TOOLS
 from toolplan.path import Json
 from toolplan.planners import Clarification, Draft, Refusal
 from toolplan.render.printable import cut, printable
@@ -53,10 +54,11 @@ PAGES: Final = {**SYNTAX_PAGES, **{rule.code: rule.page for rule in RULES}}
 
 _INSTRUCTIONS: Final = (
     "Turns questions into plans of tool calls, checks a whole plan before anything runs, and runs "
-    "exactly that plan. Use `plan` with a question, or write a plan and `check` it; then `run` "
-    "with its digest. A plan with effects runs only after a person has approved it outside of this "
-    "conversation; show them the effects and the command of the error. Runs continue without you: "
-    "`runs` shows their progress, `resume` continues one that stopped."
+    "exactly that plan. Use `plan` with a question. Or write a plan yourself: `tools` has the "
+    "schemas of the tools, the input schema of `check` is the form of a plan. `check` it, then "
+    "`run` it with its digest. A plan with effects runs only after a person has approved it "
+    "outside of this conversation; show them the effects and the command of the error. Runs "
+    "continue without you: `runs` shows their progress, `resume` continues one that stopped."
 )
 _MOST_NAMES: Final = 60
 _MOST_NAME: Final = 64
@@ -151,6 +153,7 @@ class _Calls:
         self._app = backend.app
         self._plain: Mapping[str, Callable[[Arguments], Awaitable[dict[str, Json]]]] = {
             "plan": self._plan,
+            "tools": self._tools,
             "check": self._check,
             "runs": self._runs,
             "explain": self._explain,
@@ -180,6 +183,10 @@ class _Calls:
     async def _plan(self, arguments: Arguments) -> dict[str, Json]:
         asked = await self._backend.plans.plan(arguments["question"], arguments.get("today"))
         return _proposal_report(asked, self._app.tools)
+
+    async def _tools(self, arguments: Arguments) -> dict[str, Json]:
+        limit = int(arguments.get("limit", DEFAULT_TOOLS))
+        return tools_report(self._app.tools, arguments.get("query"), limit)
 
     async def _check(self, arguments: Arguments) -> dict[str, Json]:
         checked = await self._checked_plan(arguments)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from typing import Final
 
 from mcp.types import Tool, ToolAnnotations
 
 from toolplan.dialects import DIALECTS
 from toolplan.path import Json
+from toolplan.plan_json import json_schema
 from toolplan.schema import Schema
 
 MOST_QUESTION: Final = 10_000
@@ -15,10 +17,47 @@ MOST_QUESTION: Final = 10_000
 
 LONGEST_WAIT_S: Final = 86_400
 
+DEFAULT_TOOLS: Final = 10
+MOST_TOOLS: Final = 100
+"""The most tools of one answer of `tools`."""
+
 _SHA: Final[Json] = {"type": "string", "pattern": "^[0-9a-f]{64}$"}
+EXAMPLE: Final[Json] = {
+    "toolplan": 1,
+    "steps": [
+        {"id": "people", "tool": "people_list", "args": {"team": "sales"}},
+        {
+            "id": "mails",
+            "tool": "mail_send",
+            "for_each": "${people.data[*].address}",
+            "args": {"to": "${item}", "subject": "The offices of ${people.data[0].team}"},
+            "when": {"value": "${people.count}", "is": {"minimum": 1}},
+        },
+    ],
+    "output": {"asked": "${people.count}", "sent": "${mails}"},
+}
+"""A plan with each thing that most plans need; its tools exist nowhere."""
+
+_PLAN_SCHEMA: Final = json_schema()
+_DEFINITIONS: Final = _PLAN_SCHEMA["$defs"]
+_PLAN_FORM: Final[Json] = {
+    key: part for key, part in _PLAN_SCHEMA.items() if key not in ("$schema", "$defs")
+}
+_ANY_PLAN: Final[tuple[Json, ...]] = (
+    {"type": "object"},
+    {"type": "array"},
+    {"type": "string", "minLength": 1},
+)
 _PLAN: Final[Json] = {
-    "description": "A plan: the JSON object itself, or its text in any dialect.",
-    "anyOf": [{"type": "object"}, {"type": "array"}, {"type": "string", "minLength": 1}],
+    "description": "A plan: the JSON object itself, or its text in any dialect. Only names, "
+    "arguments and outputs in the schemas of `tools` may be used, and only earlier steps.",
+    "examples": [EXAMPLE],
+    # the form is for those who write a plan: what is wrong with one is said by its check
+    "anyOf": [_PLAN_FORM, *_ANY_PLAN],
+}
+_PLAN_AS_IN_CHECK: Final[Json] = {
+    "description": "A plan, as `check` takes it.",
+    "anyOf": [*_ANY_PLAN],
 }
 _DIALECT: Final[Json] = {
     "description": "The dialect of `plan`.",
@@ -163,12 +202,71 @@ PLAN: Final = Tool(
     annotations=ToolAnnotations(read_only_hint=True, open_world_hint=True),
 )
 
+FIND_TOOLS: Final = Tool(
+    name="tools",
+    title="Tools for plans",
+    description="The tools that plans can call, with the JSON Schemas of their arguments and "
+    "outputs: all, or those that match `query`, the best first. Tools that are not among the first "
+    "`limit` are named in `others`; ask for one of them by its name.",
+    input_schema=_object(
+        {
+            "query": {
+                "type": "string",
+                "minLength": 1,
+                "maxLength": 1_000,
+                "description": "The name of a tool, or words for what it should do.",
+            },
+            "limit": {
+                "type": "integer",
+                "minimum": 1,
+                "maximum": MOST_TOOLS,
+                "default": DEFAULT_TOOLS,
+            },
+        }
+    ),
+    output_schema={
+        "type": "object",
+        "properties": {
+            "tools": {
+                "type": "array",
+                "items": {
+                    "type": "object",
+                    "properties": {
+                        "name": {"type": "string"},
+                        "description": {"type": "string"},
+                        "effects": {"enum": ["read", "write", "destructive", "unknown"]},
+                        "input_schema": {"description": "The JSON Schema of its arguments."},
+                        "output_schema": {
+                            "description": "The JSON Schema of its output; null where the tool "
+                            "declares none. References into the output use its keys."
+                        },
+                    },
+                    "required": ["name", "description", "effects", "input_schema"],
+                },
+            },
+            "others": {
+                "type": "array",
+                "items": {"type": "string"},
+                "description": "Names of further tools.",
+            },
+            "omitted": {"type": "integer", "description": "The number of names left out."},
+        },
+        "required": ["tools", "others", "omitted"],
+    },
+    annotations=ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=False),
+)
+
 CHECK: Final = Tool(
     name="check",
     title="Check a plan",
-    description="Check a plan, and run nothing. Returns every problem with its place and help, and "
-    "the digest of a plan that may run. Pass the digest to `run`.",
-    input_schema=_object({"plan": _PLAN, "dialect": _DIALECT}, "plan"),
+    description="Check a plan that you have written, and run nothing. Look at the schemas of the "
+    "tools first: `tools`. Returns every problem with its place and help, and the digest of a plan "
+    "that may run. Pass the digest to `run`. A plan is a list of steps, each one call of a tool; "
+    f"an example: {json.dumps(EXAMPLE)}",
+    input_schema={
+        **_object({"plan": _PLAN, "dialect": _DIALECT}, "plan"),
+        "$defs": _DEFINITIONS,
+    },
     output_schema={
         "type": "object",
         "properties": {
@@ -191,7 +289,7 @@ RUN: Final = Tool(
     input_schema=_object(
         {
             "digest": {**_SHA, "description": "Of a plan that was planned or checked here."},
-            "plan": _PLAN,
+            "plan": _PLAN_AS_IN_CHECK,
             "dialect": _DIALECT,
             "wait_s": _WAIT,
             "outputs": _OUTPUTS,
@@ -271,7 +369,7 @@ EXPLAIN: Final = Tool(
     annotations=ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=False),
 )
 
-TOOLS: Final = (PLAN, CHECK, RUN, RUNS, RESUME, EXPLAIN)
+TOOLS: Final = (PLAN, FIND_TOOLS, CHECK, RUN, RUNS, RESUME, EXPLAIN)
 """All tools, in the order of the list."""
 
 INPUTS: Final = {tool.name: Schema.load(tool.input_schema) for tool in TOOLS}
