@@ -1,7 +1,9 @@
 """Insights about rows: shares, ranges, outliers, trends."""
 
+import math
 from datetime import date, timedelta
-from statistics import fmean, stdev
+from statistics import fmean, pstdev
+from typing import Any
 
 import pytest
 
@@ -9,7 +11,9 @@ from toolplan.answer.columns import Categories, Dates, Identities, Numbers, colu
 from toolplan.answer.hints import NO_HINTS, hints
 from toolplan.answer.insights import MOST_INSIGHTS, adds_up, outliers_of, row_insights
 from toolplan.answer.shape import Row
-from toolplan.answer.trend import Direction, evenly_spaced, series, trend
+from toolplan.answer.thresholds import Thresholds
+from toolplan.answer.trend import Direction, Trend, evenly_spaced, series, trend
+from toolplan.errors import ToolplanError
 from toolplan.path import Json
 
 
@@ -88,7 +92,7 @@ def test_an_outlier_is_beyond_the_quartiles_and_two_deviations() -> None:
     values = [10.0, 11, 12, 13, 14, 15, 16, 17, 90]
     found = outliers_of(numbers(*values))
     assert [(each.number, each.row) for each in found] == [(90, 8)]
-    assert found[0].z_score == pytest.approx((90 - fmean(values)) / stdev(values))
+    assert found[0].z_score == pytest.approx((90 - fmean(values)) / pstdev(values))
 
 
 @pytest.mark.parametrize(
@@ -98,6 +102,44 @@ def test_an_outlier_is_beyond_the_quartiles_and_two_deviations() -> None:
 )
 def test_no_outliers_where_there_is_nothing_to_compare(values: list[float]) -> None:
     assert outliers_of(numbers(*values)) == ()
+
+
+def test_the_deviation_of_a_z_score_is_that_of_the_numbers_themselves() -> None:
+    """2.9: divided by n, as in Clear AI's statistics."""
+    (found,) = outliers_of(numbers(10, 12, 11, 13, 12, 100, 11, 13))
+    assert (found.number, found.row) == (100, 5)
+    assert found.z_score == pytest.approx(2.6443, abs=1e-4)
+
+
+def test_the_thresholds_of_outliers_can_be_set() -> None:
+    """2.9: `anomalyThreshold`, and the multiplier of the fence."""
+    few = numbers(1, 2, 1, 2, 30)
+    assert outliers_of(few) == ()
+    assert [each.number for each in outliers_of(few, Thresholds(fewest=3, z_score=1.5))] == [30]
+    assert outliers_of(few, Thresholds(fewest=3, z_score=2.5)) == ()
+    many = numbers(10, 11, 12, 13, 14, 15, 16, 17, 21)
+    assert outliers_of(many) == ()
+    assert [each.number for each in outliers_of(many, Thresholds(fence=1))] == [21]
+    rows: list[Row] = [{"n": value} for value in (10, 11, 12, 13, 14, 15, 16, 17, 21)]
+    found = row_insights("s0", columns_of(rows, NO_HINTS), rows, thresholds=Thresholds(fence=1))
+    assert any("1 of 9 stands out: 21" in each.text for each in found)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"z_score": -1},
+        {"fewest": 2},
+        {"fence": math.nan},
+        {"change": math.inf},
+        {"correlation": 1.5},
+        {"z_score": "2"},
+        {"fewest": True},
+    ],
+)
+def test_a_threshold_that_means_nothing_is_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(ToolplanError, match=f"{next(iter(wrong))} is .*, not a number of "):
+        Thresholds(**wrong)
 
 
 def test_equal_quartiles_need_three_deviations() -> None:
@@ -176,7 +218,27 @@ def test_days_without_rows_count_as_zero_and_an_open_last_week_is_left_out() -> 
 def test_too_few_days_have_no_trend() -> None:
     assert series([]) is None
     assert series([date(2024, 1, 1)] * 100) is None
-    assert trend([1.0, 2.0]) is None
+    assert trend([1.0]) is None
+    assert trend([]) is None
+
+
+def test_two_points_have_a_trend() -> None:
+    """2.9: slope and R², as in Clear AI's statistics."""
+    assert trend([1.0, 2.0]) == Trend(Direction.RISING, 1.0, 1.5, 1.0)
+    assert trend([3, 1]) == Trend(Direction.FALLING, -2.0, 2.0, 1.0)
+    assert trend([5, 5]) == Trend(Direction.STEADY, 0.0, 5.0, 1.0)
+
+
+def test_the_thresholds_of_trends_can_be_set() -> None:
+    """2.9: the stability threshold."""
+    slight = [5, 5.1, 5.2, 5.1, 5.3]
+    found = [trend(slight), trend(slight, Thresholds(change=0.01))]
+    assert [each and each.direction for each in found] == [Direction.STEADY, Direction.RISING]
+    jumpy = [1, 9, 1, 9, 1, 9, 2]
+    found = [trend(jumpy), trend(jumpy, Thresholds(change=0, correlation=0))]
+    assert [each and each.direction for each in found] == [Direction.STEADY, Direction.RISING]
+    assert found[1] is not None
+    assert 0 < found[1].fit < 0.1
 
 
 def test_months_are_periods_of_thirty_days_for_long_spans() -> None:

@@ -342,3 +342,33 @@ def test_every_public_error_has_one_base_with_code_message_and_help() -> None:
         "Do that.",
         "A fact.",
     )
+
+
+def test_what_stands_out_in_an_answer_can_be_set() -> None:
+    """2.9: the thresholds of outliers and trends."""
+    rows: list[Json] = [{"n": value} for value in (10, 11, 12, 13, 14, 15, 16, 17, 24)]
+
+    async def call(_: Arguments) -> Json:
+        return {"data": rows}
+
+    tool = Tool("measure", "Measures.", {"type": "object"}, effects=Effects.READ, call=call)
+    said: list[str] = []
+    for settings in ({}, {"answer": {"z_score": 3}}):
+        with opened([tool], settings=settings) as app:
+            result = app.wait(app.run({"steps": [{"id": "m", "tool": "measure"}]}))
+            assert result.answer is not None
+            said.append(result.answer.text)
+    assert ["stands out" in text for text in said] == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        ({"z_scroe": 3}, "has no setting 'z_scroe'"),
+        ({"z_score": -1}, "z_score is -1"),
+        ({"fewest": "8"}, "fewest is '8'"),
+    ],
+)
+def test_a_threshold_that_means_nothing_is_named(table: Json, message: str) -> None:
+    with pytest.raises(ToolplanError, match=message):
+        opened([], settings={"answer": table})

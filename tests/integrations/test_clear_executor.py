@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Mapping
 from contextlib import closing
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import pytest
 
@@ -15,6 +15,7 @@ from tests.integrations.doubles import TODAY, plan_text
 from toolplan import ApprovalRequired, Journal, approve, resume
 from toolplan.demo import demo_tools
 from toolplan.integrations.clear import (
+    Analyzer,
     BaseTool,
     ExecutionError,
     Executor,
@@ -24,6 +25,7 @@ from toolplan.integrations.clear import (
     PlanDependencyError,
     PlannerError,
     PlanValidationError,
+    SettingError,
     ToolResult,
     register_all_tools,
 )
@@ -317,6 +319,110 @@ class Scale(BaseTool):
         if params.get("what") == "air":
             return self.failure("Too light.", "TOO_LIGHT", {"kg": 0})
         return self.success([{"kg": 12}, {"kg": 30}], 1.5)
+
+
+@pytest.mark.parametrize("place", ["${step[0]}", {"in": ["${step[0]}"]}])
+def test_a_reference_without_a_path_is_the_whole_result(place: Json) -> None:
+    """F000-16, 2.8: success, tool, data and metadata, as the shared template utility gave it."""
+    tools = [Scale(), *echo().toolbox.values()]
+    plan = plan_text({"tool": "scale"}, {"tool": "echo", "params": {"x": place}})
+    _, result = asyncio.run(Executor(tools).execute(plan))
+    given: Any = result.data
+    whole = given["x"] if place == "${step[0]}" else given["x"]["in"][0]
+    assert whole["metadata"].pop("timestamp").endswith("Z")
+    assert whole == {
+        "success": True,
+        "tool": "scale",
+        "data": [{"kg": 12}, {"kg": 30}],
+        "metadata": {"executionTime": 1.5, "retries": 0},
+    }
+
+
+@pytest.mark.parametrize(
+    ("place", "value"),
+    [
+        ("${step[0].success}", True),
+        ("${step[0].tool}", "scale"),
+        ("${step[0].metadata.executionTime}", 1.5),
+        ("took ${step[0].metadata.executionTime} ms", "took 1.5 ms"),
+        ("${step[0].data}", [{"kg": 12}, {"kg": 30}]),
+    ],
+)
+def test_every_part_of_a_result_can_be_referred_to(place: str, value: Json) -> None:
+    """F000-16."""
+    tools = [Scale(), *echo().toolbox.values()]
+    plan = plan_text({"tool": "scale"}, {"tool": "echo", "params": {"x": place}})
+    _, result = asyncio.run(Executor(tools).execute(plan))
+    assert result.data == {"x": value}
+
+
+def test_a_field_that_no_result_has_is_refused() -> None:
+    tools = [Scale(), *echo().toolbox.values()]
+    plan = plan_text({"tool": "scale"}, {"tool": "echo", "params": {"x": "${step[0].date}"}})
+    _, result = asyncio.run(Executor(tools).execute(plan))
+    assert result.error is not None
+    assert "no field 'date'" in result.error.message
+
+
+def test_the_analysis_is_of_the_data_alone() -> None:
+    """2.9: of a result's success, tool and times nothing is said."""
+    execution = asyncio.run(Executor([Scale()]).carry_out(plan_text({"tool": "scale"})))
+    assert execution.run is not None
+    assert execution.run.steps["s0"].output == {"data": [{"kg": 12}, {"kg": 30}]}
+    analysis = Analyzer(()).analyze(execution)
+    assert "12" in analysis.text
+    assert "success" not in analysis.text
+
+
+PPM = [10, 11, 12, 13, 14, 15, 16, 17, 24]
+
+
+class Measure(BaseTool):
+    name = "measure"
+    description = "Measures."
+    schema: ClassVar[Mapping[str, Json]] = {
+        "returns": {
+            "type": "array",
+            "x-entity": "contaminant",
+            "items": {
+                "type": "object",
+                "x-entity": "contaminant",
+                "properties": {"id": {"type": "string"}, "concentration_ppm": {"type": "number"}},
+            },
+        }
+    }
+    effects = "read"
+
+    async def execute(self, params: Arguments) -> ToolResult:
+        rows: list[Json] = [{"id": f"C{at}", "concentration_ppm": n} for at, n in enumerate(PPM)]
+        return self.success(rows)
+
+
+@pytest.mark.parametrize(
+    ("config", "stands_out", "lies_far"),
+    [
+        (None, True, True),
+        ({"anomalyThreshold": 3}, False, False),
+        ({"iqrMultiplier": 5}, False, True),
+        ({"anomaly_threshold": 2.2, "min_values": 10}, False, True),
+    ],
+)
+def test_the_thresholds_of_the_analysis_can_be_set(
+    config: Mapping[str, object] | None, stands_out: bool, lies_far: bool
+) -> None:
+    """2.9: `anomalyThreshold`, for the rows of any tool and for those of the domain."""
+    execution = asyncio.run(Executor([Measure()]).carry_out(plan_text({"tool": "measure"})))
+    said = " ".join(Analyzer(config=config).analyze(execution).insights)
+    assert ("stands out" in said) is stands_out
+    assert ("standard deviations from the mean" in said) is lies_far
+
+
+@pytest.mark.parametrize(
+    "config", [{"anomalyThreshold": -1}, {"minValues": 2}, {"anomalyTreshold": 2}]
+)
+def test_a_threshold_that_means_nothing_is_refused(config: Mapping[str, object]) -> None:
+    with pytest.raises(SettingError):
+        Analyzer(config=config)
 
 
 def test_a_tool_as_a_class_is_run_and_referred_to() -> None:

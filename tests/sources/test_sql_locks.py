@@ -126,6 +126,17 @@ HOSTILE = [
     ("SELECT list_resize([1], 1000000000)", "list_resize"),
     ("SELECT range(1000000000)", "range"),
     ("SELECT bar(1, 0, 1, 1000000000)", "bar"),
+    # what DuckDB would count from the other end
+    ("SELECT quantile_cont(id, -0.05) FROM t", "from 0 to 1"),
+    ("SELECT quantile_cont(id, 1.5) FROM t", "from 0 to 1"),
+    ("SELECT quantile(id, -1) FROM t", "from 0 to 1"),
+    ("SELECT quantile_disc(id, [-0.5, -0.25]) FROM t", "from 0 to 1"),
+    ("SELECT quantile_cont(id, 0.1 - 0.5) FROM t", "from 0 to 1"),
+    ("SELECT quantile_cont(id, (-0.5)::DOUBLE) FROM t", "from 0 to 1"),
+    ("SELECT quantile_cont(id, -5 / 100) FROM t", "from 0 to 1"),
+    ("SELECT quantile_cont(id, ln(0.5)) FROM t", "from 0 to 1"),
+    ("SELECT percentile_cont(-0.2) WITHIN GROUP (ORDER BY id) FROM t", "from 0 to 1"),
+    ("SELECT list_aggregate([1, 2, 3], 'QUANTILE_CONT', -0.5)", "from 0 to 1"),
     ("SELECT " + "(" * 5_000 + "1" + ")" * 5_000, ""),
 ]
 
@@ -137,6 +148,24 @@ def test_a_hostile_statement_is_a_problem_of_the_plan(sql: str, expected: str) -
     assert [pointer for pointer, _ in found.problems] == ["/sql"] * len(found.problems)
     assert any(expected in message for _, message in found.problems)
     assert all("\n" not in message and len(message) < 400 for _, message in found.problems)
+
+
+@pytest.mark.parametrize(
+    ("share", "expected"),
+    [
+        ("quantile_cont(n, 0.25)", 2.0),
+        ("quantile_cont(n, [0, 1])", [1.0, 5.0]),
+        ("quantile_cont(n, 1 - 0.05)", 4.8),
+        ("quantile_cont(n, 75 / 100)", 4.0),
+        ("quantile_cont(n, 0.5::FLOAT)", 3.0),
+        ("percentile_cont(0.25) WITHIN GROUP (ORDER BY n DESC)", 4.0),
+        ("list_aggregate([1, 2, 3], 'quantile_disc', 0.5)", 2),
+    ],
+)
+def test_a_percentile_has_a_share_from_0_to_1(share: str, expected: Json) -> None:
+    """2.9: a percentile below 0 is an error; those that are none give what they say."""
+    rows: list[Json] = [{"n": at} for at in range(1, 6)]
+    assert run(f"SELECT {share} AS q FROM t LIMIT 1", {"t": rows}) == [{"q": expected}]
 
 
 @pytest.mark.parametrize(

@@ -3,5 +3,15 @@
 from toolplan.answer._answer import ROWS, Answer, Problem, answer
 from toolplan.answer.insights import Insight, InsightFunction
 from toolplan.answer.sections import Section
+from toolplan.answer.thresholds import Thresholds
 
-__all__ = ["ROWS", "Answer", "Insight", "InsightFunction", "Problem", "Section", "answer"]
+__all__ = [
+    "ROWS",
+    "Answer",
+    "Insight",
+    "InsightFunction",
+    "Problem",
+    "Section",
+    "Thresholds",
+    "answer",
+]

@@ -15,6 +15,7 @@ from toolplan.answer.insights import InsightFunction
 from toolplan.answer.results import Result, result_steps, results_of
 from toolplan.answer.sections import Section, count_text, section_of
 from toolplan.answer.shape import shape_of
+from toolplan.answer.thresholds import DEFAULT, Thresholds
 from toolplan.events import Run, RunState, StepRun, StepState
 from toolplan.execution_plan import ExecutionPlan
 from toolplan.path import EVERY, Json
@@ -127,12 +128,14 @@ def answer(
     schemas: Mapping[str, Json] | None = None,
     insights: Sequence[InsightFunction] = (),
     rows: int = ROWS,
+    thresholds: Thresholds = DEFAULT,
 ) -> Answer:
     """Return the answer of `run`, a run of `plan`.
 
     `schemas` are the known output schemas by step id; for a step with `for_each` either of one call
     or of the whole list. `insights` are functions of a domain, called with the entity and all the
     rows; their exceptions are not caught. `rows` is how many rows of a long list are shown.
+    `thresholds` say what is an outlier and what is a trend.
     """
     steps = {step.id: step for step in plan.plan.steps}
     known = schemas or {}
@@ -146,6 +149,7 @@ def answer(
             each=_each(result, steps),
             insights=insights,
             rows=rows,
+            thresholds=thresholds,
         )
         for result in results
         if not _has_continued(run, result.step)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
-from statistics import fmean, median, quantiles, stdev
+from statistics import fmean, median, pstdev, quantiles
 from typing import Final, NamedTuple, TypeAlias
 
 from toolplan.answer.columns import (
@@ -18,6 +18,7 @@ from toolplan.answer.columns import (
     Numbers,
 )
 from toolplan.answer.shape import Row
+from toolplan.answer.thresholds import DEFAULT, Thresholds
 from toolplan.answer.trend import Direction, evenly_spaced, series, trend
 from toolplan.path import Json
 from toolplan.render.printable import cell, number_text, printable
@@ -28,10 +29,7 @@ InsightFunction: TypeAlias = Callable[[str, list[dict[str, Json]]], Iterable[str
 MOST_INSIGHTS: Final = 8
 _MOST_SHARES: Final = 5
 _MOST_OUTLIERS: Final = 3
-_FEWEST_FOR_OUTLIERS: Final = 8
-_Z_SCORE: Final = 2.0
 _Z_SCORE_ALONE: Final = 3.0  # half of the values are equal, so quartiles are not used
-_FENCE: Final = 1.5
 _MOST_CONSTANTS: Final = 5
 
 _AMOUNTS: Final = frozenset({"amount", "cost", "count", "n", "price", "quantity", "total", "sum"})
@@ -63,7 +61,7 @@ class _Sentence(NamedTuple):
     columns: tuple[str, ...]
 
 
-_Finder: TypeAlias = Callable[[Sequence[Column], Sequence[Row]], Iterator[_Sentence]]
+_Finder: TypeAlias = Callable[[Sequence[Column], Sequence[Row], Thresholds], Iterator[_Sentence]]
 
 
 def row_insights(
@@ -73,6 +71,7 @@ def row_insights(
     *,
     whole: bool = True,
     most: int = MOST_INSIGHTS,
+    thresholds: Thresholds = DEFAULT,
 ) -> tuple[Insight, ...]:
     """Return insights about `rows`, at most `most`, in a fixed order.
 
@@ -80,12 +79,12 @@ def row_insights(
     """
     if len(rows) < 2:
         return ()
-    finders = (_constants, _spans, _trends, _shares, _outliers, _ranges)
+    finders: tuple[_Finder, ...] = (_constants, _spans, _trends, _shares, _outliers, _ranges)
     found = [
         (nth, rank, each)
         for rank, find in enumerate(finders)
         if whole or find is not _trends
-        for nth, each in enumerate(find(columns, rows))
+        for nth, each in enumerate(find(columns, rows, thresholds))
     ]
     # the first of each kind comes before the second of any kind
     chosen = sorted(found, key=lambda one: one[:2])[:most]
@@ -105,22 +104,22 @@ def share_text(count: int, total: int) -> str:
     return "> 99 %" if percent == 100 and count < total else f"{percent} %"
 
 
-def outliers_of(numbers: Numbers) -> tuple[Outlier, ...]:
+def outliers_of(numbers: Numbers, thresholds: Thresholds = DEFAULT) -> tuple[Outlier, ...]:
     """Return the outliers, farthest first.
 
     An outlier lies beyond 1.5 interquartile ranges from the quartiles and at least two standard
-    deviations from the mean. Fewer than eight numbers have none.
+    deviations from the mean. Fewer than eight numbers have none. `thresholds` has other figures.
     """
     values = numbers.numbers
-    if len(values) < _FEWEST_FOR_OUTLIERS:
+    if len(values) < thresholds.fewest:
         return ()
     mean = fmean(values)
-    deviation = stdev(values, mean)
+    deviation = pstdev(values, mean)
     if deviation == 0 or not math.isfinite(deviation):
         return ()
     low, _, high = quantiles(values, n=4, method="inclusive")
-    fence = _FENCE * (high - low)
-    least = _Z_SCORE if fence > 0 else _Z_SCORE_ALONE
+    fence = thresholds.fence * (high - low)
+    least = thresholds.z_score if high > low else max(thresholds.z_score, _Z_SCORE_ALONE)
     found = [
         Outlier(value, row, (value - mean) / deviation)
         for value, row in zip(values, numbers.at, strict=True)
@@ -142,7 +141,9 @@ def with_unit(text: str, column: Column) -> str:
     return f"{text} {printable(column.unit)}" if column.unit else text
 
 
-def _constants(columns: Sequence[Column], rows: Sequence[Row]) -> Iterator[_Sentence]:
+def _constants(
+    columns: Sequence[Column], rows: Sequence[Row], _: Thresholds
+) -> Iterator[_Sentence]:
     same = [
         (column.name, cell(column.reading.value))
         for column in columns
@@ -154,7 +155,7 @@ def _constants(columns: Sequence[Column], rows: Sequence[Row]) -> Iterator[_Sent
         yield _Sentence(f"{every}: {parts}.", tuple(name for name, _ in same))
 
 
-def _spans(columns: Sequence[Column], rows: Sequence[Row]) -> Iterator[_Sentence]:
+def _spans(columns: Sequence[Column], rows: Sequence[Row], _: Thresholds) -> Iterator[_Sentence]:
     del rows
     for column in columns:
         if isinstance(column.reading, Dates):
@@ -166,17 +167,19 @@ def _spans(columns: Sequence[Column], rows: Sequence[Row]) -> Iterator[_Sentence
             yield _Sentence(f"{cell(column.name)}: {reach}.", (column.name,))
 
 
-def _trends(columns: Sequence[Column], rows: Sequence[Row]) -> Iterator[_Sentence]:
+def _trends(
+    columns: Sequence[Column], rows: Sequence[Row], thresholds: Thresholds
+) -> Iterator[_Sentence]:
     # of the first date column only
     dated = next((column for column in columns if isinstance(column.reading, Dates)), None)
     if dated is None or not isinstance(dated.reading, Dates):
         return
     days = dated.reading.days
     if len(days) == len(rows) and evenly_spaced(days):
-        yield from _trends_of_numbers(dated, days, columns)
+        yield from _trends_of_numbers(dated, days, columns, thresholds)
         return
     counted = series(days)
-    found = None if counted is None else trend(counted.counts)
+    found = None if counted is None else trend(counted.counts, thresholds)
     if counted is None or found is None:
         return
     mean = number_text(_rounded(found.mean), grouped=True)
@@ -191,7 +194,7 @@ def _trends(columns: Sequence[Column], rows: Sequence[Row]) -> Iterator[_Sentenc
 
 
 def _trends_of_numbers(
-    dated: Column, days: Sequence[date], columns: Sequence[Column]
+    dated: Column, days: Sequence[date], columns: Sequence[Column], thresholds: Thresholds
 ) -> Iterator[_Sentence]:
     """Yield the trends of numbers in rows that are a series: one row a day, or a month."""
     order = sorted(range(len(days)), key=days.__getitem__)
@@ -200,7 +203,7 @@ def _trends_of_numbers(
         if not isinstance(read, Numbers) or len(read.numbers) != len(days):
             continue
         points = [read.numbers[at] for at in order]
-        found = trend(points)
+        found = trend(points, thresholds)
         if found is not None and found.direction is not Direction.STEADY:
             first, last = (number_text(end, grouped=True) for end in (points[0], points[-1]))
             ends = f"from {first} to {with_unit(last, column)}"
@@ -208,7 +211,7 @@ def _trends_of_numbers(
             yield _Sentence(text, (dated.name, column.name))
 
 
-def _shares(columns: Sequence[Column], rows: Sequence[Row]) -> Iterator[_Sentence]:
+def _shares(columns: Sequence[Column], rows: Sequence[Row], _: Thresholds) -> Iterator[_Sentence]:
     total = len(rows)
     if total < 3:
         return
@@ -231,12 +234,14 @@ def _shares(columns: Sequence[Column], rows: Sequence[Row]) -> Iterator[_Sentenc
         yield _Sentence(f"{cell(column.name)}: {text}.", (column.name,))
 
 
-def _outliers(columns: Sequence[Column], rows: Sequence[Row]) -> Iterator[_Sentence]:
+def _outliers(
+    columns: Sequence[Column], rows: Sequence[Row], thresholds: Thresholds
+) -> Iterator[_Sentence]:
     label = _label(columns)
     for column in columns:
         if not isinstance(column.reading, Numbers):
             continue
-        found = outliers_of(column.reading)
+        found = outliers_of(column.reading, thresholds)
         if not found:
             continue
         parts = [
@@ -252,7 +257,7 @@ def _outliers(columns: Sequence[Column], rows: Sequence[Row]) -> Iterator[_Sente
         yield _Sentence(f"{cell(column.name)}: {text}.", (column.name,))
 
 
-def _ranges(columns: Sequence[Column], rows: Sequence[Row]) -> Iterator[_Sentence]:
+def _ranges(columns: Sequence[Column], rows: Sequence[Row], _: Thresholds) -> Iterator[_Sentence]:
     label = _label(columns)
     for column in columns:
         if not isinstance(column.reading, Numbers):

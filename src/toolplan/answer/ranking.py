@@ -9,6 +9,7 @@ from typing import Final
 from toolplan.answer.columns import Column, Constant, Numbers, day_of
 from toolplan.answer.insights import Insight, adds_up, with_unit
 from toolplan.answer.shape import Row
+from toolplan.answer.thresholds import DEFAULT, Thresholds
 from toolplan.answer.trend import Direction, trend
 from toolplan.render.printable import cell, number_text
 
@@ -17,7 +18,7 @@ _MOST_LEADERS: Final = 3
 
 
 def ranking_insights(
-    step: str, columns: Sequence[Column], rows: Sequence[Row]
+    step: str, columns: Sequence[Column], rows: Sequence[Row], thresholds: Thresholds = DEFAULT
 ) -> tuple[Insight, ...]:
     """Return the highest and lowest rows of each column of numbers, if a column names the rows."""
     labels = label_columns(columns)
@@ -29,7 +30,7 @@ def ranking_insights(
         Insight(text, step, (*labels, column.name))
         for column in measures[-_MOST_COLUMNS:][::-1]
         if isinstance(column.reading, Numbers)
-        for text in _texts(column, column.reading, labels, rows)
+        for text in _texts(column, column.reading, labels, rows, thresholds)
     )
 
 
@@ -39,7 +40,11 @@ def label_columns(columns: Sequence[Column]) -> tuple[str, ...]:
 
 
 def _texts(
-    column: Column, read: Numbers, labels: Sequence[str], rows: Sequence[Row]
+    column: Column,
+    read: Numbers,
+    labels: Sequence[str],
+    rows: Sequence[Row],
+    thresholds: Thresholds,
 ) -> Iterator[str]:
     name = cell(column.name)
     low, high = min(read.numbers), max(read.numbers)
@@ -54,7 +59,7 @@ def _texts(
     dated = [(day, number) for day, number in zip(days, read.numbers, strict=True) if day]
     if len(dated) == len(days) == len({day for day, _ in dated}) > 2:
         dated.sort()
-        found = trend([number for _, number in dated])
+        found = trend([number for _, number in dated], thresholds)
         if found is not None and found.direction is not Direction.STEADY:
             first, last = _figure(dated[0][1], column), _figure(dated[-1][1], column)
             yield f"{name} is {found.direction} over time: {first} at first, {last} at last."

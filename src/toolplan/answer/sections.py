@@ -20,6 +20,7 @@ from toolplan.answer.insights import MOST_INSIGHTS, Insight, InsightFunction, ro
 from toolplan.answer.ranking import label_columns, ranking_insights
 from toolplan.answer.results import Result
 from toolplan.answer.shape import Record, Row, Rows, Single, shape_of
+from toolplan.answer.thresholds import DEFAULT, Thresholds
 from toolplan.path import Json, print_path
 from toolplan.render.document import (
     WIDTH,
@@ -134,17 +135,19 @@ def section_of(
     each: bool,
     insights: Sequence[InsightFunction],
     rows: int,
+    thresholds: Thresholds = DEFAULT,
 ) -> Section:
     """Return the section of `result`.
 
     `hints` are those of its schema, `tool` is its tool, `each` says that it lists the outputs of a
-    `for_each`, and `rows` is the number of rows that are shown of a long list.
+    `for_each`, `rows` is the number of rows that are shown of a long list, and `thresholds` say
+    what is an outlier and what is a trend.
     """
     title = result.name or tool
     shape = shape_of(result.value, hints, each=each)
     match shape:
         case Rows():
-            return _section_of_rows(result.step, title, shape, insights, rows)
+            return _section_of_rows(result.step, title, shape, insights, rows, thresholds)
         case Record():
             return _section_of_record(result.step, title, shape)
         case Single(value):
@@ -175,7 +178,12 @@ def plural(entity: str) -> str:
 
 
 def _section_of_rows(
-    step: str, tool: str, shape: Rows, functions: Sequence[InsightFunction], most: int
+    step: str,
+    tool: str,
+    shape: Rows,
+    functions: Sequence[InsightFunction],
+    most: int,
+    thresholds: Thresholds,
 ) -> Section:
     entity = printable(shape.hints.entity)
     title = plural(entity) if entity else printable(tool)
@@ -188,10 +196,15 @@ def _section_of_rows(
         return Section(step, title, f"No {things} were found {where}.", 0, insights=notes)
     computed = not entity and not shape.plain and total <= _SMALL
     insights = _caller_insights(step, entity, shape, functions)
-    ranked = ranking_insights(step, columns, shape.rows) if computed else ()
+    ranked = ranking_insights(step, columns, shape.rows, thresholds) if computed else ()
     most_insights = max(MOST_INSIGHTS - len(insights), _FEWEST_INSIGHTS)
     insights += ranked or row_insights(
-        step, columns, shape.rows, whole=shape.counted is None, most=most_insights
+        step,
+        columns,
+        shape.rows,
+        whole=shape.counted is None,
+        most=most_insights,
+        thresholds=thresholds,
     )
     listed = shape.rows[: max(most, _SMALL if computed else 0)]
     if total == 1:  # one row is shown as a list of fields

@@ -10,9 +10,9 @@ from itertools import pairwise
 from statistics import fmean, linear_regression
 from typing import Final, NamedTuple
 
+from toolplan.answer.thresholds import DEFAULT, Thresholds
+
 FEWEST_POINTS: Final = 5
-_CLEAR: Final = 0.5  # the least correlation of a visible direction
-_NOTABLE: Final = 0.2  # change over the whole series, as a share of its mean
 _SHORTEST_MONTH: Final = 28
 _DAILY: Final = 31
 _WEEKLY: Final = 182
@@ -27,11 +27,19 @@ class Direction(StrEnum):
 
 
 class Trend(NamedTuple):
-    """`slope` is the change from one point to the next of the fitted line."""
+    """The direction of a series.
+
+    Attributes:
+        direction: whether it rises or falls.
+        slope: the change from one point to the next of the fitted line.
+        mean: of the points.
+        fit: the share of the points' variance that the line explains, from 0 to 1.
+    """
 
     direction: Direction
     slope: float
     mean: float
+    fit: float = 1.0
 
 
 class Series(NamedTuple):
@@ -45,20 +53,23 @@ class Series(NamedTuple):
     counts: tuple[int, ...]
 
 
-def trend(points: Sequence[float]) -> Trend | None:
-    """Return the trend of equidistant `points`; None if they are too few."""
-    if len(points) < 3:
+def trend(points: Sequence[float], thresholds: Thresholds = DEFAULT) -> Trend | None:
+    """Return the trend of equidistant `points`; None if there are fewer than two."""
+    if len(points) < 2:
         return None
     mean = fmean(points)
     deviation = math.fsum((point - mean) ** 2 for point in points)
     slope = linear_regression(range(len(points)), points).slope
     change = abs(slope) * (len(points) - 1)
-    if deviation == 0 or change < _NOTABLE * abs(mean):
+    if deviation == 0:
         return Trend(Direction.STEADY, slope, mean)
     spread = math.fsum((at - (len(points) - 1) / 2) ** 2 for at in range(len(points)))
-    if abs(slope) * math.sqrt(spread / deviation) < _CLEAR:  # that product is the correlation
-        return Trend(Direction.STEADY, slope, mean)
-    return Trend(Direction.RISING if slope > 0 else Direction.FALLING, slope, mean)
+    correlation = min(1.0, abs(slope) * math.sqrt(spread / deviation))
+    is_notable = slope != 0 and change >= thresholds.change * abs(mean)
+    direction = Direction.STEADY
+    if is_notable and correlation >= thresholds.correlation:
+        direction = Direction.RISING if slope > 0 else Direction.FALLING
+    return Trend(direction, slope, mean, correlation**2)
 
 
 def evenly_spaced(days: Sequence[date]) -> bool:

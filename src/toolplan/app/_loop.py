@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-from toolplan.answer import Answer, InsightFunction, answer
+from toolplan.answer import Answer, InsightFunction, Thresholds, answer
 from toolplan.app._approve import Approve, approver_of, refuse_other
 from toolplan.app._streaming import ReportedSteps, StreamedDraft, StreamingDraft
 from toolplan.app.notes import estimate, foreseen, noted
@@ -50,11 +50,14 @@ class Setup:
     assess: Callable[[AskResult], int] | None
     clock: Callable[[], float]
     new_id: Callable[[], str]
+    thresholds: Thresholds
 
     def answer(self, plan: ExecutionPlan, ended: Run) -> Answer:
         """Return what a run found."""
         schemas = output_schemas(plan.plan, self.tools)
-        return answer(plan, ended, schemas=schemas, insights=self.insights)
+        return answer(
+            plan, ended, schemas=schemas, insights=self.insights, thresholds=self.thresholds
+        )
 
 
 class Watchers(NamedTuple):

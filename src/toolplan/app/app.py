@@ -113,10 +113,12 @@ class App:
         self.tools, self.planner, self.model = toolbox(tools), planner, model
         self.policy, self.limits, self.insights = policy, limits, tuple(insights)
         self._user = User() if user is None else user
+        self.thresholds = self._user.settings.thresholds
         self.tracker = self._user.tracker
         self._setup = Setup(
-            self.tools, self.insights, policy, limits, rules, attempts, assess, clock, new_id
-        )
+            self.tools, self.insights, policy, limits, rules, attempts, assess, clock, new_id,
+            self.thresholds,
+        )  # fmt: skip
         self._options = options
         self._metadata = dict(metadata)
         self._on_note = on_note

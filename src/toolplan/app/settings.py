@@ -15,12 +15,13 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final, cast
 
+from toolplan.answer import Thresholds
 from toolplan.diagnostics import did_you_mean, near
 from toolplan.errors import ToolplanError
 from toolplan.tools import Effects
 
 FILE: Final = "toolplan.toml"
-TABLES: Final = ("effects", "limits", "openapi", "retention")
+TABLES: Final = ("answer", "effects", "limits", "openapi", "retention")
 LABELS: Final = tuple(label.value for label in Effects)
 _OLLAMA: Final = "http://localhost:11434"
 _FLAGS: Final = {
@@ -258,6 +259,24 @@ class Settings:
                 )
             found[tool] = Effects(str(label))
         return found
+
+    @property
+    def thresholds(self) -> Thresholds:
+        """What is an outlier and a trend in answers: the table `[answer]`.
+
+        Raises:
+            SettingsError: a name is unknown, or its value means nothing.
+        """
+        table, known = self.table("answer"), [each.name for each in fields(Thresholds)]
+        for name in table:
+            if name not in known:
+                names = ", ".join(known)
+                hint = did_you_mean(near(name, known)) or f"The table [answer] has {names}."
+                raise SettingsError(f"{self.place}: [answer] has no setting {name!r}.", hint)
+        try:
+            return Thresholds(**cast("dict[str, Any]", table))
+        except ToolplanError as error:
+            raise SettingsError(f"{self.place}: in [answer] {error}") from None
 
     @cached_property
     def models(self) -> ModelSettings:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from statistics import fmean, pstdev
 from typing import Final, TypeAlias
 
@@ -55,8 +56,11 @@ def shipment_insights(entity: str, rows: Rows) -> Iterator[str]:
         )
 
 
-def contaminant_insights(entity: str, rows: Rows) -> Iterator[str]:
-    """Say what stands out among contaminants: risk, concentration, substances."""
+def contaminant_insights(entity: str, rows: Rows, z_score: float = _Z_SCORE) -> Iterator[str]:
+    """Say what stands out among contaminants: risk, concentration, substances.
+
+    A concentration stands out `z_score` standard deviations from the mean.
+    """
     if entity != "contaminant":
         return
     dangerous = [row for row in rows if row.get("risk_level") in _DANGEROUS]
@@ -67,7 +71,7 @@ def contaminant_insights(entity: str, rows: Rows) -> Iterator[str]:
     if critical and len(critical) < len(rows):
         are = "contaminant is" if len(critical) == 1 else "contaminants are"
         yield f"{len(critical)} {are} critical: {_listed(_ids(critical))}."
-    yield from _concentrations(rows)
+    yield from _concentrations(rows, z_score)
     yield from _commonest(rows)
     if len(dangerous) < len(rows):
         yield from _most_dangerous(rows)
@@ -131,13 +135,18 @@ def missing_identities(entity: str, rows: Rows) -> Iterator[str]:
             yield f"{have} no {column}: {_listed(_ids(lost))}."
 
 
-INSIGHTS: Final[tuple[InsightFunction, ...]] = (
-    shipment_insights,
-    contaminant_insights,
-    inspection_insights,
-    facility_insights,
-    missing_identities,
-)
+def insights(z_score: float = _Z_SCORE) -> tuple[InsightFunction, ...]:
+    """Return what this domain says about rows, for `App(insights=)`."""
+    return (
+        shipment_insights,
+        partial(contaminant_insights, z_score=z_score),
+        inspection_insights,
+        facility_insights,
+        missing_identities,
+    )
+
+
+INSIGHTS: Final = insights()
 
 
 def _notable_share(part: int, whole: int, above: float, things: str, what: str) -> Iterator[str]:
@@ -201,7 +210,7 @@ def _heavy(rows: Rows) -> Iterator[str]:
         )
 
 
-def _concentrations(rows: Rows) -> Iterator[str]:
+def _concentrations(rows: Rows, z_score: float) -> Iterator[str]:
     measured = [
         (row, ppm) for row in rows if (ppm := _number(row, "concentration_ppm")) is not None
     ]
@@ -217,11 +226,11 @@ def _concentrations(rows: Rows) -> Iterator[str]:
         )
     if len(values) < _FEWEST_FOR_Z_SCORE or spread == 0:
         return
-    far = [row for row, ppm in measured if abs(ppm - mean) / spread > _Z_SCORE]
+    far = [row for row, ppm in measured if abs(ppm - mean) / spread > z_score]
     if far:
         yield (
             f"{_count(len(far), 'concentration lies', 'concentrations lie')} more than"
-            f" {number_text(_Z_SCORE)} standard deviations from the mean: {_listed(_ids(far))}."
+            f" {number_text(z_score)} standard deviations from the mean: {_listed(_ids(far))}."
         )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Final
 
-from toolplan.answer import InsightFunction, answer
+from toolplan.answer import InsightFunction, Thresholds, answer
 from toolplan.approval import effect_steps
 from toolplan.compiler import output_schemas
 from toolplan.diagnostics import Diagnostic
@@ -98,6 +98,7 @@ def run_report(
     tools: Toolbox,
     *,
     insights: Sequence[InsightFunction] = (),
+    thresholds: Thresholds | None = None,
     outputs: bool = False,
 ) -> dict[str, Json]:
     """Return a run as `toolplan run --json` does, with the outputs of steps only if `outputs`.
@@ -122,7 +123,10 @@ def run_report(
     found: Json = None
     if plan is not None and run.status is not RunState.RUNNING:
         schemas = output_schemas(plan.plan, tools)
-        found = answer(plan, run, schemas=schemas, insights=insights).to_json()
+        ended = answer(
+            plan, run, schemas=schemas, insights=insights, thresholds=thresholds or Thresholds()
+        )
+        found = ended.to_json()
         found = limited("/answer", found)
     steps = document["steps"]
     for name, step in steps.items() if isinstance(steps, dict) else ():

@@ -291,7 +291,14 @@ class _Calls:
         self, run: Run, plan: ExecutionPlan | None, arguments: Arguments
     ) -> dict[str, Json]:
         outputs = arguments.get("outputs", False)
-        return run_report(run, plan, self._app.tools, insights=self._app.insights, outputs=outputs)
+        return run_report(
+            run,
+            plan,
+            self._app.tools,
+            insights=self._app.insights,
+            thresholds=self._app.thresholds,
+            outputs=outputs,
+        )
 
 
 async def _report_progress(request: Request, active: ActiveRun) -> None:

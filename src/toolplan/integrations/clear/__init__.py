@@ -19,6 +19,7 @@ from toolplan.integrations.clear.plan import Plan, PlanMetadata, PlanStep
 from toolplan.integrations.clear.planner import PlannerAgent
 from toolplan.integrations.clear.response import Progress, Response, ResponseMetadata
 from toolplan.integrations.clear.settings import (
+    AnalyzerConfig,
     ExecutorConfig,
     OrchestratorConfig,
     PlannerConfig,
@@ -39,6 +40,7 @@ from toolplan.integrations.clear.tools import (
 __all__ = [
     "Analysis",
     "Analyzer",
+    "AnalyzerConfig",
     "BaseTool",
     "ClarificationNeeded",
     "Execution",

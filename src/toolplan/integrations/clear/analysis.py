@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from toolplan.answer import Answer, InsightFunction, answer
-from toolplan.demo import INSIGHTS
+from toolplan.demo.insights import insights as domain_insights
+from toolplan.errors import ToolplanError
 from toolplan.events import Run
 from toolplan.integrations.clear.executor import Execution
+from toolplan.integrations.clear.settings import AnalyzerConfig, SettingError
 from toolplan.integrations.clear.tools import ToolResult
 from toolplan.path import Json
 from toolplan.plan import Plan as TypedPlan
@@ -58,9 +60,28 @@ class Analysis:
 class Analyzer:
     """Analyses the results of a plan."""
 
-    def __init__(self, insights: Sequence[InsightFunction] = INSIGHTS) -> None:
-        """Hold the functions that know the domain: see `toolplan.answer`."""
-        self._insights = tuple(insights)
+    def __init__(
+        self,
+        insights: Sequence[InsightFunction] | None = None,
+        config: AnalyzerConfig | Mapping[str, object] | None = None,
+    ) -> None:
+        """Prepare the analysis.
+
+        Args:
+            insights: the functions that know the domain (`toolplan.answer`); by default those of
+                waste management.
+            config: settings; a mapping may use either spelling of their names.
+
+        Raises:
+            SettingError: a setting does not exist, or its value is not valid.
+        """
+        self.config = AnalyzerConfig.of(config)
+        known = domain_insights(self.config.anomaly_threshold) if insights is None else insights
+        self._insights = tuple(known)
+        try:
+            self._thresholds = self.config.thresholds
+        except ToolplanError as error:
+            raise SettingError(str(error)) from None
 
     def analyze(self, execution: Execution) -> Analysis:
         """Return the analysis of `execution`."""
@@ -69,7 +90,11 @@ class Analyzer:
         if not any(result.success for result in execution.results):
             return basic(execution.results)
         found = answer(
-            execution.plan, execution.run, schemas=execution.schemas, insights=self._insights
+            execution.plan,
+            execution.run,
+            schemas=execution.schemas,
+            insights=self._insights,
+            thresholds=self._thresholds,
         )
         return Analysis(
             found.headline,

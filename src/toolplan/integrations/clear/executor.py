@@ -38,6 +38,7 @@ from toolplan.integrations.clear.plan import Plan
 from toolplan.integrations.clear.settings import ExecutorConfig
 from toolplan.integrations.clear.tools import (
     FAILED,
+    SOURCE,
     TIMED_OUT,
     AnyTool,
     MCPServer,
@@ -46,6 +47,7 @@ from toolplan.integrations.clear.tools import (
     ToolProblem,
     ToolResult,
     as_tool,
+    data_only,
     iso,
     unwrapped,
 )
@@ -78,7 +80,8 @@ class ExecutionError(ToolplanError):
 class Execution(NamedTuple):
     """The results of a plan in the order of its steps, with the plan and its run.
 
-    `plan` and `run` are None if the plan did not pass its check, and no call was made. `schemas`
+    `plan` and `run` are None if the plan did not pass its check, and no call was made. The outputs
+    in `run` hold the `data` of results only. `schemas`
     are the known output schemas of its steps, by their ids.
     """
 
@@ -174,7 +177,7 @@ class Executor:
             problem = results[at].error
             raise ExecutionError(f"Step {at} failed: {'' if problem is None else problem.message}")
         schemas = output_schemas(compiled.plan.plan, tools)
-        return Execution(results, compiled.plan, ended.run, schemas)
+        return Execution(results, compiled.plan, _with_data(ended.run, steps, tools), schemas)
 
     @property
     def toolbox(self) -> Toolbox:
@@ -221,6 +224,16 @@ class Executor:
             return _Ended(ended, False, failed_at)
         except TimeoutError:
             return _Ended(fold(events), failed_at is None or not self.config.fail_fast, failed_at)
+
+
+def _with_data(ran: Run, steps: Sequence[Step], tools: Mapping[str, Tool]) -> Run:
+    """Return `ran` with the data of results, for whom success, tool and times are in the way."""
+    known = {step.id: tools[step.tool].source for step in steps}
+    outcomes = {
+        name: step._replace(output=data_only(step.output)) if known.get(name) == SOURCE else step
+        for name, step in ran.steps.items()
+    }
+    return replace(ran, steps=outcomes)
 
 
 def _with_retries(plan: TypedPlan, tools: Mapping[str, Tool], tries: int) -> TypedPlan:

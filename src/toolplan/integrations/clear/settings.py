@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Final, Self, cast, get_args
 
+from toolplan.answer import Thresholds
 from toolplan.diagnostics import did_you_mean, near
 from toolplan.errors import ToolplanError
 from toolplan.summary.form import Format
@@ -168,6 +169,30 @@ class ExecutorConfig(Settings):
     retry_delay: float = 1_000.0
     fail_fast: bool = False
     total_timeout: float = 300_000.0
+
+
+@dataclass(frozen=True, slots=True)
+class AnalyzerConfig(Settings):
+    """Settings for the analysis of results.
+
+    Attributes:
+        anomaly_threshold: the least distance of an outlier from the mean, in standard deviations.
+        iqr_multiplier: its least distance from the quartiles, in interquartile ranges.
+        min_values: the fewest numbers among which one is an outlier, 3 or more.
+        stability_threshold: the least change of a trend, as a share of the mean of its series.
+    """
+
+    anomaly_threshold: float = 2.0
+    iqr_multiplier: float = 1.5
+    min_values: int = 8
+    stability_threshold: float = 0.2
+
+    @property
+    def thresholds(self) -> Thresholds:
+        """The same as the thresholds of an answer."""
+        return Thresholds(
+            self.anomaly_threshold, self.iqr_multiplier, self.min_values, self.stability_threshold
+        )
 
 
 @dataclass(frozen=True, slots=True)

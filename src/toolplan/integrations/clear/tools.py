@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import ClassVar, Final, NamedTuple, TypeAlias
 
@@ -17,6 +17,22 @@ from toolplan.tools import Arguments, Effects, Tool, Toolbox, ToolError, ToolObj
 FAILED: Final = "EXECUTION_FAILED"
 TIMED_OUT: Final = "TIMEOUT"
 DATA: Final = "data"
+SOURCE: Final = "clear"
+"""The source of tools whose output is the wire form of a `ToolResult`."""
+
+_OF_RESULTS: Final[Mapping[str, Json]] = {
+    "success": {"const": True},
+    "tool": {"type": "string"},
+    "metadata": {
+        "type": "object",
+        "properties": {
+            "executionTime": {"type": "number"},
+            "timestamp": {"type": "string"},
+            "retries": {"type": "integer"},
+        },
+    },
+}
+"""The schemas of what a `ToolResult` has beside its data."""
 
 
 class ToolProblem(NamedTuple):
@@ -120,28 +136,32 @@ class BaseTool(ABC):
         return ToolResult(False, self.name, error=problem, metadata=_metadata(execution_time))
 
     def tool(self) -> Tool:
-        """Return the tool that plans call; its output is an object with `data`."""
+        """Return the tool that plans call; its output is the wire form of a `ToolResult`.
+
+        So `${step[0]}` is the whole result, and `${step[0].data}` its data.
+        """
 
         async def call(arguments: Arguments) -> Json:
             result = await self.execute(arguments)
             if result.success:
-                return {DATA: result.data}
+                return replace(result, tool=name, error=None, step_index=None).to_json()
             raise ToolFailed(result.error or ToolProblem(FAILED, f"{self.name} failed."))
 
+        name = self.name or type(self).__name__
         returns = self.schema.get("returns")
         return Tool(
-            name=self.name or type(self).__name__,
+            name=name,
             description=self.description,
             raw_input=_params(self.schema.get("params")),
             raw_output={
                 "type": "object",
-                "properties": {DATA: {} if returns is None else returns},
-                "required": [DATA],
+                "properties": {DATA: {} if returns is None else returns, **_OF_RESULTS},
+                "required": [DATA, *_OF_RESULTS],
             },
             effects=Effects.UNKNOWN if self.effects is None else Effects(self.effects),
             idempotent=self.idempotent,
             call=call,
-            source="clear",
+            source=SOURCE,
         )
 
 
@@ -213,6 +233,13 @@ def unwrapped(output: Json) -> Json:
             return [row for part in parts if isinstance(part, list) for row in part]
         return parts
     return output
+
+
+def data_only(output: Json) -> Json:
+    """Return an output in the wire form of a `ToolResult` as an object with its `data` alone."""
+    if isinstance(output, list):  # a call for each item of a list
+        return [data_only(each) for each in output]
+    return {DATA: output[DATA]} if _is_envelope(output) and isinstance(output, dict) else output
 
 
 def iso(seconds: float) -> str:

@@ -8,7 +8,7 @@ nothing, and has words for the reason.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
@@ -78,6 +78,17 @@ _MAKES_MUCH: Final = frozenset({"repeat", "list_resize", "array_resize", "bar"})
 _PADS: Final = frozenset({"lpad", "rpad"})
 _FORMATS: Final = frozenset({"format", "printf"})
 _SERIES: Final = frozenset({"range", "generate_series"})
+# DuckDB counts a negative share from the top, so that a percentile of -5 is quietly that of 95.
+_PERCENTILES: Final = frozenset({"quantile", "quantile_cont", "quantile_disc"})
+_OF_LISTS: Final = frozenset({"aggregate", "array_aggr", "array_aggregate", "list_aggr"}) | {
+    "list_aggregate"
+}
+_ARITHMETIC: Final[Mapping[str, Callable[[float, float], float]]] = {
+    "+": lambda left, right: left + right,
+    "-": lambda left, right: left - right,
+    "*": lambda left, right: left * right,
+    "/": lambda left, right: left / right,
+}
 _MOST_PADDED: Final = 1_000
 _MOST_IN_SERIES: Final = 100_000
 _WIDE_FORMAT: Final = re.compile(r"[0-9]{4}|\*|\{[^}]*\{")
@@ -240,7 +251,8 @@ def _function_problem(node: Node, functions: Functions) -> str | None:
     if name in _CHANCE:
         return f"The function {name!r} gives something else each time, which a plan may not."
     if name in functions.allowed:
-        return _growth_problem(name, _arguments(node))
+        arguments = _arguments(node)
+        return _growth_problem(name, arguments) or _percentile_problem(name, arguments)
     if name in functions.refused:
         return f"The function {name!r} is not allowed; a statement reads its tables, nothing else."
     hint = did_you_mean(near(name, functions.allowed))
@@ -266,6 +278,42 @@ def _growth_problem(name: str, arguments: list[Json]) -> str | None:
                 " it may have any."
             )
     return None
+
+
+def _percentile_problem(name: str, arguments: list[Json]) -> str | None:
+    if name in _OF_LISTS and len(arguments) > 2:
+        name = (_string(arguments[1]) or "").casefold()
+    if name not in _PERCENTILES or not arguments:
+        return None
+    shares = _numbers(arguments[-1])
+    if shares is not None and all(0 <= share <= 1 for share in shares):
+        return None
+    return f"{name!r} needs its share as a number from 0 to 1: 0.95 for the 95th percentile."
+
+
+def _numbers(expression: Json) -> list[float] | None:
+    """Return the number that an expression of literals says, or those of a list; else None."""
+    if not isinstance(expression, dict):
+        return None
+    if isinstance(child := expression.get("child"), dict) and expression.get("class") == "CAST":
+        return _numbers(child)
+    if expression.get("class") == "CONSTANT":
+        try:
+            return [float(_literal(expression) or "")]
+        except ValueError:
+            return None
+    parts = [_numbers(each) for each in _arguments(expression)]
+    known = [part for part in parts if part is not None]
+    if len(known) < len(parts):
+        return None
+    name = _text(expression, "function_name")
+    if name == "list_value":
+        return [number for part in known for number in part]
+    match known:
+        case [[left], [right]] if name in _ARITHMETIC and (right or name != "/"):
+            return [_ARITHMETIC[name](left, right)]
+        case _:
+            return None
 
 
 def _arguments(node: Node) -> list[Json]:
