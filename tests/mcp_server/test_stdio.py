@@ -130,7 +130,7 @@ def test_a_foreign_client_lists_plans_checks_runs_and_is_refused_an_effect(folde
     async def work() -> str:
         async with connected(folder) as client:
             names = [tool.name for tool in (await client.list_tools()).tools]
-            assert names == ["plan", "check", "run", "runs", "resume", "explain"]
+            assert names == ["plan", "tools", "check", "run", "runs", "resume", "explain"]
             planned = await client.call_tool("plan", {"question": "look up kiwis"})
             assert planned.structured_content is not None
             checked = content(await client.call_tool("check", {"plan": SENDS}))

@@ -13,6 +13,7 @@ from mcp import Client
 from tests.mcp_server.served import content, in_loop, scripted, serving
 from toolplan.demo import TOOLS as DEMO
 from toolplan.mcp_server._tools import EXAMPLE
+from toolplan.path import Json
 from toolplan.plan_json import load
 from toolplan.schema import Schema
 from toolplan.tools import Tool, Toolbox
@@ -76,7 +77,7 @@ def test_the_form_says_what_is_a_plan_and_the_check_still_explains(tmp_path: Pat
     async def work() -> None:
         async with serving(tmp_path, scripted().toolbox) as served, Client(served.server) as client:
             offered = {tool.name: tool for tool in (await client.list_tools()).tools}
-            bad = {"toolplan": 1, "steps": [{"id": "a", "tool": "people", "argz": {}}]}
+            bad: Json = {"toolplan": 1, "steps": [{"id": "a", "tool": "people", "argz": {}}]}
             assert the_form(offered["check"]).violations(bad)
             found = content(await client.call_tool("check", {"plan": bad}))
             assert "unknown-field" in [each["code"] for each in found["diagnostics"]]
