@@ -61,8 +61,20 @@ def test_what_is_not_understood_is_named(call: Call, command: str) -> None:
     said = call(command, "weather in Berlin", "--today", TODAY, "--json")
     assert said.code == 1
     clarification = said.json["clarification"]
-    assert clarification.keys() == {"question", "options", "unexplained", "partial_plan"}
+    known = {"question", "options", "unexplained", "partial_plan", "examples"}
+    assert clarification.keys() == known
     assert "weather" in clarification["unexplained"]
+
+
+@pytest.mark.parametrize("text", ["hello", "thanks", "asdf qwer"])
+def test_a_greeting_and_nonsense_get_examples_that_are_answered(call: Call, text: str) -> None:
+    said = call("ask", text, "--today", TODAY, "--json")
+    examples = said.json["clarification"]["examples"]
+    assert len(examples) == 3
+    printed = call("ask", text, "--today", TODAY).out
+    assert printed.splitlines()[-4:] == ["You could ask:", *(f"  {each}" for each in examples)]
+    for each in examples:
+        assert call("ask", each, "--today", TODAY).code == 0, each
 
 
 def test_what_nothing_can_do_is_refused(call: Call) -> None:

@@ -117,10 +117,12 @@ def test_every_tool_says_what_it_takes_what_it_gives_and_whether_it_changes_anyt
 
 
 def test_a_clarification_and_a_refusal_are_results_and_no_errors(tmp_path: Path) -> None:
-    planner = ScriptedPlanner(Clarification("Which team?", ("red", "blue")), Refusal("Never."))
+    which = Clarification("Which team?", ("red", "blue"), examples=("List people",))
+    planner = ScriptedPlanner(which, Refusal("Never."))
     asked = call(tmp_path, "plan", {"question": "people"}, planner=planner)
     assert asked["outcome"] == "clarification"
     assert asked["clarification"]["options"] == ["red", "blue"]
+    assert asked["clarification"]["examples"] == ["List people"]
     refused = call(tmp_path, "plan", {"question": "people"}, planner=planner)
     assert refused["refusal"] == {"reason": "Never."}
 

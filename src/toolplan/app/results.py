@@ -92,6 +92,9 @@ class AskResult(Shown):
                 understood = None if part is None else load(part).plan
                 if understood is not None and understood.steps:
                     lines += ["What was understood so far:", plan_text(understood).rstrip()]
+                if asked_back.examples:
+                    lines += ["You could ask:"]
+                    lines += [f"  {printable(each)}" for each in asked_back.examples]
                 return "\n".join(lines)
             case Draft():
                 found = () if self.compiled is None else self.compiled.diagnostics

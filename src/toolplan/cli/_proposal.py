@@ -22,6 +22,7 @@ def report_no_plan(asked: AskResult, *, as_json: bool) -> int:
                     "options": list(proposal.options),
                     "unexplained": list(proposal.unexplained),
                     "partial_plan": proposal.partial_plan,
+                    "examples": list(proposal.examples),
                 }
             }
         case Refusal(reason=reason):

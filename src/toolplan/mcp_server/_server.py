@@ -347,6 +347,7 @@ def _proposal_report(asked: AskResult, toolbox: Toolbox) -> dict[str, Json]:
                     "options": [*clarification.options],
                     "unexplained": [*clarification.unexplained],
                     "partial_plan": clarification.partial_plan,
+                    "examples": [*clarification.examples],
                 },
             }
         case Refusal(reason=reason):

@@ -30,12 +30,15 @@ class Clarification:
         options: answers to choose from; may be empty.
         unexplained: the words of the question that were not understood.
         partial_plan: the canonical JSON of what was understood, or None.
+        examples: up to three questions that the tools at hand can answer, where nothing was
+            understood.
     """
 
     question: str
     options: tuple[str, ...] = ()
     unexplained: tuple[str, ...] = ()
     partial_plan: Json = None
+    examples: tuple[str, ...] = field(default=(), kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,9 +29,10 @@ from toolplan.planners.grounded.build.typos import corrected
 from toolplan.planners.grounded.catalogue.kinds import SQL_TOOL, Catalogue
 from toolplan.planners.grounded.catalogue.lexicon import compile_catalogue
 from toolplan.planners.grounded.dates import Weeks, find_bad_dates
+from toolplan.planners.grounded.examples import example_questions
 from toolplan.planners.grounded.parse.mentions import Imperative, Name, Unknown
 from toolplan.planners.grounded.parse.reader import Reader
-from toolplan.planners.grounded.unhinted import plain_cards, propose_call
+from toolplan.planners.grounded.unhinted import PlainCard, plain_cards, propose_call
 from toolplan.tools import Toolbox
 
 NAME = "grounded"
@@ -49,6 +50,8 @@ class GroundedPlanner:
         """Create a planner; it remembers only the catalogue of the last toolbox."""
         self._weeks: Weeks = weeks
         self._compiled: tuple[Toolbox, Catalogue] | None = None
+        self._plain: tuple[Toolbox, tuple[PlainCard, ...]] | None = None
+        self._examples: tuple[Toolbox, tuple[str, ...]] | None = None
 
     async def propose(
         self,
@@ -69,10 +72,28 @@ class GroundedPlanner:
 
     def plan(self, question: Question, tools: Toolbox) -> Proposal:
         """Return what `propose` returns where nothing was tried, without awaiting."""
+        proposal = self._read(question, tools)
+        if isinstance(proposal, Clarification) and proposal.partial_plan is None:
+            return replace(proposal, examples=self.examples(tools, question.today))
+        return proposal
+
+    def examples(self, tools: Toolbox, today: str) -> tuple[str, ...]:
+        """Return up to three questions that there are plans for."""
+        if self._examples is None or self._examples[0] is not tools:
+            found = example_questions(
+                self.catalogue(tools),
+                self._cards(tools),
+                lambda text: isinstance(self._read(Question(text, today), tools), Draft),
+            )
+            self._examples = (tools, found)
+        return self._examples[1]
+
+    def _read(self, question: Question, tools: Toolbox) -> Proposal:
+        """Return what comes of `question` by hints, or by the names of tools without them."""
         proposal = self._planned(question, self.catalogue(tools))
         if isinstance(proposal, Draft) or not self._readable(question.text):
             return proposal
-        cards = plain_cards(tools.values())
+        cards = self._cards(tools)
         if not cards:
             return proposal
         today = date.fromisoformat(question.today)
@@ -135,6 +156,12 @@ class GroundedPlanner:
         if self._compiled is None or self._compiled[0] is not tools:
             self._compiled = (tools, compile_catalogue(tools))
         return self._compiled[1]
+
+    def _cards(self, tools: Toolbox) -> tuple[PlainCard, ...]:
+        """Return the cards of the tools without hints, made once for each toolbox object."""
+        if self._plain is None or self._plain[0] is not tools:
+            self._plain = (tools, plain_cards(tools.values()))
+        return self._plain[1]
 
     def _readable(self, text: str) -> bool:
         return len(text.strip()) > 0 and len(text) <= MAX_CHARACTERS and not find_bad_dates(text)

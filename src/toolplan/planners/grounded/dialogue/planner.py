@@ -225,6 +225,7 @@ class DialoguePlanner:
             f"What would you like to see? Available: {', '.join(things)}.",
             things,
             vague_words(request.question.text),
+            examples=self._grounded.examples(request.tools, request.question.today),
         )
 
     async def _follow(self, request: _Request, turn: Turn) -> Proposal:
@@ -360,7 +361,10 @@ def _about(proposal: Clarification, text: str) -> Clarification:
     if isinstance(proposal, AskedBack) and proposal.about:
         return proposal
     said = proposal
-    return AskedBack(said.question, said.options, said.unexplained, said.partial_plan, text)
+    return AskedBack(
+        said.question, said.options, said.unexplained, said.partial_plan, text,
+        examples=said.examples,
+    )  # fmt: skip
 
 
 def _spelled(step: Step) -> str:

@@ -178,6 +178,14 @@ class PlainCard:
         """The words of all names of arguments."""
         return frozenset(word for each in self.arguments.values() for word in each.words)
 
+    def may_mean(self, keys: frozenset[str]) -> bool:
+        """Return whether a question of the words `keys` can mean this tool at all."""
+        if self.verb in keys or self.head in keys:
+            return True
+        if self.needed_nouns and self.needed_nouns <= keys:
+            return True
+        return self.harmless and not self.described.isdisjoint(keys)
+
     @cached_property
     def needed_nouns(self) -> frozenset[str]:
         """The words of its name that a question must say, or else it says less than the name."""
@@ -196,6 +204,20 @@ def split_name(name: str) -> tuple[str, ...]:
     (('get', 'user', 'order'), ('list', 'open', 'issue'))
     """
     return tuple(key(part) for part in _PARTS.findall(name))
+
+
+def spoken_name(card: PlainCard) -> str:
+    """Return the name without its verb, up to the first preposition, as it is written.
+
+    `books` of `list_books_by_author`.
+    """
+    said: list[str] = []
+    for part in _PARTS.findall(card.tool.name):
+        if key(part) in _HEAD_ENDS and said:
+            break
+        if key(part) in card.nouns:
+            said.append(part.lower())
+    return " ".join(said)
 
 
 def _is_plain(tool: Tool) -> bool:

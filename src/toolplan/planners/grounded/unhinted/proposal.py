@@ -22,6 +22,7 @@ MODEL_HELP: Final = (
     " or toolplan_model in toolplan.toml."
 )
 _MOST_TOOLS: Final = 3
+_MOST_NAMES: Final = 8
 
 
 def propose_call(
@@ -32,7 +33,8 @@ def propose_call(
     A tool is only called where it alone fits all words, and they give all that it requires.
     """
     said = pieces(text, today, weeks)
-    fits = [fit(said, card) for card in cards]
+    keys = frozenset(piece.key for piece in said)
+    fits = [fit(said, card) for card in cards if card.may_mean(keys)]
     whole = _best([each for each in fits if each.is_whole])
     if len(whole) == 1:
         return _called(text, whole[0])
@@ -41,7 +43,7 @@ def propose_call(
         return _asked(f"Several tools fit: {_listed(whole)}. Which one do you mean?")
     if len(near) == 1:
         return _completed(text, near[0])
-    return _not_understood(fits)
+    return _not_understood(fits or [fit(said, cards[0])], cards)
 
 
 def _best(fits: list[Fit]) -> list[Fit]:
@@ -97,15 +99,19 @@ def _completed(text: str, near: Fit) -> Clarification:
     return Clarification(" ".join(parts), partial_plan=partial)
 
 
-def _not_understood(fits: Sequence[Fit]) -> Clarification:
+def _not_understood(fits: Sequence[Fit], cards: Sequence[PlainCard]) -> Clarification:
     near = sorted((each for each in fits if each.level > 0), key=_distance)[:_MOST_TOOLS]
     left = near[0].left if near else unknown_words(fits)
     unknown = list(dict.fromkeys(piece.value for piece in left))
     parts = [f"I did not understand: {', '.join(map(_quoted, unknown))}."] if unknown else []
     if near:
         parts.append(f"No tool fits all words; the nearest: {_listed(near)}.")
-    else:
+    elif unknown:
         parts.append("No tool fits these words.")
+    else:
+        names = [card.name for card in cards[:_MOST_NAMES]]
+        more = f" and {len(cards) - len(names)} more" if len(cards) > len(names) else ""
+        parts.append(f"What would you like to know? The tools are {', '.join(names)}{more}.")
     return _asked(" ".join(parts), tuple(unknown))
 
 
