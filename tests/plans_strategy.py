@@ -14,8 +14,9 @@ from graphlib import TopologicalSorter
 
 from hypothesis import strategies as st
 
-from toolplan.approval import Policy, digest_of
+from toolplan.approval import digest_of
 from toolplan.execution_plan import ExecutionPlan
+from toolplan.flows import Policy
 from toolplan.path import EVERY, Json, Path
 from toolplan.plan import (
     Literal,

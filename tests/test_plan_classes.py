@@ -15,13 +15,14 @@ from typing import Any
 
 import pytest
 
-from toolplan.approval import Approval, ApprovalRequired, Policy, approve
+from toolplan.approval import Approval, ApprovalRequired, approve
 from toolplan.cli._plan_file import read_plan
 from toolplan.compiler import Compiled, compile_plan
 from toolplan.diagnostics import Severity
 from toolplan.engines.local import run
 from toolplan.events import Run
 from toolplan.execution_plan import ExecutionPlan
+from toolplan.flows import Policy
 from toolplan.path import NotThere, parse_path, select
 from toolplan.plan import Limits, Literal, Plan, Step
 from toolplan.testing import Computes, Gives, ScriptedTools

@@ -11,10 +11,11 @@ import random
 from collections.abc import Awaitable, Callable
 from typing import Final, TypeAlias
 
-from toolplan.approval import Policy, approve, digest_of
+from toolplan.approval import approve, digest_of
 from toolplan.engines import run
 from toolplan.events import Event
 from toolplan.execution_plan import ExecutionPlan
+from toolplan.flows import Policy
 from toolplan.path import Json
 from toolplan.plan import Limits, Literal, Plan, Ref, Step, Value, needs
 from toolplan.storage.journal import Journal

@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from toolplan.app._open import open
+    from toolplan.app._policy import read_policy
     from toolplan.app.app import App
     from toolplan.app.results import AskResult, CheckResult, RunResult
     from toolplan.app.resume import resume
-    from toolplan.approval import Approval, ApprovalRequired, ApprovalUsed, Policy, approve
+    from toolplan.approval import Approval, ApprovalRequired, ApprovalUsed, approve
     from toolplan.compiler import Compiled, check, compile_plan, compile_stream, parse, to_text
     from toolplan.diagnostics import CannotExpress, Diagnostic, Severity
     from toolplan.dry_run import DryRun, simulate
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from toolplan.errors import ToolplanError
     from toolplan.events import Event, Run
     from toolplan.execution_plan import ExecutionPlan
+    from toolplan.flows import Policy
     from toolplan.plan import Limits, Plan, Step
     from toolplan.plan_json import Parsed
     from toolplan.sources.members import toolbox_of
@@ -66,7 +68,7 @@ _HOMES: Final = {
     "OutcomeUnknown": "toolplan.tools",
     "Parsed": "toolplan.plan_json",
     "Plan": "toolplan.plan",
-    "Policy": "toolplan.approval",
+    "Policy": "toolplan.flows",
     "Run": "toolplan.events",
     "RunOptions": "toolplan.engines",
     "RunResult": "toolplan.app.results",
@@ -85,6 +87,7 @@ _HOMES: Final = {
     "current_call": "toolplan.tools",
     "open": "toolplan.app._open",
     "parse": "toolplan.compiler",
+    "read_policy": "toolplan.app._policy",
     "report_progress": "toolplan.tools",
     "resume": "toolplan.app.resume",
     "run": "toolplan.engines",
@@ -136,6 +139,7 @@ __all__ = [
     "current_call",
     "open",
     "parse",
+    "read_policy",
     "report_progress",
     "resume",
     "run",

@@ -1,4 +1,4 @@
-"""Approvals of plans with effects, and the policy of what plans may use.
+"""Approvals of plans with effects.
 
 An approval is bound to the plan's digest, so it is valid only for the plan that was shown. It has a
 slot for each call with effects that the plan can make, and is valid for one run, which uses each
@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import uuid
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias, cast
 
 import rfc8785
@@ -21,35 +20,6 @@ from toolplan.path import Json
 from toolplan.plan import Limits, Literal, Plan, Step, Value
 from toolplan.plan_json import dump
 from toolplan.tools import Effects, Tool
-
-
-@dataclass(frozen=True, slots=True)
-class Policy:
-    """Which tools plans may use: those that `allow` names; None allows all."""
-
-    allow: tuple[str, ...] | None = None
-
-    def to_json(self) -> dict[str, Json]:
-        """Return the policy document, which the plan's digest covers."""
-        return {"allow": None if self.allow is None else [*sorted(self.allow)]}
-
-    @classmethod
-    def from_json(cls, document: Json) -> Policy:
-        """Read a policy document.
-
-        Raises:
-            ValueError: it is not valid.
-        """
-        match document:
-            case {"allow": None, **rest} if not rest:
-                return cls()
-            case {"allow": list() as names, **rest} if not rest:
-                allowed = [name for name in names if isinstance(name, str)]
-                if len(allowed) == len(names):
-                    return cls(tuple(allowed))
-            case _:
-                pass
-        raise ValueError("Not a valid policy document.")
 
 
 class Approval:
@@ -151,7 +121,11 @@ def approve(execution_plan: ExecutionPlan) -> Approval:
 def effect_steps(
     execution_plan: ExecutionPlan, tools: Mapping[str, Tool]
 ) -> tuple[EffectStep, ...]:
-    """Return the steps with effects, in the order of the plan."""
+    """Return the steps that a person approves, in the order of the plan.
+
+    They have effects, or something flows into them that the policy asks about.
+    """
+    asked_for = frozenset(execution_plan.effects)
     return tuple(
         EffectStep(
             step=step.id,
@@ -164,7 +138,7 @@ def effect_steps(
             exact=known_calls(step) is not None,
         )
         for step in execution_plan.plan.steps
-        if tools[step.tool].has_effects
+        if tools[step.tool].has_effects or step.id in asked_for
     )
 
 

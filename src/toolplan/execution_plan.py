@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from toolplan.flows import Flow
 from toolplan.path import Json
 from toolplan.plan import Plan, Signature
 
@@ -26,6 +27,7 @@ class ExecutionPlan:
         digest: SHA-256 (hex) over the RFC 8785 form of steps, output, tool objects and policy.
         policy: the policy document under which the plan was checked; the digest covers it.
         unchecked_references: how many references were not type-checked.
+        flows: the values that reach places where they can do harm, with their labels and verdicts.
     """
 
     plan: Plan
@@ -36,3 +38,4 @@ class ExecutionPlan:
     digest: str
     policy: Mapping[str, Json] = field(default_factory=_any_tool)
     unchecked_references: int = 0
+    flows: tuple[Flow, ...] = ()

@@ -18,7 +18,7 @@ from functools import cached_property
 from typing import Final, NamedTuple, Protocol, TypeAlias, cast
 
 from toolplan.errors import ToolplanError
-from toolplan.path import Json
+from toolplan.path import Json, Path
 from toolplan.plan import Signature
 from toolplan.schema import Schema, SchemaError
 
@@ -168,6 +168,25 @@ ComputeOutput: TypeAlias = Callable[
 """Computes the output of the literal arguments, and the schemas of the others by JSON Pointer."""
 
 
+class Lineage(NamedTuple):
+    """Which parts of a call's arguments a part of its result depends on, as paths into them.
+
+    `values` are what it is made of; `picks` decide only which of the values it is.
+    """
+
+    values: frozenset[Path]
+    picks: frozenset[Path] = frozenset()
+
+
+ComputeFlow: TypeAlias = Callable[
+    [Mapping[str, Json], Mapping[str, Schema | None]], Callable[[Path], Lineage] | None
+]
+"""Computes, of what `ComputeOutput` takes, the lineage of each path into the result.
+
+None where it cannot be followed: then each part depends on all arguments.
+"""
+
+
 @dataclass(frozen=True)
 class Tool:
     """A named function with schemas.
@@ -186,6 +205,7 @@ class Tool:
     annotations: Mapping[str, Json] = field(default_factory=dict[str, Json])
     call: Call | None = None
     compute_output: ComputeOutput | None = None
+    compute_flow: ComputeFlow | None = None
     source: str = ""
     learned: LearnedOutput | None = None
 

@@ -14,7 +14,7 @@ from tests.crash import plans, stream
 from tests.crash.ledger import Entry, Ledger
 from tests.crash.life import Ended, Life, live
 from tests.plans_strategy import execution_plan
-from toolplan.approval import Policy, digest_of
+from toolplan.approval import digest_of
 from toolplan.engines import Decided
 from toolplan.events import (
     CallIntended,
@@ -27,6 +27,7 @@ from toolplan.events import (
     fold,
 )
 from toolplan.execution_plan import ExecutionPlan
+from toolplan.flows import Policy
 from toolplan.path import Json
 from toolplan.plan import Plan
 from toolplan.storage.journal import Journal, JournalError, Recovered, Slot, recover

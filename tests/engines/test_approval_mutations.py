@@ -12,10 +12,11 @@ import pytest
 
 from tests.plans_strategy import execution_plan
 from tests.sizes import share_of
-from toolplan.approval import Approval, ApprovalRequired, ApprovalUsed, Policy, approve
+from toolplan.approval import Approval, ApprovalRequired, ApprovalUsed, approve
 from toolplan.engines import CannotRun, run
 from toolplan.events import Run
 from toolplan.execution_plan import ExecutionPlan
+from toolplan.flows import Policy
 from toolplan.path import Json
 from toolplan.plan import Literal, Plan
 from toolplan.plan_json import dump, load

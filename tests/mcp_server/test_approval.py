@@ -22,10 +22,11 @@ from tests.mcp_server.served import (
     serving,
 )
 from toolplan.app.resume import resume
-from toolplan.approval import Approval, Policy, approve
+from toolplan.approval import Approval, approve
 from toolplan.engines import Decided
 from toolplan.events import RunState
 from toolplan.execution_plan import ExecutionPlan
+from toolplan.flows import Policy
 from toolplan.path import Json
 from toolplan.storage.journal import JournalError
 from toolplan.testing import Gives, Raises

@@ -15,11 +15,11 @@ from mcp import Client, MCPError
 
 from tests.mcp_server.served import READS, WRITES, content, error, in_loop, scripted, serving
 from toolplan.app._runs import User
-from toolplan.approval import Policy
 from toolplan.compiler import compile_plan
 from toolplan.demo import TOOLS as DEMO
 from toolplan.dialects import DIALECTS
 from toolplan.engines import RunOptions
+from toolplan.flows import Policy
 from toolplan.path import Json
 from toolplan.plan import Limits
 from toolplan.planners import (

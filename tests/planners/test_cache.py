@@ -11,9 +11,9 @@ import pytest
 from tests.planners.cached import Counting, ask, caching, learn, metadata_of, plan_of
 from tests.planners.planned import TODAY, demo
 from toolplan.app.app import App
-from toolplan.approval import Policy
 from toolplan.compiler import compile_plan
 from toolplan.diagnostics import Diagnostic, Severity
+from toolplan.flows import Policy
 from toolplan.path import Json
 from toolplan.planners import (
     Attempt,

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from toolplan.diagnostics import Severity
+from toolplan.flows import Policy
 from toolplan.plan_json import load
 from toolplan.rules import RULES, SYNTAX_PAGES, PlanContext, diagnose
 from toolplan.rules import _all as all_rules
@@ -33,7 +34,9 @@ def said(case: Path) -> str:
     allow = document.get("allow")
     learned = {name: LearnedOutput(*each) for name, each in document.get("learned", {}).items()}
     tools = Toolbox(replace(tool, learned=learned.get(tool.name)) for tool in TOOLS.values())
-    context = PlanContext(parsed.plan, tools, None if allow is None else frozenset(allow))
+    allowed = None if allow is None else frozenset(allow)
+    policy = Policy.from_json(document.get("policy", {}))
+    context = PlanContext(parsed.plan, tools, allowed, policy)
     lines: list[str] = []
     for each in diagnose(context):
         lines.append(f"{each.severity.value}[{each.code}] {each.step} {each.pointer}")

@@ -16,7 +16,7 @@ from toolplan.app._approve import Approve, approver_of, refuse_other
 from toolplan.app._streaming import ReportedSteps, StreamedDraft, StreamingDraft
 from toolplan.app.notes import estimate, foreseen, noted
 from toolplan.app.results import AskResult
-from toolplan.approval import ApprovalRequired, Policy, approve
+from toolplan.approval import ApprovalRequired, approve
 from toolplan.compiler import (
     Compiled,
     CompileStream,
@@ -28,6 +28,7 @@ from toolplan.deltas import Delta, delta, left
 from toolplan.engines import RunOptions, run, run_stream
 from toolplan.events import Event, Run, RunState
 from toolplan.execution_plan import ExecutionPlan
+from toolplan.flows import Policy
 from toolplan.path import Json
 from toolplan.plan import Limits, Step
 from toolplan.planners import Attempt, Draft, Planner, Question, Remembering

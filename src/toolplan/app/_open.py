@@ -13,11 +13,11 @@ from typing import Literal, NoReturn, cast
 
 from toolplan.app._home import JOURNAL, home
 from toolplan.app._planning import planning
+from toolplan.app._policy import PolicyArgument, policy_of
 from toolplan.app._runs import User
 from toolplan.app._toolset import EffectsArgument, ToolsArgument, open_tools
 from toolplan.app.app import App
 from toolplan.app.settings import Settings, read_settings
-from toolplan.approval import Policy
 from toolplan.errors import ToolplanError
 from toolplan.plan import Limits
 from toolplan.planners import Planner
@@ -35,7 +35,7 @@ def open(
     model: str | Sequence[str] | Model | None = None,
     planner: str | Planner = "auto",
     journal: str | os.PathLike[str] | Journal | None = None,
-    policy: Policy | None = None,
+    policy: PolicyArgument = None,
     settings: str | os.PathLike[str] | Mapping[str, object] | Settings | None = None,
     base_url: str | None = None,
     effects: EffectsArgument = (),
@@ -55,7 +55,8 @@ def open(
         model: a model, or names of models in the order of asking. None: those of the settings.
         planner: `auto`, the name of a planner, or a planner.
         journal: the file where runs are kept, or a journal. None: the user's own.
-        policy: what plans may use. None: all tools.
+        policy: what plans may use, and where values may come from: a policy, its document, or the
+            path of its file. None: `toolplan.policy.toml` beside the settings; all tools without.
         settings: the folder of `toolplan.toml`, or its content. None: the user's own.
         base_url: the address of the service of an OpenAPI document.
         effects: `TOOL=LABEL` or a mapping: what tools change, whatever their source says.
@@ -68,8 +69,9 @@ def open(
         clock: seconds since the epoch.
         new_id: returns the name of a run.
     """
-    _check_arguments(policy, limits, weeks)
-    note, known, data, allowed = _Notes(on_note), _settings(settings), home(), policy or Policy()
+    _check_arguments(limits, weeks)
+    note, known, data = _Notes(on_note), _settings(settings), home()
+    allowed = policy_of(policy, None if known.path is None else known.path.parent)
     how = planning(planner, model, known, data, weeks, contracts, allowed, note)
     with ExitStack() as opening:
         opened = opening.enter_context(open_tools(tools, known, note, effects, base_url))
@@ -101,9 +103,7 @@ class _Notes:
         self._on_note(printable(sentence))
 
 
-def _check_arguments(policy: object, limits: object, weeks: str) -> None:
-    if policy is not None and not isinstance(policy, Policy):
-        _refuse("policy", policy, "a toolplan.Policy")
+def _check_arguments(limits: object, weeks: str) -> None:
     if not isinstance(limits, Limits):
         _refuse("limits", limits, "a toolplan.Limits")
     if weeks not in ("rolling", "calendar"):

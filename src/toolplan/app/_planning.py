@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Final, Literal, TypeAlias, cast
 
 from toolplan.app.settings import ModelSettings, Settings
-from toolplan.approval import Policy
 from toolplan.diagnostics import did_you_mean, near
 from toolplan.errors import ToolplanError
 from toolplan.extensions import Extensions
+from toolplan.flows import Policy
 from toolplan.planners import Planner
 from toolplan.planners.context import PlannerContext, PlannerFactory
 from toolplan.planners.fallback import Escalation, FallbackChain

@@ -35,7 +35,6 @@ from toolplan.app.limits import NO_LIMITS, Concurrency, LimitOptions, run_option
 from toolplan.app.notes import estimate, foreseen, noted
 from toolplan.app.results import AskResult, CheckResult, RunResult
 from toolplan.app.resume import plan_of
-from toolplan.approval import Policy
 from toolplan.compiler import Compiled, Tools, toolbox
 from toolplan.deltas import Delta
 from toolplan.dry_run import DryRun
@@ -43,6 +42,7 @@ from toolplan.engines import RunOptions
 from toolplan.errors import ToolplanError
 from toolplan.events import Event, Run
 from toolplan.execution_plan import ExecutionPlan
+from toolplan.flows import Policy
 from toolplan.forecast import Forecast
 from toolplan.path import Json
 from toolplan.plan import Limits, Step

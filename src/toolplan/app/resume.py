@@ -8,12 +8,13 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 
-from toolplan.approval import Approver, Policy
+from toolplan.approval import Approver
 from toolplan.compiler import Tools, compile_plan, toolbox
 from toolplan.engines import CannotRun, Decided, RunOptions
 from toolplan.engines import resume as go_on
 from toolplan.events import Event, Run
 from toolplan.execution_plan import ExecutionPlan
+from toolplan.flows import Policy
 from toolplan.plan import Limits
 from toolplan.rules import Rule
 from toolplan.storage.journal import Journal, Slot

@@ -24,6 +24,7 @@ COMMANDS: Final = {
     "tools": "List the tools.",
     "schema": "Print the JSON Schema of plans.",
     "test": "Compare the plans of questions with what is expected.",
+    "policy": "Write a policy, or show what one decides about a plan.",
     "explain": "Explain the code of a problem.",
     "mcp": "Serve planning and running to MCP clients.",
     "demo": "Serve the demo's tools: MCP, or a REST API.",

@@ -66,6 +66,14 @@ BaseUrlOption: TypeAlias = Annotated[
     str | None,
     Parameter(name="--base-url", help="The address of the service of an OpenAPI document."),
 ]
+PolicyOption: TypeAlias = Annotated[
+    str | None,
+    Parameter(
+        name="--policy",
+        help="The file that says where values may come from; by default toolplan.policy.toml "
+        "beside the settings.",
+    ),
+]
 YesFlag: TypeAlias = Annotated[
     bool,
     Parameter(name="--yes", negative="", help="Approve a plan with effects without asking."),

@@ -7,11 +7,14 @@ from typing import Annotated, Final, Literal
 
 from cyclopts import Parameter
 
+from toolplan.app._home import home
+from toolplan.app._policy import policy_of
 from toolplan.cli._options import (
     DialectOption,
     EffectsOption,
     JsonFlag,
     PlanFileArgument,
+    PolicyOption,
     ToolsOption,
 )
 from toolplan.cli._plan_file import PlanFile, print_diagnostics, read_plan, write_plan
@@ -19,6 +22,7 @@ from toolplan.cli._terminal import CommandError, Exit, err, note, out, print_jso
 from toolplan.cli._tools import opened_if_given
 from toolplan.compiler import examine, fixed_text
 from toolplan.diagnostics import Severity, to_json
+from toolplan.flows import Policy
 from toolplan.path import Json
 from toolplan.plan import Plan, step_refs
 from toolplan.render.diagnostics import fix_texts, pointer_text
@@ -43,6 +47,7 @@ def check_command(
     dialect: DialectOption = "toolplan",
     tools: ToolsOption = None,
     effects: EffectsOption = (),
+    policy: PolicyOption = None,
     fix: FixFlag = False,
     format: FormatOption = "text",
     as_json: JsonFlag = False,
@@ -61,13 +66,19 @@ def check_command(
         if opened is None:
             note("Without --tools only the structure is checked: no tool, argument or output type.")
         known = None if opened is None else opened.tools
-        valid = [_checked(_saved(each, known) if fix else each, known, form, fix) for each in files]
+        rules = policy_of(policy, home())
+        valid = [
+            _checked(_saved(each, known) if fix else each, known, rules, form, fix)
+            for each in files
+        ]
     return (Exit.FINE if all(valid) else Exit.FAILED).value
 
 
-def _checked(file: PlanFile, tools: Toolbox | None, form: str, is_fixed: bool) -> bool:
+def _checked(
+    file: PlanFile, tools: Toolbox | None, policy: Policy, form: str, is_fixed: bool
+) -> bool:
     """Print the report of a file, and return whether its plan is valid."""
-    plan, diagnostics, unchecked = examine(file.text, file.dialect, tools)
+    plan, diagnostics, unchecked = examine(file.text, file.dialect, tools, policy=policy)
     valid = not any(each.severity is Severity.ERROR for each in diagnostics)
     if form == "json":
         document: dict[str, Json] = {

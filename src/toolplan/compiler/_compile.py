@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import heapq
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final, NamedTuple, NoReturn, TypeAlias
 
-from toolplan.approval import Policy, digest_of
+from toolplan.approval import digest_of
 from toolplan.diagnostics import ABOUT_KEYS, REMOVED, Diagnostic, Edit, Fix, Removed, Severity
 from toolplan.dialects import known_dialect
 from toolplan.errors import ToolplanError
 from toolplan.execution_plan import ExecutionPlan
+from toolplan.flows import Flow, Policy
 from toolplan.path import Json
-from toolplan.plan import Limits, Plan, split_pointer
+from toolplan.plan import Limits, Plan, Step, split_pointer
 from toolplan.plan_json import Parsed, dump, load
-from toolplan.rules import PlanContext, Rule, diagnose
+from toolplan.rules import PlanContext, Rule, diagnose, ordered
 from toolplan.tools import Tool, Toolbox
 
 MAX_ROUNDS: Final = 8
@@ -179,6 +179,14 @@ def _examine(
     return Examined(context.plan, (*parsed.diagnostics, *reported), context.unchecked), context
 
 
+def flows_of(plan: Plan, tools: Tools, policy: Policy = Policy()) -> tuple[Flow, ...]:
+    """Return the values of `plan` that reach places where they can do harm, with the verdicts.
+
+    A plan that has passed the check has them already (`ExecutionPlan.flows`).
+    """
+    return _context(plan, tools, policy).flows
+
+
 class Fixed(NamedTuple):
     """A plan with every safe fix applied, and what was wrong with it as it was written."""
 
@@ -216,7 +224,7 @@ def _fixed(
         plan = _apply(context.plan, fixes) if fixes and rounds_left else None
         if plan is None:
             break
-        context = PlanContext(plan, context.tools, context.allowed)
+        context = PlanContext(plan, context.tools, context.allowed, context.policy)
     left = set(map(_key, found))
     diagnostics = (
         each if key in left else replace(each, fixed=True) for key, each in reported.items()
@@ -303,7 +311,7 @@ def _kind(value: object) -> str:
 
 def _context(plan: Plan, tools: Tools | None, policy: Policy) -> PlanContext:
     allowed = None if policy.allow is None else frozenset(policy.allow)
-    return PlanContext(plan, None if tools is None else toolbox(tools), allowed)
+    return PlanContext(plan, None if tools is None else toolbox(tools), allowed, policy)
 
 
 def _key(diagnostic: Diagnostic) -> tuple[str, str, str]:
@@ -363,33 +371,17 @@ def _execution_plan(context: PlanContext, tools: Toolbox, policy: Policy) -> Exe
     used = {step.tool: tools[step.tool] for step in context.plan.steps}
     return ExecutionPlan(
         plan=context.plan,
-        order=_order(context),
+        order=ordered(context.positions, context.needs),
         needs=context.needs,
         signatures={name: tool.signature for name, tool in used.items()},
-        effects=tuple(s.id for s in context.plan.steps if used[s.tool].has_effects),
+        effects=tuple(s.id for s in context.plan.steps if _is_approved(s, used, context)),
         digest=digest_of(context.plan, used, policy.to_json()),
         policy=policy.to_json(),
         unchecked_references=context.unchecked,
+        flows=context.flows,
     )
 
 
-def _order(context: PlanContext) -> tuple[str, ...]:
-    """Return the step ids, each behind what it needs, otherwise as written (Kahn 1962)."""
-    positions = context.positions
-    missing = {step: len(needed) for step, needed in context.needs.items()}
-    readers: dict[str, list[str]] = {step: [] for step in missing}
-    for step, needed in context.needs.items():
-        for each in needed:
-            readers[each].append(step)
-    ids = [step.id for step in context.plan.steps]
-    ready = [positions[step] for step in ids if missing[step] == 0]
-    heapq.heapify(ready)
-    order: list[str] = []
-    while ready:
-        step = ids[heapq.heappop(ready)]
-        order.append(step)
-        for reader in readers[step]:
-            missing[reader] -= 1
-            if missing[reader] == 0:
-                heapq.heappush(ready, positions[reader])
-    return tuple(order)
+def _is_approved(step: Step, used: Mapping[str, Tool], context: PlanContext) -> bool:
+    """Return whether a person approves the step: it has effects, or a flow into it is asked for."""
+    return used[step.tool].has_effects or step.id in context.asked_for

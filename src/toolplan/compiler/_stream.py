@@ -6,15 +6,18 @@ from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
 from inspect import isasyncgen
 from typing import Self
 
-from toolplan.approval import Policy
 from toolplan.compiler._compile import Compiled, Tools, check, compile_plan, toolbox
 from toolplan.diagnostics import Diagnostic
 from toolplan.dialects import known_dialect
+from toolplan.flows import Policy
 from toolplan.plan import Limits, Plan, Step, step_refs
 from toolplan.rules import Rule
 
 _MOST_LOOKED_AT = 64
 """So many steps at most are looked at to say whether one is right: what it refers to, and so on."""
+
+_ASKED_FOR = frozenset({"untrusted-argument", "untrusted-condition", "untrusted-count"})
+"""A step that only reads does not start before the approval where one of these is said of it."""
 
 
 def compile_stream(
@@ -146,8 +149,13 @@ class CompileStream:
         found = check(
             Plan((*self._behind(step), step)), self._tools, policy=self._policy, rules=self._rules
         )
+        tool = self._tools.get(step.tool)
+        reads = tool is not None and not tool.has_effects
         return any(
-            each.step == step.id and each.code != "unknown-step" and _stops(each) for each in found
+            each.step == step.id
+            and each.code != "unknown-step"
+            and (_stops(each) or (reads and each.code in _ASKED_FOR))
+            for each in found
         )
 
     def _behind(self, step: Step) -> list[Step]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from toolplan.approval import Policy
+from toolplan.flows import Policy
 from toolplan.planners._base import Planner
 from toolplan.providers import Model
 

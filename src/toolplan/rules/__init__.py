@@ -1,7 +1,7 @@
 """Checks of plans: one rule a file, listed in `RULES` in the order of report."""
 
 from toolplan.rules._all import RULES, all_rules, diagnose, rule_pages
-from toolplan.rules._context import PlanContext, Use
+from toolplan.rules._context import PlanContext, Use, ordered
 from toolplan.rules._rule import Problem, Rule, rule
 from toolplan.rules._syntax import SYNTAX_PAGES
 
@@ -14,6 +14,7 @@ __all__ = [
     "Use",
     "all_rules",
     "diagnose",
+    "ordered",
     "rule",
     "rule_pages",
 ]

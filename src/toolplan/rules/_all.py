@@ -17,6 +17,7 @@ from toolplan.rules.argument_value import argument_value
 from toolplan.rules.cycle import cycle
 from toolplan.rules.duplicate_call import duplicate_call
 from toolplan.rules.fan_out_large import fan_out_large
+from toolplan.rules.flow_refused import flow_refused
 from toolplan.rules.item_outside_for_each import item_outside_for_each
 from toolplan.rules.learned_output import learned_output
 from toolplan.rules.list_into_scalar import list_into_scalar
@@ -24,6 +25,9 @@ from toolplan.rules.maybe_skipped import maybe_skipped
 from toolplan.rules.missing_argument import missing_argument
 from toolplan.rules.not_a_list import not_a_list
 from toolplan.rules.output_schema import output_schema
+from toolplan.rules.policy_argument import policy_argument
+from toolplan.rules.policy_output import policy_output
+from toolplan.rules.policy_tool import policy_tool
 from toolplan.rules.ratio_over_filtered import ratio_over_filtered
 from toolplan.rules.redundant_after import redundant_after
 from toolplan.rules.reference_type import reference_type
@@ -37,6 +41,9 @@ from toolplan.rules.unknown_argument import unknown_argument
 from toolplan.rules.unknown_output import unknown_output
 from toolplan.rules.unknown_step import unknown_step
 from toolplan.rules.unknown_tool import unknown_tool
+from toolplan.rules.untrusted_argument import untrusted_argument
+from toolplan.rules.untrusted_condition import untrusted_condition
+from toolplan.rules.untrusted_count import untrusted_count
 from toolplan.rules.unused_step import unused_step
 from toolplan.rules.when_schema import when_schema
 
@@ -69,6 +76,13 @@ RULES: Final[tuple[Rule, ...]] = (
     duplicate_call,
     redundant_after,
     ratio_over_filtered,
+    policy_tool,
+    policy_output,
+    policy_argument,
+    flow_refused,
+    untrusted_argument,
+    untrusted_condition,
+    untrusted_count,
     fan_out_large,
 )
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Collection, Iterator, Mapping
 from functools import cached_property
 from typing import Final
 
 from toolplan.diagnostics import Suggestion, suggest
+from toolplan.flows import Flow, PlanFlows, Policy, Verdict, Vouched
 from toolplan.path import Json
 from toolplan.plan import (
     INDEX,
@@ -45,7 +47,7 @@ class PlanContext:
     """A plan, the tools that it may use, and what follows from both.
 
     `tools` None means that they are not known, and nothing is checked against them. `allowed` None
-    means that every tool may be used.
+    means that every tool may be used. `policy` says where values may come from.
     """
 
     def __init__(
@@ -53,10 +55,12 @@ class PlanContext:
         plan: Plan,
         tools: Toolbox | None = None,
         allowed: frozenset[str] | None = None,
+        policy: Policy = Policy(),
     ) -> None:
         self.plan = plan
         self.tools = tools
         self.allowed = allowed
+        self.policy = policy
         self._outputs: dict[str, Schema | None] = {}
         self._computed: dict[str, ComputedOutput | None] = {}
         self._open: set[str] = set()
@@ -205,6 +209,31 @@ class PlanContext:
             [u for u in self.uses if u.given is None or (u.taken is None and u.in_arguments)]
         )
 
+    @cached_property
+    def vouched(self) -> Vouched:
+        """The policy for the known tools."""
+        return Vouched(self.policy, {} if self.tools is None else self.tools)
+
+    @cached_property
+    def flows(self) -> tuple[Flow, ...]:
+        """The flows of the plan: none where the tools are not known, or the order is not."""
+        if self.tools is None or len(self.steps) < len(self.plan.steps):
+            return ()
+        if not any(
+            tool is not None and self.vouched.is_sink(tool) for tool in self.called.values()
+        ):
+            return ()
+        order = ordered(self.positions, self.needs)
+        found = PlanFlows(self.plan.steps, order, self.called, self.vouched, self._shape)
+        return tuple(found.flows())
+
+    @cached_property
+    def asked_for(self) -> frozenset[str]:
+        """The steps into which something flows that is neither allowed nor refused."""
+        return frozenset(
+            each.step for each in self.flows if each.verdict in (Verdict.ASK, Verdict.CHECK)
+        )
+
     def type_of(self, ref: Ref, step: Step | None) -> Schema | Absent | None:
         """Return the schema of what `ref`, standing in `step`, selects."""
         whole: Schema | None
@@ -276,16 +305,20 @@ class PlanContext:
         if tool.compute_output is None:
             return None
         if step.id not in self._computed:
-            schemas: dict[str, Schema | None] = {}
-            literals: dict[str, Json] = {}
-            for name, value in step.args.items():
-                if (part := literal_part(value)) is not None:
-                    literals[name] = part
-                for pointer, ref in located_refs(value, f"/{escape_pointer(name)}"):
-                    found = self.type_of(ref, step)
-                    schemas[pointer] = found if isinstance(found, Schema) else None
-            self._computed[step.id] = tool.compute_output(literals, schemas)
+            self._computed[step.id] = tool.compute_output(*self._shape(step))
         return self._computed[step.id]
+
+    def _shape(self, step: Step) -> tuple[dict[str, Json], dict[str, Schema | None]]:
+        """Return the literal arguments of a call, and the schemas of the others by JSON Pointer."""
+        schemas: dict[str, Schema | None] = {}
+        literals: dict[str, Json] = {}
+        for name, value in step.args.items():
+            if (part := literal_part(value)) is not None:
+                literals[name] = part
+            for pointer, ref in located_refs(value, f"/{escape_pointer(name)}"):
+                found = self.type_of(ref, step)
+                schemas[pointer] = found if isinstance(found, Schema) else None
+        return literals, schemas
 
     def _add_uses(self, found: list[Use], position: int, step: Step) -> None:
         others = self.arguments[position].others
@@ -316,6 +349,29 @@ class PlanContext:
             for place, ref, whole in located(value, start):
                 given = self.type_of(ref, None)
                 found.append(Use(step, position, place, ref, whole, given, None))
+
+
+def ordered(positions: Mapping[str, int], needs: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
+    """Return the ids of `needs`, each behind what it needs, otherwise as written (Kahn 1962).
+
+    What is on a cycle, or behind one, is left out.
+    """
+    missing = {step: len(needed) for step, needed in needs.items()}
+    readers: dict[str, list[str]] = {step: [] for step in missing}
+    for step, needed in needs.items():
+        for each in needed:
+            readers[each].append(step)
+    ready = [(positions[step], step) for step, count in missing.items() if count == 0]
+    heapq.heapify(ready)
+    order: list[str] = []
+    while ready:
+        _, step = heapq.heappop(ready)
+        order.append(step)
+        for reader in readers[step]:
+            missing[reader] -= 1
+            if missing[reader] == 0:
+                heapq.heappush(ready, (positions[reader], reader))
+    return tuple(order)
 
 
 def _of_constant(constant: Json) -> Schema | None:

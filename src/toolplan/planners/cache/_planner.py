@@ -7,7 +7,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Final
 
-from toolplan.approval import Policy
+from toolplan.flows import Policy
 from toolplan.path import Json
 from toolplan.planners._base import Attempt, Draft, OnText, Planner, Proposal, Question
 from toolplan.planners.cache._in_flight import InFlightCalls

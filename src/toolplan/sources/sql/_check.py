@@ -7,18 +7,19 @@ row is ever read here.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 from toolplan.diagnostics import did_you_mean, near
-from toolplan.path import Json
+from toolplan.path import Json, Path
 from toolplan.plan import escape_pointer
 from toolplan.schema import Schema, SchemaError
 from toolplan.sources.sql._binding import Binding, Table, bind
 from toolplan.sources.sql._database import Database, Stopwatch, result_fault
 from toolplan.sources.sql._faults import Exhausted, SqlFault, Stopped
+from toolplan.sources.sql._lineage import KnownTable
 from toolplan.sources.sql._statement import Statement
 from toolplan.sources.sql._types import (
     WORDS,
@@ -34,7 +35,7 @@ from toolplan.sources.sql._types import (
     row_type,
 )
 from toolplan.sources.sql._values import UNSEEN, misfit, readings, shown, table_columns
-from toolplan.tools import ComputedOutput
+from toolplan.tools import ComputedOutput, Lineage
 
 Problem: TypeAlias = tuple[str, str]
 
@@ -131,6 +132,37 @@ class Check:
             raise
         self._keep(database)
         return found
+
+    def compute_flow(
+        self, literals: Mapping[str, Json], schemas: Mapping[str, Schema | None]
+    ) -> Callable[[Path], Lineage] | None:
+        """Return the lineage of each path into the result, None where it cannot be followed.
+
+        The arguments are those of `compute_output`.
+        """
+        text = literals.get("sql")
+        tables = _given_tables(literals.get("tables"), schemas)
+        if not isinstance(text, str) or tables is None:
+            return None
+        known = {
+            name: KnownTable(tuple(given.expected().readings), given.is_vague)
+            for name, given in tables.items()
+        }
+        try:
+            database = self._open()
+        except SqlFault:
+            return None
+        try:
+            with Stopwatch(database, self._seconds):
+                found = database.lineage(text, known)
+        except BaseException:
+            database.close()
+            raise
+        if found is None:  # it may have been stopped
+            database.close()
+            return None
+        self._keep(database)
+        return found.at
 
     def rest(self) -> None:
         """Let a call have the process of the database that is kept; it need not start one."""

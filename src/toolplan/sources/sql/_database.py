@@ -11,6 +11,7 @@ from typing import Final, NamedTuple, Self, cast
 from toolplan.path import Json
 from toolplan.sources.sql._faults import Exhausted, SqlFault, Stopped
 from toolplan.sources.sql._functions import Functions, functions_of
+from toolplan.sources.sql._lineage import KnownTable, Lost, StatementLineage
 from toolplan.sources.sql._nesting import TOO_DEEP, too_deep
 from toolplan.sources.sql._process import Process, give_back, take
 from toolplan.sources.sql._statement import CLOCK_WORDS, Statement, examine
@@ -143,6 +144,15 @@ class Database:
         if isinstance(tree, str):
             return Statement(text, (tree,))
         return examine(text, tree, tables, columns, self._functions())
+
+    def lineage(self, text: str, tables: Mapping[str, KnownTable]) -> StatementLineage | None:
+        """Return the lineage of what `text` gives, None where it cannot be followed."""
+        if too_deep(text) or len(text) > MAX_TEXT:
+            return None
+        try:
+            return StatementLineage(self._tree(text), tables, self._functions().over_rows)
+        except (Lost, SqlFault, RecursionError):
+            return None
 
     def _tree(self, text: str) -> Json:
         row = self._execute("SELECT json_serialize_sql(?)", [text])

@@ -51,10 +51,14 @@ _OF_SYNTAX: Final = frozenset({"unnest", "grouping", "grouping_id", "coalesce", 
 
 
 class Functions(NamedTuple):
-    """The names of the functions that a statement may call, and of those that exist besides."""
+    """The names of the functions that a statement may call, and of those that exist besides.
+
+    `over_rows` are those that may compute over many rows: aggregates, and macros that may be.
+    """
 
     allowed: frozenset[str]
     refused: frozenset[str]
+    over_rows: frozenset[str] = frozenset()
 
 
 def functions_of(catalogue: Iterable[tuple[str, str, str]]) -> Functions:
@@ -64,7 +68,10 @@ def functions_of(catalogue: Iterable[tuple[str, str, str]]) -> Functions:
     """
     pure: set[str] = set()
     other: set[str] = set(_NOT_PURE)
+    over_rows: set[str] = set(_OF_WINDOWS)
     for name, kind, stability in catalogue:
+        if kind in ("aggregate", "macro"):
+            over_rows.add(name)
         if name.startswith(_INTERNAL):
             is_pure = False
         elif kind == "macro":
@@ -73,4 +80,4 @@ def functions_of(catalogue: Iterable[tuple[str, str, str]]) -> Functions:
             is_pure = stability == "CONSISTENT"
         (pure if is_pure else other).add(name)
     allowed = (pure - other) | _OF_WINDOWS | _OF_SYNTAX
-    return Functions(frozenset(allowed), frozenset(other - allowed))
+    return Functions(frozenset(allowed), frozenset(other - allowed), frozenset(over_rows))

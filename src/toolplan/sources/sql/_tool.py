@@ -89,6 +89,7 @@ def sql_tool(limits: SqlLimits = _DEFAULT_LIMITS) -> Tool:
         idempotent=True,
         call=call,
         compute_output=check.compute_output,
+        compute_flow=check.compute_flow,
         source="builtin",
     )
 

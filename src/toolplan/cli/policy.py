@@ -1,0 +1,91 @@
+"""`toolplan policy init` and `toolplan policy check PLAN`."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from cyclopts import Parameter
+
+from toolplan.app._home import home
+from toolplan.app._policy import policy_of
+from toolplan.cli._options import (
+    BaseUrlOption,
+    DialectOption,
+    EffectsOption,
+    JsonFlag,
+    PolicyOption,
+    ToolsOption,
+)
+from toolplan.cli._plan_file import print_diagnostics, read_plan
+from toolplan.cli._terminal import CommandError, Exit, err, out, print_json
+from toolplan.cli._tools import opened
+from toolplan.compiler import compile_plan, flows_of
+from toolplan.diagnostics import to_json
+from toolplan.flows import Policy, draft_policy
+from toolplan.path import Json
+from toolplan.render.flow_view import flow_table, flow_to_json
+from toolplan.tools import Toolbox
+
+Action = Annotated[
+    Literal["init", "check"],
+    Parameter(help="init: print a first policy for the tools. check: show every flow of a plan."),
+]
+PlanArgument = Annotated[
+    str | None,
+    Parameter(allow_leading_hyphen=True, help="The file of the plan; - is standard input."),
+]
+
+
+def policy_command(
+    action: Action,
+    plan: PlanArgument = None,
+    *,
+    policy: PolicyOption = None,
+    dialect: DialectOption = "toolplan",
+    tools: ToolsOption = None,
+    base_url: BaseUrlOption = None,
+    effects: EffectsOption = (),
+    as_json: JsonFlag = False,
+) -> int:
+    """Write a policy, or show what one decides about a plan.
+
+    `init` prints a draft, with each line explained, to be saved as
+    toolplan.policy.toml. `check PLAN` prints every value that reaches a
+    place where it can do harm: where it comes from, how far it is to be
+    trusted, what is needed there, and the verdict. It exits 1 where the
+    plan does not pass.
+    """
+    if (action == "init") == (plan is not None):
+        problem = "`init` takes no plan." if plan is not None else "PLAN is missing."
+        raise CommandError("usage", problem, "See `toolplan policy --help`.")
+    rules = policy_of(policy, home())
+    with opened(tools, effects, base_url) as toolset:
+        if plan is None:
+            text = draft_policy(toolset.tools)
+            if as_json:
+                print_json({"policy": text})
+            else:
+                print(text, end="")  # names of tools are escaped in it
+            return Exit.FINE.value
+        return _check(plan, dialect, toolset.tools, rules, as_json=as_json)
+
+
+def _check(file: str, dialect: str, tools: Toolbox, policy: Policy, *, as_json: bool) -> int:
+    plan_file = read_plan(file, dialect)
+    compiled = compile_plan(plan_file.text, dialect, tools=tools, policy=policy)
+    flows = () if compiled.draft is None else flows_of(compiled.draft, tools, policy)
+    valid = compiled.plan is not None
+    if as_json:
+        document: dict[str, Json] = {
+            "valid": valid,
+            "flows": [flow_to_json(flow) for flow in flows],
+            "diagnostics": [to_json(each) for each in compiled.diagnostics],
+        }
+        print_json(document)
+    else:
+        print_diagnostics(err(), plan_file, compiled.diagnostics)
+        if flows:
+            out().print(flow_table(flows))
+        elif valid:
+            out().print("Nothing flows into a place where it can do harm.")
+    return (Exit.FINE if valid else Exit.FAILED).value

@@ -1,0 +1,41 @@
+"""Where the values of a plan come from, and where they may go: labels, policies, verdicts."""
+
+from toolplan.flows.draft import draft_policy
+from toolplan.flows.labels import (
+    PLAIN,
+    Flow,
+    FlowKind,
+    Label,
+    Need,
+    Source,
+    Trust,
+    Verdict,
+    least,
+    picked,
+)
+from toolplan.flows.plan_flows import PlanFlows
+from toolplan.flows.policy import Keys, Policy, PolicyError
+from toolplan.flows.policy_file import parse_policy, place_of
+from toolplan.flows.vouched import Fault, Vouched
+
+__all__ = [
+    "PLAIN",
+    "Fault",
+    "Flow",
+    "FlowKind",
+    "Keys",
+    "Label",
+    "Need",
+    "PlanFlows",
+    "Policy",
+    "PolicyError",
+    "Source",
+    "Trust",
+    "Verdict",
+    "Vouched",
+    "draft_policy",
+    "least",
+    "parse_policy",
+    "picked",
+    "place_of",
+]

@@ -1,0 +1,242 @@
+"""Flows of a plan: the label of each reference, followed through the steps, and the verdicts.
+
+Nothing runs here. A label is that of the worst that can happen: whatever the outputs of tools that
+nobody vouched for contain, a value with a better label is not of their making.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Final, NamedTuple, TypeAlias
+
+from toolplan.flows.labels import (
+    SAID,
+    Flow,
+    FlowKind,
+    Label,
+    Need,
+    Trust,
+    Verdict,
+    least,
+    picked,
+)
+from toolplan.flows.vouched import Vouched
+from toolplan.path import EVERY, Json, Path
+from toolplan.plan import (
+    INDEX,
+    ITEM,
+    Array,
+    Literal,
+    Object,
+    Ref,
+    Step,
+    Template,
+    Value,
+    escape_pointer,
+    object_,
+    step_refs,
+)
+from toolplan.schema import Schema
+from toolplan.tools import Lineage, Tool
+
+CallShape: TypeAlias = Callable[[Step], tuple[Mapping[str, Json], Mapping[str, Schema | None]]]
+"""Returns the literal arguments of a step, and the schemas of its references by JSON Pointer."""
+
+_MOST_FOLLOWED: Final = 40
+"""So many steps at most are followed one behind the other; then the worst is taken."""
+
+_DEFAULT: Final = Need()
+_NO_SECRET: Final = Need(otherwise=Verdict.REFUSE)
+_UNKNOWN: Final = Label(Trust.UNTRUSTED)
+
+
+class _Known(NamedTuple):
+    """What is known of a step when those behind it are looked at.
+
+    `args` is the label of all of its arguments together, `number` that of the list of its items,
+    `under` that of what decides whether it is made at all, which stands at `under_at`.
+    """
+
+    step: Step
+    tool: str
+    args: Label
+    number: Label
+    under: Label
+    under_at: str
+    lineage: Callable[[Path], Lineage] | None
+    follows: bool
+
+
+class PlanFlows:
+    """The labels of a plan's references, and its flows."""
+
+    def __init__(
+        self,
+        steps: Sequence[Step],
+        order: Sequence[str],
+        tools: Mapping[str, Tool | None],
+        vouched: Vouched,
+        shape: CallShape,
+    ) -> None:
+        """Follow the values of `steps`.
+
+        `order` are the ids of the steps, each behind what it needs; a step that is not among them
+        is not known. `tools` are the tools by name, None where one cannot be used.
+        """
+        self._positions = {step.id: position for position, step in enumerate(steps)}
+        self._steps = {step.id: step for step in steps}
+        self._tools = tools
+        self._vouched = vouched
+        self._shape = shape
+        self._known: dict[str, _Known] = {}
+        self._labels: dict[tuple[str, Path], Label] = {}
+        self._depth = 0
+        for name in order:
+            self._known[name] = self._look_at(self._steps[name])
+
+    def label(self, step: Step, value: Value, path: Path = ()) -> Label:
+        """Return the label of the part of `value`, which stands in `step`, at `path`."""
+        match value:
+            case Literal():
+                return SAID
+            case Ref():
+                return self._reference(step, value, path)
+            case Template(parts):
+                return least(self._reference(step, p, ()) for p in parts if isinstance(p, Ref))
+            case Array(items):
+                if path and isinstance(path[0], int) and path[0] < len(items):
+                    return self.label(step, items[path[0]], path[1:])
+                rest = path[1:] if path and path[0] is EVERY else ()
+                return least(self.label(step, item, rest) for item in items)
+            case Object(fields):
+                if path and isinstance(path[0], str):
+                    inner = dict(fields).get(path[0])
+                    return SAID if inner is None else self.label(step, inner, path[1:])
+                return least(self.label(step, inner) for _, inner in fields)
+
+    def flows(self) -> Iterator[Flow]:
+        """Yield every flow into a place where it can do harm, in the order of the plan."""
+        for step in self._steps.values():
+            tool, known = self._tools.get(step.tool), self._known.get(step.id)
+            if tool is None or known is None:
+                continue
+            needs = self._vouched.needs(tool)
+            if needs is not None:
+                yield from self._arguments(step, needs)
+            decide = self._vouched.policy.decide.get(tool.name)
+            if tool.has_effects or decide is not None:
+                yield from self._decisions(known, _DEFAULT if decide is None else decide)
+            if self._vouched.policy.secret and self._vouched.is_egress(tool):
+                yield from self._secrets(known)
+
+    def _arguments(self, step: Step, needs: Mapping[str, Need]) -> Iterator[Flow]:
+        for name, value in step.args.items():
+            need = needs.get(name, _DEFAULT)
+            label = self.label(step, value)
+            pointer = self._pointer(step, f"args/{escape_pointer(name)}")
+            yield Flow(step.id, pointer, need, label, need.verdict(label))
+
+    def _decisions(self, known: _Known, need: Need) -> Iterator[Flow]:
+        step = known.step
+        decided: list[tuple[str, Label, FlowKind]] = []
+        if step.when is not None:
+            label = self.label(step, step.when.value)
+            decided.append((self._pointer(step, "when/value"), label, "condition"))
+        if step.for_each is not None:
+            decided.append((self._pointer(step, "for_each"), known.number, "count"))
+        if known.under_at and known.under_at not in {pointer for pointer, _, _ in decided}:
+            kind: FlowKind = "count" if known.under_at.endswith("/for_each") else "condition"
+            decided.append((known.under_at, known.under, kind))
+        for pointer, label, kind in decided:
+            yield Flow(step.id, pointer, need, label, need.verdict(label), kind)
+
+    def _secrets(self, known: _Known) -> Iterator[Flow]:
+        step = known.step
+        for name, value in step.args.items():
+            label = self.label(step, value)
+            if label.secrets:
+                pointer = self._pointer(step, f"args/{escape_pointer(name)}")
+                yield Flow(step.id, pointer, _NO_SECRET, label, Verdict.REFUSE, "secret")
+        if known.under.secrets:  # whether it is made tells something of the secret
+            pointer = known.under_at or self._pointer(step, "")
+            yield Flow(step.id, pointer, _NO_SECRET, known.under, Verdict.REFUSE, "secret")
+
+    def _pointer(self, step: Step, inside: str) -> str:
+        return f"/steps/{self._positions[step.id]}/{inside}".rstrip("/")
+
+    # Following values
+
+    def _look_at(self, step: Step) -> _Known:
+        tool = self._tools.get(step.tool)
+        count = SAID if step.for_each is None else self.label(step, step.for_each)
+        args = least(self.label(step, value) for value in step.args.values())
+        under, at = count, self._pointer(step, "for_each") if count is not SAID else ""
+        if step.when is not None:
+            label = self.label(step, step.when.value)
+            if label.trust < under.trust:
+                at = self._pointer(step, "when/value")
+            under = least((under, label))
+        for name in dict.fromkeys(ref.step for _, ref in step_refs(step)):
+            behind = self._known.get(name)
+            if behind is not None and behind.under is not SAID:
+                at = behind.under_at if behind.under.trust < under.trust or not at else at
+                under = least((under, behind.under))
+        follows = tool is not None and tool.compute_flow is not None
+        lineage = None
+        if tool is not None and tool.compute_flow is not None:
+            lineage = tool.compute_flow(*self._shape(step))
+        return _Known(step, step.tool, args, count, under, at, lineage, follows)
+
+    def _reference(self, step: Step, ref: Ref, path: Path) -> Label:
+        if step.for_each is not None and ref.step == INDEX:
+            return SAID  # a number that is counted here
+        if step.for_each is not None and ref.step == ITEM:
+            return self._item(step, step.for_each, (*ref.path, *path))
+        if EVERY in ref.path and path:
+            # such a reference gives a flat list: what comes first leads to one of its elements
+            path = () if isinstance(path[0], str) else path[1:]
+        return self._output(ref.step, (*ref.path, *path))
+
+    def _item(self, step: Step, listed: Value, path: Path) -> Label:
+        """Return the label of the part of each item of `listed` at `path`."""
+        return self.label(step, listed, (EVERY, *path))
+
+    def _output(self, name: str, path: Path) -> Label:
+        """Return the label of the part of a step's output at `path`."""
+        known = self._known.get(name)
+        if known is None:
+            return _UNKNOWN
+        if known.step.for_each is not None:
+            # a list with the result of each call; what is not an element of it is all of it
+            path = () if path and isinstance(path[0], str) else path[1:]
+        found = self._labels.get((name, path))
+        if found is None:
+            found = self._labels[name, path] = self._result(known, path)
+        return found
+
+    def _result(self, known: _Known, path: Path) -> Label:
+        if known.follows:
+            return picked(self._followed(known, path), known.number)
+        label = self._vouched.outputs(known.tool).label(known.step.id, known.tool, path)
+        label = picked(picked(label, known.args), known.number)
+        if known.args.secrets or known.under.secrets:  # what it was given may be in it
+            behind = (Label(Trust.SAID, (), each.secrets) for each in (known.args, known.under))
+            label = least((label, *behind))
+        return label
+
+    def _followed(self, known: _Known, path: Path) -> Label:
+        if known.lineage is None or self._depth >= _MOST_FOLLOWED:
+            return known.args
+        values, picks = known.lineage(path)
+        arguments = object_(tuple(known.step.args.items()))
+        self._depth += 1
+        try:
+            made_of = least(self.label(known.step, arguments, each) for each in _sorted(values))
+            by = least(self.label(known.step, arguments, each) for each in _sorted(picks))
+        finally:
+            self._depth -= 1
+        return picked(made_of, by)
+
+
+def _sorted(paths: frozenset[Path]) -> list[Path]:
+    return sorted(paths, key=repr)

@@ -1,0 +1,260 @@
+"""Policies: which tools plans may use, which of their outputs are trusted, what arguments need."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final, TypeAlias, cast
+from typing import Literal as OneOf
+
+from toolplan.errors import ToolplanError
+from toolplan.flows.labels import PLAIN, Guard, Need, Trust, Verdict
+from toolplan.path import Json
+from toolplan.schema import Schema, SchemaError
+
+ApprovalRule: TypeAlias = OneOf["always", "when-needed"]
+
+Keys: TypeAlias = tuple[str | int, ...]
+"""The place of something in a policy: `("sinks", "send_mail", "to")`."""
+
+TABLES: Final = ("trusted", "listed", "secret", "sinks", "decide", "egress")
+_LISTS: Final = {
+    "trusted": "outputs",
+    "listed": "outputs",
+    "secret": "outputs",
+    "egress": "tools",
+}
+NAMES: Final = ("allow", "approval", *TABLES)
+_WORDS: Final = {**{trust.word: trust for trust in reversed(Trust)}, "any": None}
+NEEDS: Final = ("said", "trusted", "listed", "any", PLAIN)
+APPROVALS: Final[tuple[ApprovalRule, ...]] = ("always", "when-needed")
+
+
+class PolicyError(ToolplanError, ValueError):
+    """A policy cannot be used; the code is `bad-policy`. `keys` lead to the place."""
+
+    def __init__(self, message: str, keys: Keys = (), help: str | None = None) -> None:
+        super().__init__("bad-policy", message, help)
+        self.keys = keys
+
+
+Needs: TypeAlias = Mapping[str, Mapping[str, Need]]
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """What plans may use, and where the values of dangerous arguments may come from.
+
+    Attributes:
+        allow: the tools that plans may use; None allows all.
+        trusted: outputs that are trusted: `contacts_search`, `accounts_list[*].iban`.
+        listed: outputs that exist, but may have been chosen by somebody untrusted.
+        secret: outputs that may not reach an `egress` tool.
+        sinks: by tool and argument, what the argument needs.
+        decide: by tool, what conditions and choices before a call of it need.
+        egress: tools whose calls somebody outside can read.
+        approval: when a plan with effects is approved: `always`, or where a flow needs it.
+        text: the text of the file that it was read from; it is not part of what is compared.
+        file: the name of that file.
+    """
+
+    allow: tuple[str, ...] | None = None
+    trusted: tuple[str, ...] = ()
+    listed: tuple[str, ...] = ()
+    secret: tuple[str, ...] = ()
+    sinks: Needs = field(default_factory=dict[str, Mapping[str, Need]])
+    decide: Mapping[str, Need] = field(default_factory=dict[str, Need])
+    egress: tuple[str, ...] = ()
+    approval: ApprovalRule = "always"
+    text: str = field(default="", compare=False, repr=False)
+    file: str = field(default="", compare=False, repr=False)
+
+    @property
+    def has_flows(self) -> bool:
+        """Whether it says anything about where values come from."""
+        rules = (self.trusted, self.listed, self.secret, self.sinks, self.decide, self.egress)
+        return any(rules) or self.approval != "always"
+
+    def to_json(self) -> dict[str, Json]:
+        """Return the policy document, which the plan's digest covers."""
+        document: dict[str, Json] = {
+            "allow": None if self.allow is None else [*sorted(self.allow)],
+        }
+        for name, key in _LISTS.items():
+            listed: tuple[str, ...] = getattr(self, name)
+            if listed:
+                document[name] = {key: [*sorted(listed)]}
+        if self.sinks:
+            document["sinks"] = {
+                tool: {name: _need_to_json(need) for name, need in needs.items()}
+                for tool, needs in self.sinks.items()
+            }
+        if self.decide:
+            document["decide"] = {name: _need_to_json(need) for name, need in self.decide.items()}
+        if self.approval != "always":
+            document["approval"] = self.approval
+        return document
+
+    @classmethod
+    def from_json(cls, document: object, *, text: str = "", file: str = "") -> Policy:
+        """Read a policy document: what `to_json` returns, or the content of a policy file.
+
+        Raises:
+            PolicyError: it is not valid.
+        """
+        table = _table(document, ())
+        for name in table:
+            if name not in NAMES:
+                raise _error(f"There is no {name!r} in a policy.", (name,), _known(NAMES))
+        sinks = {
+            tool: {
+                name: _need(need, ("sinks", tool, name))
+                for name, need in _table(needs, ("sinks", tool)).items()
+            }
+            for tool, needs in _table(table.get("sinks", {}), ("sinks",)).items()
+        }
+        decide = {
+            tool: _need(need, ("decide", tool), guards=False)
+            for tool, need in _table(table.get("decide", {}), ("decide",)).items()
+        }
+        lists = {name: _listed(table, name, key) for name, key in _LISTS.items()}
+        _refuse_contradictions(lists["trusted"], lists["listed"])
+        allow = table.get("allow")
+        return cls(
+            allow=None if allow is None else _texts(allow, ("allow",)),
+            trusted=lists["trusted"],
+            listed=lists["listed"],
+            secret=lists["secret"],
+            sinks=sinks,
+            decide=decide,
+            egress=lists["egress"],
+            approval=_approval(table.get("approval", "always")),
+            text=text,
+            file=file,
+        )
+
+
+def _need_to_json(need: Need) -> Json:
+    if need.trust is None:
+        word = "any"
+    elif need.guard == PLAIN:
+        word = PLAIN
+    else:
+        word = need.trust.word
+    schema = None if need.guard in (None, PLAIN) else need.guard
+    if schema is None and need.otherwise is Verdict.ASK:
+        return word
+    document: dict[str, Json] = {"needs": word}
+    if schema is not None:
+        document["or"] = schema
+    if need.otherwise is not Verdict.ASK:
+        document["else"] = need.otherwise.value
+    return document
+
+
+def _need(given: object, keys: Keys, *, guards: bool = True) -> Need:
+    table = {"needs": given} if isinstance(given, str) else _table(given, keys)
+    for name in table:
+        if name not in ("needs", "or", "else"):
+            raise _error(
+                f"There is no {name!r} in what an argument needs.",
+                (*keys, name),
+                _known(("needs", "or", "else")),
+            )
+    word = table.get("needs", "trusted")
+    if word not in NEEDS or (word == PLAIN and not guards):
+        words = NEEDS if guards else NEEDS[:-1]
+        raise _error(f"{_shown(word)} is nothing that can be needed.", keys, _known(words))
+    otherwise = table.get("else", "ask")
+    if otherwise not in ("ask", "refuse"):
+        raise _error(f"'else' is {_shown(otherwise)}.", (*keys, "else"), 'Write "ask" or "refuse".')
+    trust = Trust.TRUSTED if word == PLAIN else _WORDS[str(word)]
+    guard = _guard(table, keys, str(word), guards)
+    if trust is None and "else" in table:
+        raise _error(f"{keys[-1]!r} takes anything, so that 'else' never comes.", keys)
+    return Need(trust, guard, Verdict(str(otherwise)))
+
+
+def _guard(table: Mapping[str, object], keys: Keys, word: str, allowed: bool) -> Guard:
+    if "or" not in table:
+        return PLAIN if word == PLAIN else None
+    if word in (PLAIN, "any") or not allowed:
+        raise _error(f"'or' cannot stand beside {word!r}.", (*keys, "or"))
+    schema = table["or"]
+    if not isinstance(schema, Mapping):
+        raise _error("'or' is not a JSON Schema.", (*keys, "or"))
+    try:
+        loaded = Schema.load(_json(cast("object", schema), (*keys, "or")))
+        if not loaded.is_whole:
+            raise _error("'or' has a pattern that cannot be used.", (*keys, "or"))
+    except SchemaError as error:
+        raise _error(f"'or' is not a usable JSON Schema: {error}.", (*keys, "or")) from None
+    return loaded.document
+
+
+def _json(value: object, keys: Keys) -> Json:
+    match value:
+        case None | bool() | int() | float() | str():
+            return value
+        case list():
+            return [_json(each, keys) for each in cast("list[object]", value)]
+        case Mapping():
+            table = cast("Mapping[object, object]", value)
+            return {str(key): _json(each, keys) for key, each in table.items()}
+        case _:  # TOML has dates
+            raise _error(f"{_shown(value)} is no JSON value.", keys)
+
+
+def _listed(table: Mapping[str, object], name: str, key: str) -> tuple[str, ...]:
+    inner = _table(table.get(name, {}), (name,))
+    for other in inner:
+        if other != key:
+            raise _error(f"There is no {other!r} in [{name}].", (name, other), _known((key,)))
+    found = _texts(inner.get(key, []), (name, key))
+    for at, each in enumerate(found):
+        if each in found[:at]:
+            raise _error(f"{each!r} stands twice in [{name}].", (name, key, at))
+    return found
+
+
+def _refuse_contradictions(trusted: tuple[str, ...], listed: tuple[str, ...]) -> None:
+    for at, each in enumerate(listed):
+        if each in trusted:
+            raise _error(f"{each!r} is in [trusted] and in [listed].", ("listed", "outputs", at))
+
+
+def _approval(given: object) -> ApprovalRule:
+    for each in APPROVALS:
+        if given == each:
+            return each
+    raise _error(f"'approval' is {_shown(given)}.", ("approval",), _known(APPROVALS))
+
+
+def _texts(given: object, keys: Keys) -> tuple[str, ...]:
+    if not isinstance(given, list | tuple):
+        raise _error(f"{keys[-1]!r} is not a list of texts.", keys)
+    found: list[str] = []
+    for at, each in enumerate(cast("list[object]", given)):
+        if not isinstance(each, str) or not each:
+            raise _error(f"{_shown(each)} in {keys[-1]!r} is not a name.", (*keys, at))
+        found.append(each)
+    return tuple(found)
+
+
+def _table(given: object, keys: Keys) -> Mapping[str, object]:
+    if not isinstance(given, Mapping):
+        name = repr(keys[-1]) if keys else "The policy"
+        raise _error(f"{name} is not a table.", keys)
+    return {str(key): value for key, value in cast("Mapping[object, object]", given).items()}
+
+
+def _known(words: tuple[str, ...]) -> str:
+    return f"Known: {', '.join(words)}."
+
+
+def _shown(value: object) -> str:
+    return repr(value)[:60]
+
+
+def _error(message: str, keys: Keys, help: str | None = None) -> PolicyError:
+    return PolicyError(message, keys, help)

@@ -1,0 +1,290 @@
+"""What a policy says of the outputs of known tools, and what is wrong with that."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from typing import Final, NamedTuple
+
+from toolplan.diagnostics import did_you_mean, near
+from toolplan.flows.labels import Label, Need, Source, Trust
+from toolplan.flows.policy import Keys, Policy
+from toolplan.path import EVERY, Json, Path, PathSyntaxError, Segment, parse_path, print_path
+from toolplan.schema import Absent, at
+from toolplan.tools import Tool
+
+OWN_SOURCES: Final = frozenset({"python", "builtin"})
+"""Where tools come from that may vouch for their own outputs: from the program of the user."""
+
+_MOST_DEPTH: Final = 8
+
+
+class Fault(NamedTuple):
+    """Something that is wrong with a policy: the code of the rule, a sentence, its place, help."""
+
+    code: str
+    message: str
+    keys: Keys
+    help: str | None = None
+
+
+class Outputs(NamedTuple):
+    """What is said of the output of one tool: the trust of paths, and which paths are secret."""
+
+    trusts: tuple[tuple[Path, Trust], ...] = ()
+    secrets: tuple[Path, ...] = ()
+
+    def label(self, step: str, tool: str, path: Path) -> Label:
+        """Return the label of the part of the output at `path`."""
+        source = (Source(step, tool, path),)
+        depth, trust = -1, Trust.UNTRUSTED
+        of_parts = Trust.SAID
+        for place, given in self.trusts:
+            if not _covers(place, path):
+                # a part of it may be worth less
+                of_parts = min(of_parts, given) if _meets(place, path) else of_parts
+            elif len(place) > depth:  # what is said of the smaller part holds
+                depth, trust = len(place), given
+        trust = min(trust, of_parts)
+        secret = any(_meets(place, path) for place in self.secrets)
+        return Label(trust, source, source if secret else ())
+
+
+_NOTHING: Final = Outputs()
+
+
+class Vouched:
+    """A policy for known tools."""
+
+    def __init__(self, policy: Policy, tools: Mapping[str, Tool]) -> None:
+        self.policy = policy
+        self._tools = tools
+        self._own: dict[str, Outputs] = {}
+
+    def outputs(self, tool: str) -> Outputs:
+        """Return what is said of the outputs of a tool: by the policy, else by the tool itself."""
+        found = self._read[0].get(tool)
+        if found is not None:
+            return found
+        if tool not in self._own:
+            self._own[tool] = _own_outputs(self._tools.get(tool))
+        return self._own[tool]
+
+    def needs(self, tool: Tool) -> Mapping[str, Need] | None:
+        """Return what the arguments of a tool need, by name; None where the tool is no sink.
+
+        An argument that is not named needs to be trusted.
+        """
+        stated = self.policy.sinks.get(tool.name)
+        own = _own_needs(tool)
+        if stated is None and not own and not tool.has_effects and not self._is_open(tool):
+            return None
+        return {**own, **(stated or {})}
+
+    def is_sink(self, tool: Tool) -> bool:
+        """Whether something that flows into the tool is looked at."""
+        return (
+            self.needs(tool) is not None
+            or tool.name in self.policy.decide
+            or (bool(self.policy.secret) and self.is_egress(tool))
+        )
+
+    def is_egress(self, tool: Tool) -> bool:
+        """Whether somebody outside can read the calls of a tool."""
+        return tool.name in self.policy.egress or _is_open_world(tool)
+
+    def _is_open(self, tool: Tool) -> bool:
+        # without rules, arguments of tools that only read stay as free as they always were
+        return self.policy.has_flows and _is_open_world(tool)
+
+    @property
+    def faults(self) -> tuple[Fault, ...]:
+        """What is wrong with the policy: names of tools, outputs and arguments that are not."""
+        return (*self._read[1], *self._sink_faults())
+
+    @cached_property
+    def _read(self) -> tuple[Mapping[str, Outputs], tuple[Fault, ...]]:
+        """Return what the policy says of the outputs of each tool that it names, and the faults."""
+        faults: list[Fault] = []
+        trusts: dict[str, dict[Path, Trust]] = {}
+        secrets: dict[str, list[Path]] = {}
+        for name, trust in (("trusted", Trust.TRUSTED), ("listed", Trust.LISTED), ("secret", None)):
+            patterns: tuple[str, ...] = getattr(self.policy, name)
+            for position, pattern in enumerate(patterns):
+                place = (name, "outputs", position)
+                read = self._pattern(pattern, place)
+                if isinstance(read, Fault):
+                    faults.append(read)
+                    continue
+                tool, path = read
+                if trust is None:
+                    secrets.setdefault(tool, []).append(path)
+                    continue
+                if self._tools[tool].compute_flow is not None:
+                    faults.append(_follows(tool, place))
+                if trusts.setdefault(tool, {}).setdefault(path, trust) is not trust:
+                    message = f"{pattern!r} is in [trusted] and in [listed]."
+                    faults.append(Fault("policy-output", message, place))
+        outputs = {
+            tool: Outputs(tuple(trusts.get(tool, {}).items()), tuple(secrets.get(tool, ())))
+            for tool in {*trusts, *secrets}
+        }
+        return outputs, tuple(faults)
+
+    def _pattern(self, pattern: str, keys: Keys) -> tuple[str, Path] | Fault:
+        """Return the tool and the path of `pattern`; a tool's name may have dots itself."""
+        owners = [name for name in self._tools if _begins(pattern, name)]
+        if not owners:
+            # a name ends at the first bracket, or where no longer name is known
+            name = pattern.partition("[")[0]
+            meant = near(name, self._tools) or near(name.partition(".")[0], self._tools)
+            return _no_tool(name, keys, did_you_mean(meant))
+        tool = max(owners, key=len)
+        try:
+            path = parse_path(pattern[len(tool) :])
+        except PathSyntaxError as error:
+            return Fault("policy-output", f"{pattern!r} cannot be read: {error}.", keys)
+        schema = self._tools[tool].output
+        found = None if schema is None else at(schema, path)
+        if isinstance(found, Absent):
+            return Fault(
+                "policy-output",
+                f"The tool {tool!r} has no output {print_path(path)!r}.",
+                keys,
+                _hint(self._tools[tool], path),
+            )
+        return tool, path
+
+    def _sink_faults(self) -> Iterator[Fault]:
+        named = [
+            *((tool, ("sinks", tool)) for tool in self.policy.sinks),
+            *((tool, ("decide", tool)) for tool in self.policy.decide),
+            *((t, ("egress", "tools", n)) for n, t in enumerate(self.policy.egress)),
+            *((t, ("allow", n)) for n, t in enumerate(self.policy.allow or ())),
+        ]
+        for tool, keys in named:
+            if tool not in self._tools and (self.policy.has_flows or keys[0] != "allow"):
+                yield _no_tool(tool, keys, did_you_mean(near(tool, self._tools)))
+        for tool, needs in self.policy.sinks.items():
+            known = self._tools.get(tool)
+            if known is None or known.unusable is not None:
+                continue
+            for name in needs:
+                if isinstance(at(known.input, (name,)), Absent):
+                    yield Fault(
+                        "policy-argument",
+                        f"The tool {tool!r} has no argument {name!r}.",
+                        ("sinks", tool, name),
+                        did_you_mean(near(name, known.signature.inputs)),
+                    )
+
+
+def _begins(pattern: str, name: str) -> bool:
+    return pattern.startswith(name) and (len(pattern) == len(name) or pattern[len(name)] in ".[")
+
+
+def _no_tool(name: str, keys: Keys, hint: str | None) -> Fault:
+    return Fault("policy-tool", f"There is no tool {name!r}.", keys, hint)
+
+
+def _follows(tool: str, keys: Keys) -> Fault:
+    return Fault(
+        "policy-output",
+        f"What {tool!r} gives is as far to be trusted as what it is given.",
+        keys,
+        "Take it out.",
+    )
+
+
+def _hint(tool: Tool, path: Path) -> str | None:
+    for length, segment in enumerate(path):
+        schema = None if tool.output is None else at(tool.output, path[:length])
+        if isinstance(segment, str) and not isinstance(schema, Absent) and schema is not None:
+            names = _property_names(schema.node)
+            if segment not in names:
+                return did_you_mean(near(segment, names))
+    return None
+
+
+def _covers(pattern: Path, path: Path) -> bool:
+    """Return whether all that `path` may select is below `pattern`."""
+    return len(pattern) <= len(path) and all(
+        one == other or (one is EVERY and isinstance(other, int))
+        for one, other in zip(pattern, path, strict=False)
+    )
+
+
+def _meets(pattern: Path, path: Path) -> bool:
+    """Return whether one of the two may select something below the other."""
+    return all(map(_may_be_same, pattern, path))
+
+
+def _may_be_same(one: Segment, other: Segment) -> bool:
+    if one == other:
+        return True
+    if one is EVERY or other is EVERY:
+        return not isinstance(one, str) and not isinstance(other, str)
+    return False
+
+
+# What tools of the user's own program say of themselves, in `x-` keywords of their schemas
+
+
+def _own_outputs(tool: Tool | None) -> Outputs:
+    if tool is None or tool.source not in OWN_SOURCES:
+        return _NOTHING
+    trusts: list[tuple[Path, Trust]] = []
+    secrets: list[Path] = []
+    for path, node in _nodes(tool.raw_output, (), 0):
+        match node.get("x-trust"):
+            case "trusted":
+                trusts.append((path, Trust.TRUSTED))
+            case "listed":
+                trusts.append((path, Trust.LISTED))
+            case "untrusted":
+                trusts.append((path, Trust.UNTRUSTED))
+            case "secret":
+                secrets.append(path)
+            case _:
+                pass
+    return Outputs(tuple(trusts), tuple(secrets)) if trusts or secrets else _NOTHING
+
+
+def _nodes(node: Json, path: Path, depth: int) -> Iterator[tuple[Path, dict[str, Json]]]:
+    if not isinstance(node, dict) or depth > _MOST_DEPTH:
+        return
+    yield path, node
+    properties = node.get("properties")
+    for name, inner in properties.items() if isinstance(properties, dict) else ():
+        yield from _nodes(inner, (*path, name), depth + 1)
+    yield from _nodes(node.get("items"), (*path, EVERY), depth + 1)
+
+
+def _own_needs(tool: Tool) -> dict[str, Need]:
+    """Return the needs that a tool states itself; only a tool of the user's own may lower them."""
+    properties = tool.raw_input.get("properties") if isinstance(tool.raw_input, dict) else None
+    found: dict[str, Need] = {}
+    for name, node in properties.items() if isinstance(properties, dict) else ():
+        word = node.get("x-needs") if isinstance(node, dict) else None
+        match word:
+            case "said":
+                found[name] = Need(Trust.SAID)
+            case "trusted":
+                found[name] = Need()
+            case "listed" if tool.source in OWN_SOURCES:
+                found[name] = Need(Trust.LISTED)
+            case "any" if tool.source in OWN_SOURCES:
+                found[name] = Need(None)
+            case _:
+                pass
+    return found
+
+
+def _property_names(node: Json) -> list[str]:
+    properties = node.get("properties") if isinstance(node, dict) else None
+    return list(properties) if isinstance(properties, dict) else []
+
+
+def _is_open_world(tool: Tool) -> bool:
+    hints = tool.annotations
+    return hints.get("openWorldHint") is True or hints.get("open_world_hint") is True
