@@ -64,7 +64,7 @@ def test_tools_may_be_one_or_a_dict(tools: object, name: str) -> None:
         ({"planner": None}, "planner= is a value of type NoneType"),
         ({"planner": 3}, "planner= is a value of type int"),
         ({"journal": 3}, "journal= is a value of type int"),
-        ({"policy": {}}, "policy= is a value of type dict"),
+        ({"policy": 3}, "policy= is a value of type int"),
         ({"limits": 3}, "limits= is a value of type int"),
         ({"settings": 3}, "settings= is a value of type int"),
         ({"settings": []}, "settings= is a value of type list"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Iterator
+from collections.abc import Awaitable, Iterator, Mapping, Sequence
 from typing import Final
 
 import pytest
@@ -184,9 +184,9 @@ def _rows(chance: random.Random, table: str) -> list[dict[str, Json]]:
     return [{name: chance.randrange(4) for name in COLUMNS[table]} for _ in range(4)]
 
 
-def _result(sql: str, tables: dict[str, Json]) -> list[Json] | None:
+def _result(sql: str, tables: Mapping[str, Sequence[Json]]) -> list[Json] | None:
     assert SQL.call is not None
-    call = SQL.call({"sql": sql, "tables": tables})
+    call = SQL.call({"sql": sql, "tables": {name: [*rows] for name, rows in tables.items()}})
     try:
         answer = asyncio.run(_awaited(call))
     except ToolError:
@@ -198,7 +198,7 @@ def _result(sql: str, tables: dict[str, Json]) -> list[Json] | None:
             raise AssertionError(answer)
 
 
-async def _awaited(call) -> Json:  # noqa: ANN001 — an awaitable
+async def _awaited(call: Awaitable[Json]) -> Json:
     return await call
 
 
@@ -232,7 +232,7 @@ def _check(seed: int, known: bool) -> bool:
     at = SQL.compute_flow({"sql": sql, "tables": {}}, schemas)
     assert at is not None, sql
     tables: dict[str, list[dict[str, Json]]] = {t: _rows(chance, t) for t in COLUMNS}
-    before = _result(sql, {**tables})
+    before = _result(sql, tables)
     if before is None:
         return False
     outside = 0
@@ -254,7 +254,7 @@ def _check(seed: int, known: bool) -> bool:
         if changed == tables:
             continue
         outside += 1
-        after = _result(sql, {**changed})
+        after = _result(sql, changed)
         assert after is not None
         assert _column(after, column) == _column(before, column), (sql, column, lineage)
     return outside > 0
