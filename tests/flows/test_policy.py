@@ -127,7 +127,7 @@ def test_a_draft_is_a_policy_without_faults(tmp_path: Path) -> None:
     assert hostile.trusted == ()
     assert list(hostile.sinks) == [odd.name]
     (tmp_path / "toolplan.policy.toml").write_text(text, "utf-8")
-    assert policy_of(None, tmp_path) == policy
+    assert policy_of(None, tmp_path / "toolplan.toml") == policy
     assert policy_of(text and str(tmp_path / "toolplan.policy.toml"), None) == policy
     assert policy_of(policy.to_json(), None) == policy
     assert policy_of(None, None) == Policy()

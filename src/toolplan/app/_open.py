@@ -55,8 +55,7 @@ def open(
         model: a model, or names of models in the order of asking. None: those of the settings.
         planner: `auto`, the name of a planner, or a planner.
         journal: the file where runs are kept, or a journal. None: the user's own.
-        policy: what plans may use, and where values may come from: a policy, its document, or the
-            path of its file. None: `toolplan.policy.toml` beside the settings; all tools without.
+        policy: a policy, or its file. None: `toolplan.policy.toml` beside the settings.
         settings: the folder of `toolplan.toml`, or its content. None: the user's own.
         base_url: the address of the service of an OpenAPI document.
         effects: `TOOL=LABEL` or a mapping: what tools change, whatever their source says.
@@ -71,7 +70,7 @@ def open(
     """
     _check_arguments(limits, weeks)
     note, known, data = _Notes(on_note), _settings(settings), home()
-    allowed = policy_of(policy, None if known.path is None else known.path.parent)
+    allowed = policy_of(policy, known.path)
     how = planning(planner, model, known, data, weeks, contracts, allowed, note)
     with ExitStack() as opening:
         opened = opening.enter_context(open_tools(tools, known, note, effects, base_url))

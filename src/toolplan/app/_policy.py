@@ -16,8 +16,8 @@ PolicyArgument: TypeAlias = Policy | Mapping[str, object] | str | os.PathLike[st
 """A policy, its document, or the path of its file; None for the file beside `toolplan.toml`."""
 
 
-def policy_of(given: PolicyArgument, folder: Path | None) -> Policy:
-    """Return the policy that is `given`; else that of `folder`, and one that allows all.
+def policy_of(given: PolicyArgument, settings: Path | None) -> Policy:
+    """Return the policy that is `given`; else that beside the file `settings`, or an empty one.
 
     Raises:
         ToolplanError: it cannot be read (`bad-policy`); the message has the line.
@@ -28,7 +28,7 @@ def policy_of(given: PolicyArgument, folder: Path | None) -> Policy:
         case Mapping():
             return Policy.from_json(given)
         case None:
-            beside = None if folder is None else folder / FILE
+            beside = None if settings is None else settings.with_name(FILE)
             return Policy() if beside is None or not beside.exists() else read_policy(beside)
         case str() | os.PathLike():
             return read_policy(given)

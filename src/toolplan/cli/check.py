@@ -9,6 +9,7 @@ from cyclopts import Parameter
 
 from toolplan.app._home import home
 from toolplan.app._policy import policy_of
+from toolplan.app.settings import FILE
 from toolplan.cli._options import (
     DialectOption,
     EffectsOption,
@@ -66,7 +67,7 @@ def check_command(
         if opened is None:
             note("Without --tools only the structure is checked: no tool, argument or output type.")
         known = None if opened is None else opened.tools
-        rules = policy_of(policy, home())
+        rules = policy_of(policy, home() / FILE)
         valid = [
             _checked(_saved(each, known) if fix else each, known, rules, form, fix)
             for each in files

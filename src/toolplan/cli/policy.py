@@ -8,6 +8,7 @@ from cyclopts import Parameter
 
 from toolplan.app._home import home
 from toolplan.app._policy import policy_of
+from toolplan.app.settings import FILE
 from toolplan.cli._options import (
     BaseUrlOption,
     DialectOption,
@@ -58,7 +59,7 @@ def policy_command(
     if (action == "init") == (plan is not None):
         problem = "`init` takes no plan." if plan is not None else "PLAN is missing."
         raise CommandError("usage", problem, "See `toolplan policy --help`.")
-    rules = policy_of(policy, home())
+    rules = policy_of(policy, home() / FILE)
     with opened(tools, effects, base_url) as toolset:
         if plan is None:
             text = draft_policy(toolset.tools)

@@ -7,18 +7,27 @@ understood depends on everything.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
 from typing import Final, NamedTuple, TypeAlias
 
 from toolplan.path import EVERY, Json, Path
+from toolplan.sources.sql._relations import (
+    NOTHING,
+    Item,
+    Paths,
+    Read,
+    Relation,
+    Scope,
+    candidates,
+    merged,
+    read_all,
+    renamed,
+)
 from toolplan.tools import Lineage
 
 Node: TypeAlias = dict[str, Json]
-Paths: TypeAlias = frozenset[Path]
 
-_NOTHING: Final[Paths] = frozenset()
-_NO_LINEAGE: Final = Lineage(_NOTHING)
 _POSITIONS: Final = frozenset({"CONSTANT", "STAR", "POSITIONAL_REFERENCE"})
 _UNION: Final = "UNION"
 
@@ -32,105 +41,6 @@ class KnownTable(NamedTuple):
 
     columns: Collection[str] = ()
     is_open: bool = True
-
-
-class Item(NamedTuple):
-    """A column of a relation; a column without a name has one of the database's making."""
-
-    name: str | None
-    lineage: Lineage
-
-
-@dataclass(frozen=True, slots=True)
-class _Relation:
-    """Rows with columns.
-
-    `items` are the columns in order; `base` is the table that has more of them than these.
-    `is_blurred`: a column of another name may be made of any of `everything`. `rows` decides which
-    rows there are, `membership` too where the rows are those of whole tables.
-    """
-
-    alias: str
-    items: tuple[Item, ...] = ()
-    base: str | None = None
-    is_blurred: bool = False
-    rows: Paths = _NOTHING
-    membership: Paths = _NOTHING
-
-    @property
-    def everything(self) -> Paths:
-        own = frozenset({("tables", self.base)}) if self.base is not None else _NOTHING
-        values = (each.lineage.values | each.lineage.picks for each in self.items)
-        return own.union(self.rows, self.membership, *values)
-
-    @property
-    def is_open(self) -> bool:
-        return self.base is not None or self.is_blurred
-
-    def column(self, name: str) -> Lineage | None:
-        """Return the lineage of a column, None where there is none of that name."""
-        folded = name.casefold()
-        found = [each.lineage for each in self.items if each.name == folded]
-        if self.base is not None and not any(self._is_own(each, folded) for each in found):
-            found.append(Lineage(frozenset({("tables", self.base, EVERY, name)}), self.rows))
-        if not found and self.is_blurred:
-            found.append(Lineage(self.everything))
-        return _merged(found) if found else None
-
-    def has(self, name: str) -> bool:
-        """Return whether it certainly has a column of this name."""
-        return any(each.name == name.casefold() for each in self.items)
-
-    def _is_own(self, lineage: Lineage, folded: str) -> bool:
-        """Return whether this is the column of that name of `base` itself."""
-        return any(
-            path[1] == self.base and str(path[-1]).casefold() == folded
-            for path in lineage.values
-            if len(path) == len(("tables", self.base, EVERY, folded)) and len(lineage.values) == 1
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class _Scope:
-    """What names stand for at a place of the statement."""
-
-    relations: tuple[_Relation, ...] = ()
-    aliases: Mapping[str, _Read] = field(default_factory=dict[str, "_Read"])
-    outer: _Scope | None = None
-    loose: frozenset[str] = frozenset()
-
-
-class _Read(NamedTuple):
-    """What an expression reads, and what decides which of it.
-
-    `over_rows`: it computes over many rows; `no_columns`: it counts rows, whatever they hold.
-    """
-
-    paths: Paths = _NOTHING
-    picks: Paths = _NOTHING
-    over_rows: bool = False
-    no_columns: bool = False
-
-    @property
-    def all(self) -> Paths:
-        return self.paths | self.picks
-
-    def item(self, name: str | None, rows: Paths, membership: Paths) -> Item:
-        """Return the column of a result that the expression gives."""
-        if not self.over_rows:
-            return Item(name, Lineage(self.paths, self.picks | rows))
-        counted = membership if self.no_columns else _NOTHING
-        return Item(name, Lineage(self.all | rows | counted))
-
-
-def _read_all(reads: Iterable[_Read]) -> _Read:
-    listed = list(reads)
-    return _Read(
-        _NOTHING.union(*(each.paths for each in listed)),
-        _NOTHING.union(*(each.picks for each in listed)),
-        any(each.over_rows for each in listed),
-        any(each.no_columns for each in listed),
-    )
 
 
 class StatementLineage:
@@ -165,7 +75,7 @@ class _Reader:
         self._tables = tables
         self._aggregates = aggregates
 
-    def query(self, node: Node, ctes: Mapping[str, _Relation], outer: _Scope | None) -> _Relation:
+    def query(self, node: Node, ctes: Mapping[str, Relation], outer: Scope | None) -> Relation:
         """Return the result of a SELECT, or of several put together."""
         ctes = self._with_ctes(node, ctes, outer)
         match node.get("type"):
@@ -175,28 +85,28 @@ class _Reader:
                 return self._set_operation(node, ctes, outer)
             case "RECURSIVE_CTE_NODE":
                 every = frozenset[Path]({("tables", name) for name in self._tables})
-                return _Relation("", is_blurred=True, rows=every, membership=every)
+                return Relation("", is_blurred=True, rows=every, membership=every)
             case other:
                 raise Lost(str(other))
 
     def _with_ctes(
-        self, node: Node, ctes: Mapping[str, _Relation], outer: _Scope | None
-    ) -> Mapping[str, _Relation]:
+        self, node: Node, ctes: Mapping[str, Relation], outer: Scope | None
+    ) -> Mapping[str, Relation]:
         found = dict(ctes)
         for entry in _dicts(_dict(node.get("cte_map")).get("map")):
             value = _dict(entry.get("value"))
             body = _dict(value.get("query_node") or _dict(value.get("query")).get("node"))
             relation = self.query(body, found, outer)
             name = _text(entry, "key").casefold()
-            found[name] = _renamed(relation, name, _texts(value.get("aliases")))
+            found[name] = renamed(relation, name, _texts(value.get("aliases")))
         return found
 
     # One SELECT
 
-    def _select(self, node: Node, ctes: Mapping[str, _Relation], outer: _Scope | None) -> _Relation:
+    def _select(self, node: Node, ctes: Mapping[str, Relation], outer: Scope | None) -> Relation:
         relations, rows = self._from(_dict(node.get("from_table")), ctes, outer)
-        scope = _Scope(relations, {}, outer)
-        reads: list[tuple[Node, _Read]] = []
+        scope = Scope(relations, {}, outer)
+        reads: list[tuple[Node, Read]] = []
         for item in _dicts(node.get("select_list")):
             read = self._expression(item, scope, ctes)
             reads.append((item, read))
@@ -204,9 +114,9 @@ class _Reader:
                 rows |= read.all  # each row is there as often as the list is long
             if alias := _text(item, "alias").casefold():
                 scope = replace(scope, aliases={**scope.aliases, alias: read})
-        listed = _NOTHING.union(*(read.all for _, read in reads))
+        listed = NOTHING.union(*(read.all for _, read in reads))
         rows |= self._row_picks(node, scope, ctes, listed)
-        membership = _NOTHING.union(*(each.membership for each in relations))
+        membership = NOTHING.union(*(each.membership for each in relations))
         items: list[Item] = []
         bases: list[str | None] = []
         is_blurred = False
@@ -228,14 +138,14 @@ class _Reader:
         if is_blurred or others or len(set(names)) < len(names):
             tables = (Lineage(frozenset({("tables", each)}), rows) for each in bases if each)
             items += (Item(None, each) for each in tables)
-            return _Relation("", tuple(items), None, True, rows, membership)
-        return _Relation("", tuple(items), base, False, rows, membership)
+            return Relation("", tuple(items), None, True, rows, membership)
+        return Relation("", tuple(items), base, False, rows, membership)
 
     def _row_picks(
-        self, node: Node, scope: _Scope, ctes: Mapping[str, _Relation], listed: Paths
+        self, node: Node, scope: Scope, ctes: Mapping[str, Relation], listed: Paths
     ) -> Paths:
         """Return what decides which rows there are, and in which order."""
-        found = _NOTHING
+        found = NOTHING
         parts = [node.get(key) for key in ("where_clause", "having", "qualify")]
         groups = _dicts(node.get("group_expressions"))
         for modifier in _dicts(node.get("modifiers")):
@@ -255,20 +165,20 @@ class _Reader:
                 found |= self._collect(part, scope, ctes).all
         return found
 
-    def _expression(self, node: Node, scope: _Scope, ctes: Mapping[str, _Relation]) -> _Read:
+    def _expression(self, node: Node, scope: Scope, ctes: Mapping[str, Relation]) -> Read:
         """Return what an expression reads; conditions of a CASE only pick."""
         if node.get("class") != "CASE":
             return self._collect(node, scope, ctes)
         checks = _dicts(node.get("case_checks"))
         results = [*(_dict(each.get("then_expr")) for each in checks), _dict(node.get("else_expr"))]
-        made_of = _read_all(self._collect(each, scope, ctes) for each in results)
-        by = _read_all(self._collect(_dict(each.get("when_expr")), scope, ctes) for each in checks)
-        return _read_all((made_of, by._replace(paths=_NOTHING, picks=by.all)))
+        made_of = read_all(self._collect(each, scope, ctes) for each in results)
+        by = read_all(self._collect(_dict(each.get("when_expr")), scope, ctes) for each in checks)
+        return read_all((made_of, by._replace(paths=NOTHING, picks=by.all)))
 
-    def _collect(self, node: Node, scope: _Scope, ctes: Mapping[str, _Relation]) -> _Read:
+    def _collect(self, node: Node, scope: Scope, ctes: Mapping[str, Relation]) -> Read:
         """Return all that an expression reads."""
         scope = replace(scope, loose=scope.loose | _lambda_names(node))
-        found: list[_Read] = []
+        found: list[Read] = []
         pending: list[Json] = [node]
         while pending:
             part = pending.pop()
@@ -279,40 +189,40 @@ class _Reader:
             match part.get("class"):
                 case "SUBQUERY":
                     inner = self.query(_dict(_dict(part.get("subquery")).get("node")), ctes, scope)
-                    found.append(_Read(inner.everything))
+                    found.append(Read(inner.everything))
                     pending.append(part.get("child"))
                     continue
                 case "COLUMN_REF":
                     found.append(self._resolve(_texts(part.get("column_names")), scope))
                     continue
                 case "STAR" | "POSITIONAL_REFERENCE":
-                    found += (_Read(each.everything) for each in scope.relations)
+                    found += (Read(each.everything) for each in scope.relations)
                 case "WINDOW":
-                    found.append(_Read(over_rows=True, no_columns=not _has_columns(part)))
+                    found.append(Read(over_rows=True, no_columns=not _has_columns(part)))
                 case "FUNCTION":
                     found += self._called(part, scope)
                 case _:
                     pass
             pending.extend(part.values())
-        return _read_all(found)
+        return read_all(found)
 
-    def _called(self, node: Node, scope: _Scope) -> Iterator[_Read]:
+    def _called(self, node: Node, scope: Scope) -> Iterator[Read]:
         if _text(node, "function_name").casefold() in self._aggregates:
-            yield _Read(over_rows=True, no_columns=not _has_columns(node))
+            yield Read(over_rows=True, no_columns=not _has_columns(node))
         called_on = _texts(_dict(node.get("qualified_name")).get("path"))[:-1]
         if called_on:  # `carrier.upper()`
             yield self._resolve(called_on, scope)
 
-    def _resolve(self, names: list[str], scope: _Scope) -> _Read:
+    def _resolve(self, names: list[str], scope: Scope) -> Read:
         """Return what a column's name may mean: every column that it could be.
 
         Raises:
             Lost: it could be none.
         """
-        found: list[_Read] = []
-        level: _Scope | None = scope
+        found: list[Read] = []
+        level: Scope | None = scope
         while level is not None:
-            certain, possible = _candidates(level.relations, names)
+            certain, possible = candidates(level.relations, names)
             if len(names) == 1 and names[0].casefold() in level.aliases:
                 found.append(level.aliases[names[0].casefold()])
             found += certain or possible
@@ -321,46 +231,46 @@ class _Reader:
             level = level.outer
         if not found and (not names or names[0].casefold() not in scope.loose):
             raise Lost(".".join(names))
-        return _read_all(found)
+        return read_all(found)
 
     # Where the rows come from
 
     def _from(
-        self, node: Node, ctes: Mapping[str, _Relation], outer: _Scope | None
-    ) -> tuple[tuple[_Relation, ...], Paths]:
+        self, node: Node, ctes: Mapping[str, Relation], outer: Scope | None
+    ) -> tuple[tuple[Relation, ...], Paths]:
         """Return the relations behind FROM, and what decides which of their rows meet."""
         match node.get("type"):
             case "JOIN":
                 return self._join(node, ctes, outer)
             case "EMPTY":
-                return (), _NOTHING
+                return (), NOTHING
             case "BASE_TABLE":
                 relation = self._table(node, ctes)
             case "SUBQUERY":
                 relation = self.query(_dict(_dict(node.get("subquery")).get("node")), ctes, outer)
-                relation = _renamed(
+                relation = renamed(
                     relation, _text(node, "alias").casefold(), _texts(node.get("column_name_alias"))
                 )
             case "TABLE_FUNCTION" | "EXPRESSION_LIST":
                 inner: Node = {"values": node.get("values"), "function": node.get("function")}
-                read = self._collect(inner, outer or _Scope(), ctes).all
+                read = self._collect(inner, outer or Scope(), ctes).all
                 alias = _text(node, "alias").casefold()
-                relation = _Relation(alias, is_blurred=True, rows=read, membership=read)
+                relation = Relation(alias, is_blurred=True, rows=read, membership=read)
             case other:
                 raise Lost(str(other))
         return (relation,), relation.rows
 
     def _join(
-        self, node: Node, ctes: Mapping[str, _Relation], outer: _Scope | None
-    ) -> tuple[tuple[_Relation, ...], Paths]:
+        self, node: Node, ctes: Mapping[str, Relation], outer: Scope | None
+    ) -> tuple[tuple[Relation, ...], Paths]:
         left, left_rows = self._from(_dict(node.get("left")), ctes, outer)
         # the right side may speak of the left one
-        lateral = _Scope(left, {}, outer)
+        lateral = Scope(left, {}, outer)
         right, right_rows = self._from(_dict(node.get("right")), ctes, lateral)
         both = (*left, *right)
         rows = left_rows | right_rows
         rows = rows.union(*(each.membership for each in both))
-        scope = _Scope(both, {}, outer)
+        scope = Scope(both, {}, outer)
         if isinstance(condition := node.get("condition"), dict):
             rows |= self._collect(condition, scope, ctes).all
         for name in _texts(node.get("using_columns")):
@@ -369,12 +279,12 @@ class _Reader:
             rows = rows.union(*(each.everything for each in both))
         return both, rows
 
-    def _table(self, node: Node, ctes: Mapping[str, _Relation]) -> _Relation:
+    def _table(self, node: Node, ctes: Mapping[str, Relation]) -> Relation:
         name = _text(node, "table_name")
         alias = (_text(node, "alias") or name).casefold()
         aliases = _texts(node.get("column_name_alias"))
         if name.casefold() in ctes:
-            return _renamed(ctes[name.casefold()], alias, aliases)
+            return renamed(ctes[name.casefold()], alias, aliases)
         table = next((each for each in self._tables if each.casefold() == name.casefold()), None)
         if table is None:
             raise Lost(name)
@@ -385,91 +295,48 @@ class _Reader:
         )
         whole = frozenset[Path]({("tables", table)})
         base = table if known.is_open else None
-        relation = _Relation(alias, items, base, False, _NOTHING, whole)
-        return _renamed(relation, alias, aliases)
+        relation = Relation(alias, items, base, False, NOTHING, whole)
+        return renamed(relation, alias, aliases)
 
     def _set_operation(
-        self, node: Node, ctes: Mapping[str, _Relation], outer: _Scope | None
-    ) -> _Relation:
+        self, node: Node, ctes: Mapping[str, Relation], outer: Scope | None
+    ) -> Relation:
         children = _dicts(node.get("children")) or [
             _dict(node.get("left")),
             _dict(node.get("right")),
         ]
         parts = [self.query(each, ctes, outer) for each in children]
-        everything = _NOTHING.union(*(each.everything for each in parts))
-        rows = _NOTHING.union(*(each.rows for each in parts))
+        everything = NOTHING.union(*(each.everything for each in parts))
+        rows = NOTHING.union(*(each.rows for each in parts))
         picks = node.get("setop_type") != _UNION or not node.get("setop_all")
         if picks or node.get("modifiers"):
             rows = everything
-        membership = _NOTHING.union(*(each.membership for each in parts))
+        membership = NOTHING.union(*(each.membership for each in parts))
         aligned = node.get("setop_type") in (_UNION, "EXCEPT", "INTERSECT") and not any(
             each.is_open for each in parts
         )
         lengths = {len(each.items) for each in parts}
         if not aligned or len(lengths) != 1:
             whole = Item(None, Lineage(everything))
-            return _Relation("", (whole,), None, True, rows, membership)
+            return Relation("", (whole,), None, True, rows, membership)
         items = tuple(
-            Item(columns[0].name, _merged([*(c.lineage for c in columns), Lineage(_NOTHING, rows)]))
+            Item(columns[0].name, merged([*(c.lineage for c in columns), Lineage(NOTHING, rows)]))
             for columns in zip(*(each.items for each in parts), strict=True)
         )
-        return _Relation("", items, None, False, rows, membership)
+        return Relation("", items, None, False, rows, membership)
 
 
-def _starred(item: Node, relations: tuple[_Relation, ...]) -> Iterator[_Relation]:
+def _starred(item: Node, relations: tuple[Relation, ...]) -> Iterator[Relation]:
     """Yield the relations whose columns `*` stands for."""
     alias = _text(item, "relation_name").casefold()
     if any(item.get(key) for key in ("replace_list", "rename_list", "expr", "columns")):
-        everything = _NOTHING.union(*(each.everything for each in relations))
-        yield _Relation("", is_blurred=True, items=(Item(None, Lineage(everything)),))
+        everything = NOTHING.union(*(each.everything for each in relations))
+        yield Relation("", is_blurred=True, items=(Item(None, Lineage(everything)),))
         return
     for relation in relations:
         if not alias or relation.alias == alias:
             whole = Item(None, Lineage(relation.everything))
             yield replace(relation, items=(whole,)) if relation.is_blurred else relation
-
-
-def _candidates(
-    relations: Iterable[_Relation], names: list[str]
-) -> tuple[list[_Read], list[_Read]]:
-    """Return what a name certainly means in some relation, and all that it may mean there."""
-    certain: list[_Read] = []
-    possible: list[_Read] = []
-    for relation in relations:
-        for at, name in enumerate(names):
-            if name.casefold() != relation.alias:
-                continue
-            if at + 1 == len(names):
-                possible.append(_Read(relation.everything))  # a whole row
-                continue
-            if (column := relation.column(names[at + 1])) is not None:
-                possible.append(_Read(*column))
-                if relation.has(names[at + 1]) and at == 0:
-                    certain.append(_Read(*column))
-        if names and (column := relation.column(names[0])) is not None:
-            possible.append(_Read(*column))
-    return certain, possible
-
-
-def _renamed(relation: _Relation, alias: str, names: list[str]) -> _Relation:
-    if not names:
-        return replace(relation, alias=alias)
-    if relation.is_open or len(names) > len(relation.items):
-        everything = relation.everything
-        return _Relation(alias, (), None, True, relation.rows | everything, relation.membership)
-    items = (
-        *(Item(n.casefold(), i.lineage) for n, i in zip(names, relation.items, strict=False)),
-        *relation.items[len(names) :],
-    )
-    return replace(relation, alias=alias, items=items)
-
-
-def _merged(lineages: Iterable[Lineage]) -> Lineage:
-    listed = list(lineages)
-    return Lineage(
-        _NOTHING.union(*(each.values for each in listed)),
-        _NOTHING.union(*(each.picks for each in listed)),
-    )
 
 
 def _name_of(item: Node) -> str | None:

@@ -1,0 +1,154 @@
+"""Relations of a statement: rows with columns, each column with its lineage."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final, NamedTuple, TypeAlias
+
+from toolplan.path import EVERY, Path
+from toolplan.tools import Lineage
+
+Paths: TypeAlias = frozenset[Path]
+
+NOTHING: Final[Paths] = frozenset()
+
+
+class Item(NamedTuple):
+    """A column of a relation; a column without a name has one of the database's making."""
+
+    name: str | None
+    lineage: Lineage
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """Rows with columns.
+
+    `items` are the columns in order; `base` is the table that has more of them than these.
+    `is_blurred`: a column of another name may be made of any of `everything`. `rows` decides which
+    rows there are, `membership` too where the rows are those of whole tables.
+    """
+
+    alias: str
+    items: tuple[Item, ...] = ()
+    base: str | None = None
+    is_blurred: bool = False
+    rows: Paths = NOTHING
+    membership: Paths = NOTHING
+
+    @property
+    def everything(self) -> Paths:
+        own = frozenset({("tables", self.base)}) if self.base is not None else NOTHING
+        values = (each.lineage.values | each.lineage.picks for each in self.items)
+        return own.union(self.rows, self.membership, *values)
+
+    @property
+    def is_open(self) -> bool:
+        return self.base is not None or self.is_blurred
+
+    def column(self, name: str) -> Lineage | None:
+        """Return the lineage of a column, None where there is none of that name."""
+        folded = name.casefold()
+        found = [each.lineage for each in self.items if each.name == folded]
+        if self.base is not None and not any(self._is_own(each, folded) for each in found):
+            found.append(Lineage(frozenset({("tables", self.base, EVERY, name)}), self.rows))
+        if not found and self.is_blurred:
+            found.append(Lineage(self.everything))
+        return merged(found) if found else None
+
+    def has(self, name: str) -> bool:
+        """Return whether it certainly has a column of this name."""
+        return any(each.name == name.casefold() for each in self.items)
+
+    def _is_own(self, lineage: Lineage, folded: str) -> bool:
+        """Return whether this is the column of that name of `base` itself."""
+        return any(
+            path[1] == self.base and str(path[-1]).casefold() == folded
+            for path in lineage.values
+            if len(path) == len(("tables", self.base, EVERY, folded)) and len(lineage.values) == 1
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What names stand for at a place of the statement."""
+
+    relations: tuple[Relation, ...] = ()
+    aliases: Mapping[str, Read] = field(default_factory=dict[str, "Read"])
+    outer: Scope | None = None
+    loose: frozenset[str] = frozenset()
+
+
+class Read(NamedTuple):
+    """What an expression reads, and what decides which of it.
+
+    `over_rows`: it computes over many rows; `no_columns`: it counts rows, whatever they hold.
+    """
+
+    paths: Paths = NOTHING
+    picks: Paths = NOTHING
+    over_rows: bool = False
+    no_columns: bool = False
+
+    @property
+    def all(self) -> Paths:
+        return self.paths | self.picks
+
+    def item(self, name: str | None, rows: Paths, membership: Paths) -> Item:
+        """Return the column of a result that the expression gives."""
+        if not self.over_rows:
+            return Item(name, Lineage(self.paths, self.picks | rows))
+        counted = membership if self.no_columns else NOTHING
+        return Item(name, Lineage(self.all | rows | counted))
+
+
+def read_all(reads: Iterable[Read]) -> Read:
+    listed = list(reads)
+    return Read(
+        NOTHING.union(*(each.paths for each in listed)),
+        NOTHING.union(*(each.picks for each in listed)),
+        any(each.over_rows for each in listed),
+        any(each.no_columns for each in listed),
+    )
+
+
+def candidates(relations: Iterable[Relation], names: list[str]) -> tuple[list[Read], list[Read]]:
+    """Return what a name certainly means in some relation, and all that it may mean there."""
+    certain: list[Read] = []
+    possible: list[Read] = []
+    for relation in relations:
+        for at, name in enumerate(names):
+            if name.casefold() != relation.alias:
+                continue
+            if at + 1 == len(names):
+                possible.append(Read(relation.everything))  # a whole row
+                continue
+            if (column := relation.column(names[at + 1])) is not None:
+                possible.append(Read(*column))
+                if relation.has(names[at + 1]) and at == 0:
+                    certain.append(Read(*column))
+        if names and (column := relation.column(names[0])) is not None:
+            possible.append(Read(*column))
+    return certain, possible
+
+
+def renamed(relation: Relation, alias: str, names: list[str]) -> Relation:
+    if not names:
+        return replace(relation, alias=alias)
+    if relation.is_open or len(names) > len(relation.items):
+        everything = relation.everything
+        return Relation(alias, (), None, True, relation.rows | everything, relation.membership)
+    items = (
+        *(Item(n.casefold(), i.lineage) for n, i in zip(names, relation.items, strict=False)),
+        *relation.items[len(names) :],
+    )
+    return replace(relation, alias=alias, items=items)
+
+
+def merged(lineages: Iterable[Lineage]) -> Lineage:
+    listed = list(lineages)
+    return Lineage(
+        NOTHING.union(*(each.values for each in listed)),
+        NOTHING.union(*(each.picks for each in listed)),
+    )
