@@ -63,15 +63,14 @@ def open(
         contracts: files and folders of contracts: which agent does what, and needs what.
         limits: the largest plans and runs.
         rules: what plans are checked by. None: the rules of all installed packages.
-        on_note: called with each sentence that the user should know. None: it goes to the log
-            `toolplan`, at the level INFO; nothing is printed.
+        on_note: called with each sentence for the user. None: the log `toolplan`, level INFO.
         clock: seconds since the epoch.
         new_id: returns the name of a run.
     """
     _check_arguments(limits, weeks)
     note, known, data = _Notes(on_note), _settings(settings), home()
-    allowed = policy_of(policy, known.path)
-    how = planning(planner, model, known, data, weeks, contracts, allowed, note)
+    policy = policy_of(policy, known.path)
+    how = planning(planner, model, known, data, weeks, contracts, policy, note)
     with ExitStack() as opening:
         opened = opening.enter_context(open_tools(tools, known, note, effects, base_url))
         user = User(known, data, opened.advice, weeks, how.tracker, opening.pop_all())
@@ -79,7 +78,7 @@ def open(
         opened.tools,
         how.planner,
         insights=opened.insights,
-        policy=allowed,
+        policy=policy,
         limits=limits,
         rules=rules,
         attempts=how.attempts,
