@@ -37,7 +37,7 @@ def draft_policy(tools: Mapping[str, Tool]) -> str:
 
 def _outputs(tools: Mapping[str, Tool]) -> Iterator[str]:
     yield "# Outputs that nobody outside can write: your own contacts, your own accounts."
-    yield "# Whoever puts a tool here says that it cannot be made to tell a lie."
+    yield "# Whoever puts a tool here says that nobody outside can make it lie."
     yield "[trusted]\noutputs = ["
     for tool in tools.values():
         if not tool.has_effects and tool.compute_flow is None:

@@ -150,7 +150,7 @@ class Flow(NamedTuple):
     """A value on its way into a place where it can do harm, and what is decided about it.
 
     `pointer` leads to the place in the plan: an argument, or what decides whether and how often the
-    step is made (`kind`). A secret on its way out has the kind `secret`.
+    step is made (`kind`). A secret that would leave has the kind `secret`.
     """
 
     step: str

@@ -157,7 +157,7 @@ class PlanFlows:
             if label.secrets:
                 pointer = self._pointer(step, f"args/{escape_pointer(name)}")
                 yield Flow(step.id, pointer, _NO_SECRET, label, Verdict.REFUSE, "secret")
-        if known.under.secrets:  # whether it is made tells something of the secret
+        if known.under.secrets:  # whether it is made says something about the secret
             pointer = known.under_at or self._pointer(step, "")
             yield Flow(step.id, pointer, _NO_SECRET, known.under, Verdict.REFUSE, "secret")
 
