@@ -132,6 +132,32 @@ def test_an_answer_in_a_models_words_is_checked(call: Call) -> None:
     assert any("Zanzibar" in each for each in summary["unsupported"])
 
 
+@pytest.mark.parametrize("form", ["plain", "markdown"])
+@pytest.mark.parametrize(
+    ("reply", "shown"),
+    [
+        ("Sure! Zanzibar Holdings runs 987,654 of them.", "are left out"),
+        ("Answer 42: 17, 99 and Acme.", "are left out"),
+        ("Here they are.", "In the words of "),
+        ("Berlin has facilities.", "In the words of "),
+        ("", "is empty"),
+    ],
+)
+def test_the_computed_answer_is_always_shown(call: Call, form: str, reply: str, shown: str) -> None:
+    """A14: words of a model stand below it, or are left out with a note."""
+    with ScriptedModelServer([Says(PLAN), Says(reply)]) as server:
+        said = call("ask", QUESTION, "--model", server.spec, "--summary", form)
+    assert said.code == 0, said.err
+    first = "3 facilities were found"
+    assert first in said.out
+    assert shown in said.out + said.err
+    if "left out" in shown:
+        assert "Sure" not in said.out.partition("left out")[0]
+        assert "[?]" not in said.out
+    elif reply:
+        assert said.out.index(first) < said.out.index(reply[:-1])
+
+
 def test_a_summary_in_json_is_json(call: Call) -> None:
     with ScriptedModelServer([Says(PLAN), Says("Here they are.")]) as server:
         said = call("ask", QUESTION, "--model", server.spec, "--summary", "json")

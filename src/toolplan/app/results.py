@@ -67,7 +67,8 @@ class AskResult(Shown):
 
     def __str__(self) -> str:
         if self.summary is not None:
-            return self.summary.text.rstrip()
+            text = self.summary.text.rstrip()
+            return text if self.answer is None else self.summary.beside(self.answer)
         if self.answer is not None:
             return self.answer.text.rstrip()
         if self.plan is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 
 from toolplan.answer import Answer
 from toolplan.cli._terminal import Exit, note, out, print_json
@@ -13,7 +14,7 @@ from toolplan.providers import UsageTracker
 from toolplan.render.answer_view import answer_view
 from toolplan.render.doubt_view import doubt_lines
 from toolplan.render.forecast_view import compared_text, forecast_text
-from toolplan.render.printable import fit_encoding
+from toolplan.render.printable import fit_encoding, printable
 from toolplan.render.runs_view import SHORT
 from toolplan.render.summary_view import summary_view
 from toolplan.summary.summariser import Summary
@@ -32,23 +33,25 @@ def print_run(
             document["summary"] = _summary_json(summary)
         print_json(document)
     else:
-        if summary is not None:
-            _print_summary(summary)
+        if answer is not None and summary is not None and summary.format != "plain":
+            sys.stdout.write(fit_encoding(summary.beside(answer), out().encoding) + "\n")
         elif answer is not None:
             console = out()
             console.print()
             console.print(answer_view(answer))
+            if summary is not None:
+                _print_words(summary)
         print_doubts(run)
     return (Exit.FINE if run.succeeded else Exit.FAILED).value
 
 
-def _print_summary(summary: Summary) -> None:
-    if summary.reason:
-        note(f"The computed answer: {summary.reason}.")
-    if summary.format == "plain":
-        out().print(summary_view(summary))
-    else:
-        sys.stdout.write(fit_encoding(summary.text, out().encoding).rstrip() + "\n")
+def _print_words(summary: Summary) -> None:
+    """Print a model's words below the computed answer, or why they are left out."""
+    if summary.no_words:
+        note(printable(summary.no_words))
+    elif summary.said:
+        out().print(f"\nIn the words of {printable(summary.model)}:", soft_wrap=True)
+        out().print(summary_view(replace(summary, head=())))
 
 
 def _summary_json(summary: Summary) -> Json:

@@ -33,6 +33,7 @@ from toolplan.summary.prompt import ROWS_BYTES, Style, Tone, summary_request
 from toolplan.summary.text import (
     cleaned,
     first_words,
+    in_markdown,
     pieces_of,
     without_links,
     without_markup,
@@ -44,6 +45,7 @@ LENGTH: Final = 500
 OnText: TypeAlias = Callable[[str], None]
 
 _CHARS_A_WORD: Final = 32
+_MOST_NAMED: Final = 6
 _NO_MODEL: Final = "no model was given"
 _NO_RESULTS: Final = "the run has no results to summarise"
 
@@ -84,6 +86,38 @@ class Summary:
     def unsupported_spans(self) -> tuple[tuple[int, int], ...]:
         """The spans of the claims in `said` that were not found."""
         return tuple(claim.span for claim in self.unsupported)
+
+    @property
+    def is_unfounded(self) -> bool:
+        """Whether it claims something, and nothing of it is in the results."""
+        return bool(self.claims) and not any(claim.found for claim in self.claims)
+
+    @property
+    def no_words(self) -> str:
+        """Why the words of a model are not shown; empty where they are."""
+        if not self.said:
+            return f"No words of a model: {self.reason}." if self.reason else ""
+        if not self.is_unfounded:
+            return ""
+        named = dict.fromkeys(" ".join(claim.text.split()) for claim in self.claims)
+        shown = ", ".join([*named][:_MOST_NAMED])
+        return (
+            f"The words of {self.model} are left out: nothing in them is in the results ({shown})."
+        )
+
+    def beside(self, answer: Answer) -> str:
+        """Return the computed answer with the model's words below it; a JSON text has both."""
+        if self.format == "json" or not self.said:
+            return self.text.rstrip()
+        computed = template_text(answer, self.format, details=True).rstrip()
+        words = self.text
+        if self.no_words:
+            words = notes_text([self.no_words], self.format)
+        elif self.format == "markdown":
+            words = f"### In the words of {in_markdown(self.model)}\n\n{words}"
+        else:
+            words = f"In the words of {self.model}:\n{words}"
+        return f"{computed}\n\n{words.strip()}"
 
 
 class Summariser:
