@@ -89,10 +89,11 @@ def _value(reading: ValueOf, catalogue: Catalogue) -> str | None:
     """Return a value as an entity; None for booleans and null."""
     if isinstance(reading.value, bool) or reading.value is None:
         return None
-    return f"{_label(reading, catalogue)}:{_shown(reading.value)}"
+    return f"{label_of(reading, catalogue)}:{_shown(reading.value)}"
 
 
-def _label(reading: ValueOf, catalogue: Catalogue) -> str:
+def label_of(reading: ValueOf, catalogue: Catalogue) -> str:
+    """Return the attribute of a value as entities name it: `status`, `risk`, `location`."""
     if catalogue.attribute(reading).shape.kind == "place":
         return "location"
     name = reading.attribute

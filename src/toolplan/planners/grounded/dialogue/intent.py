@@ -7,11 +7,12 @@ same*), or begins like no whole question (*and …*, *only …*).
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import Final, Literal, TypeAlias
 
 from toolplan.planners.grounded.catalogue.kinds import Catalogue
+from toolplan.planners.grounded.dialogue.actions import Act, acts_of
 from toolplan.planners.grounded.dialogue.reading import known
 from toolplan.planners.grounded.language.phrases import WordClass
 from toolplan.planners.grounded.language.words import fold, word_set
@@ -45,11 +46,20 @@ class Intent:
             could be called for).
         confidence: from 0 to 1.
         agrees: for a confirmation, whether it is a yes.
+        act: what it wants done; None for a confirmation, and where it says nothing.
+        action: the verb that says so, as it is said ("show"), or None.
+        operations: each verb with what it is about, and each value that narrows it:
+            `delete_shipment`, `analyze_contamination`, `filter_high_risk`.
+
+    Two intents are equal if the first three are.
     """
 
     kind: Kind
     confidence: float
     agrees: bool | None = None
+    act: Act | None = field(default=None, compare=False)
+    action: str | None = field(default=None, compare=False)
+    operations: tuple[str, ...] = field(default=(), compare=False)
 
 
 _AGREE: Final = word_set("""
@@ -131,7 +141,16 @@ def read_intent(text: str, tools: Toolbox | Catalogue, *, awaiting: bool = False
     text = text[:MAX_CHARACTERS]
     if (agrees := confirms(text)) is not None:
         return Intent("confirmation", 0.95, agrees)
-    mentions = next(Reader(text, known(tools), _ANY_DAY, "rolling").readings(), ())
+    catalogue = known(tools)
+    mentions = next(Reader(text, catalogue, _ANY_DAY, "rolling").readings(), ())
+    intent = _intent(text, mentions, awaiting=awaiting)
+    if intent.kind == "unclear":
+        return intent
+    acts = acts_of(mentions, catalogue)
+    return replace(intent, act=acts.act, action=acts.action, operations=acts.operations)
+
+
+def _intent(text: str, mentions: tuple[Mention, ...], *, awaiting: bool) -> Intent:
     nouns = {mention.nouns[0] for mention in mentions if mention.nouns}
     continues = _continues(text, mentions)
     if awaiting and (continues or not _is_whole(mentions)):
