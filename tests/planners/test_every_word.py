@@ -8,6 +8,7 @@ import pytest
 
 from benchmarks.aggregates import Verdict, check_all
 from tests.planners.planned import TODAY, arguments, document, propose
+from toolplan.path import Json
 from toolplan.planners import Clarification
 
 YEAR = "BETWEEN '2025-01-01' AND '2025-12-31'"
@@ -142,3 +143,109 @@ def test_a_doer_is_not_a_state() -> None:
     metadata = document(question)["metadata"]
     assert isinstance(metadata, dict)
     assert metadata["notes"] == ['"delivered by" = by whom, whatever the status']
+
+
+SHIPPED = "${shipments.data[*].id}"
+
+PLANNED = {
+    # what was found is a thing of its own
+    "contaminated loads from May and what was found in them": [
+        ("shipments_list", {
+            "date_from": "2025-05-01", "date_to": "2025-05-31", "has_contaminants": True,
+        }),
+        ("contaminants_list", {"shipment_ids": SHIPPED}),
+    ],
+    "pending shipments and the contaminants in each": [
+        ("shipments_list", {"status": "pending"}),
+        ("contaminants_list", {"shipment_ids": SHIPPED}),
+    ],
+    # words that point back
+    "contaminant C9: which shipment was that, and which facility is that shipment assigned to?": [
+        ("contaminants_get", {"id": "C9"}),
+        ("shipments_get", {"id": "${contaminant.data.shipment_id}"}),
+        ("facilities_get", {"id": "${shipment.data.facility_id}"}),
+    ],
+    "rejected inspections -> high risk contaminants of those shipments": [
+        ("inspections_list", {"status": "rejected"}),
+        ("contaminants_list", {
+            "shipment_ids": "${inspections.data[*].shipment_id}", "risk_level": "high",
+        }),
+    ],
+    "First the Bremen sites, next what loads they received": [
+        ("facilities_list", {"location": "Bremen"}),
+        ("shipments_list", {"facility_id": "${facilities.data[*].id}"}),
+    ],
+    # identities of other things
+    "has S12 ever been inspected": [("inspections_list", {"shipment_id": "S12"})],
+    "opening hours of the place that took S40": [
+        ("shipments_get", {"id": "S40"}),
+        ("facilities_get", {"id": "${shipment.data.facility_id}"}),
+    ],
+    "at what facility was C12 detected?": [
+        ("contaminants_get", {"id": "C12"}),
+        ("facilities_get", {"id": "${contaminant.data.facility_id}"}),
+    ],
+    "how many ppm had contaminant C33": [("contaminants_get", {"id": "C33"})],
+    "phone number of facility F6?": [("facilities_get", {"id": "F6"})],
+    # a word that is a thing or a verb
+    "checks of yesterday": [
+        ("inspections_list", {"date_from": "2025-10-11", "date_to": "2025-10-11"})
+    ],
+    "check the rejected shipments": [("shipments_list", {"status": "rejected"})],
+    # times without a gap, and bounds whose words stand apart
+    "inspections of August and September": [
+        ("inspections_list", {"date_from": "2025-08-01", "date_to": "2025-09-30"})
+    ],
+    "all loads up to and including 15 July": [("shipments_list", {"date_to": "2025-07-15"})],
+    "plants with a minimum capacity of 500 tonnes": [("facilities_list", {"min_capacity": 500})],
+    "Inspections that ended in a rejection": [("inspections_list", {"status": "rejected"})],
+    "risk level trend for the past 14 days": [("analytics_risk_trends", {"days": 14})],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("question", "steps"), PLANNED.items(), ids=list(PLANNED))
+def test_each_word_has_its_place(question: str, steps: list[tuple[str, dict[str, Json]]]) -> None:
+    assert arguments(question) == steps
+
+
+ALSO_ANSWERED = {
+    "Which carriers have the worst contamination rate?": (
+        "SELECT carrier, avg(has_contaminants) AS rate FROM shipments"
+        " WHERE carrier IS NOT NULL GROUP BY carrier ORDER BY rate DESC"
+    ),
+    "Which inspector has the worst acceptance rate?": (
+        "SELECT inspector, avg(status = 'accepted') AS rate FROM inspections"
+        " WHERE inspector IS NOT NULL GROUP BY inspector ORDER BY rate LIMIT 1"
+    ),
+    "Name the three carriers that moved the most kilos": (
+        "SELECT carrier, sum(weight_kg) AS n FROM shipments WHERE carrier IS NOT NULL"
+        " GROUP BY carrier ORDER BY n DESC LIMIT 3"
+    ),
+    "pending inspections anywhere but F1": (
+        "SELECT id FROM inspections WHERE status = 'pending' AND facility_id <> 'F1'"
+    ),
+}
+
+
+@pytest.mark.parametrize(("question", "statement"), ALSO_ANSWERED.items(), ids=list(ALSO_ANSWERED))
+def test_the_order_and_what_is_left_out_are_those_of_a_statement(
+    question: str, statement: str
+) -> None:
+    today = date.fromisoformat(TODAY)
+    asked = [{"question": question, "sql": statement, "ordered": "ORDER BY" in statement}]
+    (checked,) = check_all(asked, today, rows=1_500)
+    assert checked.verdict is Verdict.RIGHT, checked.reason
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("shipmnts with contamints frm last weak", "shipments with contaminants from last week"),
+        ("inspectons done in Octobr", "inspections done in October"),
+    ],
+)
+def test_typing_errors_are_offered_and_not_assumed(typed: str, meant: str) -> None:
+    proposal = propose(typed)
+    assert isinstance(proposal, Clarification)
+    assert f'Did you mean "{meant}"?' in proposal.question
+    assert proposal.options[0] == meant

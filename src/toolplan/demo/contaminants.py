@@ -39,8 +39,7 @@ _NOUNS: Final = (
     "what was found",
     "what was detected",
     "what was discovered",
-    "substance found",
-    "substance inside",
+    "substance",
     "harmful substance",
 )
 _EXAMPLE: Final = "C20251012-001-1"

@@ -31,7 +31,17 @@ from toolplan.path import Json
 from toolplan.tools import Arguments, Effects, ToolError
 
 ENTITY: Final = "facility"
-_NOUNS: Final = ("site", "plant", "depot", "centre", "waste centre", "waste center")
+_NOUNS: Final = (
+    "site",
+    "plant",
+    "depot",
+    "centre",
+    "place",
+    "station",
+    "waste centre",
+    "waste center",
+    "waste site",
+)
 _SELECT: Final = "SELECT * FROM facilities WHERE id = ?"
 _ACTIVITY_DAYS: Final = 30
 _MAX_DAYS: Final = 3_660
@@ -58,7 +68,7 @@ _LOCATION: Final = named(
     "place",
     CITIES,
     {
-        "x-synonyms": ["city", "town", "place"],
+        "x-synonyms": ["city", "town"],
         "x-cue": ["in", "at", "located in", "based in", "situated in"],
     },
 )
@@ -90,13 +100,23 @@ _LOAD: Final[Node] = {
     "x-unit": "t",
     "x-synonyms": ["load", "current load", "fill"],
 }
-_EMAIL: Final[Node] = {"type": "string", "format": "email", "description": "E-mail of the contact."}
-_PHONE: Final[Node] = {"type": "string", "description": "Telephone of the contact."}
+_CONTACT: Final[list[Json]] = ["contact data", "contact details", "contact information"]
+_EMAIL: Final[Node] = {
+    "type": "string",
+    "format": "email",
+    "description": "E-mail of the contact.",
+    "x-synonyms": ["email address", "mail address", *_CONTACT],
+}
+_PHONE: Final[Node] = {
+    "type": "string",
+    "description": "Telephone of the contact.",
+    "x-synonyms": ["phone number", "telephone number", *_CONTACT],
+}
 _HOURS: Final[Node] = {
     "type": "string",
     "pattern": "^[0-2][0-9]:[0-5][0-9]-[0-2][0-9]:[0-5][0-9]$",
     "description": "From when to when it is open each day: 06:00-22:00.",
-    "x-synonyms": ["opening hours"],
+    "x-synonyms": ["opening hours", "opening times", "hours"],
 }
 
 

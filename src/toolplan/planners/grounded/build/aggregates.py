@@ -94,6 +94,9 @@ class Aggregates:
                 computation.mentions, f"computing needs the tool `sql`: {install_command('sql')}"
             )
             return
+        if _is_shown(built.sources, computation):
+            self._builder.draft.account(computation.mentions)  # the one record shows it
+            return
         if len(built.sources) != 1 or not built.sources[0].many or built.cut is not None:
             self._builder.reject(
                 computation.mentions, "this would need a computation over several lists"
@@ -118,6 +121,8 @@ class Aggregates:
                 computation.mentions, "what is measured is not a column of the rows"
             )
             return
+        for note in computation.notes:
+            self._builder.draft.note(note)
         said = [*computation.mentions, *(m for _, each in built.conditions for m in each)]
         draft = self._builder.draft
         arguments = computing(text, statement.tables, statement.used, draft.words(said))
@@ -346,6 +351,12 @@ class Aggregates:
                 self._builder.draft.note(f"the share is of those for which '{column}' is known")
             case _:
                 pass
+
+
+def _is_shown(sources: Sequence[Source], computation: Computation) -> bool:
+    """Return whether what is asked for stands in the one record that is got."""
+    figure = isinstance(computation.measure, Distinct | Statistic)
+    return figure and len(sources) == 1 and not sources[0].many
 
 
 def _grouped(

@@ -46,7 +46,8 @@ def clarification(found: Outcome, catalogue: Catalogue, partial: Json) -> Clarif
     """Ask about what keeps `found` from being a plan; `partial` is what was understood."""
     left = sorted(set(found.unexplained), key=lambda mention: mention.first)
     # a word that only depends on an unknown one is not itself unknown
-    unknown = [m for m in left if isinstance(m.what, Unknown | Name | Code | Imperative)] or left
+    unknown = [m for m in left if isinstance(m.what, Unknown | Name | Code | Imperative)]
+    unknown = unknown or [m for m in left if m.does(WordClass.WORST)] or left
     unexplained = tuple(dict.fromkeys(mention.text for mention in unknown))
     parts: list[str] = []
     impossible = dict.fromkeys(m.text for m in unknown if isinstance(m.what, Imperative))

@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterator, Sequence
 
 from toolplan.planners.grounded.language.phrases import WordClass
 from toolplan.planners.grounded.parse.mentions import Imperative, Mention, Phrase
+from toolplan.planners.grounded.parse.noun_phrase import is_pronoun
 
 _SILENT = (
     WordClass.FILLER, WordClass.DETAIL, WordClass.WHICH, WordClass.READ, WordClass.BE,
@@ -52,16 +53,21 @@ def _is_silent(clause: Sequence[Mention], at: int, accounted: Collection[Mention
     mention = clause[at]
     if not isinstance(mention.what, Phrase):
         return isinstance(mention.what, Imperative)  # refused elsewhere
+    behind = clause[at + 1] if at + 1 < len(clause) else None
+    if is_pronoun(mention, behind):
+        return False
     if mention.does(*_SILENT):
         return True
     if mention.nouns or mention.values:
         return False
-    following = next((m for m in clause[at + 1 :] if not m.does(WordClass.FILLER)), None)
+    asked = (WordClass.FILLER, WordClass.WHICH)  # "at which box"
+    following = next((m for m in clause[at + 1 :] if not m.does(*asked)), None)
     if mention.does(WordClass.LINK):
         # it only says that two things belong together, one of which must be in the plan
         return any(other in accounted for other in clause)
     if mention.does(WordClass.FIRST):
         return following is not None and following.does(WordClass.READ)
-    if mention.does(WordClass.EACH) or mention.cue in _TIES:
+    opens = behind is not None and behind.does(WordClass.WHICH)
+    if mention.does(WordClass.EACH) or mention.cue in _TIES or (mention.cue and opens):
         return following is not None and following in accounted
     return False

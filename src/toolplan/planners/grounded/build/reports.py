@@ -52,7 +52,8 @@ def _is_taken(
                     return False
                 if day is not None and name is not None:
                     given[name] = day.isoformat()
-            draft.note(time.reading)
+            counted = ", ".join(f"{name} {days}" for name, days in given.items() if not roles)
+            draft.note(f"{time.text} = {counted}, as the tool counts" if counted else time.reading)
         case Code(text):
             name = _identity(card)
             if name is None:
@@ -80,10 +81,10 @@ def _identity(card: ToolCard) -> str | None:
 
 
 def _last_days(card: ToolCard, text: str) -> dict[str, Json]:
-    """Return the argument that counts days back, where the report takes no range of dates."""
+    """Return the argument that counts days back, for "the last 14 days"."""
     found = re.search(r"\b(?:last|past|previous) (\d+) days$", text.casefold())
     name = _counting(card, "day")
-    if found is None or name is None or card.argument("range.start") is not None:
+    if found is None or name is None:
         return {}
     return {name: int(found[1])}
 

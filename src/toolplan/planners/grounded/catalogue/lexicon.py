@@ -39,6 +39,9 @@ _WITHOUT: Final = words.phrase_list("""
     |contained no|not carry|n't carry|not had|n't had|not has|not carrying
     """)
 
+_IN: Final = ("where", "in which", "at which", "during which")
+_SEEN: Final = words.phrase_list("came up|were found|were detected|turned up|showed up|was found")
+
 
 def compile_catalogue(tools: Toolbox) -> Catalogue:
     """Compile the catalogue of `tools`."""
@@ -115,6 +118,8 @@ def _implied(
             same, other = (_WITH, _WITHOUT) if first == "with" else (_WITHOUT, _WITH)
             yield from ((f"{verb} {rest}", reading) for verb in same)
             yield from ((f"{verb} {rest}", opposite) for verb in other)
+            if first == "with":
+                yield from ((f"{word} {rest} {seen}", reading) for word in _IN for seen in _SEEN)
 
 
 def _names(attribute: Attribute) -> Iterator[tuple[str, Reading]]:

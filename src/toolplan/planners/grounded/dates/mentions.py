@@ -97,7 +97,7 @@ _CUES: Final = tuple(
         ("after|later than|newer than|following", "after", Bound.AFTER),
         ("until|till|through|thru|no later than|not later than|not after", "until", Bound.UNTIL),
         ("on or before|at the latest by", "until", Bound.UNTIL),
-        ("up to|up until|up till", "up to", Bound.UNTIL),
+        ("(?:up to|up until|up till|until|till)(?: and including)?", "up to", Bound.UNTIL),
         ("by", "by", Bound.UNTIL),
         ("before|prior to|earlier than|older than", "before", Bound.BEFORE),
     )

@@ -47,6 +47,7 @@ class WordClass(StrEnum):
     RATE = "rate"
     HIGHEST = "highest"
     LOWEST = "lowest"
+    WORST = "worst"
     MOST = "most"
     FEWEST = "fewest"
     EXTREME = "extreme"
@@ -88,7 +89,7 @@ _PHRASES: Final[dict[WordClass, str]] = {
         |i have|we had|are there|were there|is there|was there|know|to know|wonder|wondering
         |interested in|curious|about|regarding|concerning|different|distinct|unique|anything
         |in terms of|on record|on the books|pls|plz|thx|here|or not ?|exist or not ?|all of them
-        |separately|yes or no|at the moment|so please|of ours
+        |separately|exactly|yes or no|at the moment|so please|of ours
     """,
     WordClass.WHICH: "which|what|what's|who|what are|what were|which of|which ones|what kind of",
     WordClass.DETAIL: """
@@ -111,7 +112,7 @@ _PHRASES: Final[dict[WordClass, str]] = {
     WordClass.WITHOUT: """
         without|no|lacking|free of|free from|except|except for|excluding|other than|apart from
         |outside|outside of|not including|aside from|having no|with no|have no|has no|had no
-        |minus
+        |minus|anywhere but|everywhere but|anywhere except|everywhere except|anywhere other than
     """,
     WordClass.THEIR: """
         their|its|them|those|these|they|it|related|associated|corresponding|respective|same
@@ -142,7 +143,8 @@ _PHRASES: Final[dict[WordClass, str]] = {
         |took|taken|undergo|underwent|carried out on|run|dated|ship|shipped|deliver|stored
         |moved|weigh|weighed|weighing|last|lasting|lasted|cost|costing|measuring
         |responsible|responsible for|behind|assigned|assigned to|turn up|turned up|come up|came up
-        |show up|showed up|end in|ended in|ended with|end with|say|said|taken by|appear|appeared
+        |show up|showed up|ended|resulted|resulting|ended with|end with|say|said|taken by|appear
+        |appeared
         |account for|accounted for|issued|provided|offered|produced|generated|saw|see|used|got
     """,
     WordClass.CUE: """
@@ -159,7 +161,7 @@ _PHRASES: Final[dict[WordClass, str]] = {
         |analyse|analysis of|analyze|review|examine|investigate|explore|query|read|present
         |summarise|summary of|overview of|identify|locate|select|obtain|report
         |calculate|compute|determine|work out|figure out|count up|study|assess
-        |go through|take a look at|have a look at|get hold of|an overview of|list out|enumerate
+        |name|go through|take a look at|have a look at|get hold of|an overview of|list out|enumerate
     """,
     WordClass.CREATE: """
         create|add|register|insert|create new|add new|register new|enter|file|log|submit
@@ -181,6 +183,7 @@ _PHRASES: Final[dict[WordClass, str]] = {
     """,
     WordClass.RATE: "rate|percentage|share|proportion|fraction|percent|ratio|percentage of|%",
     WordClass.HIGHEST: "highest|largest|biggest|greatest|maximal|higher",
+    WordClass.WORST: "worst",
     WordClass.LOWEST: "lowest|smallest|least|minimal|lower|bottom",
     WordClass.MOST: """
         most|most often|most frequently|highest number of|largest number of|most common
@@ -240,12 +243,12 @@ _PHRASES: Final[dict[WordClass, str]] = {
         over|more than|above|greater than|exceeding|exceed|larger than|bigger than|at least
         |heavier than|minimum of|a minimum of|no less than|not less than|upwards of|>|>=|higher than
         |in excess of|longer than|beyond|or more|and above|and up|or higher|not under|not below
-        |from at least|a minimum|min
+        |from at least|a minimum|min|minimum
     """,
     WordClass.BELOW: """
         under|less than|below|fewer than|smaller than|lighter than|up to|at most|<|<=|lower than
         |a maximum of|shorter than|no more than|not more than|or less|and below|or lower|not over
-        |not above|maximum of|max
+        |not above|maximum of|max|maximum
     """,
     WordClass.BETWEEN: "between|from",
     WordClass.EXACTLY: "exactly|precisely",

@@ -15,6 +15,7 @@ _STRICT: Final = phrase_list("""
     |higher than|in excess of|longer than|beyond|under|less than|below|fewer than|smaller than
     |lighter than|<|lower than|shorter than
     """)
+_IS: Final = WordClass.BE
 CUTS = (WordClass.LATEST, WordClass.OLDEST, WordClass.FIRST, WordClass.TOP, WordClass.LIMIT)
 
 
@@ -47,6 +48,18 @@ def bound_at(mentions: Sequence[Mention], at: int) -> Bound | None:
     if mention.does(WordClass.EXACTLY):
         operator = "="
     return _with_share(mentions, Bound(first, operator, None, (mention,), at + 1))
+
+
+def bound_behind(mentions: Sequence[Mention], at: int) -> Bound | None:
+    """Read "minimum weight 5 kg", "minimum weight of 5 kg" from its first word on, or None."""
+    behind = at + 2
+    ties: tuple[Mention, ...] = ()
+    if behind < len(mentions) and (mentions[behind].cue == "of" or mentions[behind].does(_IS)):
+        ties, behind = (mentions[behind],), behind + 1
+    if behind >= len(mentions) or not isinstance(mentions[behind].what, Number):
+        return None
+    bound = bound_at((mentions[at], mentions[behind]), 0)
+    return bound and bound._replace(said=(*bound.said, *ties), last=behind)
 
 
 def bound_from_number(mentions: Sequence[Mention], at: int) -> Bound | None:

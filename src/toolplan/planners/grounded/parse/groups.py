@@ -134,7 +134,11 @@ def read_heads(state: ComputationState) -> None:
     opening = state.mentions[:at]
     opened = any(m.does(WordClass.READ, WordClass.WHICH, WordClass.COUNT) for m in opening)
     mention = state.free(at)
-    if mention is None or not opened or mention.nouns or not mention.columns:
+    if mention is None or not opened or not mention.columns:
+        return
+    if not {column.entity for column in mention.columns}.issuperset(mention.nouns):
+        return
+    if mention.nouns and not opening[-1].does(WordClass.WHICH):
         return
     last, singular = opening[-1], is_singular(mention)
     if singular and (not last.does(WordClass.WHICH, WordClass.READ) or state.cue(at + 1) == "of"):

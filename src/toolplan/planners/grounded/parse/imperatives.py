@@ -122,6 +122,8 @@ class _Imperatives:
         text = self._texts[at]
         if at in self._timed:
             return None
+        if text in GERUNDS and self._is_compound(at):
+            return None
         if text in GERUNDS and text not in IMPERATIVE_VERBS:
             ordering = self._is_pointed_at(at + 1) or not self._is_known(at)
             return GERUNDS[text] if ordering else None

@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from datetime import date, timedelta
+from itertools import pairwise
 from typing import Final, TypeAlias
 
 from toolplan.diagnostics import near
@@ -21,6 +23,7 @@ from toolplan.planners.grounded.catalogue.kinds import (
     ValueOf,
 )
 from toolplan.planners.grounded.catalogue.schemas import Shape
+from toolplan.planners.grounded.dates import DateRange, TimeMention
 from toolplan.planners.grounded.language import words
 from toolplan.planners.grounded.language.phrases import WordClass
 from toolplan.planners.grounded.parse.amounts import strictly
@@ -112,7 +115,7 @@ class Linker:
         codes = [m.what.text for m in modifier.values if isinstance(m.what, Code)]
         if len(codes) != len(modifier.values):
             return None
-        if modifier.column is not None and modifier.column.nouns:
+        if modifier.column is not None:
             return codes if entity in modifier.column.nouns else None
         owners = {self.owner(code) for code in codes}
         return codes if owners == {entity} else None
@@ -131,7 +134,7 @@ class Linker:
             return None
         if modifier.column is not None and not self._names(modifier.column, attribute):
             return None
-        times = [m.what.mention for m in modifier.values if isinstance(m.what, Time)]
+        times = _merged([m.what.mention for m in modifier.values if isinstance(m.what, Time)])
         choices: list[dict[str, Json]] = []
         for time in times:
             choice: dict[str, Json] = {}
@@ -225,7 +228,9 @@ class Linker:
             if column is not None and column.nouns:
                 fits = any(attribute.shape.ref == f"{noun}.id" for noun in column.nouns)
             elif column is not None:
-                named = attribute.shape.ref is not None or attribute.shape.kind in _CODED
+                named = attribute.shape.ref is not None or (
+                    attribute.shape.kind in _CODED and self.owner(codes[0]) is None
+                )
                 fits = named and self._names(column, attribute)
             else:
                 owner = self.owner(codes[0])
@@ -346,6 +351,21 @@ class Linker:
 
     def _names(self, column: Mention, attribute: Attribute) -> bool:
         return ColumnOf(attribute.entity, attribute.name) in column.columns
+
+
+def _merged(times: list[TimeMention]) -> list[TimeMention]:
+    """Return one time for times that follow each other without a gap: "May and June"."""
+    ordered = sorted(times, key=lambda time: time.range.start or date.min)
+    days = [time.range for time in ordered]
+    joined = all(
+        one.end is not None and other.start == one.end + timedelta(days=1)
+        for one, other in pairwise(days)
+    )
+    if len(times) < 2 or not joined:
+        return times
+    whole = DateRange(days[0].start, days[-1].end)
+    reading = "; ".join(dict.fromkeys(time.reading for time in ordered))
+    return [replace(ordered[0], range=whole, reading=reading)]
 
 
 def held_and_capacity(kind: Kind) -> tuple[str, str] | None:

@@ -6,6 +6,7 @@ from toolplan.planners.grounded.catalogue.kinds import ColumnOf, ValueOf
 from toolplan.planners.grounded.language import words
 from toolplan.planners.grounded.language.phrases import WordClass
 from toolplan.planners.grounded.language.words import dimension, stem
+from toolplan.planners.grounded.parse.amounts import bound_behind
 from toolplan.planners.grounded.parse.computation_state import ComputationState
 from toolplan.planners.grounded.parse.mentions import Mention, Number
 from toolplan.planners.grounded.parse.requests import Count, Rate, Statistic
@@ -96,11 +97,16 @@ def read_statistics(state: ComputationState) -> None:
                 state.measure(Count(), at)  # "total loans": of things there is nothing but a number
                 return
         behind = _behind_values(state, behind)
-        if state.numeric(behind):
+        if state.numeric(behind) and not _is_bound(state, at, behind):
             function = FUNCTIONS[" ".join(words.keys(state.mentions[at].text))]
             state.measure(Statistic(function, state.mentions[behind].columns), at, behind)
             if state.cue(at + 1) == "of":
                 state.take(at + 1)
+
+
+def _is_bound(state: ComputationState, at: int, column: int) -> bool:
+    """Return whether a number says how much it must be: "minimum weight 5 kg"."""
+    return at + 1 == column and bound_behind(state.mentions, at) is not None
 
 
 def _behind_values(state: ComputationState, at: int) -> int:
@@ -125,7 +131,7 @@ def read_amounts(state: ComputationState) -> None:
         if asked and state.cue(stuff) == "of":
             stuff = state.skip(stuff + 1)
         said = state.mentions[behind].text.casefold() if asked else None
-        columns = state.numeric(stuff) or _weighed(state, stuff, said)
+        columns = state.numeric(stuff) or weighed(state, stuff, said)
         if len(columns) != 1:
             continue
         function = FUNCTIONS.get(state.mentions[at].text.casefold(), "sum")
@@ -149,7 +155,7 @@ def _is_bare_stuff(state: ComputationState, at: int) -> bool:
     return not state.value_behind(at)
 
 
-def _weighed(state: ComputationState, at: int, unit: str | None) -> tuple[ColumnOf, ...]:
+def weighed(state: ComputationState, at: int, unit: str | None) -> tuple[ColumnOf, ...]:
     """Return the one number that is measured in `unit`, of what is spoken of.
 
     What is measured decides, else the nouns. Else, where something happened, it is the only thing

@@ -131,6 +131,15 @@ def asks_for_details(noun: Mention, following: Mention | None) -> bool:
     return following is not None and words.key(following.text) in _DETAILS
 
 
+def is_pronoun(mention: Mention, following: Mention | None) -> bool:
+    """Return whether "that" stands for what was spoken of: "which was that", "that box"."""
+    if words.fold(mention.text) != "that":
+        return False
+    if following is None or following.does(WordClass.COMMA, WordClass.STOP, WordClass.AND):
+        return True
+    return bool(following.nouns) and is_singular(following)
+
+
 def is_singular(noun: Mention) -> bool:
     """Return whether the noun is in the singular."""
     last = noun.text.split()[-1]

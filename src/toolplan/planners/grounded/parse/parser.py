@@ -17,7 +17,7 @@ from toolplan.planners.grounded.parse import relations, values
 from toolplan.planners.grounded.parse.amounts import CUTS
 from toolplan.planners.grounded.parse.linker import Linker
 from toolplan.planners.grounded.parse.mentions import Code, Mention, Number, Time, present
-from toolplan.planners.grounded.parse.noun_phrase import codes_from, noun_from
+from toolplan.planners.grounded.parse.noun_phrase import codes_from, is_pronoun, noun_from
 from toolplan.planners.grounded.parse.requests import Link, Modifier, ParsedQuestion, ThingRequest
 from toolplan.planners.grounded.parse.state import VERBS, ParseState
 
@@ -108,7 +108,7 @@ def _take_word(state: ParseState, mention: Mention) -> None:
     if mention.does(WordClass.STOP, WordClass.COMMA, WordClass.AND, WordClass.OR, WordClass.THEN):
         _separate(state, mention)
         state.then = mention if mention.does(WordClass.THEN) else state.then
-    elif mention.does(WordClass.THEIR) and not (mention.cue and state.value_follows()):
+    elif _points_back(state, mention):
         _point_back(state, mention)
     elif mention.does(WordClass.NOT, WordClass.WITHOUT):
         _take_negative(state, mention)
@@ -130,6 +130,13 @@ def _take_word(state: ParseState, mention: Mention) -> None:
         _benign(state, mention)
     else:
         state.mark_unexplained(mention)
+
+
+def _points_back(state: ParseState, mention: Mention) -> bool:
+    """Return whether `mention` is a word for what was spoken of before: "their", "that box"."""
+    if mention.does(WordClass.THEIR):
+        return not (mention.cue and state.value_follows())
+    return is_pronoun(mention, state.following())
 
 
 def _take_each(state: ParseState, mention: Mention) -> None:
@@ -164,7 +171,12 @@ def _comes_first(state: ParseState, mention: Mention) -> bool:
     """Return whether it only begins a sequence: "first get …, then …"."""
     following = state.following()
     first = mention.does(WordClass.FIRST) and state.boundary
-    return first and following is not None and following.does(WordClass.READ)
+    if not first or following is None:
+        return False
+    if any(m.does(WordClass.THEN) for m in state.mentions) and words.fold(following.text) == "the":
+        state.parsed.again.append(mention)
+        return True
+    return following.does(WordClass.READ)
 
 
 def _benign(state: ParseState, mention: Mention) -> None:
@@ -215,14 +227,19 @@ def _take_negative(state: ParseState, mention: Mention) -> None:
 def _point_back(state: ParseState, mention: Mention) -> None:
     last, following = state.last_main(), state.following()
     column_follows = following is not None and following.columns
-    if column_follows or noun_from(state, state.at + 1, None) is not None:
+    if noun_from(state, state.at + 1, None) is not None or (column_follows and last is None):
         state.their = mention
+    elif column_follows:
+        state.parsed.again.append(mention)
     elif last is None:
         state.mark_unexplained(mention)
     else:
         earlier = state.last_main(before=last)
-        if earlier is not None and not last.links:
-            last.links.append(Link(earlier, None, False, True, (mention,)))
+        scoped = [link for link in last.links if link.to is state.scope and not link.cue]
+        if earlier is not None and last.links == scoped:
+            last.links = [Link(earlier, None, False, True, (mention,))]
+        elif any(link.loose for link in last.links):
+            state.parsed.again.append(mention)  # that was known already
         state.cue = None
 
 
@@ -231,6 +248,10 @@ def _take_noun(state: ParseState, mention: Mention) -> None:
     earlier = relations.same_as_before(state, entity)
     if earlier is not None:
         relations.return_to(state, earlier)
+        return
+    if relations.says_way_again(state, entity):
+        state.parsed.again.extend(present(state.their, state.cue, mention))
+        state.forget_place()
         return
     request = ThingRequest(
         entity, mention, state.before, [], values.take_pending_cut(state, mention)

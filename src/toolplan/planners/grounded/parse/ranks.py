@@ -8,17 +8,22 @@ from toolplan.planners.grounded.language import words
 from toolplan.planners.grounded.language.phrases import DIMENSIONS, EXTREMES, WordClass
 from toolplan.planners.grounded.language.words import dimension
 from toolplan.planners.grounded.parse.computation_state import ComputationState
+from toolplan.planners.grounded.parse.measures import weighed
 from toolplan.planners.grounded.parse.mentions import Mention, Number, What
 from toolplan.planners.grounded.parse.noun_phrase import is_singular
 from toolplan.planners.grounded.parse.requests import Count, Listed, Rate, Statistic
 from toolplan.planners.grounded.parse.state import VERBS
 
+_HOPED = frozenset(map(words.stem, words.word_set("""
+    acceptance accepted approval success successful pass passing completion completed
+    recovery recycling arrival return satisfaction renewal
+    """)))  # fmt: skip
 _ADDITIVE = frozenset({"mass", "money", "dollars", "pages", "duration"})
 
 
 _RANKING = (
     WordClass.HIGHEST, WordClass.LOWEST, WordClass.MOST, WordClass.FEWEST, WordClass.TOP,
-    WordClass.RANK,
+    WordClass.RANK, WordClass.WORST,
 )  # fmt: skip
 
 
@@ -29,6 +34,8 @@ def read_ranks(state: ComputationState) -> None:
             continue
         if state.does(at, WordClass.TOP, WordClass.RANK):
             _top(state, at)
+        elif state.does(at, WordClass.WORST):
+            _worst(state, at)
         elif state.does(at, WordClass.HIGHEST, WordClass.LOWEST):
             _superlative(state, at)
         else:
@@ -52,6 +59,16 @@ def _superlative(state: ComputationState, at: int) -> None:
             _most_of(state, at, behind, columns, descending)
         else:
             _extreme(state, at, behind, columns, descending)
+
+
+def _worst(state: ComputationState, at: int) -> None:
+    """Read "the worst breakage rate": the highest, or the lowest of what one hopes for."""
+    if not isinstance(state.found.measure, Rate) or at + 1 not in state.taken:
+        return
+    hoped = any(stem in _HOPED for stem in map(words.stem, state.mentions[at + 1].text.split()))
+    state.order(at, not hoped)
+    take_subject(state, at)
+    state.found.notes.append(f"worst = the {'lowest' if hoped else 'highest'}")
 
 
 def _extreme(
@@ -87,6 +104,10 @@ def _most(state: ComputationState, at: int) -> None:
     elif countable(state, behind) and take_subject(state, at):
         state.order(at, descending)
         state.measure(Count())
+    elif state.does(behind, WordClass.UNIT):
+        unit = state.mentions[behind].text.casefold()
+        if columns := weighed(state, behind + 1, unit):
+            _most_of(state, at, behind, columns, descending)
     elif (columns := state.numeric(behind)) and mention is not None:
         _most_of(state, at, behind, columns, descending)
 

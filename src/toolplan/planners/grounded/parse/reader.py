@@ -15,6 +15,7 @@ from typing import Final
 
 from toolplan.planners.grounded.catalogue.kinds import (
     Catalogue,
+    ColumnOf,
     CueOf,
     Noun,
     Reading,
@@ -52,6 +53,7 @@ _TOKEN: Final = re.compile(
     re.VERBOSE,
 )
 _BEFORE_VERBS: Final = words.word_set(", ; : . ! ? and then please to you us me also let")
+_ENDING: Final = words.word_set("end ended ending result resulted resulting")
 _SIGNS: Final = frozenset("-_()[]{}*\"'“”")
 _FOLDED_NEGATIONS: Final = {"can't": "can", "won't": "will", "shan't": "shall", "cannot": "can"}
 
@@ -118,6 +120,9 @@ class Reader:
         if at in self.imperatives:
             yield self._mention(at, at + 1, self.imperatives[at])
             return
+        if self._is_one_by_one(at):
+            yield self._mention(at, at + 3, Phrase((), frozenset([phrases.WordClass.FILLER])))
+            return
         found = self._phrases(at)
         if found:
             longest = max(found)
@@ -128,13 +133,21 @@ class Reader:
             return
         yield self._other(at, token)
 
+    def _is_one_by_one(self, at: int) -> bool:
+        """Return whether "box by box" stands here, and other words speak of boxes."""
+        row = [token.key for token in self.tokens[at : at + 3]]
+        if len(row) < 3 or row[1] != "by" or row[0] != row[2] or at == 0:
+            return False
+        return any(isinstance(each, Noun) for each in self._catalogue.lexicon.get((row[0],), ()))
+
     def _settled(self, at: int, end: int, phrase: Phrase) -> Phrase:
         """Settle whether a word is a thing or the verb of asking for one: "look", "two looks"."""
-        things = [each for each in phrase.readings if isinstance(each, Noun)]
+        things = [each for each in phrase.readings if isinstance(each, Noun | ColumnOf)]
         if not things or phrases.WordClass.READ not in phrase.classes or end > at + 1:
             return phrase
         token = self.tokens[at]
         begins = at == 0 or self.tokens[at - 1].text.casefold() in _BEFORE_VERBS
+        begins = begins and self.tokens[at + 1 : at + 2] and self.tokens[at + 1].key != "of"
         if begins and words.fold(token.text) == token.key:
             return Phrase(tuple(r for r in phrase.readings if r not in things), phrase.classes)
         return Phrase(phrase.readings, phrase.classes - {phrases.WordClass.READ})
@@ -199,6 +212,8 @@ class Reader:
 
         Without "did" or "does" before it, its plain form is an imperative.
         """
+        if token.key != words.stem(token.text) and self._ends_in(at):
+            return self._catalogue.stems.get(words.stem(token.text), ())
         asked = any(earlier.key in ("did", "does") for earlier in self.tokens[:at])
         stem = words.stem(token.text)
         plain = stem == token.key
@@ -209,6 +224,11 @@ class Reader:
         asked_or_past = plain or token.key.endswith("ed")
         action = self._catalogue.verbs.get(stem)
         return (action,) if asked_or_past and action is not None else ()
+
+    def _ends_in(self, at: int) -> bool:
+        """Return whether "ended in a" or the like stands before `at`."""
+        before = [token.key for token in self.tokens[max(0, at - 3) : at]]
+        return "in" in before and not _ENDING.isdisjoint(before)
 
     def _quoted(self, text: str) -> What:
         """Read quoted text: a value that is known, or what it says itself."""

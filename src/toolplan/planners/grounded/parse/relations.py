@@ -30,6 +30,20 @@ def same_as_before(state: ParseState, entity: str) -> ThingRequest | None:
     return same[-1] if same else None
 
 
+def says_way_again(state: ParseState, entity: str) -> bool:
+    """Return whether "of those b" only says by which b the present thing belongs to another."""
+    current = state.current
+    if current is None or state.their is None or state.cue is None or state.before:
+        return False
+    kinds = state.catalogue.kinds
+    for link in current.links:
+        to = kinds[link.to.entity]
+        way = connect(state.catalogue, kinds[current.entity], to.entity, shown(to))
+        if link.loose and way is not None and way.attribute.shape.ref == f"{entity}.id":
+            return True
+    return False
+
+
 def return_to(state: ParseState, earlier: ThingRequest) -> None:
     """Return to a thing named before, or tie the present one to it."""
     current = state.current
@@ -38,14 +52,23 @@ def return_to(state: ParseState, earlier: ThingRequest) -> None:
     again = current is not None and any(link.to is earlier for link in current.links)
     if again and state.negation is None:
         state.parsed.again.extend(evidence)  # "then the copies of these books": that was known
-    elif current is not None and current is not earlier and state.cue is not None:
+    elif current is not None and current is not earlier and _goes_on(state):
         if current.links or state.negation is not None:
             state.parsed.unexplained.extend(evidence)
-        current.links.append(Link(earlier, state.cue.cue, False, True, evidence))
+        cue = state.cue.cue if state.cue is not None else None
+        current.links.append(Link(earlier, cue, False, True, evidence))
     else:
         state.current = state.scope = earlier
         state.parsed.again.extend(evidence)
     state.forget_place()
+
+
+def _goes_on(state: ParseState) -> bool:
+    """Return whether something ties the thing that is spoken of again: "which a is that b in"."""
+    if state.cue is not None:
+        return True
+    pointer = state.their
+    return pointer is not None and not state.boundary and words.fold(pointer.text) == "that"
 
 
 def relate(state: ParseState, request: ThingRequest) -> None:
@@ -76,13 +99,21 @@ def relate(state: ParseState, request: ThingRequest) -> None:
         state.parents[id(request)] = current
         current.links.append(Link(request, cue, negation is not None, False, evidence))
         negation = None
-    elif current is None and (state.cue is not None or state.each is not None):
+    elif current is None and _opens_scope(state):
         request.nested = True
         state.scope = request
     else:
         _relate_main(state, request, last, current)
     if negation is not None:
         state.mark_unexplained(negation)
+
+
+def _opens_scope(state: ParseState) -> bool:
+    """Return whether the noun says where others are asked for; "details of b" asks for the b."""
+    if state.cue is None:
+        return state.each is not None
+    before = [m for m in state.mentions if m.end <= state.cue.first]
+    return not (state.cue.cue == "of" and before and before[-1].does(WordClass.DETAIL))
 
 
 def _owner(state: ParseState, last: ThingRequest) -> ThingRequest:
@@ -198,10 +229,22 @@ def take_verb(state: ParseState, mention: Mention) -> None:
         state.apply_leading(request)
         state.add(request)
         state.forget_place()
+    elif current.entity != entity and current.noun is None and _is_one(current):
+        # "was B1 reviewed": its reviews
+        request = ThingRequest(entity, mention, links=[Link(current, None, False, False, ())])
+        current.nested = True
+        state.add(request)
+        state.forget_place()
     elif current.entity != entity:
         _nest(state, ThingRequest(entity, mention), (mention,))
     elif current.noun is None:
         current.noun = mention
+
+
+def _is_one(request: ThingRequest) -> bool:
+    """Return whether nothing but an identity is said of a thing."""
+    said = [modifier.mention.what for modifier in request.modifiers]
+    return len(said) == 1 and isinstance(said[0], Code) and not request.links
 
 
 def implied_by_value(state: ParseState, mention: Mention) -> str | None:
@@ -214,6 +257,22 @@ def implied_by_value(state: ParseState, mention: Mention) -> str | None:
     found = {value.entity for value in mention.values if _names_thing(state, value)}
     near = [entity for entity in found if _leads_to(state, entity, current.entity)]
     return near[0] if len(near) == 1 else None
+
+
+def implied_by_code(state: ParseState, mention: Mention) -> str | None:
+    """Return the kind, other than the present one, that an identity here can only be of."""
+    current = state.current
+    if current is None or state.column is not None or not isinstance(mention.what, Code):
+        return None
+    owner = Linker(state.catalogue).owner(mention.what.text)
+    cue = state.cue.cue if state.cue is not None else None
+    tied = state.verb is not None or state.relative or state.asked_by_verb
+    if owner is None or owner == current.entity or not (tied or cue in (None, "of", "for")):
+        return None
+    attributes = state.catalogue.kinds[current.entity].attributes.values()
+    if any(each.shape.ref == f"{owner}.id" and each.equal for each in attributes):
+        return None
+    return owner if _leads_to(state, owner, current.entity) else None
 
 
 def _names_thing(state: ParseState, value: ValueOf) -> bool:

@@ -184,6 +184,7 @@ class Computation:
     count: int | None = None
     single: bool = False
     least: Least | None = None
+    notes: list[str] = field(default_factory=list[str])
     mentions: list[Mention] = field(default_factory=list[Mention])
 
 

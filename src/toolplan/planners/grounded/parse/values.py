@@ -7,7 +7,7 @@ from dataclasses import replace
 from toolplan.planners.grounded.language import phrases, words
 from toolplan.planners.grounded.language.phrases import WordClass
 from toolplan.planners.grounded.parse import amounts, relations
-from toolplan.planners.grounded.parse.mentions import Mention, Number, present
+from toolplan.planners.grounded.parse.mentions import Code, Mention, Number, present
 from toolplan.planners.grounded.parse.noun_phrase import (
     alike,
     is_singular,
@@ -32,6 +32,11 @@ def take_value(state: ParseState, mention: Mention) -> None:
         state.forget_place()
         return
     if ahead is None and (entity := relations.implied_by_value(state, mention)) is not None:
+        relations.modify_other(state, mention, entity)
+        return
+    if isinstance(mention.what, Code) and _lies_before_noun(state):
+        drop_column(state)  # "the colour of the box that holds B1"
+    if ahead is None and (entity := relations.implied_by_code(state, mention)) is not None:
         relations.modify_other(state, mention, entity)
         return
     negation = relations.take_negation(state, adjacent_only=ahead is not None)
@@ -69,6 +74,12 @@ def take_contrasted(state: ParseState) -> bool:
     state.forget_place()
     state.at = end
     return True
+
+
+def _lies_before_noun(state: ParseState) -> bool:
+    """Return whether the thing spoken of stands between the column named and this place."""
+    noun = state.current.noun if state.current is not None else None
+    return noun is not None and state.column is not None and state.column.end <= noun.first
 
 
 def _verb_before(state: ParseState) -> Mention | None:
@@ -141,6 +152,10 @@ def take_number(state: ParseState, mention: Mention) -> None:
 def take_bound(state: ParseState) -> bool:
     """Take "over 5 kg", "between 1 and 2 kg"; False where there is no such thing here."""
     bound = amounts.bound_at(state.mentions, state.at)
+    following = state.following()
+    if bound is None and following is not None and following.columns and not following.nouns:
+        bound = amounts.bound_behind(state.mentions, state.at)
+        state.column = following if bound is not None else state.column
     if bound is not None:
         _add_bound(state, bound)
     return bound is not None
