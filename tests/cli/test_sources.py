@@ -120,6 +120,35 @@ def test_a_tool_that_changed_is_not_called_until_it_is_accepted(call: Call, exam
     assert call("run", str(plan), "--tools", str(example)).code == 0
 
 
+def test_only_what_was_shown_is_accepted(call: Call, example: Path) -> None:
+    """D18: a server may say something else at the moment of --accept."""
+
+    def serve(*words: str) -> None:
+        document = json.loads(example.read_text("utf-8"))
+        document["mcpServers"]["demo"]["args"] = ["demo", *words]
+        example.write_text(json.dumps(document), "utf-8")
+
+    lock = example.parent / "toolplan.lock.json"
+    tools = ("tools", "--tools", str(example))
+    assert call(*tools).code == 0
+    pinned = lock.read_text("utf-8")
+    serve()
+    shown = call(*tools)
+    assert "Changed, and not used until accepted" in shown.err
+    serve("--rows", "50")  # it changes again before it is accepted
+    for words in (("--accept",), ("demo.facilities_list", "--accept")):
+        said = call(*tools[:1], *words, *tools[1:])
+        if words[0] == "--accept":
+            assert said.code == 2
+            assert "had not been shown like this before" in said.err
+            assert 'server/args: was ["demo", "--mcp"], is ["demo", "--rows", "50"]' in said.err
+            assert lock.read_text("utf-8") == pinned
+        else:  # the refusal has shown it
+            assert said.code == 0
+    assert call(*tools, "--accept").code == 0
+    assert "Changed" not in call(*tools).err
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

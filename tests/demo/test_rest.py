@@ -314,6 +314,9 @@ def test_any_text_in_a_query_arrives_as_it_is(over_http: Toolbox, text: str) -> 
         ("[::1]:80", 200),
         ("LOCALHOST", 200),
         ("evil.example", 421),
+        ("localhost.", 421),
+        ("localhost:80:80", 421),
+        ("user@localhost", 421),
         ("127.0.0.1.evil.example", 421),
         ("localhost@evil.example", 421),
         ("", 421),
@@ -326,10 +329,18 @@ def test_the_host_is_checked(api: Api, host: str, status: int) -> None:
 
 @pytest.mark.parametrize(
     ("origin", "status"),
-    [("http://localhost:3000", 200), ("https://evil.example", 403), ("null", 403)],
+    [
+        ("http://demo.own:80", 403),
+        ("http://localhost:3000", 403),
+        ("http://127.0.0.1", 403),
+        ("https://evil.example", 403),
+        ("null", 403),
+    ],
 )
 def test_pages_of_other_sites_are_refused(api: Api, origin: str, status: int) -> None:
     assert api.get("/api/facilities", Origin=origin).status == status
+    own = f"http://127.0.0.1:{api.port}"
+    assert api.get("/api/facilities", Origin=own).status == 200
 
 
 def test_names_that_the_user_allows_are_answered(same_tools: Toolbox) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolplan.path import Json
+from toolplan.sources.mcp._shown import shown_changes, shown_commands
 from toolplan.sources.pins import (
     ABSENT,
     Absent,
@@ -171,3 +174,42 @@ def test_differences_are_the_smallest_places() -> None:
         Difference("/f", ABSENT, None),
     ]
     assert isinstance(ABSENT, Absent)
+
+
+def test_eight_processes_at_once_keep_all_pins(tmp_path: Path) -> None:
+    """D18: each reads what the others have written, and writes the file as a whole."""
+    lock = tmp_path / "toolplan.lock.json"
+    code = """
+import sys
+from pathlib import Path
+from toolplan.sources.mcp._shown import keep_changes, keep_commands
+from toolplan.sources.pins import Pins
+from toolplan.tools import Tool, Toolbox
+lock, name = Path(sys.argv[1]), sys.argv[2]
+sys.stdin.readline()
+for at in range(5):
+    each = f"{name}_{at}"
+    Pins.pin_new(lock, Toolbox([Tool(each, "", {"type": "object"}, None)]))
+    keep_commands(lock.parent, [each])
+    keep_changes(lock.parent, lock.with_name(each), {each: "digest"})
+"""
+    words = [sys.executable, "-c", code, str(lock)]
+    processes = [
+        subprocess.Popen([*words, f"tool{at}"], stdin=subprocess.PIPE, text=True) for at in range(8)
+    ]
+    for each in processes:
+        each.communicate("go\n")
+    assert [each.returncode for each in processes] == [0] * 8
+    names = {f"tool{process}_{at}" for process in range(8) for at in range(5)}
+    assert set(Pins.load(lock).pins) == names
+    assert shown_commands(tmp_path) == names
+    assert all(shown_changes(tmp_path, lock.with_name(each)) for each in names)
+    assert len(list(tmp_path.iterdir())) == 3
+
+
+def test_a_pin_of_another_process_is_not_overwritten(tmp_path: Path) -> None:
+    lock = tmp_path / "lock"
+    Pins.pin_new(lock, Toolbox([sourced(title="A")]))
+    kept = lock.read_text("utf-8")
+    Pins.pin_new(lock, Toolbox([sourced(title="B")]))
+    assert lock.read_text("utf-8") == kept

@@ -89,7 +89,8 @@ def _accept(toolset: Toolset, name: str | None) -> int:
     try:
         lock = toolset.accept(name)
     except ToolObjectError as error:
-        raise CommandError("unknown-tool", str(error)) from None
+        code = "unknown-tool" if error.help is None else "not-shown"
+        raise CommandError(code, str(error), error.help) from None
     note(f"Accepted, and pinned in {lock}.")
     return Exit.FINE.value
 

@@ -10,9 +10,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Awaitable, Callable, Collection, Mapping
-from dataclasses import dataclass
 from typing import Final, TypeAlias
-from urllib.parse import unquote_plus, urlsplit
+from urllib.parse import unquote_plus
 
 import uvicorn
 from starlette.applications import Starlette
@@ -20,10 +19,11 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route as PathRoute
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp
 
 from toolplan.demo.rest_document import openapi_document
 from toolplan.demo.rest_routes import PREFIX, Route, routes_of
+from toolplan.demo.same_host import SameHost
 from toolplan.demo.tools import demo_tools
 from toolplan.path import Json
 from toolplan.schema import Violation
@@ -35,7 +35,6 @@ MAX_BODY: Final = 1_000_000
 MAX_HEAD: Final = 1_000_000
 """Bytes of a request without its body: lists of ids stand in the query."""
 
-_THIS_MACHINE: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 _BOOLEANS: Final[Mapping[str, Json]] = {"true": True, "false": False}
 _NUMBER: Final = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]{1,3})?")
 _INTEGER: Final = re.compile(r"-?(?:0|[1-9][0-9]{0,17})")
@@ -70,7 +69,7 @@ def application(tools: Toolbox, *, allow_hosts: Collection[str] = ()) -> ASGIApp
         endpoints = {each.method: _endpoint(each, tools[each.tool]) for each in listed}
         routes.append(PathRoute(PREFIX + path, _by_method(endpoints), methods=list(endpoints)))
     served = Starlette(routes=routes, exception_handlers={HTTPException: _not_served})
-    return _SameHost(served, _THIS_MACHINE | {host.lower() for host in allow_hosts})
+    return SameHost(served, _failure, frozenset(host.casefold() for host in allow_hosts))
 
 
 def server(
@@ -101,39 +100,6 @@ def serve(
     besides those of this machine.
     """
     server(tools or demo_tools(), port, host, allow_hosts=allow_hosts).run()
-
-
-@dataclass(frozen=True, slots=True)
-class _SameHost:
-    """Refuses requests in the name of another host, and those that a foreign page sends."""
-
-    inner: ASGIApp
-    hosts: frozenset[str]
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self.inner(scope, receive, send)
-            return
-        refusal = self._refusal(Request(scope))
-        if refusal is None:
-            await self.inner(scope, receive, send)
-        else:
-            await refusal(scope, receive, send)
-
-    def _refusal(self, request: Request) -> JSONResponse | None:
-        if _hostname(f"//{request.headers.get('host', '')}") not in self.hosts:
-            return _failure(421, "The request names another host.")
-        origin = request.headers.get("origin")
-        if origin is not None and _hostname(origin) not in self.hosts:
-            return _failure(403, "The request comes from another site.")
-        return None
-
-
-def _hostname(url: str) -> str:
-    try:
-        return (urlsplit(url).hostname or "").rstrip(".")
-    except ValueError:
-        return ""
 
 
 def _by_method(endpoints: Mapping[str, Endpoint]) -> Endpoint:

@@ -26,8 +26,11 @@ from mcp.types import (
     ToolAnnotations,
 )
 from mcp.types import Tool as WireTool
+from starlette.responses import JSONResponse
+from starlette.types import ASGIApp
 
 from toolplan.demo.rows import DEFAULT_ROWS
+from toolplan.demo.same_host import SameHost
 from toolplan.demo.tools import MOST_ROWS, demo_tools
 from toolplan.path import Json
 from toolplan.tools import Effects, Tool, Toolbox, ToolError
@@ -69,12 +72,22 @@ async def serve_stdio(tools: Toolbox) -> None:
         await server.run(read, write, server.create_initialization_options())
 
 
+def http_app(tools: Toolbox, host: str = LOOPBACK) -> ASGIApp:
+    """Return the server of `tools` at `host` as an ASGI application."""
+    served = demo_server(tools).streamable_http_app(streamable_http_path=HTTP_PATH, host=host)
+    return SameHost(served, _refusal, frozenset((host.casefold(),)))
+
+
+def _refusal(status: int, message: str) -> JSONResponse:
+    return JSONResponse({"error": {"message": message}}, status)
+
+
 async def serve_http(tools: Toolbox, port: int, host: str = LOOPBACK) -> None:
     """Serve `tools` at `http://HOST:PORT/mcp` until the process is asked to end.
 
-    On loopback, requests for another Host or from another Origin are refused.
+    Requests for another Host or from another Origin are refused.
     """
-    app = demo_server(tools).streamable_http_app(streamable_http_path=HTTP_PATH, host=host)
+    app = http_app(tools, host)
     await uvicorn.Server(
         uvicorn.Config(app, host=host, port=port, log_level="warning", ws="none")
     ).serve()

@@ -7,11 +7,8 @@ accepted again.
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
-import os
-import tempfile
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -24,6 +21,7 @@ import rfc8785
 from toolplan.diagnostics import did_you_mean, near
 from toolplan.path import Json
 from toolplan.plan import escape_pointer
+from toolplan.storage.shared_file import locked, write_whole
 from toolplan.tools import Arguments, Call, Tool, Toolbox, ToolError, ToolObjectError
 
 FILE_NAME: Final = "toolplan.lock.json"
@@ -176,7 +174,7 @@ class Pins:
         }
         document: dict[str, Json] = {"lock": VERSION, "tools": tools}
         text = json.dumps(document, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
-        _replace(self.path, text)
+        write_whole(self.path, text)
 
     def compare(self, tools: Mapping[str, Tool]) -> Comparison:
         """Return what is new, changed and gone."""
@@ -206,6 +204,23 @@ class Pins:
         accepted = tools if names is None else dict.fromkeys(names)
         return Pins(self.path, {**self.pins, **{name: _pin(tools[name]) for name in accepted}})
 
+    @classmethod
+    def pin_new(cls, path: Path, tools: Mapping[str, Tool]) -> Pins:
+        """Return the pins in the file at `path`, with `tools` that had none added to it.
+
+        Raises:
+            ToolObjectError: it is not a lock file.
+            OSError: it cannot be written.
+        """
+        with locked(path):
+            pins = cls.load(path)  # another process may have added some
+            new = pins.compare(tools).new
+            if not new:
+                return pins
+            added = pins.accept(tools, new)
+            added.save()
+            return added
+
     def guarded(self, tools: Toolbox) -> Toolbox:
         """Return `tools`, with those that have changed refused; new ones are as they come.
 
@@ -229,6 +244,11 @@ class Pins:
         before: Json = {"tool": dict(pin.tool), "server": dict(pin.server)}
         after: Json = {"tool": dict(now.tool), "server": dict(now.server)}
         return Change(tool.name, tuple(differences(before, after)))
+
+
+def pin_of(tool: Tool) -> str:
+    """Return the digest that a pin of `tool` as it is now has."""
+    return _pin(tool).digest
 
 
 def digest_of(tool: Mapping[str, Json], server: Mapping[str, Json]) -> str:
@@ -361,17 +381,3 @@ def _shown(value: Shown) -> str:
         return "nothing"
     text = json.dumps(value, ensure_ascii=True)
     return text if len(text) <= _LONGEST_VALUE else text[: _LONGEST_VALUE - 3] + "..."
-
-
-def _replace(path: Path, text: str) -> None:
-    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(name, path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(name)
-        raise

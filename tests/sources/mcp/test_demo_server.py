@@ -91,7 +91,15 @@ def test_the_answer_over_http_is_the_answer_in_process(expected: AskResult, addr
 
 
 @pytest.mark.parametrize(
-    ("header", "value"), [("Host", "evil.example"), ("Origin", "http://evil.example")]
+    ("header", "value"),
+    [
+        ("Host", "evil.example"),
+        ("Host", "localhost."),
+        ("Origin", "http://evil.example"),
+        ("Origin", "http://localhost:1"),
+        ("Origin", "http://127.0.0.1"),
+        ("Origin", "null"),
+    ],
 )
 def test_a_web_page_of_elsewhere_cannot_use_the_demo(header: str, value: str, address: str) -> None:
     """H04, H05: Host and Origin on loopback."""

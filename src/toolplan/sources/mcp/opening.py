@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Final, cast
+from typing import Final
 
 from toolplan.sources._base import OpenedTools, SourceContext, ToolSource
+from toolplan.sources.mcp._shown import (
+    keep_changes,
+    keep_commands,
+    shown_changes,
+    shown_commands,
+)
 from toolplan.sources.mcp.notices import Notice, ServerLost, ToolsChanged
 from toolplan.sources.mcp.servers import Command, commands, read_servers
 from toolplan.sources.mcp.source import connected
 from toolplan.sources.modules import insights_in, load_attribute
-from toolplan.sources.pins import FILE_NAME, Change, Pins
+from toolplan.sources.pins import FILE_NAME, Change, Pins, pin_of
 from toolplan.sources.tool_files import json_in, path_of
-from toolplan.tools import Toolbox
+from toolplan.storage.shared_file import locked
+from toolplan.tools import Toolbox, ToolObjectError
 
-_SHOWN: Final = "servers.json"
 _MOST_NAMES: Final = 4
 
 
@@ -55,8 +60,10 @@ class McpToolSource:
                 context.note(fault)
             for refused in source.refused:
                 context.note(f"{refused.server}.{refused.tool} is left out: {refused.reason}")
-            pinned = _pinned(tools, path, context.note)
-            yield OpenedTools(pinned, insights, partial(_accept, tools, path))
+            lock = path.parent / FILE_NAME
+            shown = shown_changes(context.data, lock)
+            pinned = _pinned(tools, path, context)
+            yield OpenedTools(pinned, insights, partial(_accept, tools, lock, shown))
 
 
 def _insights(document: object, folder: Path) -> tuple[Callable[..., object], ...]:
@@ -67,32 +74,53 @@ def _insights(document: object, folder: Path) -> tuple[Callable[..., object], ..
             return ()
 
 
-def _accept(tools: Toolbox, path: Path, name: str | None) -> Path:
-    """Pin all tools as they are now, or the one called `name`; return the lock file.
+def _accept(tools: Toolbox, lock: Path, shown: Mapping[str, str], name: str | None) -> Path:
+    """Pin all tools, or the one called `name`, as an earlier command has shown them.
+
+    Returns:
+        The lock file.
 
     Raises:
-        ToolObjectError: there is no such tool, or the lock file cannot be read.
+        ToolObjectError: there is no such tool, the lock file cannot be read, or a tool is not as it
+            was shown.
         OSError: the lock file cannot be written.
     """
-    lock = path.parent / FILE_NAME
-    Pins.load(lock).accept(tools, None if name is None else [name]).save()
+    with locked(lock):
+        pins = Pins.load(lock)
+        accepted = pins.accept(tools, None if name is None else [name])
+        changed = [change.tool for change in pins.compare(tools).changed]
+        unseen = [
+            tool
+            for tool in changed
+            if name in (None, tool) and shown.get(tool) != pin_of(tools[tool])
+        ]
+        if unseen:
+            names = ", ".join(map(repr, unseen))
+            raise ToolObjectError(
+                f"Nothing was accepted: {names} had not been shown like this before.",
+                "Look at the changes above, and run the command again.",
+            )
+        accepted.save()
     return lock
 
 
-def _pinned(tools: Toolbox, path: Path, note: Callable[[str], None]) -> Toolbox:
+def _pinned(tools: Toolbox, path: Path, context: SourceContext) -> Toolbox:
     """Return `tools` with those refused that differ from their pins; pin the new ones.
 
     Raises:
         ToolObjectError: the lock file cannot be read.
     """
-    pins = Pins.load(path.parent / FILE_NAME)
-    found = pins.compare(tools)
-    _report_changes(found.changed, path, note)
-    if found.new:
-        try:
-            pins.accept(tools, found.new).save()
-        except OSError as error:
-            note(f"The tools cannot be pinned: {error.strerror or error}.")
+    lock = path.parent / FILE_NAME
+    try:
+        pins = Pins.pin_new(lock, tools)
+    except OSError as error:
+        context.note(f"The tools cannot be pinned: {error.strerror or error}.")
+        pins = Pins.load(lock)
+    changed = pins.compare(tools).changed
+    if changed:
+        _report_changes(changed, path, context.note)
+        digests = {change.tool: pin_of(tools[change.tool]) for change in changed}
+        keep_changes(context.data, lock, digests)
     return pins.guarded(tools)
 
 
@@ -115,20 +143,12 @@ def _report_changes(changes: Sequence[Change], path: Path, note: Callable[[str],
 
 def _show(started: Sequence[Command], context: SourceContext) -> None:
     """Show each command that was not shown before, and remember that it was."""
-    path = context.data / _SHOWN
-    try:
-        known = cast("object", json.loads(path.read_text("utf-8")))
-    except (OSError, ValueError):
-        known = []
-    listed = cast("list[object]", known) if isinstance(known, list) else []
-    shown = {each for each in listed if isinstance(each, str)}
+    shown = shown_commands(context.data)
     new = [each for each in started if each.digest not in shown]
     for each in new:
         context.note(f"Starts the MCP server {each.server!r}: {each.line}")
     if new:
-        with suppress(OSError):  # then it is shown again
-            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            path.write_text(json.dumps(sorted(shown | {each.digest for each in new})), "utf-8")
+        keep_commands(context.data, [each.digest for each in new])
 
 
 def _report(note: Callable[[str], None], notice: Notice) -> None:

@@ -1,0 +1,58 @@
+"""Small files that several processes change: one at a time, and each time as a whole."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import tempfile
+from collections.abc import Generator
+from pathlib import Path
+
+if sys.platform == "win32":
+    import msvcrt
+else:
+    import fcntl
+
+
+@contextlib.contextmanager
+def locked(path: Path) -> Generator[None]:
+    """Let no other process into such a block for files in the folder of `path`.
+
+    Raises:
+        OSError: the folder cannot be locked.
+    """
+    if sys.platform == "win32":
+        with path.with_name(f".{path.name}.lock").open("a+b") as file:
+            msvcrt.locking(file.fileno(), msvcrt.LK_LOCK, 1)
+            try:
+                yield
+            finally:
+                file.seek(0)
+                msvcrt.locking(file.fileno(), msvcrt.LK_UNLCK, 1)
+        return
+    folder = os.open(path.parent, os.O_RDONLY)  # the folder itself: no file is left behind
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(folder)
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write the file, synced, whole or not at all; only its owner can read a new one.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(name, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(name)
+        raise
