@@ -115,7 +115,7 @@ class Linker:
         codes = [m.what.text for m in modifier.values if isinstance(m.what, Code)]
         if len(codes) != len(modifier.values):
             return None
-        if modifier.column is not None:
+        if modifier.column is not None and (modifier.column.nouns or modifier.cue != "of"):
             return codes if entity in modifier.column.nouns else None
         owners = {self.owner(code) for code in codes}
         return codes if owners == {entity} else None
