@@ -6,18 +6,15 @@ from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
 from inspect import isasyncgen
 from typing import Self
 
-from toolplan.compiler._compile import Compiled, Tools, check, compile_plan, toolbox
+from toolplan.compiler._compile import Compiled, Tools, check, compile_plan, flows_of, toolbox
 from toolplan.diagnostics import Diagnostic
 from toolplan.dialects import known_dialect
-from toolplan.flows import Policy
+from toolplan.flows import Policy, Verdict
 from toolplan.plan import Limits, Plan, Step, step_refs
 from toolplan.rules import Rule
 
 _MOST_LOOKED_AT = 64
 """So many steps at most are looked at to say whether one is right: what it refers to, and so on."""
-
-_ASKED_FOR = frozenset({"untrusted-argument", "untrusted-condition", "untrusted-count"})
-"""A step that only reads does not start before the approval where one of these is said of it."""
 
 
 def compile_stream(
@@ -149,14 +146,18 @@ class CompileStream:
         found = check(
             Plan((*self._behind(step), step)), self._tools, policy=self._policy, rules=self._rules
         )
-        tool = self._tools.get(step.tool)
-        reads = tool is not None and not tool.has_effects
-        return any(
-            each.step == step.id
-            and each.code != "unknown-step"
-            and (_stops(each) or (reads and each.code in _ASKED_FOR))
-            for each in found
+        wrong = any(
+            each.step == step.id and each.code != "unknown-step" and _stops(each) for each in found
         )
+        return wrong or self._is_held(step)
+
+    def _is_held(self, step: Step) -> bool:
+        """Whether the policy lets a step that only reads start after the whole plan is known."""
+        tool = self._tools.get(step.tool)
+        if tool is None or tool.has_effects or not self._policy.has_flows:
+            return False
+        flows = flows_of(Plan((*self._behind(step), step)), self._tools, self._policy)
+        return any(f.step == step.id and f.verdict is not Verdict.ALLOW for f in flows)
 
     def _behind(self, step: Step) -> list[Step]:
         """Return what `step` refers to, and all that the types of that depend on."""

@@ -6,6 +6,7 @@ from toolplan.engines._failures import argument_failure
 from toolplan.engines._sizes import Budget, TooLarge, too_large
 from toolplan.engines._values import NotAField, Outputs, field_of, referenced, resolve
 from toolplan.events import Failure
+from toolplan.flows import Guards, objection
 from toolplan.path import Json, NotThere, json_type
 from toolplan.plan import Array, Limits, Literal, Ref, Step, Value, When, escape_pointer
 from toolplan.schema import Schema, SchemaError
@@ -19,10 +20,11 @@ def filled(
     budget: Budget,
     item: Json = None,
     index: int | None = None,
+    guards: Guards | None = None,
 ) -> Arguments | Failure:
     """Return the arguments of one call of `step`, checked against what `tool` accepts.
 
-    What is filled in counts as used in `budget`.
+    What is filled in counts as used in `budget`. `guards` are what arguments are looked at for.
     """
     args: Arguments = {}
     name = ""
@@ -42,7 +44,19 @@ def filled(
     except TooLarge:
         return too_large("The arguments", budget.most, f"/args/{escape_pointer(name)}")
     failure = argument_failure(tool, args)
+    if failure is None and guards:
+        failure = _guarded(guards, args)
     return args if failure is None else failure
+
+
+def _guarded(guards: Guards, args: Arguments) -> Failure | None:
+    """Return why an argument may not go into the call, or None."""
+    for name, guard in guards.items():
+        reason = objection(guard, args[name]) if name in args else None
+        if reason is not None:
+            message = f"The policy does not let {name!r} into the call: {reason}."
+            return Failure("guard", message, f"/args/{escape_pointer(name)}")
+    return None
 
 
 def holds(when: When, outputs: Outputs, most: int) -> bool | Failure:

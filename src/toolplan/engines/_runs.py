@@ -31,6 +31,7 @@ from toolplan.events import (
     StepSucceeded,
 )
 from toolplan.execution_plan import ExecutionPlan
+from toolplan.flows import guards_of
 from toolplan.path import Json
 from toolplan.plan import Limits, Plan, Step, needs
 from toolplan.plan_json import dump, load
@@ -70,6 +71,7 @@ async def start(plan: ExecutionPlan, execution: Execution, done: Sequence[Event]
     recorder = execution.recorder
     scheduler = new_scheduler(execution, _results_of(plan, done))
     runnable = frozen(plan, execution.tools)
+    scheduler.guards = guards_of(runnable.plan.flows)
     scheduler.admit(runnable.plan.plan.steps, runnable.needs)
     scheduler.complete(runnable.plan.plan.output)
     granted = granted_approval(execution, runnable)
@@ -117,6 +119,7 @@ async def continue_run(
         known = {(each.step, each.item): each for each in decided}
         whole = replace(recovered, decisions={**recovered.decisions, **known})
         scheduler = new_scheduler(execution, whole)
+        scheduler.guards = guards_of(runnable.plan.flows)
         scheduler.admit(runnable.plan.plan.steps, runnable.needs)
         scheduler.complete(runnable.plan.plan.output)
         _check_unchanged(

@@ -87,6 +87,7 @@ class Scheduler:
         self._options = options
         self._held = 0  # about the bytes of the arguments of calls in flight
         self._list_bytes_left = options.run_size  # of lists of `for_each` made of several parts
+        self.guards: Mapping[str, Mapping[str, Json]] = {}
         self._effects = EffectCalls(recovered)
         self._calls = InFlightCalls(
             run,
@@ -482,9 +483,9 @@ class Scheduler:
         self, position: int, item: Json = None, index: int | None = None
     ) -> tuple[Arguments | Failure, int]:
         """Return the arguments of a call, and about their bytes."""
-        step, tool = self._steps[position], self._tools_of[position]
-        budget = Budget(self._options.value_size)
-        return filled(step, tool, self._outputs, budget, item, index), budget.used
+        step, budget = self._steps[position], Budget(self._options.value_size)
+        tool, guards = self._tools_of[position], self.guards.get(step.id)
+        return filled(step, tool, self._outputs, budget, item, index, guards), budget.used
 
     def reserve(self, calls: int) -> bool:
         """Reserve `calls` of the calls that the limit allows; return False if there are too few."""
@@ -494,5 +495,6 @@ class Scheduler:
         return True
 
     def _too_many_calls(self) -> Failure:
-        message = f"The run would make more than {self._limits.calls} calls."
-        return Failure("too-many-calls", message)
+        return Failure(
+            "too-many-calls", f"The run would make more than {self._limits.calls} calls."
+        )

@@ -1,6 +1,7 @@
 """Where the values of a plan come from, and where they may go: labels, policies, verdicts."""
 
 from toolplan.flows.draft import draft_policy
+from toolplan.flows.guards import Guards, guards_of, objection
 from toolplan.flows.labels import (
     PLAIN,
     Flow,
@@ -23,6 +24,7 @@ __all__ = [
     "Fault",
     "Flow",
     "FlowKind",
+    "Guards",
     "Keys",
     "Label",
     "Need",
@@ -34,7 +36,9 @@ __all__ = [
     "Verdict",
     "Vouched",
     "draft_policy",
+    "guards_of",
     "least",
+    "objection",
     "parse_policy",
     "picked",
     "place_of",

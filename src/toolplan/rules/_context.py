@@ -229,10 +229,8 @@ class PlanContext:
 
     @cached_property
     def asked_for(self) -> frozenset[str]:
-        """The steps into which something flows that is neither allowed nor refused."""
-        return frozenset(
-            each.step for each in self.flows if each.verdict in (Verdict.ASK, Verdict.CHECK)
-        )
+        """The steps into which something flows that a person is asked about."""
+        return frozenset(each.step for each in self.flows if each.verdict is Verdict.ASK)
 
     def type_of(self, ref: Ref, step: Step | None) -> Schema | Absent | None:
         """Return the schema of what `ref`, standing in `step`, selects."""
