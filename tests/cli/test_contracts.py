@@ -38,6 +38,22 @@ def test_what_no_contract_answers_goes_to_the_next_planner(call: Call) -> None:
     assert forced.code == 1
 
 
+def test_a_class_without_evidence_is_known_by_its_name_and_tools_are_asked_for(
+    call: Call, tmp_path: Path
+) -> None:
+    folder = tmp_path / "contracts"
+    folder.mkdir()
+    (folder / "a.yaml").write_text(
+        "agent: A\ntool: a_tool\nrole: domain\nproduces: [x]\nskills:\n"
+        "  - {name: security_assessment, description: 'Assess {scope}'}\n"
+    )
+    question = ("plan", "security_assessment of HQ", "--contracts", str(folder))
+    said = call(*question, "--planner", "contract")
+    assert "These tools of agents are missing: 'a_tool'." in said.out
+    assert "Contracts bring no tools: name those of their agents with --tools." in said.err
+    assert "Contracts" not in call("plan", "Facilities in Berlin").err
+
+
 @pytest.mark.parametrize("words", [("--planner", "contract"), ("--contracts", "/nowhere")])
 def test_contracts_that_are_not_there(call: Call, words: tuple[str, ...]) -> None:
     assert call("plan", "x", *words).code == 2

@@ -71,7 +71,7 @@ def test_values_of_examples_come_from_the_schema_where_it_has_some() -> None:
 
 def test_examples_of_plain_functions_are_read_from_their_names() -> None:
     tools = Toolbox(map(toolplan.tool, (get_weather, list_books)))
-    assert examples("hello", tools) == ("Weather in Berlin", "Books by Ada Lovelace")
+    assert examples("hello", tools) == ("Weather in Paris", "Books by Ada Lovelace")
 
 
 def test_the_reply_to_a_greeting_says_which_tools_there_are() -> None:

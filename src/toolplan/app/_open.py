@@ -72,7 +72,7 @@ def open(
     policy = policy_of(policy, known.path)
     how = planning(planner, model, known, data, weeks, contracts, policy, note)
     with ExitStack() as opening:
-        opened = opening.enter_context(open_tools(tools, known, note, effects, base_url))
+        opened = opening.enter_context(open_tools(tools, known, note, effects, base_url, contracts))
         user = User(known, data, opened.advice, weeks, how.tracker, opening.pop_all())
     return App(
         opened.tools,

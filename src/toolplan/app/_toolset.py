@@ -29,6 +29,11 @@ EffectsArgument: TypeAlias = Sequence[str] | Mapping[str, str]
 DEMO: Final = "toolplan.demo:TOOLS"
 ADVICE: Final = "run_with"
 """The metadata of a plan that has run: what its tools were opened with."""
+_DEMO_NOTE: Final = "Tools: the demo (waste management, sample data). Your own: --tools."
+_DEMO_FOR_CONTRACTS: Final = (
+    "Tools: the demo (waste management, sample data). Contracts bring no tools: name those of"
+    " their agents with --tools."
+)
 _SQL: Final = "toolplan.sources.sql:sql_tool"
 _HELP: Final = (
     "Give a JSON file of tool objects, an MCP configuration, an OpenAPI document, or"
@@ -59,8 +64,11 @@ def open_tools(
     note: Callable[[str], None],
     effects: EffectsArgument = (),
     base_url: str | None = None,
+    contracts: Sequence[str] = (),
 ) -> Generator[Toolset]:
     """Yield the tools that `tools` is or names, the demo's where it is None; then close them.
+
+    `contracts` are those that are named; they have no tools of their own.
 
     The built-in tool `sql` is added where its extra is installed. Labels of `effects` come before
     those of the settings, and these before the source's own.
@@ -69,7 +77,7 @@ def open_tools(
         ToolplanError: there are no such tools, or a label is wrong.
     """
     if tools is None:
-        note("Tools: the demo (waste management, sample data). Your own: --tools.")
+        note(_DEMO_FOR_CONTRACTS if contracts else _DEMO_NOTE)
     asked = effect_labels(effects)
     labels = {**settings.effects, **asked}
     context = SourceContext(

@@ -361,6 +361,14 @@ def test_what_cannot_be_sure_is_asked_with_options(
     assert asked.question
 
 
+def test_a_limit_on_ordered_rows_is_cut_behind_the_order() -> None:
+    talk = Talk()
+    talk.steps("Get shipments sorted by weight")
+    shown = str(talk.steps("limit 3"))
+    assert "ORDER BY weight_kg ASC NULLS LAST LIMIT 3" in shown
+    assert "'limit'" not in shown
+
+
 @pytest.mark.parametrize(
     ("first", "then"),
     [
@@ -369,7 +377,6 @@ def test_what_cannot_be_sure_is_asked_with_options(
         ("Get shipment S20251012-001", "only the rejected ones"),
         ("Which carriers have the highest contamination rates?", "limit 5"),
         ("Which carriers have the highest contamination rates?", "only the contaminated ones"),
-        ("Get shipments sorted by weight", "limit 3"),
         ("Get the newest 5 shipments", "and the oldest?"),
         ("Get shipments from last week", "which carrier was that?"),
         ("Get shipments in Berlin", "compare with Munich"),

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 from toolplan.path import Json
-from toolplan.planners.contract.contracts import Contracts, Evidence
+from toolplan.planners.contract.contracts import Contracts, Skill
 from toolplan.planners.contract.entities import EntityReader
 from toolplan.planners.contract.state import (
     LEAST_CONFIDENCE,
@@ -22,12 +22,19 @@ from toolplan.planners.contract.state import (
     StateError,
     intent_of,
 )
+from toolplan.tool_search import terms
 
 MOST_CHARACTERS: Final = 2_000
 """The longest question that is read; the rest of a longer one is ignored."""
 
 _LEAST_SCORE: Final = 2
 _CLEAR_LEAD: Final = 2
+_WHOLE_NAME: Final = 4
+_GENERAL: Final = frozenset(
+    terms("assess assessment check analyse analyze review get list show find report make run give")
+)
+"""What agents do in general: no evidence for one of them."""
+_PLACES: Final = re.compile(r"\{\w+\}")
 _DOUBT: Final = 0.85
 _UNCLEAR: Final = 0.45
 _INHERITED: Final = 0.75
@@ -65,10 +72,10 @@ class IntentReader:
 
     def __init__(self, contracts: Contracts) -> None:
         """Use the classes of intent, the words and the names of `contracts`."""
-        self._classes: dict[str, list[Evidence]] = {}
+        self._classes: dict[str, list[Skill]] = {}
         for contract in contracts:
             for skill in contract.skills:
-                self._classes.setdefault(skill.intent_classes[0], []).append(skill.evidence)
+                self._classes.setdefault(skill.intent_classes[0], []).append(skill)
         self._entities = EntityReader(contracts)
 
     @property
@@ -108,9 +115,10 @@ class IntentReader:
         said = f" {' '.join(_WORDS.findall(text.casefold()))} "
         named = {each.type for each in entities}
         found: list[_Candidate] = []
-        for intent_class, evidence in self._classes.items():
-            for each in evidence:
-                words = _words_score(each.words, said)
+        for intent_class, skills in self._classes.items():
+            for skill in skills:
+                each = skill.evidence
+                words = _words_score(each.words, said) or self._named_score(skill, said)
                 score = words + sum(each.entities.get(kind, 0) for kind in named)
                 found.append(_Candidate(intent_class, words, score))
         likely = [each for each in found if each.words > 0 and each.score > 0]
@@ -118,6 +126,22 @@ class IntentReader:
         for each in sorted(likely, key=lambda each: -each.score):
             best.setdefault(each.intent_class, each)
         return list(best.values())
+
+    def _named_score(self, skill: Skill, said: str) -> int:
+        """Return the weight of words that name a skill, where its evidence has none of them.
+
+        Its whole name is sure. Where its contract declares no words, a word of its name is enough,
+        and so are two of its description.
+        """
+        names = (skill.name, *skill.intent_classes)
+        if any(f" {' '.join(_WORDS.findall(name.casefold()))} " in said for name in names):
+            return _WHOLE_NAME
+        if skill.evidence.words:
+            return 0
+        asked = set(terms(said)) - _GENERAL
+        named = asked.intersection(terms(" ".join(names)))
+        described = asked.intersection(terms(_PLACES.sub(" ", skill.description)))
+        return _LEAST_SCORE * len(named) + len(described - named)
 
     def _question(
         self, name: str, candidates: Sequence[_Candidate], entities: Sequence[Entity]

@@ -18,8 +18,8 @@ from toolplan.planners.grounded.unhinted.cards import (
 MOST: Final = 3
 _MOST_TRIED: Final = 24
 _SAMPLES: Final[Mapping[str, str]] = {
-    "city": "Berlin", "town": "Berlin", "location": "Berlin", "place": "Berlin",
-    "address": "Berlin", "country": "Germany", "region": "Bavaria", "origin": "Oslo",
+    "city": "Paris", "town": "Paris", "location": "Paris", "place": "Paris",
+    "address": "Paris", "country": "Germany", "region": "Bavaria", "origin": "Oslo",
     "destination": "Rome", "source": "Oslo", "target": "Rome", "from": "Oslo", "to": "Rome",
     "author": "Ada Lovelace", "name": "Ada Lovelace", "director": "Ada Lovelace",
     "artist": "Ada Lovelace", "language": "French", "currency": "USD", "topic": "music",

@@ -9,7 +9,11 @@ from dataclasses import dataclass, field
 from toolplan.extras import install_command
 from toolplan.planners.grounded.build.drafts import Source
 from toolplan.planners.grounded.build.plan_builder import PlanBuilder
-from toolplan.planners.grounded.build.selection import columns_read, computing
+from toolplan.planners.grounded.build.selection import (
+    columns_read,
+    computing,
+    cut_behind_order,
+)
 from toolplan.planners.grounded.catalogue.connections import column_of, join_columns, shown
 from toolplan.planners.grounded.catalogue.kinds import (
     SQL_TOOL,
@@ -87,6 +91,9 @@ class Aggregates:
         having = self._having(computation, request)
         if isinstance(computation.measure, Count) and computation.descending is False:
             having = self._counted(computation, request)
+        if not cut_behind_order(computation, request):
+            reason = "it is not clear which of the rows these are"
+            self._builder.reject(request.cut.mentions if request.cut else (), reason)
         self._set_side_by_side(computation, request)
         built = self._builder.built(request, conditions_for_alternatives=True)
         if not self._catalogue.computes:

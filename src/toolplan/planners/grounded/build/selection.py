@@ -10,7 +10,7 @@ from toolplan.planners.grounded.build.drafts import Argument, Source
 from toolplan.planners.grounded.catalogue.kinds import Kind
 from toolplan.planners.grounded.catalogue.schemas import Shape
 from toolplan.planners.grounded.parse.conditions import Condition, Share, Unlinked, identifier, sql
-from toolplan.planners.grounded.parse.requests import Cut
+from toolplan.planners.grounded.parse.requests import Computation, Cut, Listed, ThingRequest
 
 
 def selection_arguments(
@@ -33,6 +33,23 @@ def selection_arguments(
         if cut.count is not None:
             parts.append(f"LIMIT {cut.count}")
     return computing(" ".join(parts), tables, used, reason)
+
+
+def cut_behind_order(computation: Computation, request: ThingRequest) -> bool:
+    """Cut rows of `request` behind the order of `computation`: "the 5 boxes of most weight".
+
+    False where no order says which rows are meant: "the average weight of 5 boxes".
+    """
+    cut = request.cut
+    listed = isinstance(computation.measure, Listed) and computation.descending is not None
+    if cut is None or cut.newest or cut.oldest or cut.count is None:
+        return True
+    if not listed or computation.count is not None or computation.single:
+        return False
+    computation.count = cut.count
+    computation.mentions.extend(cut.mentions)
+    request.cut = None
+    return True
 
 
 def columns_read(conditions: Iterable[Condition]) -> list[str]:

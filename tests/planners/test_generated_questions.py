@@ -1,0 +1,61 @@
+"""A share of the generated questions: none is answered wrongly (the rest: the benchmark)."""
+
+from __future__ import annotations
+
+import pytest
+
+from benchmarks.generated_questions.__main__ import Checked, Verdict, check
+from benchmarks.generated_questions.domains import DOMAINS
+from benchmarks.generated_questions.families import FAMILIES, generate
+from tests.planners.planned import kind, propose, statements
+from tests.sizes import share_of
+
+
+@pytest.mark.parametrize("name", DOMAINS)
+def test_no_generated_question_is_answered_wrongly(name: str) -> None:
+    domain = DOMAINS[name]
+    questions = list(generate(domain, share_of(12)))
+    assert len(questions) >= 2 * len(FAMILIES)
+    checked: list[Checked] = []
+    check(domain, questions, checked.append)
+    bad = [each for each in checked if each.verdict in (Verdict.WRONG, Verdict.FAILED)]
+    assert bad == []
+    right = sum(each.verdict is Verdict.RIGHT for each in checked)
+    assert right >= 0.7 * len(checked)
+
+
+def test_generated_questions_are_the_same_each_time_and_others_with_another_seed() -> None:
+    shop = DOMAINS["shop"]
+    first, again = list(generate(shop, 2)), list(generate(shop, 2))
+    assert first == again
+    assert list(generate(shop, 2, seed=2)) != first
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "the 5 pending shipments last month with the highest weight",
+        "the 5 shipments to Berlin with the highest weight",
+        "the 5 rejected shipments this year with the lowest weight",
+    ],
+)
+def test_a_number_of_rows_is_cut_behind_the_order(text: str) -> None:
+    (statement,) = statements(text)
+    assert "ORDER BY weight_kg" in statement
+    assert statement.endswith("LIMIT 5")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "average weight of 5 shipments",
+        "how many of 10 shipments are contaminated",
+        "total weight of 3 shipments to Berlin",
+    ],
+)
+def test_a_number_of_rows_that_no_order_says_which_is_asked_about(text: str) -> None:
+    assert kind(propose(text)) == "clarification"
+
+
+def test_the_latest_rows_may_be_computed_over() -> None:
+    assert statements("average weight of the last 10 shipments")
