@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -239,6 +240,26 @@ def test_rows_of_all_calls_of_a_for_each_are_one_list_and_gaps_are_reported() ->
     result = answered([step], gave("s0", [books(2), None, books(3)]), schemas={"s0": BOOKS})
     assert result.headline == "5 library books were found [s0]."
     assert "1 call returned nothing; their rows are missing here." in result.text
+
+
+@pytest.mark.parametrize(
+    ("count", "outputs", "text"),
+    [
+        (2, [{"ok": True}, {"ok": True}], "mail_send was called 2 times and returned 2 rows"),
+        (1, [{"ok": True}], "mail_send was called once and returned 1 row"),
+        (0, [], "mail_send was not called"),
+        (2, [{"data": [{"a": 1}, {"a": 2}]}, {"data": [{"a": 3}]}], "2 times and returned 3 rows"),
+    ],
+)
+def test_calls_that_change_something_find_nothing(
+    count: int, outputs: list[Json], text: str
+) -> None:
+    step = Step("mails", "mail_send", for_each=Literal([*range(count)]))
+    plan = replace(execution_plan([step]), effects=("mails",))
+    events = RunStarted("r", "d", ("mails",), 0.0), gave("mails", [*outputs])
+    found = answer(plan, fold((*events, RunEnded(RunState.SUCCEEDED, None, 2.0))))
+    assert f"{text} [mails]." in found.headline
+    assert "found" not in found.headline
 
 
 def test_for_each_over_records_and_over_bare_lists_gives_rows() -> None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.cli.calls import Call
+from toolplan.cli._front_page import COMMANDS, SERVERS
 from toolplan.rules import RULES, SYNTAX_PAGES
 
 TODAY = "2025-10-12"
@@ -325,3 +327,49 @@ def test_version_and_help(call: Call) -> None:
     for command in ("ask", "plan", "check", "convert", "run", "show", "tools", "explain"):
         assert command in said.out
         assert "--json" in call(command, "--help").out
+
+
+@pytest.mark.parametrize("words", [("plan",), ("ask", "--plan-only")])
+def test_a_plan_that_goes_to_a_file_is_the_json_of_the_plan(
+    words: tuple[str, ...], call: Call, plan_file: Callable[[object], str]
+) -> None:
+    said = call(words[0], "facilities in Berlin", *words[1:])
+    assert said.json["steps"][0]["tool"] == "facilities_list"
+    assert "written as JSON" in said.err
+    assert call("check", plan_file(said.out), "--tools", "toolplan.demo:TOOLS").code == 0
+    as_asked = call(words[0], "facilities in Berlin", *words[1:], "--json")
+    assert "written as JSON" not in as_asked.err
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("ask", "x", "--bogus"), "Unknown option: --bogus."),
+        (("ask", "x", "--rows", "3"), "Unknown option: --rows."),
+        (("demo", "--row", "3"), "Unknown option: --row. Did you mean --rows?"),
+        (("runs", "--limt=3"), "Unknown option: --limt. Did you mean --limit?"),
+    ],
+)
+def test_an_unknown_option_is_compared_with_those_that_are_like_it(
+    words: tuple[str, ...], message: str, call: Call
+) -> None:
+    said = call(*words)
+    assert said.code == 2
+    assert said.err.splitlines()[0] == f"error[usage] {message}"
+
+
+def test_the_help_claims_options_that_are_there(call: Call) -> None:
+    for command in COMMANDS:
+        said = call(command, "--help").out
+        assert ("--json" in said) == (command not in SERVERS), command
+        assert "--debug" in said
+
+
+def test_metadata_is_no_reason_why_a_dialect_cannot_express_a_plan(
+    call: Call, plan_file: Callable[[object], str]
+) -> None:
+    step = {"id": "a", "tool": "t", "args": {}, "when": {"value": 1, "is": {"const": 1}}}
+    document = {"toolplan": 1, "steps": [step], "metadata": {"notes": ["x"], "planner": "grounded"}}
+    said = call("convert", plan_file(document), "--to", "llmcompiler")
+    assert "LLMCompiler has no 'when'." in said.err
+    assert "metadata" not in said.err

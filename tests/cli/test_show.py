@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from contextlib import closing
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
@@ -90,3 +92,26 @@ def test_a_journal_that_cannot_be_used_is_reported(home: Path, call: Call) -> No
     said = call("show", "ee")
     assert said.code == 3
     assert "error[journal-damaged]" in said.err
+
+
+def test_a_run_is_shown_with_states_times_results_and_answer(
+    runs: tuple[str, ...], call: Call
+) -> None:
+    said = call("show", runs[2])
+    assert re.search(r"facilities_list\(\)  succeeded in \d+ ms", said.out)
+    assert re.search(r"\d+ facilities|\d+ rows were found by facilities_list", said.out)
+    assert "F1 " in said.out
+    named = call("show", runs[2], "--tools", "toolplan.demo:TOOLS")
+    found = re.search(r"\d+ facilities were found \[f\]\.", named.out)
+    assert found is not None
+    document = call("show", runs[2], "--json", "--tools", "toolplan.demo:TOOLS").json
+    assert document["answer"]["headline"] == found[0]
+
+
+def test_a_run_is_drawn_with_the_states_of_its_steps(runs: tuple[str, ...], call: Call) -> None:
+    drawing, flowchart = (call("show", runs[2], f"--{form}").out for form in ("svg", "mermaid"))
+    assert ElementTree.fromstring(drawing).tag.endswith("svg")
+    assert 'class="succeeded"' in drawing
+    assert "succeeded in" in drawing
+    assert flowchart.startswith("flowchart TD\n")
+    assert "class s0 succeeded" in flowchart

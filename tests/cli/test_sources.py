@@ -69,6 +69,9 @@ def test_the_demo_over_stdio_gives_the_answer_that_it_gives_in_process(
     assert "Starts the MCP server 'demo': toolplan demo --mcp" in there.err
     pins = json.loads((example.parent / "toolplan.lock.json").read_text("utf-8"))
     assert "demo.shipments_list" in pins["tools"]
+    lock = example.parent / "toolplan.lock.json"
+    assert f"Pinned for the first time in {lock}: {len(pins['tools'])} tools." in there.err
+    assert "Pinned" not in call("tools", "--tools", str(example)).err
 
 
 def test_the_demo_over_http_gives_the_same_answer(call: Call, home: Path) -> None:

@@ -6,7 +6,7 @@ It reads neither the question nor knows a domain: names come from the schemas (`
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -19,7 +19,7 @@ from toolplan.answer.thresholds import DEFAULT, Thresholds
 from toolplan.events import Run, RunState, StepRun, StepState
 from toolplan.execution_plan import ExecutionPlan
 from toolplan.path import EVERY, Json
-from toolplan.plan import Step
+from toolplan.plan import Plan, Step
 from toolplan.render.document import Block, Bullets, Document, Lead, Note, document_text
 from toolplan.render.printable import cut, number_text, printable
 
@@ -122,13 +122,14 @@ class Answer:
 
 
 def answer(
-    plan: ExecutionPlan,
+    plan: ExecutionPlan | Plan,
     run: Run,
     *,
     schemas: Mapping[str, Json] | None = None,
     insights: Sequence[InsightFunction] = (),
     rows: int = ROWS,
     thresholds: Thresholds = DEFAULT,
+    effects: Collection[str] = (),
 ) -> Answer:
     """Return the answer of `run`, a run of `plan`.
 
@@ -136,17 +137,21 @@ def answer(
     or of the whole list. `insights` are functions of a domain, called with the entity and all the
     rows; their exceptions are not caught. `rows` is how many rows of a long list are shown.
     `thresholds` say what is an outlier and what is a trend.
+    `effects` are the ids of the steps that change something; an execution plan says so itself.
     """
-    steps = {step.id: step for step in plan.plan.steps}
+    if isinstance(plan, ExecutionPlan):
+        effects, plan = plan.effects, plan.plan
+    steps = {step.id: step for step in plan.steps}
     known = schemas or {}
     too_large = run.output is None and run.error is not None
-    results = () if too_large else results_of(plan.plan, run)
+    results = () if too_large else results_of(plan, run)
     sections = tuple(
         section_of(
             result,
             _hints(result, steps, known),
             tool=_tool(result, steps),
             each=_each(result, steps),
+            calls=_calls(result, steps, run) if result.step in effects else None,
             insights=insights,
             rows=rows,
             thresholds=thresholds,
@@ -155,7 +160,7 @@ def answer(
         if not _has_continued(run, result.step)
     )
     problems = _problems(run)
-    given = set(result_steps(plan.plan))
+    given = set(result_steps(plan))
     return Answer(
         headline=_headline(run, sections, problems),
         sections=sections,
@@ -248,6 +253,13 @@ def _each(result: Result, steps: Mapping[str, Step]) -> bool:
     if step is None or step.for_each is None:
         return False
     return result.path in ((), (EVERY,))
+
+
+def _calls(result: Result, steps: Mapping[str, Step], run: Run) -> int:
+    """Return how many calls of a step have given its output."""
+    output = run.steps[result.step].output
+    step = steps.get(result.step)
+    return len(output) if step and step.for_each is not None and isinstance(output, list) else 1
 
 
 def _size_text(step: Step, output: Json, schema: Json) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from toolplan.answer.columns import (
@@ -136,18 +136,23 @@ def section_of(
     insights: Sequence[InsightFunction],
     rows: int,
     thresholds: Thresholds = DEFAULT,
+    calls: int | None = None,
 ) -> Section:
     """Return the section of `result`.
 
     `hints` are those of its schema, `tool` is its tool, `each` says that it lists the outputs of a
-    `for_each`, `rows` is the number of rows that are shown of a long list, and `thresholds` say
-    what is an outlier and what is a trend.
+    `for_each`, and `rows` is the number of rows that are shown of a long list. `thresholds` say
+    what is an outlier and what is a trend. `calls` is how often the tool was called, where it
+    changes something; None where it finds something.
     """
     title = result.name or tool
     shape = shape_of(result.value, hints, each=each)
     match shape:
         case Rows():
-            return _section_of_rows(result.step, title, shape, insights, rows, thresholds)
+            found = _section_of_rows(result.step, title, shape, insights, rows, thresholds)
+            if calls is None:
+                return found
+            return replace(found, summary=_summary_of_calls(result.step, tool, shape, calls))
         case Record():
             return _section_of_record(result.step, title, shape)
         case Single(value):
@@ -239,6 +244,17 @@ def _summary_of_rows(
     verb = "was" if total == 1 else "were"
     gave = "" if entity else f" by {tool}"
     return f"{_counted(total, entity)} {verb} found{gave} [{step}]."
+
+
+def _summary_of_calls(step: str, tool: str, shape: Rows, calls: int) -> str:
+    """Return what calls that change something have done: they find nothing."""
+    if not calls:
+        return f"{printable(tool)} was not called [{step}]."
+    times = "once" if calls == 1 else f"{number_text(calls, grouped=True)} times"
+    called = f"{printable(tool)} was called {times}"
+    if not shape.rows:
+        return f"{called} and returned no rows [{step}]."
+    return f"{called} and returned {_counted(len(shape.rows), shape.hints.entity)} [{step}]."
 
 
 def _section_of_record(step: str, tool: str, shape: Record) -> Section:

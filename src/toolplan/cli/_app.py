@@ -8,17 +8,24 @@ import threading
 import time
 from contextlib import suppress
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from toolplan.cli import _terminal
-from toolplan.cli._front_page import ABOUT, COMMANDS, EPILOGUE, print_front_page
+from toolplan.cli._front_page import (
+    ABOUT,
+    COMMANDS,
+    EPILOGUE,
+    SERVER_EPILOGUE,
+    SERVERS,
+    print_front_page,
+)
 from toolplan.cli._terminal import Exit
 from toolplan.errors import ToolplanError
 from toolplan.event_loop import left_behind, was_given_up
 from toolplan.threads import hung_calls
 
 if TYPE_CHECKING:
-    from cyclopts import App, CycloptsError
+    from cyclopts import App, CycloptsError, UnknownOptionError
 
 
 _LAST_THREADS_S: Final = 5.0  # for threads that are no daemons, when calls were given up
@@ -43,7 +50,12 @@ def commands() -> App:
     )
     for name, summary in COMMANDS.items():
         # a name of a module, not the module: it is imported when its command runs
-        app.command(f"toolplan.cli.{name}:{name}_command", name=name, help=summary)
+        app.command(
+            f"toolplan.cli.{name}:{name}_command",
+            name=name,
+            help=summary,
+            help_epilogue=SERVER_EPILOGUE if name in SERVERS else EPILOGUE,
+        )
     return app
 
 
@@ -145,8 +157,20 @@ def _usage(error: CycloptsError, words: list[str]) -> ToolplanError:
     library: Any = import_module("cyclopts")
     if isinstance(error, library.UnusedCliTokensError) and command in ("ask", "plan"):
         help_ = "Put the question in quotes."
+    elif isinstance(error, library.UnknownOptionError):
+        message = _unknown_option(cast("UnknownOptionError", error))
     elif isinstance(error, library.MissingArgumentError) and error.argument is not None:
         message = f"{error.argument.name.removeprefix('--').upper()} is missing."
         if error.argument.name == "--tools":
             message = "--tools is missing: a plan needs the tools that it names."
     return ToolplanError("usage", message, help_)
+
+
+def _unknown_option(error: UnknownOptionError) -> str:
+    """Return a sentence on an unknown option, with those of the command that are like it."""
+    option = (error.token.keyword or error.token.value).partition("=")[0]
+    names = {name.lstrip("-"): name for each in error.argument_collection for name in each.names}
+    diagnostics: Any = import_module("toolplan.diagnostics")  # not for `toolplan --help`
+    meant = [names[name] for name in diagnostics.near(option.lstrip("-"), names)]
+    hint = f" Did you mean {' or '.join(meant)}?" if meant else ""
+    return f"Unknown option: {option}.{hint}"

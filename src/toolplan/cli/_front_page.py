@@ -33,10 +33,13 @@ ABOUT: Final = (
     "Turns a question into a plan of tool calls, checks all of it before anything runs, "
     "shows it, and runs exactly that plan."
 )
-EPILOGUE: Final = (
-    "Every command has --json, and --debug for faults in your own tools. "
-    "Exit: 0 fine, 1 failed or no plan, 2 usage, 3 storage."
-)
+SERVERS: Final = ("demo", "mcp")
+"""Commands that serve until they are ended: they print nothing on standard output by themselves."""
+
+_EXITS: Final = "Exit: 0 fine, 1 failed or no plan, 2 usage, 3 storage."
+_DEBUG: Final = "--debug shows the tracebacks of faults in your own tools."
+EPILOGUE: Final = f"Every command but {' and '.join(SERVERS)} has --json. {_DEBUG} {_EXITS}"
+SERVER_EPILOGUE: Final = f"{_DEBUG} {_EXITS}"
 
 _OPTIONS: Final = {
     "--help (-h)": "Display this message and exit.",

@@ -6,7 +6,7 @@ import json
 import os
 import stat
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -15,13 +15,14 @@ from typing import NamedTuple
 
 from rich.console import Console
 
-from toolplan.cli._terminal import CommandError, note
+from toolplan.cli._terminal import CommandError, note, out
 from toolplan.compiler import to_text
 from toolplan.diagnostics import CannotExpress, Diagnostic
 from toolplan.dialects import DIALECTS, dialect_of, known_dialect
 from toolplan.plan import Limits, Plan
 from toolplan.render.diagnostics import DiagnosticView, Located, located
 from toolplan.render.harmless import harmless_json
+from toolplan.render.plan_tree import plan_tree
 from toolplan.tools import Toolbox
 
 
@@ -131,7 +132,10 @@ def plan_text(plan: Plan, dialect: str, tools: Toolbox | None = None) -> str:
     try:
         text = _without_advice(plan, dialect, tools)
     except CannotExpress as error:
-        reasons = "; ".join(each.message for each in error.diagnostics)
+        # metadata is left out where that is all; it is no reason, and often not the user's
+        reasons = " ".join(
+            each.message for each in error.diagnostics if not _is_metadata(each.pointer)
+        )
         raise CommandError(
             "cannot-express",
             f"The dialect {dialect!r} cannot express this plan: {reasons}",
@@ -146,11 +150,24 @@ def _without_advice(plan: Plan, dialect: str, tools: Toolbox | None) -> str:
     try:
         return to_text(plan, dialect, tools)
     except CannotExpress as error:
-        if not all(each.pointer.startswith("/metadata") for each in error.diagnostics):
+        if not all(_is_metadata(each.pointer) for each in error.diagnostics):
             raise
         text = to_text(replace(plan, metadata={}), dialect, tools)
         note(f"The dialect {dialect!r} cannot express metadata; it is left out.")
         return text
+
+
+def _is_metadata(pointer: str) -> bool:
+    return pointer.startswith("/metadata")
+
+
+def print_plan(plan: Plan, tools: Toolbox | None, *, marks: Mapping[str, str]) -> None:
+    """Show `plan` as a tree on a terminal; write it as JSON to a file or a pipe."""
+    if sys.stdout.isatty():
+        out().print(plan_tree(plan, marks=marks))
+        return
+    sys.stdout.write(plan_document(plan, "toolplan", tools))
+    note("The plan is written as JSON, since this is no terminal; `toolplan show FILE` draws it.")
 
 
 def plan_document(plan: Plan, dialect: str, tools: Toolbox | None = None) -> str:

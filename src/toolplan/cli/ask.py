@@ -33,15 +33,14 @@ from toolplan.cli._options import (
     YesFlag,
 )
 from toolplan.cli._outcome import print_run, report_comparison, report_forecast, report_usage
-from toolplan.cli._plan_file import plan_document
+from toolplan.cli._plan_file import plan_document, print_plan
 from toolplan.cli._proposal import report_no_plan
-from toolplan.cli._terminal import Exit, err, note, out
+from toolplan.cli._terminal import Exit, err, note
 from toolplan.compiler import Compiled
 from toolplan.deltas import Delta
 from toolplan.forecast import Forecast
 from toolplan.plan import Step
 from toolplan.render.diagnostics import DiagnosticView, Located
-from toolplan.render.plan_tree import plan_tree
 from toolplan.render.printable import printable
 
 PlanOnly = Annotated[
@@ -155,7 +154,7 @@ def _print(asked: AskResult, *, plan_only: bool, as_json: bool) -> int:
     if as_json:
         print(plan_document(asked.plan.plan, "toolplan"), end="")
     else:
-        out().print(plan_tree(asked.plan.plan, marks=asked.marks))
+        print_plan(asked.plan.plan, None, marks=asked.marks)
     return Exit.FINE.value
 
 

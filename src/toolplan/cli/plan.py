@@ -22,11 +22,11 @@ from toolplan.cli._options import (
     WeeksOption,
 )
 from toolplan.cli._outcome import report_usage
-from toolplan.cli._plan_file import plan_document
+from toolplan.cli._plan_file import plan_document, print_plan
 from toolplan.cli._proposal import report_no_plan
-from toolplan.cli._terminal import Exit, note, out
+from toolplan.cli._terminal import Exit, note
 from toolplan.dialects import DIALECTS, known_dialect
-from toolplan.render.plan_tree import effect_marks, plan_tree
+from toolplan.render.plan_tree import effect_marks
 
 
 def plan_command(
@@ -47,7 +47,8 @@ def plan_command(
 ) -> int:
     """Plan a question, check the plan, and run nothing.
 
-    Without --json and --dialect the plan is shown as a tree.
+    The plan is shown as a tree on a terminal, and written as JSON to a
+    file or a pipe: `toolplan plan QUESTION > plan.json`.
     """
     known_dialect(dialect)
     with open(
@@ -74,5 +75,5 @@ def plan_command(
             is_json = DIALECTS[dialect].json
             sys.stdout.write(document if is_json else json.loads(document)["text"])
         else:
-            out().print(plan_tree(plan, marks=effect_marks(plan, app.tools)))
+            print_plan(plan, app.tools, marks=effect_marks(plan, app.tools))
     return Exit.FINE.value

@@ -7,11 +7,13 @@ from collections.abc import Mapping, Sequence
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Final, Literal, NamedTuple, TypeAlias
 
 from cyclopts import Parameter
 
+from toolplan.answer import Answer, answer
 from toolplan.app._home import existing_journal
+from toolplan.app._toolset import DEMO, Toolset, reopening
 from toolplan.cli._journal import opened_journal
 from toolplan.cli._options import (
     DialectOption,
@@ -23,11 +25,13 @@ from toolplan.cli._outcome import print_doubts
 from toolplan.cli._plan_file import print_diagnostics, read_plan, whole_plan
 from toolplan.cli._terminal import CommandError, Exit, err, note, out, print_json
 from toolplan.cli._tools import opened_if_given
-from toolplan.compiler import parse
+from toolplan.compiler import output_schemas, parse
 from toolplan.diagnostics import to_json as diagnostic_to_json
-from toolplan.events import Event, ItemEnded, Run, RunState, StepState, fold, to_json
+from toolplan.events import CallIntended, Event, ItemEnded, Run, RunState, StepState, fold, to_json
 from toolplan.path import Json
+from toolplan.plan import Plan
 from toolplan.plan_json import dump, load
+from toolplan.render.answer_view import answer_view
 from toolplan.render.mermaid import mermaid as as_mermaid
 from toolplan.render.plan_tree import effect_marks, plan_tree
 from toolplan.render.printable import printable
@@ -41,6 +45,8 @@ MermaidFlag = Annotated[
 ]
 SvgFlag = Annotated[bool, Parameter(name="--svg", negative="", help="Print an SVG drawing.")]
 
+_Form: TypeAlias = Literal["text", "json", "mermaid", "svg"]
+_Items: TypeAlias = dict[str, dict[int, StepState]]
 _WAYS: Final = "Name a file, or -, or a run that `toolplan runs` lists."
 
 FileOrRun = Annotated[
@@ -50,6 +56,16 @@ FileOrRun = Annotated[
         help="The file of a plan, - for standard input; or a run, or the beginning of its name.",
     ),
 ]
+
+
+class _Shown(NamedTuple):
+    """A run as the journal keeps it; `items` are those of steps with `for_each`."""
+
+    run: Run
+    plan: Plan | None
+    answer: Answer | None
+    items: _Items
+    is_left: bool
 
 
 def show_command(
@@ -66,14 +82,16 @@ def show_command(
 
     With --json the plan is printed in its canonical form. With
     --tools, steps that may change something are marked. A run is shown
-    with the states of its steps.
+    with the states, times and results of its steps, and its answer.
     """
     try:
         plan_file = read_plan(file, dialect)
     except CommandError as error:
         if error.code != "unreadable-file":
             raise
-        return _show_run(_run_named(file, error), as_json=as_json)
+        name = _run_named(file, error)
+        form = "json" if as_json else "mermaid" if mermaid else "svg" if svg else "text"
+        return _show_run(name, form, tools, effects)
     with opened_if_given(tools, effects) as opened:
         known = None if opened is None else opened.tools
         parsed = parse(plan_file.text, dialect, known)
@@ -121,36 +139,72 @@ def _run_named(start: str, unreadable: CommandError) -> str:
     raise CommandError("unknown-run", f"{unknown} {unreadable}", _WAYS)
 
 
-def _show_run(name: str, *, as_json: bool) -> int:
+def _show_run(name: str, form: _Form, tools: str | None, effects: tuple[str, ...]) -> int:
     with closing(opened_journal()) as journal:
         events = journal.events(name)
         is_left = journal.entry(name).is_left
-        plan = load(journal.record(name).plan).plan
-    run, items = fold(events), _items(events)
-    if as_json:
-        print_json(
-            {
-                **to_json(run),
-                "items": {step: _items_to_json(over) for step, over in items.items()},
-                "is_left": is_left,
-                "plan": None if plan is None else dump(plan),
-            }
-        )
+        record = journal.record(name).plan
+    run, plan = fold(events), load(record).plan
+    if form in ("mermaid", "svg"):
+        if plan is None:
+            raise CommandError("unreadable-plan", f"The plan of run {name[:SHORT]} cannot be read.")
+        draw = as_mermaid if form == "mermaid" else as_svg
+        states = {step: each.state for step, each in run.steps.items()}
+        sys.stdout.write(draw(plan, marks=run_marks(run), states=states))
         return Exit.FINE.value
-    expected = None if plan is None else plan.metadata.get("estimated_duration_ms")
-    out().print(_heading(run, is_left, expected))
-    if plan is not None:
-        out().print(plan_tree(plan, marks=run_marks(run)))
-    for step, over in items.items():
-        if run.steps[step].state is not StepState.SUCCEEDED:
-            note(f"{printable(step)}: {items_text(over)}.")
-    print_doubts(run)
-    if is_left and run.status is not RunState.IN_DOUBT:
-        note(f"It was interrupted: `toolplan resume {name[:SHORT]}` resumes it.")
+    # tools are started only where they are named; the demo's start nothing
+    named = tools or (DEMO if reopening(record)[0] == DEMO else None)
+    with opened_if_given(named, effects) as opened:
+        found = None if plan is None else _answer(plan, run, events, opened)
+    shown = _Shown(run, plan, found, _items(events), is_left)
+    if form == "json":
+        _print_json(shown)
+    else:
+        _print_text(shown)
     return Exit.FINE.value
 
 
-def _items(events: Sequence[Event]) -> dict[str, dict[int, StepState]]:
+def _answer(plan: Plan, run: Run, events: Sequence[Event], opened: Toolset | None) -> Answer | None:
+    """Return the answer of a run that is over or waits for a person."""
+    if run.status is RunState.RUNNING:
+        return None
+    acted = {event.step for event in events if isinstance(event, CallIntended)}
+    if opened is None:
+        return answer(plan, run, effects=acted)
+    schemas = output_schemas(plan, opened.tools)
+    return answer(plan, run, schemas=schemas, insights=opened.insights, effects=acted)
+
+
+def _print_json(shown: _Shown) -> None:
+    print_json(
+        {
+            **to_json(shown.run),
+            "items": {step: _items_to_json(over) for step, over in shown.items.items()},
+            "is_left": shown.is_left,
+            "plan": None if shown.plan is None else dump(shown.plan),
+            "answer": None if shown.answer is None else shown.answer.to_json(),
+        }
+    )
+
+
+def _print_text(shown: _Shown) -> None:
+    run, plan = shown.run, shown.plan
+    expected = None if plan is None else plan.metadata.get("estimated_duration_ms")
+    out().print(_heading(run, shown.is_left, expected))
+    if plan is not None:
+        out().print(plan_tree(plan, marks=run_marks(run)))
+    for step, over in shown.items.items():
+        if run.steps[step].state is not StepState.SUCCEEDED:
+            note(f"{printable(step)}: {items_text(over)}.")
+    if shown.answer is not None:
+        out().print()
+        out().print(answer_view(shown.answer))
+    print_doubts(run)
+    if shown.is_left and run.status is not RunState.IN_DOUBT:
+        note(f"It was interrupted: `toolplan resume {run.run[:SHORT]}` resumes it.")
+
+
+def _items(events: Sequence[Event]) -> _Items:
     """Return the states of the items of each step with `for_each`, as far as they have ended."""
     found: dict[str, dict[int, StepState]] = {}
     for event in events:

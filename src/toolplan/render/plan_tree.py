@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 from rich.console import Console, ConsoleOptions, RenderResult
 
-from toolplan.plan import DEFAULT_MAX_ITEMS, Plan, Step, needs
+from toolplan.plan import Plan, Step, needs
 from toolplan.render._lines import (
     WIDTH,
     Line,
@@ -25,12 +25,12 @@ from toolplan.render._lines import (
 )
 from toolplan.render.printable import (
     cell,
-    compact_json,
     number_text,
     printable,
     text_width,
     value_text,
 )
+from toolplan.render.step_text import VALUE_WIDTH, argument_texts, condition_texts
 from toolplan.tools import Effects, Tool
 
 _MARKS: Final = {
@@ -40,7 +40,6 @@ _MARKS: Final = {
 }
 _NARROWEST: Final = 40
 _DEEPEST: Final = 5  # deeper steps keep this indentation, so that a chain of 1,000 can be read
-_VALUE_WIDTH: Final = 2_000
 _MOST_NOTES: Final = 12
 
 _Marks = Mapping[str, str]
@@ -108,11 +107,11 @@ def _lines(plan: Plan, marks: _Marks, screen: Screen) -> Iterator[Line]:
     for drawn in _drawn(_forest(plan)):
         yield from _step_lines(drawn, marks.get(drawn.node.step.id, ""), screen)
     if plan.output is not None:
-        yield from _wrapped("", "gives " + value_text(plan.output, _VALUE_WIDTH), "", screen)
+        yield from _wrapped("", "gives " + value_text(plan.output, VALUE_WIDTH), "", screen)
     notes = plan.metadata.get("notes")
     if isinstance(notes, list):
         for note in notes[:_MOST_NOTES]:
-            yield from _wrapped("", "note: " + cell(note, _VALUE_WIDTH), "italic", screen)
+            yield from _wrapped("", "note: " + cell(note, VALUE_WIDTH), "italic", screen)
 
 
 def _forest(plan: Plan) -> list[_Node]:
@@ -193,7 +192,7 @@ def _drawn(roots: list[_Node]) -> Iterator[_Drawn]:
 def _step_lines(drawn: _Drawn, mark: str, screen: Screen) -> Iterator[Line]:
     node, guide, below = drawn
     step = node.step
-    args = [f"{cell(name)}: {value_text(v, _VALUE_WIDTH)}" for name, v in step.args.items()]
+    args = list(argument_texts(step))
     inline = screen.fit(f"({', '.join(args)})")
     marked = [Piece("  "), Piece(printable(mark), "bold yellow")] if mark else []
     names = (
@@ -213,25 +212,9 @@ def _step_lines(drawn: _Drawn, mark: str, screen: Screen) -> Iterator[Line]:
 
 
 def _conditions(node: _Node) -> Iterator[str]:
-    step = node.step
     if not node.is_clear:
         yield "needs " + ", ".join(map(printable, node.needs))
-    if step.after:
-        yield "after " + ", ".join(map(printable, step.after))
-    if step.for_each is not None:
-        most = ""
-        if step.max_items != DEFAULT_MAX_ITEMS:
-            most = f", at most {number_text(step.max_items, grouped=True)}"
-        yield f"for each item of {value_text(step.for_each, _VALUE_WIDTH)}{most}"
-    if step.when is not None:
-        value = value_text(step.when.value, _VALUE_WIDTH)
-        yield f"when {value} is {compact_json(step.when.schema, _VALUE_WIDTH)}"
-    if step.on_error == "continue":
-        yield "on error: continue"
-    if step.timeout_s is not None:
-        yield f"timeout: {number_text(step.timeout_s)} s"
-    if step.retries:
-        yield f"retries: {number_text(step.retries)}"
+    yield from condition_texts(node.step)
 
 
 def _wrapped(guide: str, text: str, style: str, screen: Screen) -> Iterator[Line]:

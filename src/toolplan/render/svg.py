@@ -1,75 +1,142 @@
-"""A plan as a drawing: a box for each step, and a line to the steps that need it."""
+"""A plan as a drawing: a box for each step, and an arrow to the steps that need it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from html import escape
 from typing import Final, NamedTuple
 
+from toolplan.events import StepState
 from toolplan.plan import Plan, Step, needs, step_refs
-from toolplan.render.printable import cut, printable, value_text
+from toolplan.render.printable import text_width
+from toolplan.render.step_text import COLOURS, box_lines
 
-_LONGEST: Final = 44
-_CHARACTER: Final = 7.2
+MOST_WIDTH: Final = 1_200.0
+"""The width of a drawing, if no box and not too many arrows need more."""
+
+_COLUMNS: Final = 44
+_LONGEST: Final = 440
+_CHARACTER: Final = 7.25
 _LINE: Final = 17.0
+_MARGIN: Final = 28.0
 _GAP: Final = 28.0
-_BETWEEN: Final = 56.0
+_BETWEEN: Final = 64.0
+_LANE: Final = 7.0
+_HEAD: Final = 7.0
 _STYLE: Final = (
     "text{font:12px ui-monospace,monospace;fill:#1f2328}.name{font-weight:bold}"
     ".box{fill:#f6f8fa;stroke:#57606a}.effects{fill:#fff1e5;stroke:#bc4c00}"
-    ".line{fill:none;stroke:#57606a}.order{stroke-dasharray:4 3}"
+    ".line{fill:none;stroke:#57606a}.order{stroke-dasharray:4 3}.head{fill:#57606a}"
 )
 
 
 class _Box(NamedTuple):
     step: Step
     lines: tuple[str, ...]
+    row: int
     x: float
     y: float
     width: float
     height: float
 
+    @property
+    def middle(self) -> float:
+        return self.x + self.width / 2
 
-def svg(plan: Plan, *, marks: Mapping[str, str] | None = None) -> str:
+
+class _Row(NamedTuple):
+    """A row of boxes; `bottom` is that of its tallest."""
+
+    top: float
+    bottom: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Drawing:
+    boxes: Mapping[str, _Box]
+    rows: Sequence[_Row]
+
+    @property
+    def right(self) -> float:
+        """Where the boxes end; beyond it are lanes for arrows that pass other rows."""
+        return max((box.x + box.width for box in self.boxes.values()), default=0)
+
+
+def svg(
+    plan: Plan,
+    *,
+    marks: Mapping[str, str] | None = None,
+    states: Mapping[str, StepState] | None = None,
+) -> str:
     """Return `plan` as a self-contained SVG document.
 
-    Steps are below all that they need. Solid lines are references, dashed ones only order. `marks`
-    are labels of steps, by id; a marked step has another colour.
+    Steps are below all that they need; many steps side by side take several rows. Solid arrows are
+    references, dashed ones only order. `marks` are labels of steps, by id; a marked step has
+    another colour. `states` colour the steps of a run instead.
     """
     words = marks or {}
-    boxes = _placed(plan, words)
-    width = max((box.x + box.width for box in boxes.values()), default=0) + _GAP
-    height = max((box.y + box.height for box in boxes.values()), default=0) + _GAP
+    drawing = _placed(plan, words)
+    lanes = _lanes(drawing)
+    width = drawing.right + _MARGIN + _LANE * len(set(lanes.values()))
+    height = (drawing.rows[-1].bottom if drawing.rows else 0) + _MARGIN
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
         f'viewBox="0 0 {width:.0f} {height:.0f}" role="img">',
-        f"<style>{_STYLE}</style>",
+        f"<style>{_STYLE}{''.join(_state_styles())}</style>",
     ]
-    for box in boxes.values():
-        shown = {ref.step for _, ref in step_refs(box.step)}
-        parts += [
-            _line(boxes[needed], box, is_order=needed not in shown)
-            for needed in needs(box.step)
-            if needed in boxes
-        ]
-    parts += [_drawn(box, is_marked=box.step.id in words) for box in boxes.values()]
+    for above, below in _arrows(drawing.boxes):
+        shown = {ref.step for _, ref in step_refs(below.step)}
+        kind = "line" if above.step.id in shown else "line order"
+        lane = lanes.get((above.step.id, below.step.id))
+        parts.append(_arrow(drawing, above, below, lane, kind))
+    for box in drawing.boxes.values():
+        state = None if states is None else states.get(box.step.id)
+        kind = "effects" if states is None and box.step.id in words else "box"
+        parts.append(_drawn(box, kind if state is None or state not in COLOURS else state.value))
     return "\n".join([*parts, "</svg>"]) + "\n"
 
 
-def _placed(plan: Plan, marks: Mapping[str, str]) -> dict[str, _Box]:
+def _state_styles() -> Iterator[str]:
+    for state, (fill, stroke) in COLOURS.items():
+        yield f".{state.value}{{fill:{fill};stroke:{stroke}}}"
+
+
+def _placed(plan: Plan, marks: Mapping[str, str]) -> _Drawing:
     boxes: dict[str, _Box] = {}
-    top = _GAP
-    for layer in _layers(plan):
-        left, tallest = _GAP, 0.0
-        for step in layer:
-            lines = _lines(step, marks.get(step.id, ""))
-            width = max(len(line) for line in lines) * _CHARACTER + 24
+    rows: list[_Row] = []
+    top = _MARGIN
+    for row in _rows(plan, marks):
+        left, tallest = _MARGIN, 0.0
+        for step, lines in row:
             height = len(lines) * _LINE + 16
-            boxes[step.id] = _Box(step, lines, left, top, width, height)
-            left += width + _GAP
+            boxes[step.id] = _Box(step, lines, len(rows), left, top, _width(lines), height)
+            left += _width(lines) + _GAP
             tallest = max(tallest, height)
+        rows.append(_Row(top, top + tallest))
         top += tallest + _BETWEEN
-    return boxes
+    return _Drawing(boxes, rows)
+
+
+def _rows(plan: Plan, marks: Mapping[str, str]) -> Iterator[list[tuple[Step, tuple[str, ...]]]]:
+    """Yield rows of steps with their lines; a layer that is too wide takes several."""
+    for layer in _layers(plan):
+        row: list[tuple[Step, tuple[str, ...]]] = []
+        used = 2 * _MARGIN
+        for step in layer:
+            lines = tuple(box_lines(step, marks.get(step.id, ""), _COLUMNS, _LONGEST))
+            if row and used + _width(lines) > MOST_WIDTH:
+                yield row
+                row, used = [], 2 * _MARGIN
+            row.append((step, lines))
+            used += _width(lines) + _GAP
+        if row:
+            yield row
+
+
+def _width(lines: Sequence[str]) -> float:
+    return max(map(text_width, lines)) * _CHARACTER + 24
 
 
 def _layers(plan: Plan) -> list[list[Step]]:
@@ -84,20 +151,53 @@ def _layers(plan: Plan) -> list[list[Step]]:
     return layers
 
 
-def _lines(step: Step, mark: str) -> tuple[str, ...]:
-    lines = [f"{step.id}  {step.tool}"]
-    if step.for_each is not None:
-        lines.append(f"for each of {value_text(step.for_each, _LONGEST)}")
-    if step.when is not None:
-        lines.append(f"when {value_text(step.when.value, _LONGEST)}")
-    lines += [f"{name}: {value_text(value, _LONGEST)}" for name, value in step.args.items()]
-    if mark:
-        lines.append(mark)
-    return tuple(cut(printable(line), _LONGEST) for line in lines)
+def _arrows(boxes: Mapping[str, _Box]) -> Iterator[tuple[_Box, _Box]]:
+    for below in boxes.values():
+        for needed in needs(below.step):
+            if needed in boxes:
+                yield boxes[needed], below
 
 
-def _drawn(box: _Box, *, is_marked: bool) -> str:
-    kind = "effects" if is_marked else "box"
+def _lanes(drawing: _Drawing) -> dict[tuple[str, str], int]:
+    """Return the lane beside the boxes of each arrow that does not lead to the next row.
+
+    Arrows to one step share a lane, or those from one step where it has more of them.
+    """
+    far = [
+        (above.step.id, below.step.id)
+        for above, below in _arrows(drawing.boxes)
+        if below.row != above.row + 1
+    ]
+    outgoing, incoming = Counter(each for each, _ in far), Counter(each for _, each in far)
+    keys = {
+        pair: ("to", pair[1]) if incoming[pair[1]] >= outgoing[pair[0]] else ("from", pair[0])
+        for pair in far
+    }
+    numbers = {key: number for number, key in enumerate(dict.fromkeys(keys.values()))}
+    return {pair: numbers[key] for pair, key in keys.items()}
+
+
+def _arrow(drawing: _Drawing, above: _Box, below: _Box, lane: int | None, kind: str) -> str:
+    x, y = above.middle, above.y + above.height
+    to_x, to_y = below.middle, below.y - _HEAD
+    if lane is None:
+        start = drawing.rows[above.row].bottom  # below what is beside the box
+        bend = (to_y - start) / 2
+        way = f"M{x:.1f},{y:.1f} V{start:.1f} "
+        way += f"C{x:.1f},{start + bend:.1f} {to_x:.1f},{to_y - bend:.1f} "
+        way += f"{to_x:.1f},{to_y:.1f}"
+    else:
+        beside = drawing.right + _LANE * (lane + 1)
+        shift = _LANE * (lane % 6)  # arrows of several lanes do not lie on one another
+        under = drawing.rows[above.row].bottom + 8 + shift
+        over = drawing.rows[below.row].top - 14 - shift / 2
+        way = f"M{x:.1f},{y:.1f} V{under:.1f} H{beside:.1f} V{over:.1f} H{to_x:.1f} V{to_y:.1f}"
+    half = _HEAD / 2
+    corners = f"{to_x - half:.1f},{to_y:.1f} {to_x + half:.1f},{to_y:.1f} {to_x:.1f},{below.y:.1f}"
+    return f'<path class="{kind}" d="{way}"/><polygon class="head" points="{corners}"/>'
+
+
+def _drawn(box: _Box, kind: str) -> str:
     texts = [
         f'<text class="{"name" if at == 0 else "part"}" x="{box.x + 12:.1f}" '
         f'y="{box.y + 21 + at * _LINE:.1f}">{escape(line)}</text>'
@@ -108,14 +208,3 @@ def _drawn(box: _Box, *, is_marked: bool) -> str:
         f'height="{box.height:.1f}" rx="6"/>'
     )
     return "\n".join([frame, *texts])
-
-
-def _line(above: _Box, below: _Box, *, is_order: bool) -> str:
-    x, y = above.x + above.width / 2, above.y + above.height
-    to_x, to_y = below.x + below.width / 2, below.y
-    bend = (to_y - y) / 2
-    kind = "line order" if is_order else "line"
-    return (
-        f'<path class="{kind}" d="M{x:.1f},{y:.1f} C{x:.1f},{y + bend:.1f} '
-        f'{to_x:.1f},{to_y - bend:.1f} {to_x:.1f},{to_y:.1f}"/>'
-    )

@@ -111,11 +111,19 @@ def _pinned(tools: Toolbox, path: Path, context: SourceContext) -> Toolbox:
         ToolObjectError: the lock file cannot be read.
     """
     lock = path.parent / FILE_NAME
+    before = Pins.load(lock)
     try:
         pins = Pins.pin_new(lock, tools)
     except OSError as error:
         context.note(f"The tools cannot be pinned: {error.strerror or error}.")
         pins = Pins.load(lock)
+    new = [name for name in pins.pins if name not in before.pins]
+    if new:
+        which = new[0] if len(new) == 1 else f"{len(new)} tools"
+        context.note(
+            f"Pinned for the first time in {lock}: {which}. A tool that changes is refused until"
+            " accepted."
+        )
     changed = pins.compare(tools).changed
     if changed:
         _report_changes(changed, path, context.note)
