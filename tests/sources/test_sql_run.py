@@ -79,6 +79,7 @@ def test_names_that_are_words_or_have_quotes_work_when_quoted() -> None:
         ("SELECT [1.5, NULL] AS x", [1.5, None]),
         ("SELECT {'a': DATE '2025-10-12', 'b': [TRUE]} AS x", {"a": "2025-10-12", "b": [True]}),
         ("SELECT CAST('{\"a\": [1, null]}' AS JSON) AS x", {"a": [1, None]}),
+        ("SELECT MAP {'a': 1, 'B c': NULL} AS x", {"a": 1, "B c": None}),
         ("SELECT NULL AS x", None),
         ("SELECT [CAST('nan' AS DOUBLE)] AS x", [None]),
     ],
@@ -96,7 +97,7 @@ def test_results_are_json(sql: str, expected: Json) -> None:
     [
         "SELECT INTERVAL 1 DAY AS x",
         "SELECT CAST('x' AS BLOB) AS x",
-        "SELECT MAP {'a': 1} AS x",
+        "SELECT MAP {1: 'a'} AS x",
         "SELECT to_timestamp(0) AS x",
         "SELECT [INTERVAL 1 DAY] AS x",
     ],

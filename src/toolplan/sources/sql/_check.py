@@ -16,7 +16,7 @@ from toolplan.diagnostics import did_you_mean, near
 from toolplan.path import Json, Path
 from toolplan.plan import escape_pointer
 from toolplan.schema import Schema, SchemaError
-from toolplan.sources.sql._binding import Binding, Table, bind
+from toolplan.sources.sql._binding import Binding, Table, bind, unreadable
 from toolplan.sources.sql._database import Database, Stopwatch, result_fault
 from toolplan.sources.sql._faults import Exhausted, SqlFault, Stopped
 from toolplan.sources.sql._lineage import KnownTable
@@ -25,6 +25,7 @@ from toolplan.sources.sql._types import (
     WORDS,
     Columns,
     ColumnType,
+    MapOf,
     RowType,
     Scalar,
     agrees,
@@ -34,11 +35,12 @@ from toolplan.sources.sql._types import (
     row_schema,
     row_type,
 )
-from toolplan.sources.sql._values import UNSEEN, misfit, readings, shown, table_columns
+from toolplan.sources.sql._values import UNSEEN, Use, misfit, readings, shown, table_columns
 from toolplan.tools import ComputedOutput, Lineage
 
 Problem: TypeAlias = tuple[str, str]
 
+_ANY_USE: Final = Use()
 _UNKNOWN: Final = ComputedOutput(None)
 _COMPARED_BY_VALUE: Final[frozenset[ColumnType]] = frozenset(
     {Scalar.DATE, Scalar.DATE_TIME, Scalar.INTEGER, Scalar.NUMBER, Scalar.BOOLEAN}
@@ -65,24 +67,32 @@ class _Given:
             return not self.rows
         return self.row is None or self.row.is_open
 
-    def expected(self) -> Table:
-        """Return the table as its schema or its rows describe it."""
+    def expected(self, use: Use = _ANY_USE) -> Table:
+        """Return the table as its schema or its rows describe it, for a statement of that use."""
         known: dict[str, tuple[ColumnType, ...]] = {}
         if self.row is not None:
-            known = {
-                name: UNSEEN if each is Scalar.UNKNOWN else (each,)
-                for name, each in self.row.columns.items()
-            }
+            known = {name: _known(each) for name, each in self.row.columns.items()}
         elif self.rows is not None:
-            known = {name: readings(each) for name, each in table_columns(self.rows).items()}
+            known = {name: readings(each, use) for name, each in table_columns(self.rows).items()}
         return Table({**known, **self._fixed()}, self.is_vague)
 
-    def without_rows(self) -> Table:
+    def without_rows(self, use: Use) -> Table:
         """Return the table as a run would see it if it had no rows."""
-        return self.expected() if self.rows else Table(self._fixed(), is_open=True)
+        return self.expected(use) if self.rows else Table(self._fixed(), is_open=True)
 
     def _fixed(self) -> dict[str, tuple[ColumnType, ...]]:
         return {name: (each,) for name, each in self.declared.items()}
+
+
+def _known(column: ColumnType) -> tuple[ColumnType, ...]:
+    """Return the readings of a column whose type a schema says."""
+    match column:
+        case Scalar.UNKNOWN:
+            return UNSEEN
+        case MapOf():
+            return column, Scalar.JSON
+        case _:
+            return (column,)
 
 
 class Check:
@@ -194,8 +204,11 @@ def _check(
         return ComputedOutput(None, found)
     read = {name: tables[name] for name in statement.tables}
     vague = any(given.is_vague for given in read.values())
+    expected = {name: given.expected(statement.use) for name, given in read.items()}
+    if mixed := unreadable(expected):
+        return ComputedOutput(None, (("/sql", mixed),))
     try:
-        binding = bind(database, statement, {n: given.expected() for n, given in read.items()})
+        binding = bind(database, statement, expected)
     except Stopped:
         raise
     except SqlFault as fault:
@@ -313,7 +326,11 @@ def _needs_columns(
     if all(given.rows for given in tables.values()):
         return None
     try:
-        bind(database, statement, {name: each.without_rows() for name, each in tables.items()})
+        bind(
+            database,
+            statement,
+            {name: each.without_rows(statement.use) for name, each in tables.items()},
+        )
     except Stopped:
         raise
     except SqlFault:

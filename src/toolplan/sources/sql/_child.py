@@ -33,6 +33,15 @@ MEGABYTE = 1_000_000
 KEPT_MEGABYTES = 64
 """How much more memory than at its start a process may hold to be used again."""
 
+_MISSING = "__missing__"
+"""The field of an object that says which of its fields it does not have."""
+
+ENTRIES = (
+    "CREATE MACRO entries(object) AS map_entries(object)",
+    "CREATE MACRO entries(object) AS TABLE SELECT unnest(map_keys(object)) AS key,"
+    " unnest(map_values(object)) AS value",
+)
+
 _INTEGERS = ("tinyint", "smallint", "integer", "bigint", "hugeint")
 _SCALARS = {
     **dict.fromkeys(_INTEGERS, "integer"),
@@ -49,7 +58,10 @@ _Driver: TypeAlias = Any
 """What the driver gives: it is loaded late, so nothing of it can be named here."""
 
 _Type: TypeAlias = Any
-"""A word, ["list", type], ["struct", [[name, type], …]], or None where JSON has no place for it."""
+"""A word, `["list", type]`, `["map", type]` or `["struct", [[name, type], …], is_partial]`.
+
+None where JSON has no place for it.
+"""
 
 _Json: TypeAlias = Any
 _Reader: TypeAlias = Callable[[_Driver], _Json]
@@ -77,6 +89,8 @@ class Child:
         """Open an empty database; the first one sets the memory that this process may use."""
         self._connection = self._library.connect(":memory:", config=config)
         self._open.execute("SET TimeZone = 'UTC'")
+        for macro in ENTRIES:
+            self._open.execute(macro)
         self._open.execute("SET lock_configuration = true")  # last: no setting changes now
         if not self._at_start:
             self._at_start = megabytes()
@@ -132,9 +146,14 @@ def _described(found: _Driver) -> _Type:
     if name in ("list", "array"):
         item = _described(found.child)
         return None if item is None else ["list", item]
+    if name == "map":
+        (_, key), (_, part) = found.children
+        value = _described(part)
+        return None if value is None or str(key.id) != "varchar" else ["map", value]
     if name == "struct":
-        fields = [[key, _described(part)] for key, part in found.children]
-        return None if any(each is None for _, each in fields) else ["struct", fields]
+        fields = [[key, _described(part)] for key, part in found.children if key != _MISSING]
+        partial = any(key == _MISSING for key, _ in found.children)
+        return None if any(each is None for _, each in fields) else ["struct", fields, partial]
     return _SCALARS.get(name)
 
 
@@ -158,18 +177,27 @@ def _reader(described: _Type) -> _Reader | None:
                 if value is None
                 else [each if inner is None else inner(each) for each in value]
             )
-        case ["struct", fields]:
-            readers = [(name, _reader(each)) for name, each in fields]
+        case ["map", part]:
+            inner = _reader(part)
             return lambda value: (
                 None
                 if value is None
-                else {
-                    name: value[name] if read is None else read(value[name])
-                    for name, read in readers
-                }
+                else {key: each if inner is None else inner(each) for key, each in value.items()}
             )
+        case ["struct", fields, _]:
+            readers = [(name, _reader(each)) for name, each in fields]
+            return lambda value: None if value is None else _object(value, readers)
         case _:
             return None
+
+
+def _object(value: _Driver, readers: list[tuple[str, _Reader | None]]) -> _Json:
+    missing = value.get(_MISSING) or ()
+    return {
+        name: value[name] if read is None else read(value[name])
+        for name, read in readers
+        if name not in missing or value[name] is not None
+    }
 
 
 def _number(value: _Driver) -> _Json:

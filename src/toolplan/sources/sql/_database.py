@@ -16,9 +16,11 @@ from toolplan.sources.sql._nesting import TOO_DEEP, too_deep
 from toolplan.sources.sql._process import Process, give_back, take
 from toolplan.sources.sql._statement import CLOCK_WORDS, Statement, examine
 from toolplan.sources.sql._types import (
+    MISSING,
     Columns,
     ColumnType,
     ListOf,
+    MapOf,
     Scalar,
     Struct,
     quoted,
@@ -37,6 +39,9 @@ PLACEHOLDER: Final = "__no_columns__"
 """The one column of a table of which no column is known; it is in no result."""
 
 _ROWS_AT_ONCE: Final = 20_000
+_HIDDEN: Final = frozenset({PLACEHOLDER, MISSING})
+"""Columns that are in no result."""
+
 _SLACK_MB: Final = 64
 """What a process may use besides, for texts that come and go."""
 
@@ -227,7 +232,7 @@ class Database:
         return [
             ResultColumn(name, _column_type(described), written)
             for name, described, written in columns
-            if name != PLACEHOLDER
+            if name not in _HIDDEN
         ]
 
     def reads(self, text: str, column: ColumnType) -> bool:
@@ -244,7 +249,7 @@ class Database:
         """
         bound = cast("list[tuple[str, Json, str]]", self._ask("bind", statement.text))
         columns = [ResultColumn(name, _column_type(each), written) for name, each, written in bound]
-        if fault := result_fault([each for each in columns if each.name != PLACEHOLDER]):
+        if fault := result_fault([each for each in columns if each.name not in _HIDDEN]):
             raise SqlFault(fault)
         types = [described for _, described, _ in bound]
         rows = cast("list[list[Json]]", self._ask("run", statement.text, types, max_rows))
@@ -253,7 +258,7 @@ class Database:
                 f"The statement gives more than {max_rows} rows; aggregate, or add a LIMIT."
             )
         names = [each.name for each in columns]
-        shown = [(at, name) for at, name in enumerate(names) if name != PLACEHOLDER]
+        shown = [(at, name) for at, name in enumerate(names) if name not in _HIDDEN]
         return [{name: row[at] for at, name in shown} for row in rows]
 
     def _execute(self, text: str, parameters: Sequence[object] | None = None) -> list[Json] | None:
@@ -343,7 +348,10 @@ def _column_type(described: Json) -> ColumnType | None:
         case ["list", item]:
             inner = _column_type(item)
             return None if inner is None else ListOf(inner)
-        case ["struct", list(fields)]:
+        case ["map", value]:
+            inner = _column_type(value)
+            return None if inner is None else MapOf(inner)
+        case ["struct", list(fields), _]:
             pairs = [
                 (str(name), _column_type(each)) for name, each in cast("list[list[Json]]", fields)
             ]

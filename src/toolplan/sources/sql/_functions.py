@@ -27,7 +27,7 @@ _NOT_PURE: Final = frozenset(
 _INTERNAL: Final = "__internal"
 _PURE_MACROS: Final = re.compile(
     r"list_\w+|array_(append|prepend|reverse|to_string|(push|pop)_(back|front))|date_add"
-    r"|days_in_month|fdiv|fmod|geomean|geometric_mean|if|nullif|json|json_group_(array|object)"
+    r"|days_in_month|entries|fdiv|fmod|geomean|geometric_mean|if|nullif|json|json_group_(array|object)"
     r"|map_contains_(entry|value)|md5_number_(lower|upper)|split_part|wavg|weighted_avg"
 )
 _OF_WINDOWS: Final = frozenset(

@@ -15,6 +15,7 @@ from typing import Final, TypeAlias
 from toolplan.diagnostics import did_you_mean, near
 from toolplan.path import Json
 from toolplan.sources.sql._functions import Functions
+from toolplan.sources.sql._values import Use
 
 Node: TypeAlias = dict[str, Json]
 
@@ -47,7 +48,7 @@ _NODES_IN_WORDS: Final[Mapping[str, str]] = {
     "DELETE_QUERY_NODE": "DELETE",
     "MERGE_QUERY_NODE": "MERGE",
 }
-_TABLE_FUNCTIONS: Final = frozenset({"unnest", "range", "generate_series"})
+_TABLE_FUNCTIONS: Final = frozenset({"entries", "unnest", "range", "generate_series"})
 _CLOCK: Final = frozenset(
     {
         "ago",
@@ -91,6 +92,13 @@ _ARITHMETIC: Final[Mapping[str, Callable[[float, float], float]]] = {
 }
 _MOST_PADDED: Final = 1_000
 _MOST_IN_SERIES: Final = 100_000
+_READS_ENTRIES: Final = frozenset(
+    {"entries", "cardinality", "element_at", "map_entries", "map_keys", "map_values"}
+)
+_READS_KEYS: Final = re.compile(r"json.*|to_json|(array|row)_to_json|struct_(keys|values)")
+_TEXT_TYPES: Final = frozenset({"json", "varchar", "text", "string", "char", "map"})
+_EXTRACTS: Final = frozenset({"struct_extract", "array_extract", "struct_extract_at"})
+_NO_USE: Final = Use()
 _WIDE_FORMAT: Final = re.compile(r"[0-9]{4}|\*|\{[^}]*\{")
 
 
@@ -109,6 +117,7 @@ class Statement:
         width: how many columns the result has, None where that is not written out.
         compared: columns, case-folded, with literal texts that they are compared with.
         clock_columns: columns named like words that read the clock, which must be columns.
+        use: how it uses objects.
     """
 
     text: str
@@ -120,6 +129,7 @@ class Statement:
     width: int | None = None
     compared: tuple[tuple[str, str], ...] = ()
     clock_columns: tuple[str, ...] = ()
+    use: Use = _NO_USE
 
     def mentions(self, column: str) -> bool:
         """Return whether the statement may read a column of this name."""
@@ -172,6 +182,7 @@ def examine(
         width,
         tuple(pair for node in nodes for pair in _compared(node)),
         tuple(clock_columns),
+        _use(nodes, own),
     )
 
 
@@ -364,6 +375,38 @@ def _column_names(nodes: list[Node], aliases: Mapping[str, str]) -> frozenset[st
                 return None  # a whole row
             names.update(named)
     return frozenset(names)
+
+
+def _use(nodes: list[Node], own: set[str]) -> Use:
+    """Return how the statement uses objects; `own` are the names of its CTEs."""
+    tables = own | {
+        name.casefold()
+        for node in nodes
+        if "class" not in node
+        for key in ("alias", "table_name")
+        if (name := _text(node, key))
+    }
+    called = {_text(node, "function_name").casefold() for node in nodes}
+    casts = {_text(node, "type_name").casefold() for node in nodes if node.get("class") == "TYPE"}
+    return Use(
+        fields=any(_reads_field(node, tables) for node in nodes),
+        keys=any(_READS_KEYS.fullmatch(name) for name in called) or bool(casts & _TEXT_TYPES),
+        entries=bool(called & _READS_ENTRIES),
+    )
+
+
+def _reads_field(node: Node, tables: set[str]) -> bool:
+    names = node.get("column_names")
+    if node.get("class") == "COLUMN_REF" and isinstance(names, list):
+        return len(names) > (2 if str(names[0]).casefold() in tables else 1)
+    if _text(node, "function_name").casefold() in _EXTRACTS:
+        return True
+    children = node.get("children")
+    return (
+        node.get("type") in ("STRUCT_EXTRACT", "ARRAY_EXTRACT")
+        and isinstance(children, list)
+        and _string(children[-1]) is not None
+    )
 
 
 def _called_on(node: Node) -> Iterator[str]:

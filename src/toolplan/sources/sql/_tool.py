@@ -14,6 +14,11 @@ A result with too many rows fails the step; it is never cut.
 of the referenced output schemas. What does not fit is a problem of the plan, and the result has a
 schema that later references are checked against.
 
+**Objects keyed by data.** `entries(object)` gives the keys and values of an object: as a table, one
+row each, `SELECT name, key, value FROM hotels, entries(hotels.prices)`, or as a list of objects
+`{key, value}`. Values have their type. Objects that have different keys keep them: no object gets
+the keys of another.
+
 **How columns are typed when it runs.** A call gets rows, not schemas, so types are read from the
 values: whole numbers, numbers, booleans, text, dates (`YYYY-MM-DD` in every row), times (RFC 3339
 in every row; in UTC), lists, objects. Text that looks like dates is still taken as text where the
@@ -35,7 +40,7 @@ from typing import Final, NamedTuple
 from toolplan.diagnostics import did_you_mean, near
 from toolplan.path import Json, json_type
 from toolplan.schema import SchemaError
-from toolplan.sources.sql._binding import Table, bind
+from toolplan.sources.sql._binding import Table, bind, unreadable
 from toolplan.sources.sql._check import Check
 from toolplan.sources.sql._database import MAX_TEXT, Database, Stopwatch
 from toolplan.sources.sql._faults import MissingColumn, SqlFault, Stopped
@@ -47,8 +52,9 @@ from toolplan.sources.sql._types import (
     clashing,
     declared_type,
     describe,
+    is_partial,
 )
-from toolplan.sources.sql._values import misfit, readings, shown, table_columns
+from toolplan.sources.sql._values import Use, marked, misfit, readings, shown, table_columns
 from toolplan.threads import run_in_thread, threads_of
 from toolplan.tools import Arguments, Effects, Tool, ToolError
 
@@ -81,7 +87,8 @@ def sql_tool(limits: SqlLimits = _DEFAULT_LIMITS) -> Tool:
         name=NAME,
         description=(
             "Computes over the rows of other steps by one SQL SELECT (DuckDB): filters, groups,"
-            " sorts, joins, rates, trends."
+            " sorts, joins, rates, trends. FROM t, entries(t.prices) gives key and value of each"
+            " field of an object."
         ),
         raw_input=_INPUT,
         raw_output=_OUTPUT,
@@ -195,6 +202,8 @@ class _SqlCall:
             name: _Rows(name, rows[name], _objects(self._columns.get(name)), statement)
             for name in statement.tables
         }
+        if mixed := unreadable({name: each.table for name, each in read.items()}):
+            raise SqlFault(mixed)
         try:
             binding = bind(database, statement, {name: each.table for name, each in read.items()})
         except MissingColumn as fault:
@@ -228,10 +237,17 @@ class _Rows:
         for key in declared.keys() & self.values.keys():
             _require_fit(name, key, self.values[key], declared[key])
         types = {
-            key: (declared[key],) if key in declared else readings(values)
+            key: _declared_reading(declared[key], values, statement.use)
+            if key in declared
+            else readings(values, statement.use)
             for key, values in self.values.items()
         }
         self.table = Table(types, is_open=not rows)
+
+
+def _declared_reading(declared: ColumnType, values: list[Json], use: Use) -> tuple[ColumnType, ...]:
+    column = marked(declared, values)
+    return () if is_partial(column) and use.keys else (column,)
 
 
 def _missing(fault: MissingColumn, names: list[str]) -> str:

@@ -12,13 +12,14 @@ Nothing here knows a database; `toolplan.sources.sql._database` speaks to one.
 | `date-time` | `TIMESTAMP`, in UTC | `string`, `format: date-time`; written with `Z` |
 | list | `T[]` | `array` with `items` |
 | struct | `STRUCT(…)` | `object` with `properties` and no others |
+| map | `MAP(VARCHAR, T)` | `object` with `additionalProperties` and no `properties` |
 | `json` | `JSON` | anything else |
 | `unknown` | `"NULL"` | nothing is known: no value was seen, or no type declared |
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, TypeAlias
@@ -28,6 +29,9 @@ from toolplan.schema import Absent, Schema, at, elements, types_of
 
 MAX_COLUMNS: Final = 1_000
 MAX_NESTING: Final = 8
+MISSING: Final = "__missing__"
+"""The hidden field of a partial struct: which of its fields this object does not have."""
+
 # a key that no schema declares: what it leads to says whether undeclared ones are allowed
 _UNDECLARED: Final = "\x00undeclared"
 
@@ -54,12 +58,23 @@ class ListOf:
 
 @dataclass(frozen=True, slots=True)
 class Struct:
-    """An object with declared fields, in order."""
+    """An object with declared fields, in order.
+
+    `is_partial`: some objects lack some of them, which each object then keeps in a hidden field.
+    """
 
     fields: tuple[tuple[str, ColumnType], ...]
+    is_partial: bool = False
 
 
-ColumnType: TypeAlias = Scalar | ListOf | Struct
+@dataclass(frozen=True, slots=True)
+class MapOf:
+    """An object whose keys are data, and whose values have one type."""
+
+    value: ColumnType
+
+
+ColumnType: TypeAlias = Scalar | ListOf | Struct | MapOf
 Columns: TypeAlias = Mapping[str, ColumnType]
 
 WORDS: Final = tuple(word.value for word in Scalar if word is not Scalar.UNKNOWN)
@@ -100,9 +115,13 @@ def sql_type(column: ColumnType) -> str:
             return _SQL[column]
         case ListOf(item):
             return f"{sql_type(item)}[]"
+        case MapOf(value):
+            return f"MAP(VARCHAR, {sql_type(value)})"
         case Struct(fields):
-            inner = ", ".join(f"{quoted(name)} {sql_type(each)}" for name, each in fields)
-            return f"STRUCT({inner})"
+            inner = [f"{quoted(name)} {sql_type(each)}" for name, each in fields]
+            if column.is_partial:
+                inner.append(f"{quoted(MISSING)} VARCHAR[]")
+            return f"STRUCT({', '.join(inner)})"
 
 
 def structure(column: ColumnType) -> Json:
@@ -114,8 +133,11 @@ def structure(column: ColumnType) -> Json:
             return _SQL[column]
         case ListOf(item):
             return [structure(item)]
+        case MapOf(value):
+            return sql_type(MapOf(Scalar.JSON if value is Scalar.UNKNOWN else value))
         case Struct(fields):
-            return {name: structure(each) for name, each in fields}
+            parts: dict[str, Json] = {name: structure(each) for name, each in fields}
+            return {**parts, MISSING: ["VARCHAR"]} if column.is_partial else parts
 
 
 def describe(column: ColumnType) -> str:
@@ -125,6 +147,8 @@ def describe(column: ColumnType) -> str:
             return column.value
         case ListOf(item):
             return f"list of {describe(item)}"
+        case MapOf(value):
+            return f"object of {describe(value)}"
         case Struct(fields):
             return "object with " + ", ".join(f"{name}: {describe(each)}" for name, each in fields)
 
@@ -140,6 +164,8 @@ def schema_of(column: ColumnType, *, nullable: bool = True) -> dict[str, Json]:
             return _typed(column.value, nullable)
         case ListOf(item):
             return {**_typed("array", nullable), "items": schema_of(item)}
+        case MapOf(value):
+            return {**_typed("object", nullable), "additionalProperties": schema_of(value)}
         case Struct(fields):
             return {**_typed("object", nullable), **_closed(fields)}
 
@@ -208,7 +234,11 @@ def column_type(schema: Schema, depth: int = 0) -> ColumnType:
 
 def _object_type(schema: Schema, depth: int) -> ColumnType:
     names = _property_names(schema)
-    is_open = not isinstance(at(schema, (_UNDECLARED,)), Absent)
+    others = at(schema, (_UNDECLARED,))
+    if not names and isinstance(others, Schema):
+        value = column_type(others, depth + 1)
+        return Scalar.JSON if value is Scalar.UNKNOWN else MapOf(value)
+    is_open = not isinstance(others, Absent)
     if not names or is_open or clashing(names) is not None:
         return Scalar.JSON
     fields = ((name, _type_at(schema, name, depth + 1)) for name in names)
@@ -293,6 +323,26 @@ def declared_type(declared: Json) -> ColumnType | None:
     return None
 
 
+def parts_of(column: ColumnType) -> Iterator[ColumnType]:
+    """Yield `column` and the types within it."""
+    yield column
+    match column:
+        case Scalar():
+            return
+        case ListOf(item):
+            yield from parts_of(item)
+        case MapOf(value):
+            yield from parts_of(value)
+        case Struct(fields):
+            for _, each in fields:
+                yield from parts_of(each)
+
+
+def is_partial(column: ColumnType) -> bool:
+    """Return whether some objects of `column` lack keys that others have."""
+    return any(isinstance(part, Struct) and part.is_partial for part in parts_of(column))
+
+
 def agrees(declared: ColumnType, known: ColumnType) -> bool:
     """Return whether every value of type `known` can be held by a column declared as `declared`."""
     if declared == known or Scalar.UNKNOWN in (declared, known):
@@ -306,6 +356,12 @@ def agrees(declared: ColumnType, known: ColumnType) -> bool:
             return declared in _WIDER.get(known, frozenset())
         case ListOf(item), ListOf(other):
             return agrees(item, other)
+        case MapOf(value), MapOf(other):
+            return agrees(value, other)
+        case MapOf(value), Struct(fields):
+            return all(agrees(value, each) for _, each in fields)
+        case Struct(fields), MapOf(other):
+            return all(agrees(each, other) for _, each in fields)
         case Struct(fields), Struct(others):
             theirs = dict(others)
             return all(agrees(each, theirs.get(name, Scalar.UNKNOWN)) for name, each in fields)

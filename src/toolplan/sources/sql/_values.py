@@ -8,17 +8,21 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime
-from typing import Final
+from typing import Final, NamedTuple
 
 from toolplan.path import Json
 from toolplan.sources.sql._types import (
     MAX_COLUMNS,
     MAX_NESTING,
+    MISSING,
     ColumnType,
     ListOf,
+    MapOf,
     Scalar,
     Struct,
     clashing,
+    is_partial,
+    parts_of,
 )
 
 _LEAST_BIGINT: Final = -(2**63)
@@ -27,6 +31,22 @@ _DATE: Final = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 _DATE_TIME: Final = re.compile(
     r"\d{4}-\d{2}-\d{2}[Tt ]\d{2}:\d{2}:\d{2}(\.\d{1,6})?([Zz]|[+-]\d{2}:\d{2})?", re.ASCII
 )
+
+
+class Use(NamedTuple):
+    """How a statement uses objects.
+
+    Attributes:
+        fields: it names fields of objects.
+        keys: it calls functions that look at all the keys of an object.
+        entries: it calls functions that take an object as pairs of key and value.
+    """
+
+    fields: bool = False
+    keys: bool = False
+    entries: bool = False
+
+
 UNSEEN: Final[tuple[ColumnType, ...]] = (
     Scalar.UNKNOWN,
     Scalar.DATE,
@@ -34,6 +54,7 @@ UNSEEN: Final[tuple[ColumnType, ...]] = (
     Scalar.NUMBER,
     Scalar.STRING,
     ListOf(Scalar.STRING),
+    MapOf(Scalar.JSON),
 )
 """How a column without any value may be read: as the first of these that the statement takes."""
 
@@ -49,26 +70,53 @@ def table_columns(
     return {name: [row.get(name) for row in rows] for name in keys}
 
 
-def readings(values: Sequence[Json]) -> tuple[ColumnType, ...]:
+def readings(values: Sequence[Json], use: Use) -> tuple[ColumnType, ...]:
     """Return the types that a column with `values` may have, the most specific first.
 
     The statement decides: the first type that it can be bound with is taken. Text that looks like
-    dates in every row is read as dates; where the statement treats it as text, as text.
+    dates in every row is read as dates; where the statement treats it as text, as text. None fits
+    where a statement reads both fields and all keys of objects that have different keys.
     """
     first = value_type(values)
     match first:
         case Scalar.UNKNOWN:
             return UNSEEN
         case Scalar.JSON:
-            return (first,)
+            return (first, *_maps(values, use))
         case Scalar.DATE | Scalar.DATE_TIME:
             return first, Scalar.STRING, Scalar.JSON
+        case _ if not is_partial(first):
+            return (first, *_maps(values, use), Scalar.JSON)
         case _:
-            return first, Scalar.JSON
+            return _readings_of_partial(first, values, use)
 
 
-def value_type(values: Iterable[Json], depth: int = 0) -> ColumnType:
-    """Return the narrowest type that holds all of `values`; nulls do not count."""
+def _maps(values: Sequence[Json], use: Use) -> tuple[ColumnType, ...]:
+    if not use.entries:
+        return ()
+    found = value_type(values, maps=True)
+    return (found,) if any(isinstance(part, MapOf) for part in parts_of(found)) else ()
+
+
+def _readings_of_partial(
+    first: ColumnType, values: Sequence[Json], use: Use
+) -> tuple[ColumnType, ...]:
+    """Return the readings of objects that have different keys: each keeps its own."""
+    maps = value_type(values, maps=True)
+    keeps_types = Scalar.JSON not in parts_of(maps)
+    if use.fields:  # of text that is JSON, `o.name` would be text in quotes
+        if use.keys or use.entries:
+            return (maps,) if keeps_types or use.entries else ()
+        return (first,)
+    whole = (maps, Scalar.JSON) if keeps_types else (Scalar.JSON, maps)
+    return whole if use.keys else (*whole, first)
+
+
+def value_type(values: Iterable[Json], depth: int = 0, *, maps: bool = False) -> ColumnType:
+    """Return the narrowest type that holds all of `values`; nulls do not count.
+
+    With `maps`, all objects are read as maps.
+    """
     seen = [value for value in values if value is not None]
     kinds = set(map(type, seen))
     if not kinds:
@@ -83,10 +131,11 @@ def value_type(values: Iterable[Json], depth: int = 0) -> ColumnType:
         return Scalar.JSON
     if kinds == {list}:
         lists = [value for value in seen if isinstance(value, list)]
-        item = value_type((inner for each in lists for inner in each), depth + 1)
+        item = value_type((inner for each in lists for inner in each), depth + 1, maps=maps)
         return ListOf(Scalar.JSON if item is Scalar.UNKNOWN else item)
     if kinds == {dict}:
-        return _struct_reading([value for value in seen if isinstance(value, dict)], depth)
+        objects = [value for value in seen if isinstance(value, dict)]
+        return _map_reading(objects, depth) if maps else _struct_reading(objects, depth)
     return Scalar.JSON
 
 
@@ -107,8 +156,39 @@ def _struct_reading(values: Sequence[dict[str, Json]], depth: int) -> ColumnType
     columns = table_columns(values)
     if not columns or len(columns) > MAX_COLUMNS or clashing(columns) is not None:
         return Scalar.JSON
+    if MISSING in columns or "" in columns:  # SQL has no such names
+        return Scalar.JSON
     fields = ((name, value_type(each, depth + 1)) for name, each in columns.items())
-    return Struct(tuple((n, Scalar.JSON if t is Scalar.UNKNOWN else t) for n, t in fields))
+    partial = any(len(value) < len(columns) for value in values)
+    return Struct(tuple((n, Scalar.JSON if t is Scalar.UNKNOWN else t) for n, t in fields), partial)
+
+
+def _map_reading(values: Sequence[dict[str, Json]], depth: int) -> ColumnType:
+    inner = [value for each in values for value in each.values()]
+    found = value_type(inner, depth + 1, maps=True)
+    return MapOf(Scalar.JSON if found is Scalar.UNKNOWN else found)
+
+
+def marked(column: ColumnType, values: Iterable[Json]) -> ColumnType:
+    """Return `column` where the structs are partial of which some of `values` lack fields."""
+    seen = [value for value in values if value is not None]
+    match column:
+        case Scalar():
+            return column
+        case ListOf(item):
+            return ListOf(
+                marked(item, [v for each in seen if isinstance(each, list) for v in each])
+            )
+        case MapOf(value):
+            inner = [v for each in seen if isinstance(each, dict) for v in each.values()]
+            return MapOf(marked(value, inner))
+        case Struct(fields):
+            objects = [each for each in seen if isinstance(each, dict)]
+            parts = tuple(
+                (name, marked(each, [value.get(name) for value in objects]))
+                for name, each in fields
+            )
+            return Struct(parts, any(len(value) < len(fields) for value in objects))
 
 
 def _is_date(text: str) -> bool:
@@ -141,9 +221,13 @@ def _fits(column: ColumnType) -> Callable[[Json], bool]:
             return _FITS[column]
         case ListOf(item):
             return lambda value: isinstance(value, list) and misfit(value, item) is None
+        case MapOf(each):
+            return lambda value: isinstance(value, dict) and misfit([*value.values()], each) is None
         case Struct(fields):
+            names = {name for name, _ in fields}
             return lambda value: (
                 isinstance(value, dict)
+                and value.keys() <= names
                 and all(misfit([value.get(name)], each) is None for name, each in fields)
             )
 
@@ -181,8 +265,15 @@ def storable(values: Sequence[Json], column: ColumnType) -> Sequence[Json]:
             return values
         case ListOf(item):
             return [list(storable(v, item)) if isinstance(v, list) else v for v in values]
-        case Struct(fields):
-            return [_with_all_fields(v, fields) if isinstance(v, dict) else v for v in values]
+        case MapOf(value):
+            return [
+                dict(zip(v, storable([*v.values()], value), strict=True))
+                if isinstance(v, dict)
+                else v
+                for v in values
+            ]
+        case Struct():
+            return [_with_all_fields(v, column) if isinstance(v, dict) else v for v in values]
 
 
 def _in_utc(text: str) -> str:
@@ -198,10 +289,11 @@ def _in_utc(text: str) -> str:
         return moment.replace(tzinfo=None).isoformat()  # the first and the last day of the calendar
 
 
-def _with_all_fields(
-    value: dict[str, Json], fields: tuple[tuple[str, ColumnType], ...]
-) -> dict[str, Json]:
-    return {name: storable([value.get(name)], each)[0] for name, each in fields}
+def _with_all_fields(value: dict[str, Json], column: Struct) -> dict[str, Json]:
+    stored = {name: storable([value.get(name)], each)[0] for name, each in column.fields}
+    if column.is_partial:
+        stored[MISSING] = [name for name, _ in column.fields if name not in value]
+    return stored
 
 
 def shown(value: Json) -> str:
