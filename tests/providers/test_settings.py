@@ -11,6 +11,7 @@ import pytest
 from tests.providers.asking import KEY
 from toolplan.app.settings import (
     NAMES,
+    TABLES,
     VARIABLES,
     SettingsError,
     read_settings,
@@ -205,7 +206,8 @@ def test_a_misspelt_name_is_answered_with_the_one_that_was_meant(tmp_path: Path)
         read_settings(write(tmp_path, "planner_temprature = 1"))
     meant, _, known = str(caught.value.help).partition(" Known settings: ")
     assert meant == "Did you mean 'planner_temperature'?"
-    assert known == f"[effects], [limits], [openapi], {', '.join(NAMES)}."
+    tables = ", ".join(f"[{table}]" for table in TABLES)
+    assert known == f"{tables}, {', '.join(NAMES)}."
 
 
 def test_a_file_that_is_no_text_or_no_file_is_reported(tmp_path: Path) -> None:

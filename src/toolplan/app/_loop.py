@@ -6,10 +6,11 @@ bounded number of times.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from toolplan.answer import Answer, InsightFunction, Thresholds, answer
 from toolplan.app._approve import Approve, approver_of, refuse_other
@@ -36,6 +37,10 @@ from toolplan.providers import ModelError
 from toolplan.rules import Rule
 from toolplan.storage.journal import Journal
 from toolplan.tools import Toolbox
+
+logger = logging.getLogger("toolplan")
+
+_MOST_REASONS: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +101,7 @@ class Loop:
     yes: bool = False
     eager: bool = False
     replan: bool = False
+    note: Callable[[str], None] = logger.info
     events: list[Event] = field(default_factory=list[Event])
 
     async def plan(self, asked: AskResult) -> AskResult:
@@ -178,7 +184,19 @@ class Loop:
             asked = self._checked(asked, proposal, streamed)
             if asked.plan is not None:
                 break
+            self._report_refused(asked, proposal)
         return asked
+
+    def _report_refused(self, asked: AskResult, draft: Draft) -> None:
+        """Report why a draft is refused, where the planner is asked again."""
+        if asked.compiled is None or len(asked.attempts) >= self.setup.attempts:
+            return  # the result says it
+        errors = [each for each in asked.compiled.diagnostics if each.blocks]
+        shown = [f"{each.code}: {each.message}" for each in errors[:_MOST_REASONS]]
+        if len(errors) > _MOST_REASONS:
+            shown.append(f"and {len(errors) - _MOST_REASONS} more.")
+        who = draft.planner or "the planner"
+        self.note(f"The plan of {who} is refused, and it is asked again. {' '.join(shown)}")
 
     def _streaming(self, question: Question) -> StreamingDraft | None:
         if self.watchers.on_step is None and not self.eager:

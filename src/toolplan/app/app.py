@@ -427,7 +427,7 @@ class App:
             self.run_options(given),
             run_notes(self._metadata, self._user.advice, given),
         )
-        return Loop(self._setup, planner, journal, options, notes, watchers)
+        return Loop(self._setup, planner, journal, options, notes, watchers, note=self._note)
 
     async def _asked(
         self, text: str, today: date | str | None, context: Json, conversation: str | None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 
-from toolplan.cli._terminal import err, out
+from toolplan.cli._terminal import err, make_way, out
 from toolplan.events import Event
 from toolplan.execution_plan import ExecutionPlan
 from toolplan.render.plan_tree import effect_marks, plan_tree
@@ -25,6 +25,7 @@ class Display:
         """Show the plan that is about to run with `tools`."""
         self.close()
         if not self._silent:
+            make_way()
             self._out.print(plan_tree(plan.plan, marks=effect_marks(plan.plan, tools)))
             self._out.print()
 
@@ -48,6 +49,11 @@ class Display:
         """Show the run again."""
         if self._progress is not None:
             self._progress.__enter__()
+
+    @property
+    def is_live(self) -> bool:
+        """Whether the progress of a run is drawn."""
+        return self._progress is not None
 
     def close(self) -> None:
         """End the live view, if there is one."""

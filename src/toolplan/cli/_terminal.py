@@ -6,7 +6,8 @@ import io
 import json
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
 from enum import IntEnum
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TextIO
@@ -50,6 +51,15 @@ _FAILED: Final = frozenset(
 )
 _STORAGE: Final = frozenset(("run-exists", "storage", "unwritable-file"))
 _USAGE_OF_MODELS: Final = frozenset(("llm-missing", "llm-spec"))
+
+
+_MAKING_WAY: Final[list[Callable[[], None]]] = []
+
+
+def make_way() -> None:
+    """Clear what is drawn in passing, before something is printed."""
+    for call in _MAKING_WAY:
+        call()
 
 
 class CommandError(ToolplanError):
@@ -127,6 +137,16 @@ def discard_input() -> None:
             return
 
 
+@contextmanager
+def making_way(call: Callable[[], None]) -> Generator[None]:
+    """Call `call` before each line that is printed in this block."""
+    _MAKING_WAY.append(call)
+    try:
+        yield
+    finally:
+        _MAKING_WAY.remove(call)
+
+
 def _stream(file: TextIO) -> Console:
     columns = os.environ.get("COLUMNS", "")
     width = int(columns) if columns.isdecimal() and columns.isascii() and int(columns) else None
@@ -150,6 +170,7 @@ def print_json(value: Json) -> None:
 
 def note(text: str) -> None:
     """Print something beside the result, on standard error."""
+    make_way()
     err().print(text, style="dim")
 
 

@@ -36,6 +36,7 @@ from toolplan.cli._outcome import print_run, report_comparison, report_forecast,
 from toolplan.cli._plan_file import plan_document, print_plan
 from toolplan.cli._proposal import report_no_plan
 from toolplan.cli._terminal import Exit, err, note
+from toolplan.cli._thinking import thinking_shown
 from toolplan.compiler import Compiled
 from toolplan.deltas import Delta
 from toolplan.forecast import Forecast
@@ -128,7 +129,11 @@ def _asked(
     ask: Callable[..., Coroutine[object, object, AskResult]], watching: _Watching
 ) -> AskResult:
     """Ask, and show plans, steps and events meanwhile."""
-    with watching.guard.interruptions_reported():
+    display, tracker = watching.guard.display, watching.app.tracker
+    with (
+        watching.guard.interruptions_reported(),
+        thinking_shown(tracker, silent=watching.as_json, is_hidden=lambda: display.is_live),
+    ):
         asked = run_to_end(
             ask(
                 on_step=None if watching.as_json else watching.show_step,

@@ -25,6 +25,7 @@ from toolplan.cli._outcome import report_usage
 from toolplan.cli._plan_file import plan_document, print_plan
 from toolplan.cli._proposal import report_no_plan
 from toolplan.cli._terminal import Exit, note
+from toolplan.cli._thinking import thinking_shown
 from toolplan.dialects import DIALECTS, known_dialect
 from toolplan.render.plan_tree import effect_marks
 
@@ -62,7 +63,8 @@ def plan_command(
         contracts=contracts,
         on_note=note,
     ) as app:
-        asked = run_to_end(app.plan(question, today=today, conversation=conversation))
+        with thinking_shown(app.tracker, silent=as_json):
+            asked = run_to_end(app.plan(question, today=today, conversation=conversation))
         if not as_json:
             report_usage(app.tracker)
         if asked.plan is None:

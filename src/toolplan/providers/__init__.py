@@ -17,7 +17,7 @@ from toolplan.providers._endpoint import Answered, Endpoint, Manner, OpensEndpoi
 from toolplan.providers._failures import CallFailed, Failure
 from toolplan.providers._open import open_model
 from toolplan.providers._specs import Spec
-from toolplan.providers._usage import UsageTracker
+from toolplan.providers._usage import ModelCall, UsageTracker
 
 __all__ = [
     "Answered",
@@ -28,6 +28,7 @@ __all__ = [
     "Manner",
     "Message",
     "Model",
+    "ModelCall",
     "ModelError",
     "ModelRequest",
     "OpensEndpoint",

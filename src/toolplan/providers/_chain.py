@@ -126,6 +126,8 @@ class Chain:
             except CallFailed as error:
                 failure = error.failure
                 spent = error.spent
+            finally:
+                self._tracker.ended()
             self._note(link, asked, failure, spent)
             if failure.schema and constrained:
                 constrained = False
@@ -164,6 +166,7 @@ class Chain:
                             raise CallFailed(_faults.said_too_much(link.name, code))
                         spoken = spoken or not text.isspace()
                         asked.has_text = True
+                        self._tracker.wrote(text)
                         yield part
                     case Answered(spent) if spoken:
                         # Recorded first: the caller may close this generator after the end.

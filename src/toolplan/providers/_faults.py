@@ -7,6 +7,9 @@ from typing import Final
 from toolplan.providers._failures import Failure
 from toolplan.providers._specs import Spec
 
+KEYED: Final = ("anthropic", "groq", "openai")
+"""Providers whose key has an environment variable of its own."""
+
 _QUOTE_CHARS: Final = 300
 _LATER: Final = "Ask again later, or name another model."
 _CHANGE: Final = "Name another model, or ask in another way."
@@ -175,5 +178,7 @@ def truncated(name: str) -> Failure:
 
 
 def _variable(spec: Spec) -> str:
-    named = "://" not in spec.provider
-    return f"{spec.provider.upper()}_API_KEY" if named else f"TOOLPLAN_MODEL_KEYS, {spec.provider}"
+    """Return how the key of a model is set, as docs/settings.md has it."""
+    if spec.provider in KEYED:
+        return f"{spec.provider.upper()}_API_KEY"
+    return f'TOOLPLAN_MODEL_KEYS=\'{{"{spec.provider}": "KEY"}}\''

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from toolplan.providers._base import ModelError, Usage
 
@@ -24,8 +26,23 @@ def total(usages: Iterable[Usage]) -> Usage:
     return Usage(calls, taken, given, cost)
 
 
+@dataclass(slots=True)
+class ModelCall:
+    """A call to a model that is made at the moment.
+
+    Attributes:
+        model: the name of the model.
+        began: when it began, on the monotonic clock, in seconds.
+        characters: how much of its reply is there.
+    """
+
+    model: str
+    began: float
+    characters: int = 0
+
+
 class UsageTracker:
-    """Sums up the usage of calls, by model.
+    """Sums up the usage of calls, by model. `call` is the call that is made now, or None.
 
     Pass the same tracker to every model of a run. With `max_calls` or `max_cost_usd` it is also a
     budget: a call beyond it is not made (`llm-budget`). The last call may exceed `max_cost_usd`,
@@ -37,6 +54,7 @@ class UsageTracker:
         self._max_calls = max_calls
         self._max_cost_usd = max_cost_usd
         self._used: dict[str, Usage] = {}
+        self.call: ModelCall | None = None
 
     @property
     def usage(self) -> Usage:
@@ -61,6 +79,17 @@ class UsageTracker:
         if self._max_cost_usd is not None and cost >= self._max_cost_usd:
             raise _spent(f"calls to models have cost {cost:.4f} US dollars")
         self._add(model, Usage(calls=1))
+
+        self.call = ModelCall(model, time.monotonic())
+
+    def wrote(self, text: str) -> None:
+        """Count a piece of the reply that is being written."""
+        if self.call is not None:
+            self.call.characters += len(text)
+
+    def ended(self) -> None:
+        """Note that no call is made any more."""
+        self.call = None
 
     def end(self, model: str, spent: Usage) -> None:
         """Add the tokens and the cost of a call that was counted when it began."""
