@@ -6,7 +6,7 @@ nobody vouched for contain, a value with a better label is not of their making.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
 from toolplan.flows.labels import (
@@ -89,6 +89,8 @@ class PlanFlows:
         self._vouched = vouched
         self._shape = shape
         self._known: dict[str, _Known] = {}
+        self._arguments_of: dict[str, dict[str, Label]] = {}
+        self._has_choices = False  # most plans have none, and then nothing is inherited
         self._labels: dict[tuple[str, Path], Label] = {}
         self._depth = 0
         for name in order:
@@ -96,6 +98,8 @@ class PlanFlows:
 
     def label(self, step: Step, value: Value, path: Path = ()) -> Label:
         """Return the label of the part of `value`, which stands in `step`, at `path`."""
+        if type(value) is Ref:  # by far the most frequent
+            return self._reference(step, value, path)
         match value:
             case Literal():
                 return SAID
@@ -130,9 +134,8 @@ class PlanFlows:
                 yield from self._secrets(known)
 
     def _arguments(self, step: Step, needs: Mapping[str, Need]) -> Iterator[Flow]:
-        for name, value in step.args.items():
+        for name, label in self._arguments_of[step.id].items():
             need = needs.get(name, _DEFAULT)
-            label = self.label(step, value)
             pointer = self._pointer(step, f"args/{escape_pointer(name)}")
             yield Flow(step.id, pointer, need, label, need.verdict(label))
 
@@ -152,8 +155,7 @@ class PlanFlows:
 
     def _secrets(self, known: _Known) -> Iterator[Flow]:
         step = known.step
-        for name, value in step.args.items():
-            label = self.label(step, value)
+        for name, label in self._arguments_of[step.id].items():
             if label.secrets:
                 pointer = self._pointer(step, f"args/{escape_pointer(name)}")
                 yield Flow(step.id, pointer, _NO_SECRET, label, Verdict.REFUSE, "secret")
@@ -169,23 +171,33 @@ class PlanFlows:
     def _look_at(self, step: Step) -> _Known:
         tool = self._tools.get(step.tool)
         count = SAID if step.for_each is None else self.label(step, step.for_each)
-        args = least(self.label(step, value) for value in step.args.values())
+        labels = {
+            name: SAID if type(value) is Literal else self.label(step, value)
+            for name, value in step.args.items()
+        }
+        self._arguments_of[step.id] = labels
+        args = least(labels.values())
         under, at = count, self._pointer(step, "for_each") if count is not SAID else ""
         if step.when is not None:
             label = self.label(step, step.when.value)
             if label.trust < under.trust:
                 at = self._pointer(step, "when/value")
             under = least((under, label))
-        for name in dict.fromkeys(ref.step for _, ref in step_refs(step)):
+        for name in self._behind(step):
             behind = self._known.get(name)
             if behind is not None and behind.under is not SAID:
                 at = behind.under_at if behind.under.trust < under.trust or not at else at
                 under = least((under, behind.under))
+        self._has_choices = self._has_choices or under is not SAID
         follows = tool is not None and tool.compute_flow is not None
         lineage = None
         if tool is not None and tool.compute_flow is not None:
             lineage = tool.compute_flow(*self._shape(step))
         return _Known(step, step.tool, args, count, under, at, lineage, follows)
+
+    def _behind(self, step: Step) -> Iterable[str]:
+        """Return the steps that `step` refers to, where some of the plan are choices."""
+        return {ref.step: None for _, ref in step_refs(step)} if self._has_choices else ()
 
     def _reference(self, step: Step, ref: Ref, path: Path) -> Label:
         if step.for_each is not None and ref.step == INDEX:

@@ -60,6 +60,7 @@ class Vouched:
         self.policy = policy
         self._tools = tools
         self._own: dict[str, Outputs] = {}
+        self._needs: dict[str, Mapping[str, Need] | None] = {}
 
     def outputs(self, tool: str) -> Outputs:
         """Return what is said of the outputs of a tool: by the policy, else by the tool itself."""
@@ -75,11 +76,11 @@ class Vouched:
 
         An argument that is not named needs to be trusted.
         """
-        stated = self.policy.sinks.get(tool.name)
-        own = _own_needs(tool)
-        if stated is None and not own and not tool.has_effects and not self._is_open(tool):
-            return None
-        return {**own, **(stated or {})}
+        if tool.name not in self._needs:
+            stated, own = self.policy.sinks.get(tool.name), _own_needs(tool)
+            is_sink = stated is not None or own or tool.has_effects or self._is_open(tool)
+            self._needs[tool.name] = {**own, **(stated or {})} if is_sink else None
+        return self._needs[tool.name]
 
     def is_sink(self, tool: Tool) -> bool:
         """Whether something that flows into the tool is looked at."""
@@ -208,10 +209,12 @@ def _hint(tool: Tool, path: Path) -> str | None:
 
 def _covers(pattern: Path, path: Path) -> bool:
     """Return whether all that `path` may select is below `pattern`."""
-    return len(pattern) <= len(path) and all(
-        one == other or (one is EVERY and isinstance(other, int))
-        for one, other in zip(pattern, path, strict=False)
-    )
+    if len(pattern) > len(path):
+        return False
+    for one, other in zip(pattern, path, strict=False):
+        if one != other and not (one is EVERY and isinstance(other, int)):
+            return False
+    return True
 
 
 def _meets(pattern: Path, path: Path) -> bool:
