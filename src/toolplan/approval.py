@@ -16,6 +16,7 @@ import rfc8785
 
 from toolplan.errors import ToolplanError
 from toolplan.execution_plan import ExecutionPlan
+from toolplan.flows import Verdict
 from toolplan.path import Json
 from toolplan.plan import Limits, Literal, Plan, Step, Value
 from toolplan.plan_json import dump
@@ -116,6 +117,16 @@ def approve(execution_plan: ExecutionPlan) -> Approval:
     steps = {step.id: step for step in execution_plan.plan.steps}
     slots = {name: most_calls(steps[name]) for name in execution_plan.effects}
     return Approval(execution_plan.digest, slots, uuid.uuid4().hex)
+
+
+def needs_no_approval(execution_plan: ExecutionPlan) -> bool:
+    """Return whether the policy lets a plan run unasked: it says so, and each flow is allowed.
+
+    A flow that is looked at right before its call counts as allowed.
+    """
+    decided = {flow.verdict for flow in execution_plan.flows}
+    asks = not decided <= {Verdict.ALLOW, Verdict.CHECK}
+    return execution_plan.policy.get("approval") == "when-needed" and not asks
 
 
 def effect_steps(

@@ -167,6 +167,31 @@ def test_what_is_computed_over_chosen_rows_is_no_better_than_what_chose_them() -
         assert flows(ACCOUNTS, made, sent("${q.data[0].x}"))[0].label.trust is trust
 
 
+def test_a_part_that_is_worth_less_counts_for_the_whole() -> None:
+    policy = parse_policy(
+        '[trusted]\noutputs = ["contacts"]\n[listed]\noutputs = ["contacts[*].name"]'
+    )
+    for path, trust in (("[0].email", 2), ("[0].name", 1), ("[0]", 1), ("", 1), ("[*].name", 1)):
+        found = flows(CONTACTS, sent(f"${{people{path}}}"), policy=policy)
+        assert found[0].label.trust == trust, path
+
+
+def test_what_is_said_of_the_smaller_part_holds() -> None:
+    policy = parse_policy(
+        '[trusted]\noutputs = ["contacts[*].email", "inbox[0].id"]\n[listed]\noutputs = ["contacts"]'
+    )
+    for path, trust in (("people[0].email", 2), ("people[0].name", 1), ("people", 1)):
+        assert flows(CONTACTS, sent(f"${{{path}}}"), policy=policy)[0].label.trust == trust, path
+    for path, trust in (("mails[0].id", 2), ("mails[1].id", 0), ("mails[*].id", 0)):
+        assert flows(INBOX, sent(f"${{{path}}}"), policy=policy)[0].label.trust == trust, path
+
+
+def test_what_holds_a_secret_is_one() -> None:
+    policy = parse_policy('[secret]\noutputs = ["vault.pin"]\n[egress]\ntools = ["send"]')
+    for path in ("", ".pin"):
+        assert "flow-refused" in codes(VAULT, sent(f"${{vault{path}}}"), policy=policy)
+
+
 def test_without_a_policy_each_argument_with_effects_is_asked_about_and_nothing_is_said() -> None:
     found = verdicts(INBOX, sent("${mails[0].sender}"), policy=Policy())
     assert found == {"/steps/1/args/to": "ask", "/steps/1/args/body": "allow"}
@@ -216,6 +241,30 @@ def test_a_server_that_says_it_reaches_outside_is_a_sink_under_a_policy() -> Non
         compiled = compile_plan(plan, tools=tools, policy=policy).plan
         assert compiled is not None
         assert compiled.effects == effects
+
+
+def test_a_server_does_not_say_what_its_arguments_need() -> None:
+    given: Json = {"type": "object", "properties": {"id": {"type": "string", "x-needs": "any"}}}
+    for source, verdict in (("python", "allow"), ("a server", "ask")):
+        wipe = Tool("wipe", "", given, effects=Effects.WRITE, source=source)
+        plan: dict[str, object] = {
+            "toolplan": 1,
+            "steps": [INBOX, step("wiped", "wipe", id="${mails[0].text}")],
+        }
+        compiled = compile_plan(plan, tools=Toolbox([wipe, *TOOLS.values()])).plan
+        assert compiled is not None
+        assert [each.verdict for each in compiled.flows] == [verdict]
+
+
+def test_a_tool_that_says_it_reaches_outside_gets_no_secret() -> None:
+    given: Json = {"type": "object", "properties": {"url": {"type": "string"}}}
+    open_ = tool("open", "a server", None, given, openWorldHint=True)
+    plan: dict[str, object] = {
+        "toolplan": 1,
+        "steps": [VAULT, step("page", "open", url="${vault.pin}")],
+    }
+    compiled = compile_plan(plan, tools=Toolbox([open_, *TOOLS.values()]), policy=POLICY)
+    assert "flow-refused" in {each.code for each in compiled.diagnostics}
 
 
 def test_the_policy_is_part_of_the_digest() -> None:

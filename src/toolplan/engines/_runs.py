@@ -9,7 +9,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from toolplan.approval import Approval, ApprovalRequired, Approver, approve, digest_of
+from toolplan.approval import (
+    Approval,
+    ApprovalRequired,
+    Approver,
+    approve,
+    digest_of,
+    needs_no_approval,
+)
 from toolplan.engines._calls import CannotRun, Clock, RunOptions
 from toolplan.engines._failures import accepted
 from toolplan.engines._recorder import EventRecorder
@@ -59,11 +66,15 @@ class Decided(NamedTuple):
 
 
 class Runnable(NamedTuple):
-    """A plan as it will run; `effects` says whether it may change anything."""
+    """A plan as it will run; `effects` says whether it may change anything.
+
+    `unasked`: it is as it was checked, and its policy lets it run without an approval.
+    """
 
     plan: ExecutionPlan
     effects: bool
     needs: Callable[[Step], tuple[str, ...]]
+    unasked: bool = False
 
 
 async def start(plan: ExecutionPlan, execution: Execution, done: Sequence[Event] = ()) -> Run:
@@ -187,7 +198,8 @@ def frozen(plan: ExecutionPlan, tools: Mapping[str, Tool]) -> Runnable:
         digest = digest_of(copy, tools, plan.policy)
     except KeyError as missing:
         raise CannotRun(f"There is no function to call for: {missing.args[0]!r}.") from None
-    return Runnable(replace(plan, plan=copy, digest=digest), True, needs)
+    unasked = digest == plan.digest and needs_no_approval(plan)
+    return Runnable(replace(plan, plan=copy, digest=digest), True, needs, unasked)
 
 
 def _copy(plan: Plan) -> Plan:
@@ -218,17 +230,21 @@ def _results_of(plan: ExecutionPlan, done: Sequence[Event]) -> Recovered:
 def granted_approval(execution: Execution, runnable: Runnable) -> Approval | None:
     """Return the approval that was given with the run, None if there is none to use or to ask for.
 
+    A plan that its policy lets run unasked approves itself, unless an approval was given for it.
+
     Raises:
         ApprovalRequired: the plan has effects, and there is no approval or one of another plan.
         ApprovalUsed: another run has used it.
     """
     if not runnable.effects:
         return None
+    if isinstance(execution.approval, Approval):
+        return _bound(execution.approval, execution, runnable)
+    if runnable.unasked:
+        return approve(runnable.plan)
     if execution.approval is None:
         raise ApprovalRequired(runnable.plan.digest)
-    if not isinstance(execution.approval, Approval):
-        return None
-    return _bound(execution.approval, execution, runnable)
+    return None
 
 
 def _bound(approval: Approval, execution: Execution, runnable: Runnable) -> Approval:

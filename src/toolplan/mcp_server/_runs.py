@@ -13,7 +13,7 @@ from typing import Final, Self, TypeVar
 from toolplan.app.app import App
 from toolplan.app.limits import Concurrency, LimitOptions
 from toolplan.app.resume import plan_of
-from toolplan.approval import Approval, ApprovalRequired, Approver
+from toolplan.approval import Approval, ApprovalRequired, Approver, needs_no_approval
 from toolplan.engines import CannotRun
 from toolplan.errors import ToolplanError
 from toolplan.events import Run, RunState
@@ -107,7 +107,7 @@ class Runs:
             CallRefused: the plan already waits for a person, or there are too many runs.
         """
         ask = approve or self._approve
-        if plan.effects and ask is None:
+        if plan.effects and ask is None and not needs_no_approval(plan):
             await self._check_waiting(plan)
         self._check_room()
         name, progress = uuid.uuid4().hex, Progress(plan.plan)
