@@ -177,13 +177,27 @@ def test_a_part_that_is_worth_less_counts_for_the_whole() -> None:
 
 
 def test_what_is_said_of_the_smaller_part_holds() -> None:
-    policy = parse_policy(
-        '[trusted]\noutputs = ["contacts[*].email", "inbox[0].id"]\n[listed]\noutputs = ["contacts"]'
-    )
+    trusted = '[trusted]\noutputs = ["contacts[*].email", "inbox[0].id"]\n'
+    policy = parse_policy(trusted + '[listed]\noutputs = ["contacts"]')
     for path, trust in (("people[0].email", 2), ("people[0].name", 1), ("people", 1)):
         assert flows(CONTACTS, sent(f"${{{path}}}"), policy=policy)[0].label.trust == trust, path
     for path, trust in (("mails[0].id", 2), ("mails[1].id", 0), ("mails[*].id", 0)):
         assert flows(INBOX, sent(f"${{{path}}}"), policy=policy)[0].label.trust == trust, path
+
+
+def test_results_of_calls_for_chosen_items_are_listed() -> None:
+    asked = step("people", "contacts", for_each="${mails}", name="Bob")
+    made = step("q", "sql", for_each="${mails}", sql="SELECT 'x' AS r", tables={})
+    for before, path in ((asked, "people[0][0].email"), (made, "q[0].data[0].r")):
+        (flow, *_) = flows(INBOX, before, sent(f"${{{path}}}"))
+        assert flow.label.trust is Trust.LISTED, path
+        assert flow.label.sources == (Source("mails", "inbox", ()),)
+
+
+def test_a_statement_that_is_not_understood_is_worth_the_least_of_its_tables() -> None:
+    pivot = "SELECT * FROM (PIVOT a ON due IN ('x') USING max(iban))"
+    made = step("q", "sql", sql=pivot, tables={"a": "${accounts}"})
+    assert flows(ACCOUNTS, made, sent("${q.data[0].x}"))[0].label.trust is Trust.UNTRUSTED
 
 
 def test_what_holds_a_secret_is_one() -> None:
