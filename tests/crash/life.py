@@ -55,7 +55,7 @@ class _Blobs(Blobs):
 
     def write(self, text: str) -> str:
         self._points.hit("blob: before it is written")
-        self._folder.mkdir(exist_ok=True)
+        self.folder.mkdir(exist_ok=True)
         self._partial.write_text(text[: len(text) // 2])
         self._points.hit("blob: half is written")
         self._partial.unlink()

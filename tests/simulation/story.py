@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import random
+import shutil
 from collections import Counter
 from contextlib import suppress
 from functools import partial
@@ -112,7 +113,10 @@ class Story:
         finally:
             self._forget_sleeper()
             for path in self._path.parent.glob(self._path.name + "*"):
-                path.unlink()
+                if path.is_dir():
+                    shutil.rmtree(path)
+                else:
+                    path.unlink()
 
     def _outcome(self, seen: _Seen, lives: int) -> Outcome:
         # the id of an approval is not made by the seed

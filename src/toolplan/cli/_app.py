@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import sys
-import threading
-import time
-from contextlib import suppress
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from toolplan.cli import _terminal
 from toolplan.cli._front_page import (
@@ -21,14 +17,9 @@ from toolplan.cli._front_page import (
 )
 from toolplan.cli._terminal import Exit
 from toolplan.errors import ToolplanError
-from toolplan.event_loop import left_behind, was_given_up
-from toolplan.threads import hung_calls
 
 if TYPE_CHECKING:
     from cyclopts import App, CycloptsError, UnknownOptionError
-
-
-_LAST_THREADS_S: Final = 5.0  # for threads that are no daemons, when calls were given up
 
 
 def _shown(default: object) -> str | None:
@@ -89,33 +80,10 @@ def main(arguments: list[str] | None = None) -> None:
         failed = ToolplanError("storage", f"The system reports: {reason}.")
         code = _terminal.report(failed, as_json=as_json)
     status = code if isinstance(code, int) else 0
-    if arguments is None:
-        _end_process(status)
+    if arguments is None and "toolplan.event_loop" in sys.modules:  # else nothing has run
+        ending: Any = import_module("toolplan.cli._ending")
+        ending.end_process(status)
     sys.exit(status)
-
-
-def _end_process(code: int) -> None:
-    """End the process with `code` if calls that were given up could keep it from ending."""
-    if not was_given_up():
-        return
-    until = time.monotonic() + _LAST_THREADS_S
-    for thread in _foreign_threads():
-        thread.join(max(0.0, until - time.monotonic()))
-    alive = [thread for thread in _foreign_threads() if thread.is_alive()]
-    left = sum(hung_calls().values()) + left_behind() + len(alive)
-    if not left:
-        return
-    _terminal.note(f"Calls that were given up and end with this process: {left}.")
-    for stream in (sys.stdout, sys.stderr):
-        with suppress(OSError, ValueError):
-            stream.flush()
-    os._exit(code)
-
-
-def _foreign_threads() -> list[threading.Thread]:
-    """Return the threads for which the end of the process waits."""
-    main = threading.main_thread()
-    return [each for each in threading.enumerate() if each is not main and not each.daemon]
 
 
 def _options(words: list[str]) -> list[str]:
