@@ -1,4 +1,4 @@
-"""HTTP connections that time out while they wait for the headers of a request."""
+"""HTTP connections: bounded in number, and timed out while they wait for headers."""
 
 from __future__ import annotations
 
@@ -8,25 +8,71 @@ from typing import Final
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from toolplan.mcp_server._crowd import (
+    BUSY,
+    IDLE,
+    LISTENING,
+    Bounds,
+    is_crowded,
+    one_to_close,
+)
+
+CONNECTIONS: Final = Bounds(total=256, each=64)
+"""The most connections, of all peers together and of each address."""
+
 HEADERS_S: Final = 15.0
 """The interval of checks for incomplete headers; the second failed check closes the connection."""
 
+_TOO_MANY: Final = (
+    b"HTTP/1.1 503 Service Unavailable\r\nconnection: close\r\nretry-after: 1\r\n"
+    b"content-length: 0\r\n\r\n"
+)
 _TOO_SLOW: Final = b"HTTP/1.1 408 Request Timeout\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
 
 
 class Connection(H11Protocol):
     """A connection of uvicorn that closes if the headers of a request do not arrive.
 
-    uvicorn itself closes idle connections between two requests only.
+    uvicorn itself closes idle connections between two requests only. When there are too many, the
+    one that is idle for longest is closed for a new one.
     """
 
+    peer: str = ""
+    since: float = 0.0
     _timer: asyncio.TimerHandle | None = None
     _failed_checks: int = 0
+    _is_given_up: bool = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:
-        """Start the checks."""
+        """Find a place for it, and start the checks."""
+        others = [each for each in self.connections if isinstance(each, Connection)]
+        others = [each for each in others if not each._is_given_up]
         super().connection_made(transport)
+        self.peer = self.client[0] if self.client else ""
+        self.since = self.loop.time()
+        if is_crowded(others, CONNECTIONS, self.peer):
+            idle = one_to_close(others, CONNECTIONS, self.peer)
+            if idle is None:
+                self._give_up(_TOO_MANY)
+                return
+            idle._give_up(b"")
         self._schedule()
+
+    @property
+    def rank(self) -> int:
+        """How much it is needed."""
+        cycle = vars(self).get("cycle")
+        if cycle is None or cycle.response_complete or cycle.more_body:
+            return IDLE
+        return LISTENING if cycle.scope["method"] == "GET" else BUSY
+
+    def _give_up(self, response: bytes) -> None:
+        self._is_given_up = True
+        if response:
+            self.transport.write(response)
+            self.transport.close()
+        else:  # what is listening may not read what is left
+            self.transport.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Stop the checks."""
@@ -36,7 +82,10 @@ class Connection(H11Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Receive data."""
+        before = vars(self).get("cycle")
         super().data_received(data)
+        if vars(self).get("cycle") is not before:  # bytes that only drip in are of no use
+            self.since = self.loop.time()
         if not self._is_incomplete():
             self._failed_checks = 0
 
@@ -48,8 +97,7 @@ class Connection(H11Protocol):
         if self._failed_checks < 2:
             self._schedule()
             return
-        self.transport.write(_TOO_SLOW)
-        self.transport.close()
+        self._give_up(_TOO_SLOW)
 
     def _is_incomplete(self) -> bool:
         """Check whether a request has not begun, or its headers have not ended."""

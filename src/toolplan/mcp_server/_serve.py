@@ -19,17 +19,19 @@ from toolplan.app.app import App
 from toolplan.app.limits import Concurrency
 from toolplan.approval import Approver
 from toolplan.mcp_server._connection import Connection
+from toolplan.mcp_server._crowd import Bounds
 from toolplan.mcp_server._errors import CannotServe
 from toolplan.mcp_server._guard import SHORTEST_TOKEN, Guard, Rules, is_loopback
 from toolplan.mcp_server._server import Backend, make_server
+from toolplan.mcp_server._sessions import Sessions
 
 Transport: TypeAlias = Literal["stdio", "http"]
 
 PATH: Final = "/mcp"
 DEFAULT_PORT: Final = 8722
 
-_MOST_SESSIONS: Final = 200
-_MOST_CONNECTIONS: Final = 64
+SESSIONS: Final = Bounds(total=200, each=100)
+"""The most sessions, of all peers together and of each address."""
 
 
 async def serve(
@@ -111,11 +113,11 @@ def http_app(server: Server[str], rules: Rules) -> ASGIApp:
     app = server.streamable_http_app(
         streamable_http_path=PATH,
         max_request_body_size=rules.most_body,
-        max_sessions=_MOST_SESSIONS,
+        max_sessions=SESSIONS.total + 8,  # for sessions that are opened at the same moment
         # the guard checks Host and Origin, more strictly
         transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
     )
-    return Guard(app, rules)
+    return Guard(Sessions(app, SESSIONS, PATH), rules)
 
 
 async def _over_stdio(server: Server[Any]) -> None:
@@ -139,7 +141,7 @@ async def _over_http(
             access_log=False,  # addresses may hold private data
             server_header=False,
             ws="none",
-            limit_concurrency=_MOST_CONNECTIONS,
+            proxy_headers=False,  # a peer is who connects, whatever it says
             timeout_graceful_shutdown=1,
             h11_max_incomplete_event_size=65_536,
         )

@@ -1,0 +1,148 @@
+"""Clients that take all the places of the server: idle ones leave, and the others are served."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from contextlib import AsyncExitStack, closing
+from pathlib import Path
+from typing import NamedTuple
+
+import httpx2
+import pytest
+
+from tests.mcp_server.served import READS, content, in_loop, scripted
+from tests.mcp_server.test_http import connected, listening
+from toolplan.mcp_server._crowd import BUSY, IDLE, LISTENING, Bounds, is_crowded, one_to_close
+from toolplan.storage.journal import Journal
+from toolplan.testing import Gives
+
+HEAD = "POST /mcp HTTP/1.1\r\nhost: {host}\r\ncontent-type: application/json\r\n"
+STARTS = {
+    "nothing": "",
+    "half a head": "POST /mcp HTTP/1.1\r\nhost: {host}\r\n",
+    "half a body": HEAD + "content-length: 1000\r\n\r\n{{",
+    "done": "GET /nowhere HTTP/1.1\r\nhost: {host}\r\n\r\n",
+}
+
+
+@pytest.mark.parametrize("start", STARTS.values(), ids=STARTS)
+def test_idle_connections_give_their_places_to_others(tmp_path: Path, start: str) -> None:
+    async def work() -> None:
+        tools = scripted(Gives({"data": ["ann"]}))
+        with closing(Journal(tmp_path / "runs.sqlite")) as journal:
+            async with listening(journal, tools.toolbox) as url, AsyncExitStack() as opened:
+                address = httpx2.URL(url)
+                for _ in range(200):
+                    idle = opened.enter_context(socket.socket())
+                    idle.connect((address.host, address.port))
+                    idle.sendall(start.format(host=f"{address.host}:{address.port}").encode())
+                    await asyncio.sleep(0)
+                for _ in range(3):
+                    async with connected(url, "legacy") as client:
+                        ran = await client.call_tool("run", {"plan": READS})
+                        assert content(ran)["status"] == "succeeded"
+
+    in_loop(work)
+
+
+def test_a_connection_that_is_answered_stays(tmp_path: Path) -> None:
+    async def work() -> None:
+        tools = scripted(Gives({"data": ["ann"]}, delay_s=0.7))
+        with closing(Journal(tmp_path / "runs.sqlite")) as journal:
+            async with (
+                listening(journal, tools.toolbox) as url,
+                connected(url, "legacy") as client,
+                AsyncExitStack() as opened,
+            ):
+                running = asyncio.ensure_future(client.call_tool("run", {"plan": READS}))
+                await asyncio.sleep(0.2)
+                address = httpx2.URL(url)
+                for _ in range(150):
+                    idle = opened.enter_context(socket.socket())
+                    idle.connect((address.host, address.port))
+                    await asyncio.sleep(0)
+                assert content(await running)["status"] == "succeeded"
+
+    in_loop(work)
+
+
+INITIALIZE = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "initialize",
+    "params": {
+        "protocolVersion": "2025-06-18",
+        "capabilities": {},
+        "clientInfo": {"name": "x", "version": "1"},
+    },
+}
+SPOKEN = {"accept": "application/json, text/event-stream"}
+
+
+async def _open(client: httpx2.AsyncClient, url: str) -> str:
+    answer = await client.post(url, json=INITIALIZE, headers=SPOKEN)
+    assert answer.status_code == 200, answer.text
+    return answer.headers["mcp-session-id"]
+
+
+def test_sessions_that_are_left_open_give_their_places_to_others(tmp_path: Path) -> None:
+    async def work() -> None:
+        tools = scripted(Gives({"data": ["ann"]}))
+        with closing(Journal(tmp_path / "runs.sqlite")) as journal:
+            async with listening(journal, tools.toolbox) as url, httpx2.AsyncClient() as http:
+                names = [await _open(http, url) for _ in range(230)]
+                assert len(set(names)) == 230
+                async with connected(url, "legacy") as client:
+                    ran = await client.call_tool("run", {"plan": READS})
+                    assert content(ran)["status"] == "succeeded"
+                ping = {"jsonrpc": "2.0", "id": 2, "method": "ping"}
+                first = await http.post(
+                    url, json=ping, headers={**SPOKEN, "mcp-session-id": names[0]}
+                )
+                assert first.status_code == 404
+                newest = await http.post(
+                    url, json=ping, headers={**SPOKEN, "mcp-session-id": names[-1]}
+                )
+                assert newest.status_code == 200
+
+    in_loop(work)
+
+
+def test_a_session_with_a_call_stays_open(tmp_path: Path) -> None:
+    async def work() -> None:
+        tools = scripted(Gives({"data": ["ann"]}, delay_s=2.0))
+        with closing(Journal(tmp_path / "runs.sqlite")) as journal:
+            async with (
+                listening(journal, tools.toolbox) as url,
+                connected(url, "legacy") as client,
+                httpx2.AsyncClient() as http,
+            ):
+                running = asyncio.ensure_future(client.call_tool("run", {"plan": READS}))
+                await asyncio.sleep(0.2)
+                for _ in range(120):
+                    await _open(http, url)
+                assert content(await running)["status"] == "succeeded"
+
+    in_loop(work)
+
+
+class _Place(NamedTuple):
+    peer: str
+    since: float
+    rank: int
+
+
+def test_who_leaves_is_idle_first_then_oldest_and_of_the_peer_that_has_the_most() -> None:
+    bounds = Bounds(total=6, each=4)
+    many = [_Place("evil", at, IDLE) for at in (3.0, 1.0, 2.0)]
+    own = _Place("me", 0.0, IDLE)
+    assert not is_crowded([*many, own], bounds, "me")
+    assert is_crowded([*many, own, own, own], bounds, "me")
+    assert one_to_close([*many, own, own], bounds, "me") == many[1]
+    ranks = [_Place("evil", at, rank) for at, rank in enumerate((BUSY, LISTENING, IDLE))]
+    assert not is_crowded(ranks, bounds, "evil")
+    for left in (2, 1):
+        assert one_to_close(ranks, bounds, "evil") == ranks[left]
+        ranks.pop()
+    assert one_to_close(ranks, bounds, "evil") is None
