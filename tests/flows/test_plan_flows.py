@@ -35,6 +35,8 @@ def sent(to: Json, body: Json = "hi", **own: Json) -> dict[str, Json]:
         ("${people[0].email}, ${mails[0].sender}", "refuse"),
         (["${people[0].email}", "${mails[0].sender}"], "refuse"),
         ({"a": "${people[0].email}"}, "allow"),
+        ({"a": "${people[0].email}", "b": ["${mails[0].sender}"]}, "refuse"),
+        ("${nothing.of.that.name}", "refuse"),
         ("${accounts[0].iban}", "allow"),
         ("${accounts[0].note}", "refuse"),
         ("${accounts[0]}", "refuse"),
@@ -83,6 +85,16 @@ def test_how_often_a_step_is_made_is_a_choice() -> None:
     by_contacts = step("gone", "delete", for_each="${people}", id="x")
     assert verdicts(CONTACTS, by_contacts)["count /steps/1/for_each"] == "allow"
     assert "untrusted-count" in codes(INBOX, by_outsiders)
+
+
+def test_what_refers_to_a_step_that_is_made_so_often_is_chosen_too() -> None:
+    many = step("gone", "delete", for_each="${mails}", id="x")
+    behind = step("far", "delete", id="${gone[0]}")
+    counts = [each for each in flows(INBOX, many, behind) if each.kind == "count"]
+    assert [(each.step, each.pointer, each.verdict) for each in counts] == [
+        ("gone", "/steps/1/for_each", "ask"),
+        ("far", "/steps/1/for_each", "ask"),
+    ]
 
 
 def test_a_condition_is_a_choice_for_what_stands_behind_it() -> None:

@@ -230,11 +230,7 @@ class PlanFlows:
         if known.follows:
             return picked(self._followed(known, path), known.number)
         label = self._vouched.outputs(known.tool).label(known.step.id, known.tool, path)
-        label = picked(picked(label, known.args), known.number)
-        if known.args.secrets or known.under.secrets:  # what it was given may be in it
-            behind = (Label(Trust.SAID, (), each.secrets) for each in (known.args, known.under))
-            label = least((label, *behind))
-        return label
+        return picked(picked(label, known.args), known.number)
 
     def _followed(self, known: _Known, path: Path) -> Label:
         if known.lineage is None or self._depth >= _MOST_FOLLOWED:
