@@ -99,9 +99,9 @@ class _Journal(Journal):
         super().approve(lease, event, at)
         self._points.hit("approval: on disk")
 
-    def take(self, run: str) -> Lease:
+    def take(self, run: str, watched: tuple[int, float] | None = None) -> Lease:
         self._points.hit("take over: before")
-        lease = super().take(run)
+        lease = super().take(run, watched)
         self._points.hit("take over: after")
         return lease
 

@@ -145,8 +145,8 @@ def test_a_group_that_is_written_again_is_there_once(tmp_path: Path) -> None:
 
 def test_who_was_taken_over_writes_nothing_more(tmp_path: Path) -> None:
     now = [100.0]
-    one = Journal(tmp_path / "j.sqlite", clock=lambda: now[0], owner="elsewhere:1")
-    two = Journal(tmp_path / "j.sqlite", clock=lambda: now[0], owner="elsewhere:2")
+    one = Journal(tmp_path / "j.sqlite", age_clock=lambda: now[0], owner="elsewhere:1")
+    two = Journal(tmp_path / "j.sqlite", age_clock=lambda: now[0], owner="elsewhere:2")
     lease = one.accept("r", "digest", RECORD, [RunStarted("r", "digest", ("a",), 1.0)])
     with pytest.raises(JournalError, match="being worked on by process 1 on elsewhere") as caught:
         two.take("r")

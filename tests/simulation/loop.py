@@ -30,6 +30,15 @@ class Pause(KeyboardInterrupt):
     """The process stands still for a while, without knowing it."""
 
 
+def pause() -> None:
+    """Let the process stand still.
+
+    Raises:
+        Pause: always.
+    """
+    raise Pause
+
+
 class _Selector(selectors.SelectSelector):
     def __init__(self) -> None:
         super().__init__()

@@ -7,7 +7,7 @@ import random
 from collections.abc import Callable
 from typing import NamedTuple
 
-from tests.simulation.loop import Death, Pause, VirtualLoop
+from tests.simulation.loop import Death, VirtualLoop
 from tests.simulation.store import SimulatedJournal
 from tests.simulation.streams import PlanStream
 from tests.simulation.world import Breach
@@ -34,6 +34,8 @@ class Process(NamedTuple):
         mark = f'"{call.step}",{"null" if call.item is None else call.item},{call.attempt},'
         if not any(mark in text and "call-intended" in text for text in self.journal.synced):
             raise Breach(f"{call} has effects and was begun before its intent was on disk.")
+        if self.journal.token_of("r") != self.journal.token:
+            raise Breach(f"{call} has effects and was begun after another took the run over.")
         if not self.journal.has_approval:
             raise Breach(f"{call} has effects and was begun before its approval was on disk.")
 
@@ -70,12 +72,3 @@ def die() -> None:
         Death: always.
     """
     raise Death
-
-
-def pause() -> None:
-    """Let the process stand still.
-
-    Raises:
-        Pause: always.
-    """
-    raise Pause

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from tests.simulation.loop import pause
 from toolplan.events import Event, RunApproved, RunState
 from toolplan.storage.journal import Journal, JournalError, Lease, RunRecord
 from toolplan.storage.journal._worker import Done
@@ -27,6 +28,8 @@ class SimulatedWorker:
     """Does what blocks after a while, one after the other, in the loop's own thread."""
 
     def __init__(self, chance: random.Random) -> None:
+        self.pause_after = 0
+        """After so many writes the process stands still, before anyone knows of the last."""
         self._chance = chance
         self._free_at = 0.0
 
@@ -39,7 +42,13 @@ class SimulatedWorker:
                 work()
             except Exception as raised:
                 error = raised
-            loop.call_later(self._chance.random() * 0.001, done, error)
+            loop.call_later(self._chance.random() * 0.001, finish, error)
+
+        def finish(error: BaseException | None) -> None:
+            self.pause_after -= 1
+            if not self.pause_after:
+                loop.call_soon(pause)
+            done(error)
 
         stall = self._chance.random() * (5.0 if self._chance.random() < 0.02 else 0.004)
         self._free_at = max(self._free_at, loop.time()) + stall
@@ -49,7 +58,8 @@ class SimulatedWorker:
 class SimulatedJournal(Journal):
     """The real journal, with faults; it remembers what is on disk for sure.
 
-    `synced` are the records that survive a power cut, `written` all that are in the file.
+    `token` is that of its lease. `synced` are the records that survive a power cut, `written` all
+    that are in the file.
     `has_lease` says whether the run was this process's own at some time, and `has_approval` whether
     its approval is on disk.
     """
@@ -61,10 +71,20 @@ class SimulatedJournal(Journal):
         owner: str,
         chance: random.Random,
         last_sync: int = 0,
+        age_clock: Callable[[], float] = lambda: 0.0,
+        boot: str = "",
     ) -> None:
+        self.simulated_worker = SimulatedWorker(chance)
         super().__init__(
-            path, clock=clock, owner=owner, lease_s=10.0, worker=SimulatedWorker(chance)
+            path,
+            clock=clock,
+            owner=owner,
+            lease_s=10.0,
+            worker=self.simulated_worker,
+            age_clock=age_clock,
+            boot=boot,
         )
+        self.token: tuple[str, int] | None = None
         self.faults = Faults()
         self.written: set[str] = set()
         self.synced: set[str] = set()
@@ -79,6 +99,7 @@ class SimulatedJournal(Journal):
         lease = super().accept(run, digest, record, events)
         self.last_sync = lease.at
         self.has_lease = True
+        self.token = self.token_of(run)
         self.has_approval = any(isinstance(event, RunApproved) for event in events)
         return lease
 
@@ -106,9 +127,10 @@ class SimulatedJournal(Journal):
         self.last_sync = at + 1
         self.has_approval = True
 
-    def take(self, run: str) -> Lease:
+    def take(self, run: str, watched: tuple[int, float] | None = None) -> Lease:
         """Make the run this process's own."""
-        lease = super().take(run)
+        lease = super().take(run, watched)
+        self.token = self.token_of(run)
         self.last_sync = lease.at
         self.has_lease = True
         self.has_approval = any(isinstance(event, RunApproved) for event in self.events(run))
@@ -125,7 +147,7 @@ class SimulatedJournal(Journal):
 
     def end_lease(self, run: str) -> None:
         """Let the run belong to nobody."""
-        self._connection.execute("UPDATE runs SET lease_until = 0 WHERE run = ?", (run,))
+        self._connection.execute("UPDATE runs SET beat = -1e9 WHERE run = ?", (run,))
 
     def token_of(self, run: str) -> tuple[str, int] | None:
         """Return the process that the run belongs to and its fencing token, None for no run."""

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from tests.plans_strategy import execution_plan
-from tests.simulation.loop import Death, Pause, VirtualLoop
+from tests.simulation.loop import Death, Pause, VirtualLoop, pause
 from tests.simulation.plans import interpreted, random_plan
-from tests.simulation.process import Process, Sleeping, die, moment, pause
+from tests.simulation.process import Process, Sleeping, die, moment
 from tests.simulation.store import Faults, SimulatedJournal
 from tests.simulation.streams import REFUSALS, STRAY, PlanStream, audit_arrival
 from tests.simulation.world import KINDS, Breach, World
@@ -76,8 +76,10 @@ class Story:
         self._plan = execution_plan(random_plan(self._chance, hurried=self._nasty), self._tools)
         self._now = 1_000_000.0
         self._loop_time = 0.0
+        self._boot = 1
         self._last_sync = 0
         self._sleeping: Sleeping | None = None
+        self._halting = random.Random(f"{seed}, halting")
         self._decisions: dict[Slot, Decided] = {}
         self._retries: Counter[Slot] = Counter()
         self._meddled = False  # a person has changed what the plan gives
@@ -135,6 +137,8 @@ class Story:
         task = loop.create_task(self._work(before, process, calm=calm))
         if not calm:
             self._disturb(loop, task)
+            if self._sleeping is None and self._halting.random() < 0.1:
+                journal.simulated_worker.pause_after = self._halting.randrange(1, 8)
         died = False
         try:
             self._run(process, task)
@@ -142,6 +146,7 @@ class Story:
             died = True
             if self._chance.random() < 0.5:
                 journal.cut_power("r")
+                self._boot += 1
                 self._forget_sleeper()  # it stood on the same machine
         except Pause:
             token = journal.token_of("r")
@@ -153,7 +158,7 @@ class Story:
             journal.close()
             raise
         self._last_sync = journal.last_sync
-        self._loop_time = loop.time()
+        self._loop_time = loop.time() + 25.0
         # somebody comes back when the lease is over, whatever the clock said meanwhile
         self._now = max(self._now, clock()) + 25.0
         if self._sleeping is None or self._sleeping.process is not process:
@@ -182,7 +187,15 @@ class Story:
             return loop.time() + offset
 
         owner = f"p{self._world.life}"
-        journal = SimulatedJournal(self._path, clock, owner, chance, self._last_sync)
+        journal = SimulatedJournal(
+            self._path,
+            clock,
+            owner,
+            chance,
+            self._last_sync,
+            age_clock=loop.time,
+            boot=f"boot {self._boot}",
+        )
         stream: PlanStream | None = None
         if self._writing is not None and before is None:
             stream = PlanStream(

@@ -14,6 +14,7 @@ from toolplan.storage.journal import Recovered, Slot
 ABORTED: Final = Failure("aborted", "A person said that it failed.")
 
 _LOST: Final = "It had started when the run was interrupted, and its outcome is unknown."
+_LIVES: Final = "It was made by %s, which still exists: end it before the call is made again."
 
 
 class Doubtful(NamedTuple):
@@ -29,7 +30,16 @@ class Doubtful(NamedTuple):
 class EffectCalls:
     """Which calls with effects may be made, and which an earlier process started."""
 
-    __slots__ = ("_begun", "_decisions", "_doubts", "_taken", "_tries", "in_doubt", "slots")
+    __slots__ = (
+        "_before",
+        "_begun",
+        "_decisions",
+        "_doubts",
+        "_taken",
+        "_tries",
+        "in_doubt",
+        "slots",
+    )
 
     def __init__(self, recovered: Recovered) -> None:
         self.slots: Mapping[str, int] = {}
@@ -37,6 +47,7 @@ class EffectCalls:
         self._tries = recovered.tries
         self._decisions = recovered.decisions
         self._doubts = recovered.doubts
+        self._before = recovered.before
         self._taken: set[Slot] = set()
         self.in_doubt: set[Slot] = set()
 
@@ -59,7 +70,10 @@ class EffectCalls:
     def earlier_doubt(self, slot: Slot) -> Doubtful:
         """Return why a call that an earlier process started is in doubt."""
         known = self._doubts.get(slot)
-        return Doubtful(lost(slot)) if known is None else Doubtful(known.failure, known.result)
+        failure = lost(slot) if known is None else known.failure
+        if self._before and self._before not in failure.message:
+            failure = failure._replace(message=f"{failure.message} {_LIVES % self._before}")
+        return Doubtful(failure, None if known is None else known.result)
 
     def take(self, slot: Slot) -> Failure | None:
         """Take the approval's slot for a call; return a failure if the call may not be made."""

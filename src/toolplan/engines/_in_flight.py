@@ -47,6 +47,11 @@ class EventLog(Protocol):
         """Whether too many events wait for the disk to start more calls."""
         ...
 
+    @property
+    def is_current(self) -> bool:
+        """Whether no other process can have taken the run over until now."""
+        ...
+
     async def synced(self) -> None:
         """Wait until all events so far are on disk."""
 
@@ -297,6 +302,8 @@ class InFlightCalls:
         if self._log is not None:
             try:
                 await self._log.synced()
+                while not self._log.is_current:  # the process, or the disk, stood still
+                    await self._log.synced()
             except Exception:  # the log reports it to the scheduler
                 return False
         if call not in self._deadlines.open or self._closed:

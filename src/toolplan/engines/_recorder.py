@@ -3,11 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Sequence
-from typing import TypeVar
+from typing import Final, TypeVar
 
-from toolplan.events import Event, Folding, Run, RunApproved, StepProgressed
-from toolplan.storage.journal import Journal, JournalError, Lease, RunRecord, Writer, settle
+from toolplan.events import Event, Folding, Run, RunApproved, RunState, StepProgressed
+from toolplan.storage.journal import (
+    Journal,
+    JournalError,
+    Lease,
+    LeaseHeld,
+    RunRecord,
+    Writer,
+    settle,
+)
+
+_LOG: Final = logging.getLogger(__name__)
+_PAUSE_S: Final = 0.05
 
 T = TypeVar("T")
 
@@ -115,7 +127,7 @@ class EventRecorder:
         if journal is None:
             return []
         try:
-            await self._take(journal, lambda: journal.take(run))
+            await self._take_lease(journal, run)
             events = await self._in_worker(journal, lambda: journal.events(run))
         except BaseException:
             await self.release()
@@ -123,6 +135,16 @@ class EventRecorder:
         for event in events:
             self._folding.add(event)
         return events
+
+    @property
+    def is_current(self) -> bool:
+        """Whether the run belongs to this process for certain, at this moment."""
+        return self._journal is None or self._lease is None or self._journal.is_current(self._lease)
+
+    @property
+    def before(self) -> str:
+        """The process that had the run before, in words, if it still exists; else empty."""
+        return "" if self._lease is None else self._lease.before
 
     async def record(self, run: str) -> RunRecord:
         """Return what the run was started with.
@@ -163,26 +185,48 @@ class EventRecorder:
         """Wait until everything is on disk, and release the lease.
 
         Raises:
-            JournalError: it cannot be written.
+            JournalError: it cannot be written, and the run is not over. Of a run that is over, a
+                warning is logged: its result is known, and is worth more.
         """
         journal, writer, lease = self._journal, self._writer, self._lease
         if journal is None or writer is None or lease is None:
             return
+        is_over = self.run().status not in (RunState.RUNNING, RunState.WAITING)
+        if is_over:
+            self.on_failure = _ignore  # there is nothing to stop
         try:
             await writer.synced()
             if durations:
-                await self._in_worker(journal, lambda: journal.keep_durations(durations))
-            await self._in_worker(journal, lambda: journal.release(lease))
+                await self._patiently(journal, lambda: journal.keep_durations(durations))
+            await self._patiently(journal, lambda: journal.release(lease))
+        except JournalError as error:
+            if not is_over:
+                raise
+            # what came of the run is known here, and matters more than that it was not kept
+            _LOG.warning("The end of run %s could not be kept in the journal: %s", lease.run, error)
         finally:
             writer.close()
             journal.forget(lease)
+
+    async def _take_lease(self, journal: Journal, run: str) -> None:
+        """Take the lease of a run; where only time can show whether it is free, wait and see."""
+        try:
+            return await self._take(journal, lambda: journal.take(run))
+        except LeaseHeld as held:
+            mark = held.mark
+            if mark is None:
+                raise
+            text = "%s It is not known whether it still works; this takes %g s to find out."
+            _LOG.warning(text, held, journal.lease_s)
+        await asyncio.sleep(journal.lease_s)
+        return await self._take(journal, lambda: journal.take(run, mark))
 
     async def _take(self, journal: Journal, work: Callable[[], Lease]) -> None:
         """Keep the lease that `work` returns, even if this is cancelled meanwhile.
 
         Otherwise it could not be released, and the run not be resumed until the lease expires.
         """
-        taking = asyncio.ensure_future(self._in_worker(journal, work))
+        taking = asyncio.ensure_future(self._patiently(journal, work))
         try:
             self._lease = await asyncio.shield(taking)
         except asyncio.CancelledError:
@@ -190,6 +234,18 @@ class EventRecorder:
             if taking.exception() is None:
                 self._lease = taking.result()
             raise
+
+    async def _patiently(self, journal: Journal, work: Callable[[], T]) -> T:
+        """Return what `work` returns; try again while the journal is locked."""
+        loop = asyncio.get_running_loop()
+        until = loop.time() + self._timeout_s
+        while True:
+            try:
+                return await self._in_worker(journal, work)
+            except JournalError as error:
+                if error.code != "journal-locked" or loop.time() >= until:
+                    raise
+            await asyncio.sleep(_PAUSE_S)
 
     async def _in_worker(self, journal: Journal, work: Callable[[], T]) -> T:
         loop = asyncio.get_running_loop()
@@ -216,6 +272,10 @@ class EventRecorder:
 
 def _nothing(error: JournalError) -> None:
     raise error
+
+
+def _ignore(error: JournalError) -> None:
+    """Do nothing: who waits for the journal gets the error."""
 
 
 def _no_room() -> None:

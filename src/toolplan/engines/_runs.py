@@ -128,7 +128,8 @@ async def continue_run(
         runnable = frozen(plan, execution.tools)
         decided = _decided(runnable, execution, recovered, decisions)
         known = {(each.step, each.item): each for each in decided}
-        whole = replace(recovered, decisions={**recovered.decisions, **known})
+        decisions_so_far = {**recovered.decisions, **known}
+        whole = replace(recovered, decisions=decisions_so_far, before=recorder.before)
         scheduler = new_scheduler(execution, whole)
         scheduler.guards = guards_of(runnable.plan.flows)
         scheduler.admit(runnable.plan.plan.steps, runnable.needs)

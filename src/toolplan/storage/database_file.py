@@ -9,16 +9,18 @@ from __future__ import annotations
 import errno
 import sqlite3
 import time
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias, TypeVar
 
 from toolplan.errors import ToolplanError
 
 FaultKind: TypeAlias = Literal["locked", "full", "read-only", "damaged", "unavailable"]
 """Why a file cannot be used."""
+
+_T = TypeVar("_T")
 
 _SQLITE_KINDS: Final[dict[int, FaultKind]] = {
     sqlite3.SQLITE_BUSY: "locked",
@@ -38,6 +40,7 @@ _ERRNO_KINDS: Final[dict[int, FaultKind]] = {
 }
 _RETRY_S: Final = 0.005
 _CREATION_S: Final = 0.5
+_PAUSE_S: Final = 0.05
 _PRIMARY_CODE: Final = 0xFF  # SQLite's extended codes say more in their higher bytes
 
 
@@ -76,12 +79,14 @@ class DatabaseFile:
         migrations: each migrates a file from the version before, counted from 1.
         busy_s: how long to wait for a lock, in seconds.
         erases: whether deleted rows are overwritten.
+        patience_s: how long opening tries again while the file is locked, in seconds.
     """
 
     application_id: int
     migrations: Sequence[str]
     busy_s: float
     erases: bool = False
+    patience_s: float = 0.0
 
     def connect(self, path: Path | None) -> sqlite3.Connection:
         """Open the file at `path` at the newest version; create it if it does not exist.
@@ -95,6 +100,9 @@ class DatabaseFile:
         if path is not None and not path.exists():
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             path.touch(mode=0o600)
+        return patiently(lambda: self._connect(path), self.patience_s)
+
+    def _connect(self, path: Path | None) -> sqlite3.Connection:
         connection = sqlite3.connect(
             ":memory:" if path is None else path,
             timeout=self.busy_s,
@@ -151,6 +159,18 @@ class DatabaseFile:
         elif version > len(self.migrations):
             raise NewerFile(version, len(self.migrations))
         return version
+
+
+def patiently(work: Callable[[], _T], patience_s: float) -> _T:
+    """Return what `work` returns; try again for `patience_s` seconds while a file is locked."""
+    until = time.monotonic() + patience_s
+    while True:
+        try:
+            return work()
+        except sqlite3.OperationalError as error:
+            if fault_of(error)[0] != "locked" or time.monotonic() >= until:
+                raise
+        time.sleep(_PAUSE_S)
 
 
 @contextmanager

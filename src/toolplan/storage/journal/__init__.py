@@ -1,8 +1,9 @@
 """The journal: the events of runs in SQLite, from which runs are resumed."""
 
-from toolplan.storage.journal._entries import Lease, RunEntry, RunRecord
-from toolplan.storage.journal._errors import JournalError, LeaseLost
+from toolplan.storage.journal._entries import RunEntry, RunRecord
+from toolplan.storage.journal._errors import JournalError, LeaseHeld, LeaseLost
 from toolplan.storage.journal._journal import KEPT_DURATIONS, Journal
+from toolplan.storage.journal._leases import Lease
 from toolplan.storage.journal._records import BadRecord, from_record, to_record
 from toolplan.storage.journal._recovery import Recovered, Slot, recover
 from toolplan.storage.journal._retention import Pruning, backup, prune
@@ -15,6 +16,7 @@ __all__ = [
     "Journal",
     "JournalError",
     "Lease",
+    "LeaseHeld",
     "LeaseLost",
     "Pruning",
     "Recovered",

@@ -6,10 +6,16 @@ import hashlib
 import os
 import re
 from collections.abc import Collection
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
 _BLOB: Final = re.compile(r"[0-9a-f]{64}(\.[0-9]+\.part)?")
+
+
+def blob_name(text: str) -> str:
+    """Return the name of the blob with `text`."""
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 class BadBlob(ValueError):
@@ -63,7 +69,7 @@ class Blobs:
     def sweep(self, named: Collection[str]) -> int:
         """Delete all blobs but those `named`, and what is left of writes; return how many bytes.
 
-        Nothing may write to the journal meanwhile.
+        Nothing may be committed to the journal meanwhile.
 
         Raises:
             OSError: one cannot be deleted.
@@ -71,8 +77,10 @@ class Blobs:
         freed = 0
         for path in sorted(self.folder.iterdir()) if self.folder.is_dir() else ():
             if _BLOB.fullmatch(path.name) is not None and path.name not in named:
-                freed += path.stat().st_size
-                path.unlink()
+                with suppress(FileNotFoundError):  # another process was just writing it
+                    size = path.stat().st_size
+                    path.unlink()
+                    freed += size
         return freed
 
 

@@ -46,11 +46,22 @@ MIGRATIONS: Final = (
     CREATE TABLE writes (count INTEGER NOT NULL);
     INSERT INTO writes VALUES (0);
     """,
+    # 3: leases by their age, on a clock that the file names; checksums of records. Rows of
+    # earlier versions have none.
+    """
+    ALTER TABLE runs ADD COLUMN boot TEXT NOT NULL DEFAULT '';
+    ALTER TABLE runs ADD COLUMN beat REAL NOT NULL DEFAULT 0;
+    ALTER TABLE runs ADD COLUMN checksum INTEGER;
+    ALTER TABLE events ADD COLUMN checksums TEXT;
+    """,
 )
 """Each migrates a file from the version before; a released version is never changed."""
 
 BUSY_S: Final = 1.0
-"""How long SQLite waits for a lock; the writer tries again after that."""
+"""How long SQLite waits for a lock; who reads or writes tries again after that."""
+
+PATIENCE_S: Final = 30.0
+"""How long opening and reading wait for a locked file, in seconds; runs have an option for it."""
 
 _AGAIN: Final = "try again; a run that had started can be resumed."
 _RESTORE: Final = (
@@ -60,7 +71,7 @@ _RESTORE: Final = (
 
 STORE: Final = Store(
     "journal",
-    DatabaseFile(APPLICATION_ID, MIGRATIONS, BUSY_S),
+    DatabaseFile(APPLICATION_ID, MIGRATIONS, BUSY_S, patience_s=PATIENCE_S),
     JournalError,
     {
         "locked": f"Another program has locked the file; end it, or wait, and {_AGAIN}",

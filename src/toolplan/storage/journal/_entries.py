@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from toolplan.events import RunState
@@ -35,15 +34,3 @@ class RunEntry(NamedTuple):
     question: str
     tools: str
     is_left: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Lease:
-    """The right to write a run. `token` grows with each owner; an older one is refused.
-
-    `at` is the position of the next record when the lease was taken.
-    """
-
-    run: str
-    token: int
-    at: int

@@ -27,6 +27,25 @@ class LeaseLost(JournalError):
         )
 
 
+class LeaseHeld(JournalError):
+    """Another process may be at work on a run.
+
+    `mark` is what its next write will change, where only time can show whether it still works;
+    None where it is at work for certain.
+    """
+
+    def __init__(
+        self, run: str, owner: str, lease_s: float, mark: tuple[int, float] | None
+    ) -> None:
+        super().__init__(
+            "journal-taken",
+            f"Run {run!r} is being worked on by {owner}.",
+            "Wait for it, or end it. If it hangs or is gone, its lease ends "
+            f"{lease_s:g} s after its last write.",
+        )
+        self.mark = mark
+
+
 MAY_PASS: Final = frozenset(
     ("journal-locked", "journal-full", "journal-read-only", "journal-unavailable")
 )

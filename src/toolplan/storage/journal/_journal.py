@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Final, cast
+from typing import Final, NamedTuple, cast
 
 from toolplan.events import (
     Event,
@@ -19,20 +18,29 @@ from toolplan.events import (
     fold,
 )
 from toolplan.path import Json
-from toolplan.storage.database_file import is_empty, transaction
-from toolplan.storage.journal._blobs import BadBlob, Blobs
+from toolplan.storage.database_file import is_empty, patiently, transaction
+from toolplan.storage.journal._blobs import Blobs, blob_name
+from toolplan.storage.journal._checksums import checksums, run_checksum
 from toolplan.storage.journal._counter import Counter, went_back
-from toolplan.storage.journal._database import STORE
-from toolplan.storage.journal._entries import Lease, RunEntry, RunRecord
+from toolplan.storage.journal._database import PATIENCE_S, STORE
+from toolplan.storage.journal._entries import RunEntry, RunRecord
 from toolplan.storage.journal._errors import JournalError, LeaseLost
-from toolplan.storage.journal._processes import is_gone, process_text, this_process
-from toolplan.storage.journal._records import BadRecord, from_record, to_record
+from toolplan.storage.journal._leases import LEASE_S, Held, Lease, Leases
+from toolplan.storage.journal._reading import (
+    BLOB,
+    Query,
+    read_entries,
+    read_events,
+    read_groups,
+    read_record,
+    record_text,
+    run_damaged,
+    unknown,
+)
+from toolplan.storage.journal._records import to_record
 from toolplan.storage.journal._recovery import made_whole
 from toolplan.storage.journal._results import results_of
 from toolplan.storage.journal._worker import Worker, WriterThread
-
-LEASE_S: Final = 10.0
-"""Seconds after its last write for which a process has the lease of a run."""
 
 BLOB_SIZE: Final = 64_000
 """Longer records, in characters, are kept as blobs beside the file."""
@@ -43,8 +51,12 @@ KEPT_DURATIONS: Final = 200
 _SEARCHED_RUNS: Final = 20
 """The number of latest runs that are searched for results of tools."""
 
-_BLOB: Final = '["blob",'
-_OPEN: Final = frozenset((RunState.RUNNING, RunState.WAITING, RunState.IN_DOUBT))
+
+class _Group(NamedTuple):
+    """Records that are committed together, as a row, and the large ones by the names of blobs."""
+
+    row: tuple[str, int, str, str]
+    large: dict[str, str]
 
 
 class Journal:
@@ -52,7 +64,9 @@ class Journal:
 
     Its methods block on the disk and are thread-safe. `clock` returns seconds since the epoch,
     `owner` names this process, and `worker` does blocking work for event loops. `notes` are
-    sentences that the user should know: the file was empty, or is older than it was.
+    sentences that the user should know: the file was empty, or is older than it was. Leases are
+    measured with `age_clock`, in seconds since some moment; `boot` names it, and is equal in all
+    processes that see the same clock.
     """
 
     def __init__(
@@ -63,6 +77,8 @@ class Journal:
         owner: str = "",
         lease_s: float = LEASE_S,
         worker: Worker | None = None,
+        age_clock: Callable[[], float] | None = None,
+        boot: str | None = None,
     ) -> None:
         """Open the journal at `path`; create it if it does not exist.
 
@@ -73,13 +89,13 @@ class Journal:
         self.lease_s = lease_s
         self.worker: Worker = WriterThread() if worker is None else worker
         self._clock = clock
-        self._owner = owner or this_process()
+        self.leases = Leases(owner, lease_s, age_clock, boot)
         self._blobs = Blobs(self.path.with_name(self.path.name + "-blobs"))
         self._lock = threading.Lock()
-        self._leased: set[str] = set()  # the runs of this process
         was_empty = is_empty(self.path)
         self._counter = Counter(self._blobs.folder)
         self._connection = STORE.connect(self.path)
+        self._connection.text_factory = _text
         self._counter.compare(self._connection)
         self.notes: tuple[str, ...] = (
             *((f"The journal {self.path} was an empty file; it begins anew.",) * was_empty),
@@ -102,18 +118,22 @@ class Journal:
             JournalError: the run exists, its approval was used, or the file cannot be written.
         """
         texts = [to_record(event) for event in events]
+        row, status = self._row_of(run, texts, 0), _status(events)
+        text, leases = record_text(record), self.leases
+        created, beat = self._clock(), leases.now()
+        checksum = run_checksum(run, created, digest, text)
+        written = (leases.owner, len(texts), leases.boot)
         with self._written(sync=True) as connection:
             known = connection.execute("SELECT 1 FROM runs WHERE run = ?", (run,)).fetchone()
             if known is not None:
                 raise JournalError("run-exists", f"There is a run {run!r} already.")
             self._use_approvals(connection, run, events)
-            now = self._clock()
-            row = (run, now, _status(events), digest, _json(record), self._owner, 1)
             connection.execute(
-                "INSERT INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0)", (*row, now + self.lease_s)
+                "INSERT INTO runs VALUES (?, ?, ?, ?, ?, ?, 1, 0, ?, ?, ?, ?)",
+                (run, created, status, digest, text, *written, beat, checksum),
             )
-            self._insert(connection, Lease(run, 1, 0), texts, _status(events), 0)
-        self._leased.add(run)
+            self._write_row(connection, row)
+        leases.renew(run, beat)
         return Lease(run, 1, len(texts))
 
     def append(
@@ -134,40 +154,39 @@ class Journal:
             LeaseLost: the run belongs to another process; nothing was written.
             JournalError: the file cannot be written. Retry with the same records.
         """
+        row, beat = self._row_of(lease.run, texts, at), self.leases.now()
         with self._written(sync=sync) as connection:
-            self._insert(connection, lease, texts, None if status is None else status.value, at)
+            written = None if status is None else status.value
+            self._insert(connection, lease, row, len(texts), written, at, beat)
+        self.leases.renew(lease.run, beat)
 
-    def take(self, run: str) -> Lease:
+    def take(self, run: str, watched: tuple[int, float] | None = None) -> Lease:
         """Take the lease of a run, to resume it.
 
+        `watched` is the mark of a `LeaseHeld` that was raised as long ago as a lease lasts.
+
         Raises:
-            JournalError: there is no such run, a running process works on it, or the journal is
-                older than it was.
+            LeaseHeld: a running process works on it, or may do so.
+            JournalError: there is no such run, or the journal is older than it was.
         """
         if self._counter.is_behind:
             raise went_back(self.path, self._blobs.folder)
+        leases, beat = self.leases, self.leases.now()
         with self._written(sync=True) as connection:
             row = connection.execute(
-                "SELECT owner, token, lease_until, next_seq FROM runs WHERE run = ?", (run,)
+                "SELECT next_seq, owner, token, boot, beat FROM runs WHERE run = ?", (run,)
             ).fetchone()
-            if row is None:
-                raise _unknown(run)
-            owner, token, until, at = cast("tuple[str, int, float, int]", row)
-            now = self._clock()
-            mine = owner == self._owner and run not in self._leased
-            if owner and until > now and not mine and not is_gone(owner):
-                raise JournalError(
-                    "journal-taken",
-                    f"Run {run!r} is being worked on by {process_text(owner)}.",
-                    "Wait for it, or end it. If it hangs or is gone, its lease ends "
-                    f"{self.lease_s:g} s after its last write.",
-                )
+            known = cast("tuple[int, str, int, str, float]", row or (0, "", 0, "", 0.0))
+            at, before = known[0], Held(*known[1:])
+            living = leases.check_free(run, before, watched)
             connection.execute(
-                "UPDATE runs SET owner = ?, token = ?, lease_until = ? WHERE run = ?",
-                (self._owner, token + 1, now + self.lease_s, run),
+                "UPDATE runs SET owner = ?, token = ?, boot = ?, beat = ? WHERE run = ?",
+                (leases.owner, before.token + 1, leases.boot, beat, run),
             )
-        self._leased.add(run)
-        return Lease(run, token + 1, at)
+        if row is None:
+            raise unknown(run, self._read)
+        leases.renew(run, beat)
+        return Lease(run, before.token + 1, at, living)
 
     def approve(self, lease: Lease, event: RunApproved, at: int) -> None:
         """Write an approval, synced, at position `at`; no other run can use it.
@@ -175,9 +194,11 @@ class Journal:
         Raises:
             JournalError: it was used, or the file cannot be written.
         """
+        row, beat = self._row_of(lease.run, [to_record(event)], at), self.leases.now()
         with self._written(sync=True) as connection:
             self._use_approvals(connection, lease.run, [event])
-            self._insert(connection, lease, [to_record(event)], RunState.RUNNING.value, at)
+            self._insert(connection, lease, row, 1, RunState.RUNNING.value, at, beat)
+        self.leases.renew(lease.run, beat)
 
     def release(self, lease: Lease) -> None:
         """Release the lease.
@@ -185,16 +206,23 @@ class Journal:
         Raises:
             JournalError: the file cannot be written; the lease expires by itself.
         """
-        self._leased.discard(lease.run)
+        self.leases.forget(lease.run)
         with self._written(sync=False) as connection:
             connection.execute(
-                "UPDATE runs SET owner = '', lease_until = 0 WHERE run = ? AND token = ?",
+                "UPDATE runs SET owner = '' WHERE run = ? AND token = ?",
                 (lease.run, lease.token),
             )
 
     def forget(self, lease: Lease) -> None:
         """Allow this process to take the run again, even if `release` failed."""
-        self._leased.discard(lease.run)
+        self.leases.forget(lease.run)
+
+    def is_current(self, lease: Lease) -> bool:
+        """Return whether no other process can have taken the run over until now.
+
+        It is asked right before each call with effects: a process that stood still does not know.
+        """
+        return self.leases.is_current(lease.run)
 
     def keep_durations(self, seconds: Iterable[tuple[str, float]]) -> None:
         """Keep durations of calls: pairs of a tool's name and seconds."""
@@ -213,7 +241,7 @@ class Journal:
 
     def runs(self, limit: int = 50) -> list[RunEntry]:
         """Return the latest runs, newest first."""
-        return self._entries("", limit)
+        return read_entries("", limit, self._read, self.leases)
 
     def entry(self, run: str) -> RunEntry:
         """Return the entry of one run.
@@ -221,36 +249,10 @@ class Journal:
         Raises:
             JournalError: there is no such run.
         """
-        entries = self._entries(run, 1) if run else []
+        entries = read_entries(run, 1, self._read, self.leases) if run else []
         if not entries:
-            raise _unknown(run)
+            raise unknown(run, self._read)
         return entries[0]
-
-    def _entries(self, run: str, limit: int) -> list[RunEntry]:
-        """Return the entry of `run`, or of the latest runs if it is empty."""
-        rows = self._read(
-            "SELECT run, created_at, status, digest, "
-            "coalesce(json_extract(record, '$.plan.metadata.query'), ''), coalesce(("
-            "SELECT group_concat(tool, ', ') FROM (SELECT json_extract(value, '$.tool') AS tool "
-            "FROM json_each(record, '$.plan.steps') LIMIT 3)), ''), owner, lease_until "
-            "FROM runs WHERE ? IN ('', run) ORDER BY created_at DESC, run LIMIT ?",
-            (run, limit),
-        )
-        now = self._clock()
-        return [
-            RunEntry(
-                run,
-                created,
-                RunState(status),
-                digest,
-                str(question),
-                str(used),
-                RunState(status) in _OPEN and (not owner or until < now or is_gone(owner)),
-            )
-            for run, created, status, digest, question, used, owner, until in cast(
-                "list[tuple[str, float, str, str, object, object, str, float]]", rows
-            )
-        ]
 
     def find(self, start: str) -> str:
         """Return the name of the one run whose name begins with `start`.
@@ -266,7 +268,7 @@ class Journal:
         if start in names or len(names) == 1:
             return start if start in names else names[0]
         if not names or not start:
-            raise _unknown(start)
+            raise unknown(start, self._read)
         raise JournalError(
             "unknown-run", f"Several runs begin with {start!r}.", "Type more of the name."
         )
@@ -277,11 +279,11 @@ class Journal:
         Raises:
             JournalError: there is no such run.
         """
-        rows = self._read("SELECT record FROM runs WHERE run = ?", (run,))
+        query = "SELECT created_at, digest, checksum, record FROM runs WHERE run = ?"
+        rows = self._read(query, (run,), run)
         if not rows:
-            raise _unknown(run)
-        fields = cast("dict[str, Json]", json.loads(str(rows[0][0])))
-        return RunRecord(*(fields[name] for name in RunRecord._fields))
+            raise unknown(run, self._read)
+        return read_record(run, rows[0])
 
     def events(self, run: str) -> list[Event]:
         """Return the events of `run`, in order.
@@ -289,9 +291,9 @@ class Journal:
         Raises:
             JournalError: there is no such run, or a record cannot be read.
         """
-        events = list(made_whole(self._events(run)))
+        events = list(made_whole(read_events(run, self._reader_of(run), self._blobs)))
         if not events:
-            raise _unknown(run)
+            raise unknown(run, self._read)
         return events
 
     def load(self, run: str) -> Run:
@@ -328,8 +330,15 @@ class Journal:
         for (run,) in self._read(
             "SELECT run FROM runs ORDER BY created_at DESC LIMIT ?", (_SEARCHED_RUNS,)
         ):
-            records = (line for _, lines in self._rows(str(run)) for line in lines)
-            for tool, output in results_of(self.record(str(run)).plan, wanted, records):
+            groups = read_groups(str(run), self._read)
+            records = (line for _, lines in groups for line in lines)
+            try:
+                results = [*results_of(self.record(str(run)).plan, wanted, records)]
+            except JournalError as error:
+                if error.code != "journal-damaged":
+                    raise
+                continue  # other runs have results too
+            for tool, output in results:
                 kept = found.setdefault(tool, [])
                 if len(kept) < most and output not in kept:
                     kept.append(output)
@@ -337,61 +346,46 @@ class Journal:
 
     # Inside
 
-    def _events(self, run: str) -> Iterator[Event]:
-        at = 0
-        for seq, lines in self._rows(run):
-            if seq != at:
-                raise _damaged(run, at, "it is missing")
-            for place, text in enumerate(lines, seq):
-                try:
-                    whole = text
-                    if text.startswith(_BLOB):
-                        whole = self._blobs.read(str(json.loads(text)[1]))
-                    yield from_record(whole)
-                except (BadRecord, BadBlob) as error:
-                    raise _damaged(run, place, str(error)) from None
-            at += len(lines)
+    def _row_of(self, run: str, texts: Sequence[str], at: int) -> _Group:
+        """Return records for the file, large ones in blobs: a disk may stop, a transaction not.
 
-    def _rows(self, run: str) -> Iterator[tuple[int, list[str]]]:
-        """Yield the groups of records of `run`, each with the position of its first record."""
-        rows = self._read("SELECT seq, event FROM events WHERE run = ? ORDER BY seq", (run,))
-        for seq, text in cast("list[tuple[int, str]]", rows):
-            yield seq, text.split("\n")
+        One row for all: with a row each, every one would wait for the interpreter lock.
+        """
+        large = {blob_name(text): text for text in texts if len(text) > BLOB_SIZE}
+        try:
+            for text in large.values():
+                with suppress(FileNotFoundError):  # another process pruned: it is written again
+                    self._blobs.write(text)
+        except OSError as error:
+            raise STORE.fault(error, self.path) from None
+        lines = [_line(text) for text in texts]
+        return _Group((run, at, "\n".join(lines), checksums(run, at, lines)), large)
 
     def _insert(
         self,
         connection: sqlite3.Connection,
         lease: Lease,
-        texts: Sequence[str],
+        row: _Group,
+        count: int,
         status: str | None,
         at: int,
+        beat: float,
     ) -> None:
-        row = connection.execute(
-            "UPDATE runs SET lease_until = ?, next_seq = next_seq + ?, status = coalesce(?, status)"
+        written = connection.execute(
+            "UPDATE runs SET beat = ?, boot = ?, next_seq = next_seq + ?,"
+            " status = coalesce(?, status)"
             " WHERE run = ? AND token = ? AND (? OR next_seq = ?) RETURNING next_seq",
-            (
-                self._clock() + self.lease_s,
-                len(texts),
-                status,
-                lease.run,
-                lease.token,
-                not texts,
-                at,
-            ),
+            (beat, self.leases.boot, count, status, lease.run, lease.token, not count, at),
         ).fetchone()
-        if row is None:
-            _check_written(connection, lease, at + len(texts))
-        elif texts:
-            # one row for all: with a row each, every one would wait for the interpreter lock
-            connection.execute(
-                "INSERT INTO events VALUES (?, ?, ?)",
-                (lease.run, at, "\n".join(map(self._kept, texts))),
-            )
+        if written is None:
+            _check_written(connection, lease, at + count)
+        elif count:
+            self._write_row(connection, row)
 
-    def _kept(self, text: str) -> str:
-        if len(text) <= BLOB_SIZE:
-            return text
-        return f'{_BLOB}"{self._blobs.write(text)}",{len(text)}]'
+    def _write_row(self, connection: sqlite3.Connection, group: _Group) -> None:
+        for text in group.large.values():
+            self._blobs.write(text)  # it is there, unless another process has pruned meanwhile
+        connection.execute("INSERT INTO events VALUES (?, ?, ?, ?)", group.row)
 
     def _use_approvals(
         self, connection: sqlite3.Connection, run: str, events: Iterable[Event]
@@ -425,12 +419,26 @@ class Journal:
             except (sqlite3.Error, OSError) as error:
                 raise STORE.fault(error, self.path) from None
 
-    def _read(self, query: str, values: tuple[object, ...]) -> list[tuple[object, ...]]:
-        with self._lock:
-            try:
+    def _read(
+        self, query: str, values: tuple[object, ...], run: str = ""
+    ) -> list[tuple[object, ...]]:
+        """Return the rows of `query`, which is about `run`; wait while the file is locked."""
+
+        def read() -> list[tuple[object, ...]]:
+            with self._lock:
                 return self._connection.execute(query, values).fetchall()
-            except sqlite3.Error as error:
-                raise STORE.fault(error, self.path) from None
+
+        try:
+            return patiently(read, PATIENCE_S)
+        except sqlite3.Error as error:
+            fault = STORE.fault(error, self.path)
+            if run and fault.code == "journal-damaged":
+                raise run_damaged(run, str(error)) from None
+            raise fault from None
+
+    def _reader_of(self, run: str) -> Query:
+        """Return `_read` for queries about `run`."""
+        return lambda query, values: self._read(query, values, run)
 
 
 def _check_written(connection: sqlite3.Connection, lease: Lease, end: int) -> None:
@@ -441,28 +449,17 @@ def _check_written(connection: sqlite3.Connection, lease: Lease, end: int) -> No
     if row is None:
         raise LeaseLost(lease.run)
     if row[0] != end:
-        raise JournalError(
-            "journal-damaged",
-            f"Run {lease.run!r} has {row[0]} records where {end} were expected.",
-            "Restore the journal and the folder beside it from a copy.",
-        )
+        raise run_damaged(lease.run, f"it has {row[0]} records where {end} were expected")
 
 
-def _damaged(run: str, at: int, reason: str) -> JournalError:
-    return JournalError(
-        "journal-damaged",
-        f"Record {at} of run {run!r} cannot be read: {reason}",
-        "Restore the journal and the folder beside it from a copy.",
-    )
-
-
-def _json(record: RunRecord) -> str:
-    return json.dumps(record._asdict(), ensure_ascii=False, separators=(",", ":"))
+def _line(text: str) -> str:
+    return text if len(text) <= BLOB_SIZE else f'{BLOB}"{blob_name(text)}",{len(text)}]'
 
 
 def _status(events: Sequence[Event]) -> str:
     return fold(events).status.value
 
 
-def _unknown(run: str) -> JournalError:
-    return JournalError("unknown-run", f"There is no run {run!r}.", "`toolplan runs` lists them.")
+def _text(value: bytes) -> str:
+    """Return text of the file; a checksum shows what was damaged."""
+    return value.decode(errors="replace")

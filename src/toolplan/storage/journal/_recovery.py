@@ -54,6 +54,7 @@ class Recovered:
         doubts: what is known of the calls in `intents` that are in doubt.
         decisions: the decisions about the calls in `intents`.
         approval: the id of the run's approval; empty if there is none.
+        before: the process that worked on the run before, in words, if it still exists.
         status: how the run ended, or None if it can be resumed.
     """
 
@@ -66,6 +67,7 @@ class Recovered:
     doubts: Mapping[Slot, Doubt] = field(default_factory=dict[Slot, Doubt])
     decisions: Mapping[Slot, CallDecided] = field(default_factory=dict[Slot, CallDecided])
     approval: str = ""
+    before: str = ""
     status: RunState | None = None
 
 

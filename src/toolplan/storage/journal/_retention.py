@@ -16,12 +16,12 @@ from toolplan.storage.journal._blobs import Blobs
 from toolplan.storage.journal._counter import COUNT, write_count
 from toolplan.storage.journal._database import STORE
 from toolplan.storage.journal._errors import JournalError
+from toolplan.storage.journal._leases import LEASE_S, Held, Leases
 
 _BLOB: Final = '["blob",'
 _PRUNABLE: Final = """
-    SELECT run FROM runs
+    SELECT run, owner, token, boot, beat FROM runs
     WHERE status IN ('succeeded', 'failed', 'cancelled') AND created_at < ?
-    AND (owner = '' OR lease_until < ?)
     AND run NOT IN (SELECT run FROM runs ORDER BY created_at DESC, run LIMIT ?)
     ORDER BY created_at, run
 """
@@ -59,7 +59,7 @@ def prune(
     blobs = _blobs_of(path)
     before = _size(path, blobs)
     with _opened(path) as connection:
-        values = (moment - older_than_s, moment, keep)
+        values = (moment - older_than_s, keep)
         if not apply:
             names = _names(connection, values)
         else:
@@ -68,7 +68,7 @@ def prune(
                 rows = [(name,) for name in names]
                 connection.executemany("DELETE FROM events WHERE run = ?", rows)
                 connection.executemany("DELETE FROM runs WHERE run = ?", rows)
-            # Blobs are written under the lock, so none is about to be referred to. After a crash
+            # Another process writes a blob again that it is about to refer to. After a crash
             # before this, the next pruning deletes them.
             with transaction(connection):
                 blobs.sweep(_named_blobs(connection))
@@ -122,7 +122,9 @@ def _opened(path: Path) -> Generator[sqlite3.Connection]:
 
 
 def _names(connection: sqlite3.Connection, values: tuple[object, ...]) -> tuple[str, ...]:
-    return tuple(str(row[0]) for row in connection.execute(_PRUNABLE, values))
+    leases = Leases("", LEASE_S, None, None)
+    rows = connection.execute(_PRUNABLE, values)
+    return tuple(str(run) for run, *held in rows if leases.is_free(Held(*held)))
 
 
 def _named_blobs(connection: sqlite3.Connection) -> set[str]:
