@@ -7,7 +7,7 @@ import pytest
 from benchmarks.generated_questions.__main__ import Checked, Verdict, check
 from benchmarks.generated_questions.domains import DOMAINS
 from benchmarks.generated_questions.families import FAMILIES, generate
-from tests.planners.planned import kind, propose, statements
+from tests.planners.planned import arguments, kind, propose, statements
 from tests.sizes import share_of
 
 
@@ -59,3 +59,26 @@ def test_a_number_of_rows_that_no_order_says_which_is_asked_about(text: str) -> 
 
 def test_the_latest_rows_may_be_computed_over() -> None:
     assert statements("average weight of the last 10 shipments")
+
+
+@pytest.mark.parametrize(
+    ("text", "argument"),
+    [
+        ("top 3 contaminated shipments by weight", "has_contaminants"),
+        ("top 3 clean shipments by weight", "has_contaminants"),
+        ("How much did contaminated shipments weigh in 2024?", "has_contaminants"),
+        ("How much did rejected shipments weigh in 2024?", "status"),
+    ],
+)
+def test_a_state_before_its_thing_says_which_rows(text: str, argument: str) -> None:
+    (_, given), (_, computed) = arguments(text)
+    assert isinstance(given, dict)
+    assert isinstance(computed, dict)
+    assert argument in given
+    assert "GROUP BY" not in str(computed["sql"])
+
+
+def test_things_that_are_ranked_by_an_average_are_asked_about() -> None:
+    """Each of them has one such number; which groups are meant is not said."""
+    found = propose("Top 2 substances by average contaminant concentration in 2024")
+    assert kind(found) == "clarification"

@@ -112,7 +112,11 @@ class Aggregates:
         kind = self._catalogue.kinds[request.entity]
         if isinstance(computation.measure, Statistic) and computation.measure.function == "avg":
             # the average for each thing is the average of the things
-            computation.groups = [g for g in computation.groups if not _is_thing(g, kind)]
+            things = [g for g in computation.groups if _is_thing(g, kind)]
+            if things and computation.descending is not None:
+                reason = f"each of the {kind.plural} has one such number, and no average"
+                self._builder.reject((g.said for g in things if isinstance(g, ByColumn)), reason)
+            computation.groups = [g for g in computation.groups if g not in things]
         joined = self._joined(kind, computation)
         tables = {kind.plural: built.sources[0], **joined}
         statement = _Statement(kind.plural, {**tables, **built.others})

@@ -152,7 +152,7 @@ def _is_bare_stuff(state: ComputationState, at: int) -> bool:
     mention = state.free(at)
     if mention is None or not mention.columns or mention.nouns or state.numeric(at):
         return False
-    return not state.value_behind(at)
+    return not mention.values and not state.value_behind(at)  # "full boxes" says which boxes
 
 
 def weighed(state: ComputationState, at: int, unit: str | None) -> tuple[ColumnOf, ...]:

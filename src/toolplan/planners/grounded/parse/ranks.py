@@ -162,6 +162,15 @@ def countable(state: ComputationState, at: int) -> bool:
     return False
 
 
+def _noun_behind(state: ComputationState, at: int) -> int:
+    """Return where the thing is of which values begin at `at`: "boxes" of "top 5 full boxes"."""
+    while (said := state.free(at)) is not None and said.values and not said.nouns:
+        if not countable(state, at):
+            break
+        at += 1
+    return at
+
+
 def _top(state: ComputationState, at: int, descending: bool = True) -> None:
     """Read "top 5 colours by share"."""
     if state.does(at, WordClass.RANK) and _measured_behind(state, at):
@@ -169,7 +178,7 @@ def _top(state: ComputationState, at: int, descending: bool = True) -> None:
         return
     number = state.free(at + 1)
     subject = at + 2 if number is not None and isinstance(number.what, Number) else at + 1
-    subject = state.skip(subject)
+    subject = _noun_behind(state, state.skip(subject))
     while (said := state.free(subject)) is not None and said.values and not said.columns:
         subject += 1
     by = next(
