@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any, Literal
 
@@ -13,6 +14,7 @@ from benchmarks.plain_tools.__main__ import Verdict, check
 from toolplan.demo import demo_tools
 from toolplan.planners import Clarification, Draft, GroundedPlanner, Proposal, Question, Refusal
 from toolplan.planners.grounded.unhinted.proposal import MODEL_HELP
+from toolplan.sources.sql import sql_tool
 from toolplan.tools import Effects, Tool, Toolbox
 
 TODAY = "2026-11-20"
@@ -253,3 +255,74 @@ def test_forty_questions_to_ten_plain_tools() -> None:
     assert len(checked) == 40
     assert [each for each in checked if each.verdict is Verdict.WRONG] == []
     assert sum(each.verdict is Verdict.CALLED for each in checked) >= 20
+
+
+@dataclass
+class Customer:
+    id: str
+    name: str
+    country: str
+
+
+@dataclass
+class Order:
+    id: str
+    customer_id: str
+    total: float
+
+
+@toolplan.tool(effects="read")
+def list_customers(country: str | None = None) -> list[Customer]:
+    """List customers."""
+    return [Customer("c1", "Ada", country or "Norway")]
+
+
+@toolplan.tool(effects="read")
+def list_orders(customer_id: str | None = None) -> list[Order]:
+    """List orders."""
+    return [Order("o1", customer_id or "c1", 3)]
+
+
+def delete_customer(customer_id: str) -> None:
+    """Delete a customer."""
+
+
+CUSTOMERS = Toolbox([list_customers, list_orders, toolplan.tool(delete_customer), sql_tool()])
+
+
+@pytest.mark.parametrize(
+    ("text", "calls"),
+    [
+        (
+            "orders of customers in Germany",
+            [
+                ("list_customers", {"country": "Germany"}),
+                ("list_orders", {"customer_id": "${item}"}),
+            ],
+        ),
+        ("orders of customer c1", [("list_orders", {"customer_id": "c1"})]),
+        ("customers in Norway", [("list_customers", {"country": "Norway"})]),
+    ],
+)
+def test_an_identity_leads_to_the_tool_that_lists_such_things(
+    text: str, calls: list[tuple[str, dict[str, Any]]]
+) -> None:
+    found = proposed(text, CUSTOMERS)
+    assert isinstance(found, Draft), found
+    steps = json.loads(found.text)["steps"]
+    assert [(step["tool"], step["args"]) for step in steps] == calls
+
+
+def test_rows_of_a_kind_are_counted_by_their_identity() -> None:
+    found = proposed("how many orders does customer c1 have", CUSTOMERS)
+    assert isinstance(found, Draft), found
+    first, second = json.loads(found.text)["steps"]
+    assert first["args"] == {"customer_id": "c1"}
+    assert second["args"]["sql"] == "SELECT count(*) AS orders FROM orders"
+
+
+@pytest.mark.parametrize(
+    "text", ["orders of Ada", "delete the customers in Germany", "remove customers", "customer Ada"]
+)
+def test_a_name_is_no_identity_and_no_effect_follows_from_inferred_hints(text: str) -> None:
+    assert not isinstance(proposed(text, CUSTOMERS), Draft)

@@ -202,7 +202,7 @@ def read_card(tool: Tool) -> ToolCard | None:
     if tool.unusable is not None or tool.name == SQL_TOOL:
         return None
     root = as_node(tool.raw_input)
-    guessed_verb, guessed_entity = _by_name(tool.name)
+    guessed_verb, guessed_entity = name_of_kind(tool.name)
     stated = text(root.get("x-verb"))
     verb = Verb(stated) if stated in set(Verb) else guessed_verb
     node = as_node(tool.raw_output)
@@ -235,7 +235,8 @@ def read_kinds(cards: Iterable[ToolCard]) -> dict[str, Kind]:
     }
 
 
-def _by_name(name: str) -> tuple[Verb | None, str | None]:
+def name_of_kind(name: str) -> tuple[Verb | None, str | None]:
+    """Return the verb and the one noun of the name of a tool: `list_orders` lists orders."""
     parts = words.keys(name)
     verb = next((_VERB_WORDS[part] for part in parts if part in _VERB_WORDS), None)
     rest = [part for part in parts if part not in _VERB_WORDS]

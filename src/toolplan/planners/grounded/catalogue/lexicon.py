@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from toolplan.path import Json
+from toolplan.planners.grounded.catalogue.inferred import infer_hints
 from toolplan.planners.grounded.catalogue.kinds import (
     SQL_TOOL,
     Attribute,
@@ -45,7 +46,7 @@ _SEEN: Final = words.phrase_list("came up|were found|were detected|turned up|sho
 
 def compile_catalogue(tools: Toolbox) -> Catalogue:
     """Compile the catalogue of `tools`."""
-    cards = {card.name: card for tool in tools.values() if (card := read_card(tool))}
+    cards = {card.name: card for tool in infer_hints(tools.values()) if (card := read_card(tool))}
     kinds = read_kinds(cards.values())
     lexicon: dict[tuple[str, ...], dict[Reading, None]] = {}
     for phrase, reading in _entries(kinds.values(), cards.values()):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
@@ -175,10 +175,7 @@ class _Fitting:
                         break
 
     def _eliminate(self) -> None:
-        """Give values to required arguments where nothing else could take either of them.
-
-        The one value that is left may also go to the only text that the tool takes.
-        """
+        """Give values to required arguments where nothing else could take either of them."""
         if self._card.tool.effects in (Effects.WRITE, Effects.DESTRUCTIVE):
             return
         for value in list(self._open):
@@ -188,11 +185,7 @@ class _Fitting:
                 self.fit.unclear.append((value.text, tuple(each.name for each in needed)))
                 self._open.remove(value)
                 continue
-            texts = [
-                a for a in self._card.arguments.values() if a.takes in (Takes.NAME, Takes.PROSE)
-            ]
-            sole = possible if len(self._open) == 1 and texts == possible[:1] else []
-            for argument in needed or sole:
+            for argument in needed:
                 if not any(
                     argument in self._possible(other) for other in self._open if other != value
                 ):
@@ -345,13 +338,3 @@ def _only_starts(time: TimeMention) -> bool:
 
 def _day(argument: PlainArgument, day: str, clock: str = "00:00:00") -> Json:
     return f"{day}T{clock}" if argument.shape.format == "date-time" else day
-
-
-def unknown_words(fits: Sequence[Fit]) -> Iterator[Piece]:
-    """Yield the pieces that no tool of `fits` accounts for."""
-    if not fits:
-        return
-    others = [{piece.start for piece in each.left} for each in fits[1:]]
-    for piece in fits[0].left:
-        if all(piece.start in starts for starts in others):
-            yield piece

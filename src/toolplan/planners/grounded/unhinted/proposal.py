@@ -14,8 +14,8 @@ from toolplan.planners._base import Clarification
 from toolplan.planners.grounded.build.drafts import Argument, DraftPlan
 from toolplan.planners.grounded.dates import Weeks
 from toolplan.planners.grounded.unhinted.cards import PlainCard
-from toolplan.planners.grounded.unhinted.fitting import Fit, Given, fit, unknown_words
-from toolplan.planners.grounded.unhinted.said import pieces
+from toolplan.planners.grounded.unhinted.fitting import Fit, Given, fit
+from toolplan.planners.grounded.unhinted.said import Piece, pieces
 
 MODEL_HELP: Final = (
     "A model understands more: name one with --model, the variable TOOLPLAN_MODEL,"
@@ -43,7 +43,9 @@ def propose_call(
         return _asked(f"Several tools fit: {_listed(whole)}. Which one do you mean?")
     if len(near) == 1:
         return _completed(text, near[0])
-    return _not_understood(fits or [fit(said, cards[0])], cards)
+    if fits:
+        return _not_understood(fits)
+    return _nothing_understood(fit(said, cards[0]), cards)
 
 
 def _best(fits: list[Fit]) -> list[Fit]:
@@ -99,20 +101,29 @@ def _completed(text: str, near: Fit) -> Clarification:
     return Clarification(" ".join(parts), partial_plan=partial)
 
 
-def _not_understood(fits: Sequence[Fit], cards: Sequence[PlainCard]) -> Clarification:
-    near = sorted((each for each in fits if each.level > 0), key=_distance)[:_MOST_TOOLS]
-    left = near[0].left if near else unknown_words(fits)
-    unknown = list(dict.fromkeys(piece.value for piece in left))
-    parts = [f"I did not understand: {', '.join(map(_quoted, unknown))}."] if unknown else []
-    if near:
-        parts.append(f"No tool fits all words; the nearest: {_listed(near)}.")
-    elif unknown:
-        parts.append("No tool fits these words.")
-    else:
-        names = [card.name for card in cards[:_MOST_NAMES]]
-        more = f" and {len(cards) - len(names)} more" if len(cards) > len(names) else ""
-        parts.append(f"What would you like to know? The tools are {', '.join(names)}{more}.")
-    return _asked(" ".join(parts), tuple(unknown))
+def _not_understood(fits: Sequence[Fit]) -> Clarification:
+    near = sorted(fits, key=_distance)[:_MOST_TOOLS]
+    unknown = _texts(near[0].left)
+    parts = [_unknown(unknown)] if unknown else []
+    parts.append(f"No tool fits all words for certain; the nearest: {_listed(near)}.")
+    return _asked(" ".join(parts), unknown)
+
+
+def _nothing_understood(found: Fit, cards: Sequence[PlainCard]) -> Clarification:
+    if unknown := _texts(found.left):
+        return _asked(f"{_unknown(unknown)} No tool fits these words.", unknown)
+    names = [card.name for card in cards[:_MOST_NAMES]]
+    more = f" and {len(cards) - len(names)} more" if len(cards) > len(names) else ""
+    return _asked(f"What would you like to know? The tools are {', '.join(names)}{more}.")
+
+
+def _texts(left: Sequence[Piece]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(piece.value for piece in left))
+
+
+def _unknown(texts: Sequence[str]) -> str:
+    named = ", ".join(f'"{text}"' for text in texts)
+    return f"I did not understand: {named}."
 
 
 def _distance(found: Fit) -> tuple[int, int]:
@@ -125,7 +136,3 @@ def _asked(question: str, unexplained: tuple[str, ...] = ()) -> Clarification:
 
 def _listed(fits: Sequence[Fit]) -> str:
     return ", ".join(f"{each.card.name}({', '.join(each.card.arguments)})" for each in fits)
-
-
-def _quoted(text: str) -> str:
-    return f'"{text}"'
