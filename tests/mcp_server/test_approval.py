@@ -53,6 +53,21 @@ def test_an_unapproved_effect_is_refused_with_all_that_a_person_must_know(tmp_pa
     in_loop(work)
 
 
+def test_ten_requests_at_once_make_one_waiting_run_also_after_a_restart(tmp_path: Path) -> None:
+    async def work() -> None:
+        tools = scripted()
+        names: set[str] = set()
+        for _ in range(2):
+            async with serving(tmp_path, tools.toolbox) as served:
+                asked = (served.refused("run", plan=WRITES) for _ in range(10))
+                names |= {result["run"] for result in await asyncio.gather(*asked)}
+                assert [entry.run for entry in served.journal.runs()] == [*names]
+        assert len(names) == 1
+        assert tools.calls == []
+
+    in_loop(work)
+
+
 def test_the_run_waits_in_the_journal_until_a_person_approves_it_there(tmp_path: Path) -> None:
     async def work() -> None:
         tools = scripted()

@@ -16,7 +16,7 @@ from toolplan.app.resume import plan_of
 from toolplan.approval import Approval, ApprovalRequired, Approver, needs_no_approval
 from toolplan.engines import CannotRun
 from toolplan.errors import ToolplanError
-from toolplan.events import Run, RunState
+from toolplan.events import Run
 from toolplan.execution_plan import ExecutionPlan
 from toolplan.mcp_server._errors import CallRefused
 from toolplan.mcp_server._progress import Progress
@@ -71,7 +71,7 @@ class Runs:
         self._timeout = timeout
         self._active: dict[str, ActiveRun] = {}
         self._requests: OrderedDict[object, ActiveRun] = OrderedDict()
-        self._waiting: OrderedDict[str, str] = OrderedDict()  # digest to run
+        self._asking = asyncio.Lock()
 
     async def __aenter__(self) -> Self:
         return self
@@ -108,13 +108,20 @@ class Runs:
         """
         ask = approve or self._approve
         if plan.effects and ask is None and not needs_no_approval(plan):
-            await self._check_waiting(plan)
+            async with self._asking:  # of ten requests at once, nine find the run of the first
+                await self._check_waiting(plan)
+                active = self._start(plan, _wait_for_person, request)
+                await asyncio.wait({active.task})  # until the journal has it as waiting
+            return active
+        return self._start(plan, ask or _wait_for_person, request)
+
+    def _start(self, plan: ExecutionPlan, approve: Approver, request: object) -> ActiveRun:
         self._check_room()
         name, progress = uuid.uuid4().hex, Progress(plan.plan)
         running = self._app.run(
             plan,
             run_id=name,
-            approve=ask or _wait_for_person,
+            approve=approve,
             concurrency=self._concurrency,
             timeout=self._timeout,
             on_event=progress.add,
@@ -225,11 +232,8 @@ class Runs:
         def over(task: asyncio.Task[Run]) -> None:
             del self._active[name]
             progress.end()
-            # checked here, because the client may have left
-            if not task.cancelled() and isinstance(task.exception(), _WaitsForPerson):
-                self._waiting[plan.digest] = name
-                while len(self._waiting) > _MOST_REMEMBERED:
-                    self._waiting.popitem(last=False)
+            if not task.cancelled():
+                task.exception()  # retrieved here, because the client may have left
 
         task.add_done_callback(over)
         return active
@@ -254,13 +258,9 @@ class Runs:
 
     async def _check_waiting(self, plan: ExecutionPlan) -> None:
         """Refuse a plan that already has a waiting run: asking again makes no second run."""
-        name = self._waiting.get(plan.digest)
-        if name is None:
-            return
-        run = await self._read(lambda: self._journal.load(name))
-        if run.status is RunState.WAITING:
+        name = await self._read(lambda: self._journal.waiting(plan.digest))
+        if name is not None:
             raise self._approval_required(plan, name)
-        del self._waiting[plan.digest]
 
     def _approval_required(self, plan: ExecutionPlan, run: str) -> CallRefused:
         return CallRefused(

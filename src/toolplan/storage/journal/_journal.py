@@ -254,6 +254,12 @@ class Journal:
             raise unknown(run, self._read)
         return entries[0]
 
+    def waiting(self, digest: str) -> str | None:
+        """Return the first run of the plan `digest` that waits for a person, or None."""
+        query = "SELECT run FROM runs WHERE status = 'waiting' AND digest = ? ORDER BY created_at"
+        rows = self._read(f"{query} LIMIT 1", (digest,))
+        return str(rows[0][0]) if rows else None
+
     def find(self, start: str) -> str:
         """Return the name of the one run whose name begins with `start`.
 
