@@ -249,3 +249,46 @@ def test_typing_errors_are_offered_and_not_assumed(typed: str, meant: str) -> No
     assert isinstance(proposal, Clarification)
     assert f'Did you mean "{meant}"?' in proposal.question
     assert proposal.options[0] == meant
+
+
+@pytest.mark.parametrize(
+    ("question", "notes"),
+    [
+        (
+            "contaminated shipments per month this year",
+            ["the last month is counted only until 2025-10-12"],
+        ),
+        (
+            "shipments per week from 1 August 2025 to 17 August 2025",
+            ["the first week is counted only from 2025-08-01"],
+        ),
+        ("monthly shipments in 2024", []),
+        ("number of inspections by month", ["the last month is counted only until 2025-10-12"]),
+    ],
+)
+def test_periods_that_are_only_partly_there_are_named(question: str, notes: list[str]) -> None:
+    metadata = document(question)["metadata"]
+    assert isinstance(metadata, dict)
+    found = metadata["notes"]
+    assert isinstance(found, list)
+    assert [note for note in found if "counted only" in str(note)] == notes
+
+
+TIES = {
+    "Which day had the most shipments?": (
+        "SELECT d FROM (SELECT substr(date, 1, 10) AS d, count(*) AS n FROM shipments GROUP BY d)"
+        " WHERE n = (SELECT max(n) FROM (SELECT count(*) AS n FROM shipments"
+        " GROUP BY substr(date, 1, 10)))"
+    ),
+    "the lightest shipment": (
+        "SELECT id FROM shipments WHERE weight_kg = (SELECT min(weight_kg) FROM shipments)"
+    ),
+}
+
+
+@pytest.mark.parametrize("rows", [40, 150, 1_500])
+@pytest.mark.parametrize(("question", "statement"), TIES.items(), ids=list(TIES))
+def test_all_that_share_a_place_are_given(question: str, statement: str, rows: int) -> None:
+    asked = [{"question": question, "sql": statement}]
+    (checked,) = check_all(asked, date.fromisoformat(TODAY), rows=rows)
+    assert checked.verdict is Verdict.RIGHT, checked.reason

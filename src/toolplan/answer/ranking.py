@@ -59,14 +59,24 @@ def _texts(
     dated = [(day, number) for day, number in zip(days, read.numbers, strict=True) if day]
     if len(dated) == len(days) == len({day for day, _ in dated}) > 2:
         dated.sort()
-        found = trend([number for _, number in dated], thresholds)
-        if found is not None and found.direction is not Direction.STEADY:
+        numbers = [number for _, number in dated]
+        found = trend(numbers, thresholds)
+        if found is not None and _is_sure(numbers, found.direction, thresholds):
             first, last = _figure(dated[0][1], column), _figure(dated[-1][1], column)
             yield f"{name} is {found.direction} over time: {first} at first, {last} at last."
     if adds_up(column):
         whole = all(isinstance(number, int) for number in read.numbers)
         total = sum(read.numbers) if whole else math.fsum(read.numbers)
         yield f"{name} in all: {_figure(total, column)}."
+
+
+def _is_sure(numbers: Sequence[float], direction: Direction, thresholds: Thresholds) -> bool:
+    """Return whether a direction is not only that of the first or last period, often a part."""
+    if direction is Direction.STEADY:
+        return False
+    parts = (numbers[1:], numbers[:-1]) if len(numbers) > 3 else ()
+    found = [trend(part, thresholds) for part in parts]
+    return all(part is not None and part.direction is direction for part in found)
 
 
 def _leaders(

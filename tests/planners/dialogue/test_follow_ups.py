@@ -275,7 +275,8 @@ def test_f000_40_a_follow_up_edits_the_plan_before(
         (
             "Get the 10 heaviest shipments",
             "the first 3",
-            "SELECT * FROM shipments ORDER BY weight_kg DESC NULLS LAST LIMIT 3",
+            "SELECT * FROM shipments QUALIFY rank() OVER (ORDER BY weight_kg DESC NULLS LAST) <= 3"
+            " ORDER BY weight_kg DESC NULLS LAST",
         ),
         (
             "Get shipments to Berlin",

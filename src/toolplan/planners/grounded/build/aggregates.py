@@ -305,11 +305,14 @@ class Aggregates:
         source = " ".join([f"FROM {identifier(statement.table)}", *statement.joins])
         where = " WHERE " + " AND ".join(statement.where) if statement.where else ""
         limit = computation.count or (1 if computation.single else None)
-        cut = f" LIMIT {limit}" if limit is not None else ""
+        direction = "DESC" if computation.descending is not False else "ASC"
+        listed = isinstance(computation.measure, Listed)
+        by = f"{expression} {direction}{' NULLS LAST' if listed else ''}"
+        # rows that share the last place are all given
+        cut = f" QUALIFY rank() OVER (ORDER BY {by}) <= {limit}" if limit is not None else ""
         match computation.measure:
             case Listed():
-                direction = "DESC" if computation.descending is not False else "ASC"
-                return f"SELECT * {source}{where} ORDER BY {expression} {direction} NULLS LAST{cut}"
+                return f"SELECT * {source}{where}{cut} ORDER BY {by}"
             case Distinct():
                 columns = ", ".join(column for column, _ in statement.groups)
                 if not columns:
@@ -320,9 +323,7 @@ class Aggregates:
                     return f"SELECT {counted} {source}{where}"
                 return f"SELECT DISTINCT {columns} {source}{where} ORDER BY {columns}"
             case _:
-                return _grouped(statement, computation, expression, name, source + where) + (
-                    cut if statement.groups else ""
-                )
+                return _grouped(statement, computation, measured, source + where, cut)
 
     def _measured(
         self, statement: _Statement, kind: Kind, measure: Measure | None, having: Condition | None
@@ -371,9 +372,14 @@ def _is_shown(sources: Sequence[Source], computation: Computation) -> bool:
 
 
 def _grouped(
-    statement: _Statement, computation: Computation, expression: str, name: str, source: str
+    statement: _Statement,
+    computation: Computation,
+    measured: tuple[str, str],
+    source: str,
+    cut: str,
 ) -> str:
     """Return the SELECT of one measure for each group, or for all rows where there is none."""
+    expression, name = measured
     measure = f"{expression} AS {identifier(name)}"
     if not statement.groups:
         return f"SELECT {measure} {source}"
@@ -396,7 +402,7 @@ def _grouped(
     having = f" HAVING {expression} {least.operator} {literal(least.value)}" if least else ""
     return (
         f"SELECT {', '.join([*columns, measure])} {source}"
-        f" GROUP BY {', '.join(expressions)}{having} ORDER BY {', '.join(order)}"
+        f" GROUP BY {', '.join(expressions)}{having}{cut} ORDER BY {', '.join(order)}"
     )
 
 

@@ -8,6 +8,7 @@ from datetime import date
 from toolplan.planners.grounded.build.aggregates import Aggregates, base_entities
 from toolplan.planners.grounded.build.drafts import DraftPlan, Outcome
 from toolplan.planners.grounded.build.ledger import unaccounted
+from toolplan.planners.grounded.build.partial import partial_periods
 from toolplan.planners.grounded.build.plan_builder import PlanBuilder
 from toolplan.planners.grounded.build.reasons import explain
 from toolplan.planners.grounded.build.reports import report
@@ -45,6 +46,7 @@ def outcome(text: str, mentions: Sequence[Mention], catalogue: Catalogue, today:
     problem = f"it is not clear what belongs together: {parsed.problem}" if parsed.problem else None
     found.reject((*parsed.unexplained, *imperatives), problem)
     if computation is not None and base is not None:
+        computation.notes.extend(partial_periods(computation, base, today))
         Aggregates(catalogue, builder).make(computation, base)
     elif computation is not None:
         found.reject(computation.mentions)

@@ -96,7 +96,9 @@ def _keeps_rows(step: Step) -> bool:
 def _only_orders(step: Step) -> bool:
     """Return whether a statement returns all rows of its table, in some order."""
     statement = _statement(step)
-    chooses = any(f" {word} " in statement for word in ("WHERE", "LIMIT", "JOIN", "HAVING"))
+    chooses = any(
+        f" {word} " in statement for word in ("WHERE", "LIMIT", "QUALIFY", "JOIN", "HAVING")
+    )
     return _keeps_rows(step) and not chooses
 
 
@@ -166,7 +168,8 @@ def cut_at(anchor: Anchor) -> Value | None:
 def is_cut_after(anchor: Anchor, plan: Plan) -> bool:
     """Return whether a statement limits the things."""
     sink = next(step for step in plan.steps if step.id == anchor.sink)
-    return sink.tool == SQL_TOOL and " LIMIT " in _statement(sink)
+    statement = _statement(sink) if sink.tool == SQL_TOOL else ""
+    return " LIMIT " in statement or " QUALIFY " in statement
 
 
 def _split(

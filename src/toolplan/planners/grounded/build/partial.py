@@ -1,0 +1,31 @@
+"""Periods of which a figure covers only a part: the month that is not over, the week begun late."""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import Final
+
+from toolplan.planners.grounded.dates.calendar import Unit, around
+from toolplan.planners.grounded.parse.mentions import Time
+from toolplan.planners.grounded.parse.requests import ByPeriod, Computation, ThingRequest
+
+_UNITS: Final[tuple[Unit, ...]] = ("week", "month", "quarter", "year")
+
+
+def partial_periods(computation: Computation, request: ThingRequest, today: date) -> list[str]:
+    """Return a note for each period at an end of the range that lies in it only in part."""
+    periods: set[str | None] = {
+        group.period for group in computation.groups if isinstance(group, ByPeriod)
+    }
+    units: list[Unit] = [unit for unit in _UNITS if unit in periods]
+    times = [m.mention.what for m in request.modifiers if isinstance(m.mention.what, Time)]
+    if len(units) != 1 or len(times) > 1:
+        return []
+    start, end = times[0].mention.range if times else (None, None)
+    last = min(end or today, today)
+    found: list[str] = []
+    if start is not None and around(start, units[0]).first != start:
+        found.append(f"the first {units[0]} is counted only from {start}")
+    if around(last, units[0]).last != last:
+        found.append(f"the last {units[0]} is counted only until {last}")
+    return found
