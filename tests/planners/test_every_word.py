@@ -22,9 +22,9 @@ ANSWERED = {
         "SELECT facility_id, count(*) AS n FROM inspections WHERE status = 'rejected'"
         f" AND date {YEAR} GROUP BY facility_id ORDER BY n DESC, facility_id LIMIT 5"
     ),
-    "top 5 inspectors by inspections": (
+    "top 3 inspectors by inspections": (
         "SELECT inspector, count(*) AS n FROM inspections WHERE inspector IS NOT NULL"
-        " GROUP BY inspector ORDER BY n DESC, inspector LIMIT 5"
+        " GROUP BY inspector ORDER BY n DESC, inspector LIMIT 3"
     ),
     "How many shipments were delivered to Hamburg in 2025?": (
         "SELECT count(*) FROM shipments WHERE status = 'delivered' AND destination = 'Hamburg'"
@@ -291,4 +291,35 @@ TIES = {
 def test_all_that_share_a_place_are_given(question: str, statement: str, rows: int) -> None:
     asked = [{"question": question, "sql": statement}]
     (checked,) = check_all(asked, date.fromisoformat(TODAY), rows=rows)
+    assert checked.verdict is Verdict.RIGHT, checked.reason
+
+
+ASKED_FIRST = {
+    "who did the most inspections?": (
+        "SELECT inspector FROM inspections WHERE inspector IS NOT NULL"
+        " GROUP BY inspector ORDER BY count(*) DESC LIMIT 1"
+    ),
+    "which facility rejected the most shipments?": (
+        "SELECT facility_id FROM shipments WHERE status = 'rejected'"
+        " GROUP BY facility_id ORDER BY count(*) DESC LIMIT 1"
+    ),
+    "rejected inspections at Hamburg Elbe": (
+        "SELECT id FROM inspections WHERE status = 'rejected' AND facility_id IN"
+        " (SELECT id FROM facilities WHERE name = 'Hamburg Elbe')"
+    ),
+    "what was found at Berlin Nord last week?": (
+        "SELECT id FROM contaminants WHERE facility_id = 'F1'"
+        " AND substr(detected_at, 1, 10) BETWEEN '2025-10-05' AND '2025-10-12'"
+    ),
+    "the first contaminated load from May": (
+        "SELECT id FROM shipments WHERE has_contaminants"
+        " AND substr(date, 1, 10) BETWEEN '2025-05-01' AND '2025-05-31' ORDER BY date, id LIMIT 1"
+    ),
+}
+
+
+@pytest.mark.parametrize(("question", "statement"), ASKED_FIRST.items(), ids=list(ASKED_FIRST))
+def test_questions_that_users_ask_first_are_answered(question: str, statement: str) -> None:
+    asked = [{"question": question, "sql": statement}]
+    (checked,) = check_all(asked, date.fromisoformat(TODAY), rows=1_500)
     assert checked.verdict is Verdict.RIGHT, checked.reason

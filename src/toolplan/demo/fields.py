@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import TypeAlias
 
 from toolplan.demo.gazetteers import Spelled, spellings
+from toolplan.demo.sites import SITES
 from toolplan.path import Json
 
 Node: TypeAlias = dict[str, Json]
@@ -45,6 +46,13 @@ def named(description: str, kind: str, entries: tuple[Spelled, ...], hints: Node
     }
 
 
+def _named_after(entity: str) -> Node:
+    """Return the names by which people know identities of `entity`."""
+    if entity != "facility":
+        return {}
+    return {"x-values": {site.id: [site.name] for site in SITES}}
+
+
 def reference(entity: str, description: str, example: str) -> Node:
     """Return the argument that takes one identity of `entity`."""
     return {
@@ -54,6 +62,7 @@ def reference(entity: str, description: str, example: str) -> Node:
         "x-ref": f"{entity}.id",
         "x-kind": "code",
         "examples": [example],
+        **_named_after(entity),
     }
 
 
@@ -66,6 +75,7 @@ def references(entity: str, description: str, example: str) -> Node:
         "x-ref": f"{entity}.id",
         "x-kind": "code",
         "examples": [example],
+        **_named_after(entity),
     }
 
 

@@ -15,6 +15,7 @@ from toolplan.planners.grounded.language.phrases import PHRASES
 from toolplan.planners.grounded.parse.mentions import Mention, Name, Unknown
 
 _SHORTEST: Final = 3
+_MOST_PHRASES: Final = 3_000
 _UNITS: Final = ("day", "week", "month", "quarter", "year")
 
 
@@ -24,6 +25,8 @@ def corrected(found: Outcome, catalogue: Catalogue) -> str | None:
     None where a word looks like none, or no word is unknown.
     """
     text = found.draft.question
+    if len(catalogue.lexicon) > _MOST_PHRASES:
+        return None  # comparing with each of them would take seconds
     unknown = dict.fromkeys(m for m in found.unexplained if isinstance(m.what, Unknown | Name))
     names = frozenset(
         name

@@ -111,8 +111,9 @@ def cut_at(mentions: Sequence[Mention], at: int) -> FoundCut | None:
             return None
         count = int(following.what.value)
         return FoundCut(Cut(count, newest, oldest, (mention, following)), at + 2)
-    if newest or oldest:
-        return FoundCut(Cut(None, newest, oldest, (mention,)), at + 1)
+    if newest or oldest or mention.does(WordClass.FIRST):
+        # of one thing, the first is the oldest
+        return FoundCut(Cut(None, newest, oldest or not newest, (mention,)), at + 1)
     return None
 
 

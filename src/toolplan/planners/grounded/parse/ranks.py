@@ -11,7 +11,7 @@ from toolplan.planners.grounded.parse.computation_state import ComputationState
 from toolplan.planners.grounded.parse.measures import weighed
 from toolplan.planners.grounded.parse.mentions import Mention, Number, What
 from toolplan.planners.grounded.parse.noun_phrase import is_singular
-from toolplan.planners.grounded.parse.requests import Count, Listed, Rate, Statistic
+from toolplan.planners.grounded.parse.requests import ByColumn, Count, Listed, Rate, Statistic
 from toolplan.planners.grounded.parse.state import VERBS
 
 _HOPED = frozenset(map(words.stem, words.word_set("""
@@ -266,6 +266,12 @@ def take_subject(state: ComputationState, at: int) -> bool:
     """Take what is ranked: the column or thing before the superlative."""
     before = state.skip(at - 1, WordClass.FILLER, *VERBS, step=-1)
     mention = state.free(before)
+    if mention is not None and mention.values and not (mention.columns or mention.nouns):
+        # "which town refused the most boxes": the state stays with the boxes
+        before = state.skip(before - 1, WordClass.FILLER, *VERBS, step=-1)
+        mention = state.free(before)
+    if before < 0 and at > 0 and state.mentions[0].text.casefold() == "who":
+        return _take_who(state, at)
     if mention is None or before < 0:
         return False
     listed = isinstance(state.found.measure, Listed)
@@ -283,6 +289,23 @@ def take_subject(state: ComputationState, at: int) -> bool:
         if state.does(before - 2, WordClass.TOP):
             state.take(before - 2)
     state.take(*(i for i in range(before + 1, at) if state.mentions[i].does(*VERBS)))
+    return True
+
+
+def _take_who(state: ComputationState, at: int) -> bool:
+    """Take "who" as the only person that what is counted has: "who made the most visits"."""
+    entities = {entity for m in state.mentions[at:] for entity in m.nouns}
+    people = tuple(
+        ColumnOf(entity, attribute.name)
+        for entity in sorted(entities)
+        for attribute in state.catalogue.kinds[entity].attributes.values()
+        if attribute.shape.kind == "person" and attribute.column is not None
+    )
+    if len(people) != 1:
+        return False
+    state.found.groups.append(ByColumn(people, (), state.mentions[0]))
+    state.found.single = True
+    state.take(*range(at))
     return True
 
 

@@ -182,6 +182,8 @@ def take_cut(state: ParseState, mention: Mention) -> bool:
     if found is None:
         return False
     cut, behind = found
+    if mention.does(WordClass.FIRST) and cut.count is None and not _one_comes(state, behind):
+        return False
     if state.cut is not None:
         said = (*state.cut.mentions, *cut.mentions)
         cut = replace(cut, count=cut.count or state.cut.count, mentions=said)
@@ -194,6 +196,12 @@ def take_cut(state: ParseState, mention: Mention) -> bool:
         return False
     state.at = behind - 1
     return True
+
+
+def _one_comes(state: ParseState, at: int) -> bool:
+    """Return whether the noun from `at` on is one thing: "the first box of May"."""
+    noun = noun_from(state, at, None)
+    return noun is not None and is_singular(state.mentions[noun])
 
 
 def take_pending_cut(state: ParseState, noun: Mention) -> Cut | None:
