@@ -11,6 +11,7 @@ from cyclopts import Parameter
 from toolplan.app._decisions import read_day
 from toolplan.cli._options import PortOption, TodayOption, known_port
 from toolplan.cli._terminal import CommandError, Exit, note
+from toolplan.demo.changes import reset as forget_changes
 from toolplan.demo.rest import DOCUMENT_PATH
 from toolplan.demo.rest import server as rest_server
 from toolplan.demo.rows import DEFAULT_ROWS
@@ -29,6 +30,10 @@ McpHttpFlag = Annotated[
 HttpFlag = Annotated[
     bool, Parameter(name="--http", negative="", help="A REST API with its OpenAPI document.")
 ]
+ResetFlag = Annotated[
+    bool,
+    Parameter(name="--reset", negative="", help="Forget what tools have changed in its data."),
+]
 RowsOption = Annotated[int | None, Parameter(name="--rows", help="The number of shipments, about.")]
 
 
@@ -40,20 +45,25 @@ def demo_command(
     port: PortOption = DEFAULT_PORT,
     today: TodayOption = None,
     rows: RowsOption = None,
+    reset: ResetFlag = False,
 ) -> int:
     """Serve the demo's tools: an MCP server over stdio, or what an option says.
 
     Use it from another terminal, or let `--tools FILE` start it: FILE is
     an MCP configuration, {"mcpServers": {"demo": {"command": "toolplan",
-    "args": ["demo"]}}}.
+    "args": ["demo"]}}}. What tools write is kept in TOOLPLAN_HOME;
+    --reset forgets it, and serves nothing.
     """
+    if reset:
+        note("The demo's data are as generated." if not forget_changes() else "Changes forgotten.")
+        return Exit.FINE.value
     if http or mcp_http:
         _see_that_it_is_free(known_port(port))
     if mcp + mcp_http + http > 1:
         raise CommandError("usage", "--mcp, --mcp-http and --http exclude each other.")
     try:
         ends = None if today is None else read_day(today)
-        tools = demo_tools(ends, DEFAULT_ROWS if rows is None else rows)
+        tools = demo_tools(ends, DEFAULT_ROWS if rows is None else rows, lasts=True)
     except ToolObjectError as error:
         raise CommandError(
             "bad-tools", str(error), "Give another number of rows: --rows."

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, NamedTuple, TypeAlias
 
-from toolplan.demo import cache, gazetteers, sites
+from toolplan.demo import cache, changes, gazetteers, sites
 from toolplan.demo import rows as row_generator
 from toolplan.demo.gazetteers import CITIES, fold
 from toolplan.demo.rows import (
@@ -96,8 +96,19 @@ class Database:
     same time and each reads what any other wrote before.
     """
 
-    def __init__(self, today: Callable[[], datetime.date | None], rows: int, seed: int) -> None:
-        """Prepare a database for each day that `today` returns; None is that of the first use."""
+    def __init__(
+        self,
+        today: Callable[[], datetime.date | None],
+        rows: int,
+        seed: int,
+        *,
+        lasts: bool = False,
+    ) -> None:
+        """Prepare a database for each day that `today` returns; None is that of the first use.
+
+        Where it `lasts`, what is written is kept for later processes (`toolplan.demo.changes`).
+        """
+        self._lasts = lasts
         self._today = today
         self._rows = rows
         self._seed = seed
@@ -139,7 +150,12 @@ class Database:
     def execute(self, sql: str, values: Sequence[SqlValue]) -> None:
         """Carry out the statement `sql`."""
         with self._lock:
-            self._open().connection.execute(sql, values)
+            connection = self._open().connection
+            if connection.in_transaction:
+                connection.execute(sql, values)
+                return
+            with self.transaction():
+                connection.execute(sql, values)
 
     @contextmanager
     def transaction(self) -> Generator[None, None, None]:
@@ -149,10 +165,17 @@ class Database:
             connection.execute("BEGIN")
             try:
                 yield
+                if self._lasts:
+                    changes.keep_changes(connection, self._data)
             except BaseException:
                 connection.execute("ROLLBACK")
                 raise
             connection.execute("COMMIT")
+
+    @property
+    def _data(self) -> str:
+        """What the rows are, whatever their last day."""
+        return f"{self._rows}-{self._seed}-{_generator()}"
 
     def _open(self) -> _Opened:
         with self._lock:
@@ -162,6 +185,8 @@ class Database:
             if today not in self._opened:
                 connection = open_database(today, self._rows, self._seed)
                 weakref.finalize(self, connection.close)
+                if self._lasts:
+                    changes.apply_changes(connection, self._data)
                 self._opened[today] = _Opened(connection, today)
             return self._opened[today]
 
