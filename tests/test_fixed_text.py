@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from toolplan.compiler import examine, fixed_text
 from toolplan.path import Json
@@ -53,3 +55,71 @@ def test_a_huge_literal_list_is_a_diagnostic() -> None:
     step: Json = {"id": "a", "tool": "t", "for_each": list(range(100_000))}
     found = examine(json.dumps({"steps": [step]}), tools=[tool(ENUM)]).diagnostics
     assert "fan-out-large" in {each.code for each in found}
+
+
+_SPACE = st.sampled_from(
+    ["", " ", "\n", "\r\n", "\t", "  \n ", " /* mine: TIER, Pro */ ", "// é\r\n"]
+)
+_UNKNOWN = st.dictionaries(
+    st.sampled_from(["note", "comment", "timout_s", "TIER.", "ü"]),
+    st.one_of(st.integers(), st.sampled_from(["Pro", "TIER", "a/b~c", "\u2028"]), st.none()),
+    max_size=3,
+)
+_STEP = st.tuples(
+    st.sampled_from(["tier", "TIER", "Tier"]), st.sampled_from(["pro", "Pro", "PRO", "free"])
+)
+
+
+@st.composite
+def _texts(draw: st.DrawFn) -> tuple[str, str]:
+    """Draw the text of a plan, and what it should be after its fixes."""
+    written: list[str] = []
+    fixed: list[str] = []
+
+    def add(part: str, after: str | None = None) -> None:
+        space = draw(_SPACE)
+        written.append(part + space)
+        fixed.append((part if after is None else after) + space)
+
+    def add_object(fields: list[tuple[str, object]]) -> None:
+        add("{")
+        for at, (name, value) in enumerate(draw(st.permutations(fields))):
+            if at:
+                add(",")
+            add(json.dumps(name))
+            add(":")
+            if callable(value):
+                value()
+            else:
+                add(json.dumps(value))
+        add("}")
+
+    def add_args(name: str, value: str) -> None:
+        add("{")
+        add(json.dumps(name), json.dumps(name.lower()))
+        add(":")
+        add(json.dumps(value), json.dumps(value.lower()))
+        add("}")
+
+    def add_steps() -> None:
+        add("[")
+        for at, (name, value) in enumerate(draw(st.lists(_STEP, min_size=1, max_size=3))):
+            if at:
+                add(",")
+            known: list[tuple[str, object]] = [
+                ("id", f"s{at}"),
+                ("tool", "t"),
+                ("args", lambda name=name, value=value: add_args(name, value)),
+            ]
+            add_object([*known, *draw(_UNKNOWN).items()])
+        add("]")
+
+    add_object([("steps", add_steps), *draw(_UNKNOWN).items()])
+    return "".join(written), "".join(fixed)
+
+
+@given(_texts())
+def test_a_text_differs_after_its_fixes_only_where_they_are(texts: tuple[str, str]) -> None:
+    written, fixed = texts
+    assert fixed_text(written, tools=[tool(ENUM)]) == fixed
+    assert fixed_text(fixed, tools=[tool(ENUM)]) == fixed

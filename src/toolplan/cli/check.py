@@ -101,7 +101,8 @@ def _checked(
 
 def _saved(file: PlanFile, tools: Toolbox | None) -> PlanFile:
     """Save the safe fixes in the file, say so, and return the file as it is now."""
-    found = [each for each in examine(file.text, file.dialect, tools).diagnostics if each.fixed]
+    diagnostics = examine(file.text, file.dialect, tools).diagnostics
+    found = [each for each in diagnostics if each.fixed and each.fix is not None]  # noise stays
     if not found:
         return file
     many = "1 correction" if len(found) == 1 else f"{len(found):,} corrections"
