@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
+from toolplan import traces
 from toolplan.answer import Answer, InsightFunction, Thresholds, answer
 from toolplan.app._approve import Approve, approver_of, refuse_other
 from toolplan.app._streaming import ReportedSteps, StreamedDraft, StreamingDraft
@@ -124,6 +125,12 @@ class Loop:
             ApprovalRequired: the plan has effects and was not approved.
             ModelError: a model is asked and gives no complete reply.
         """
+        with traces.workflow("ask") as ended:
+            asked = await self._answer(asked)
+            ended(asked.run)
+        return asked
+
+    async def _answer(self, asked: AskResult) -> AskResult:
         before: _Ran | None = None
         while len(asked.attempts) < self.setup.attempts:
             try:
@@ -167,12 +174,13 @@ class Loop:
             streaming = self._streaming(asked.question)
             streamed: StreamedDraft | None = None
             try:
-                proposal = await self.planner.propose(
-                    asked.question,
-                    self.setup.tools,
-                    asked.attempts,
-                    on_text=None if streaming is None else streaming.add,
-                )
+                with traces.span("plan", {traces.OPERATION: "plan"}):
+                    proposal = await self.planner.propose(
+                        asked.question,
+                        self.setup.tools,
+                        asked.attempts,
+                        on_text=None if streaming is None else streaming.add,
+                    )
                 if streaming is not None and isinstance(proposal, Draft):
                     streamed = await streaming.ended(proposal)
             finally:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, Literal, TypeAlias, cast
 
+from toolplan.app._traced_model import TracedModel
 from toolplan.app.settings import ModelSettings, Settings
 from toolplan.diagnostics import did_you_mean, near
 from toolplan.errors import ToolplanError
@@ -80,13 +81,15 @@ def planning(
         given = _opened(specs, settings.models, tracker)
         for sentence in settings.models.notes:
             note(sentence)
+    if given is not None:
+        given = TracedModel(cast("Model", given))
     if not isinstance(planner, str):
-        return Planning(planner, DEFAULT_ATTEMPTS, cast("Model | None", given), tracker)
+        return Planning(planner, DEFAULT_ATTEMPTS, given, tracker)
     named = (contracts,) if isinstance(contracts, str) else tuple(contracts)
     context = PlannerContext(data, planner, weeks, named, policy=policy)
     attempts = DEFAULT_ATTEMPTS
     if given is not None:
-        context = _with_model(context, cast("Model", given), specs, settings.models)
+        context = _with_model(context, given, specs, settings.models)
         attempts = max(1, settings.models.max_retries)
 
     def report(step: Escalation) -> None:

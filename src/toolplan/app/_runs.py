@@ -27,6 +27,7 @@ from toolplan.summary.form import Format
 from toolplan.summary.summariser import Summariser
 from toolplan.threads import in_thread
 from toolplan.tools import on_day
+from toolplan.traces import workflow
 
 
 @dataclass(frozen=True)
@@ -65,8 +66,8 @@ async def start_run(
 ) -> Run:
     """Run a plan; see `App.run`."""
     refuse_other(start.approve, plan)
-    with on_day(start.day):
-        return await run(
+    with on_day(start.day), workflow("run") as traced:
+        ended = await run(
             plan,
             setup.tools,
             journal=journal,
@@ -77,6 +78,8 @@ async def start_run(
             clock=setup.clock,
             **start.options.arguments(),
         )
+        traced(ended)
+    return ended
 
 
 async def continue_run(
@@ -89,8 +92,8 @@ async def continue_run(
 ) -> Run:
     """Resume a run; see `App.resume`."""
     refuse_other(start.approve, plan)
-    with on_day(start.day):
-        return await resume(
+    with on_day(start.day), workflow("resume") as traced:
+        ended = await resume(
             run_id,
             setup.tools,
             journal=journal,
@@ -101,6 +104,8 @@ async def continue_run(
             on_event=start.on_event,
             clock=setup.clock,
         )
+        traced(ended)
+    return ended
 
 
 async def simulate_run(setup: Setup, plan: ExecutionPlan, journal: Journal | None) -> DryRun:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from asyncio import Task
+from collections.abc import Awaitable
 from math import inf
 from typing import TYPE_CHECKING, NamedTuple
 
+from toolplan import traces
 from toolplan.engines._calls import CannotRun
 from toolplan.events import Failure
 from toolplan.path import Json
@@ -76,6 +78,12 @@ class InFlightCall:
         if self.tool.call is None:
             raise CannotRun(f"There is no function to call for: {self.tool.name!r}.")
         return self.tool.call
+
+    def result(self) -> Awaitable[Json]:
+        """Call the tool; in a span of its own, where traces are wanted."""
+        if traces.is_on():
+            return traces.traced_call(self.function, self.args, self.tool, self.identity())
+        return self.function(self.args)
 
     def progress(self, done: float, total: float | None, message: str) -> None:
         """Take the progress that the tool reports."""

@@ -256,7 +256,7 @@ class InFlightCalls:
         call.began = self._loop.time()
         ATTENDED.set(call)
         try:
-            answer = await call.function(call.args)
+            answer = await call.result()
         except BaseException as error:  # a tool may raise anything; other steps continue
             if isinstance(error, GeneratorExit) and not self._loop.is_running():
                 raise  # the loop is closed, and so is this coroutine

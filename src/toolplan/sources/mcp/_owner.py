@@ -11,7 +11,8 @@ import asyncio
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from types import MappingProxyType
+from typing import Final, NamedTuple, cast
 
 import anyio
 from mcp import MCPError
@@ -47,6 +48,7 @@ class Request(NamedTuple):
         arguments: of the call.
         progress: called with the call's progress, or None.
         key: the call's idempotency key, passed on to the server; empty for none.
+        trace: the headers of the trace context that the call belongs to.
     """
 
     name: str
@@ -55,6 +57,7 @@ class Request(NamedTuple):
     arguments: Mapping[str, Json]
     progress: Progress | None = None
     key: str = ""
+    trace: Mapping[str, str] = MappingProxyType({})
 
 
 class Offer(NamedTuple):
@@ -165,9 +168,10 @@ class Owner:
             link = self._standing() or await self._linked()
             await self._verify(link, request)
             delivery.begun = isinstance(self._server, LocalServer)
-            meta: RequestParamsMeta | None = None
+            fields: dict[str, object] = {**request.trace}
             if request.key:
-                meta = {"toolplan/idempotency-key": request.key}
+                fields["toolplan/idempotency-key"] = request.key
+            meta = cast("RequestParamsMeta | None", fields or None)
             try:
                 return await link.call(request.name, request.arguments, request.progress, meta)
             except MCPError as error:

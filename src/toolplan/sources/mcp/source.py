@@ -34,6 +34,7 @@ from toolplan.tools import (
     current_call,
     report_progress,
 )
+from toolplan.traces import context_headers
 
 DEFAULT_TIMEOUT_S: Final = 30.0
 DEFAULT_START_TIMEOUT_S: Final = 30.0
@@ -125,7 +126,15 @@ class McpSource:
                 # the connection's thread knows nothing of the run; the caller's context does
                 progress = partial(contextvars.copy_context().run, report_progress)
             key = "" if identity is None else identity.key
-            request = Request(target.name, target.digest, target.wrapped, arguments, progress, key)
+            request = Request(
+                target.name,
+                target.digest,
+                target.wrapped,
+                arguments,
+                progress,
+                key,
+                context_headers(),
+            )
             try:
                 return await run_in(self._loop, partial(owner.call, request))
             except Closed:

@@ -1,0 +1,236 @@
+"""Traces: what an OTLP receiver gets of a run, and what it never gets."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+pytest.importorskip("opentelemetry.sdk", reason="the SDK of OpenTelemetry is not installed")
+from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import (
+    ExportMetricsServiceRequest,
+)
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
+    ExportTraceServiceRequest,
+)
+
+PROGRAM = '''
+import asyncio, json, os, sys
+from pathlib import Path
+
+from opentelemetry import metrics, trace
+from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
+from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry.sdk.metrics.export import PeriodicExportingMetricReader
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import BatchSpanProcessor
+
+import toolplan
+from toolplan.testing import ScriptedModel
+
+place = os.environ["RECEIVER"]
+tracer = TracerProvider()
+tracer.add_span_processor(BatchSpanProcessor(OTLPSpanExporter(f"{place}/v1/traces")))
+trace.set_tracer_provider(tracer)
+reader = PeriodicExportingMetricReader(OTLPMetricExporter(f"{place}/v1/metrics"))
+meter = MeterProvider(metric_readers=[reader])
+metrics.set_meter_provider(meter)
+
+
+@toolplan.tool(effects="read")
+async def look(name: str) -> str:
+    """Looks something up."""
+    await asyncio.sleep(0.05)
+    return "SECRET-RESULT " + toolplan_headers().get("traceparent", "")
+
+
+@toolplan.tool(effects="read")
+def broken(name: str) -> str:
+    """Fails."""
+    raise ValueError("SECRET-MESSAGE")
+
+
+def toolplan_headers():
+    from toolplan.traces import context_headers
+
+    return context_headers()
+
+
+PLAN = {
+    "steps": [
+        {"id": "a", "tool": "look", "args": {"name": "SECRET-ARGUMENT"}},
+        {"id": "b", "tool": "look", "args": {"name": "b"}},
+        {"id": "c", "tool": "look", "for_each": ["x", "y"], "args": {"name": "${item}"}},
+        {"id": "d", "tool": "broken", "args": {"name": "d"}, "on_error": "continue"},
+    ]
+}
+
+
+async def main() -> None:
+    async with toolplan.open([look, broken]) as app:
+        ended = await app.run(PLAN)
+        print(ended.steps["a"].output)
+    reply = '{"toolplan": 1, "steps": [{"id": "a", "tool": "look", "args": {"name": "x"}}]}'
+    async with toolplan.open([look], model=ScriptedModel([reply]), planner="llm") as app:
+        asked = await app.ask("SECRET-QUESTION")
+        assert asked.succeeded, asked
+    served = {"command": sys.executable, "args": ["-m", "toolplan", "demo"]}
+    file = Path(os.environ["TOOLPLAN_HOME"]) / "mcp.json"
+    file.write_text(json.dumps({"mcpServers": {"demo": served}}))
+    async with toolplan.open(file) as app:
+        ended = await app.run({"steps": [{"id": "f", "tool": "facilities_list"}]})
+        assert ended.succeeded, ended.error
+
+
+asyncio.run(main())
+tracer.shutdown()
+meter.shutdown()
+'''
+
+
+class Received(NamedTuple):
+    """What the receiver got."""
+
+    spans: list[Any]
+    metrics: dict[str, Any]
+    raw: bytes
+    out: str
+
+    def named(self, name: str) -> list[Any]:
+        return [each for each in self.spans if each.name == name]
+
+
+def attributes(span: Any) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for each in span.attributes:
+        kind = each.value.WhichOneof("value")
+        found[each.key] = getattr(each.value, kind)
+    return found
+
+
+@pytest.fixture
+def receiver() -> Iterator[tuple[str, list[tuple[str, bytes]]]]:
+    """A receiver of OTLP over HTTP, on loopback."""
+    got: list[tuple[str, bytes]] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            got.append((self.path, self.rfile.read(int(self.headers["Content-Length"]))))
+            self.send_response(200)
+            self.end_headers()
+
+        def log_message(self, format: str, *args: Any) -> None:
+            pass
+
+    server = HTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}", got
+    server.shutdown()
+    server.server_close()
+
+
+def received(
+    receiver: tuple[str, list[tuple[str, bytes]]], folder: Path, **variables: str
+) -> Received:
+    place, got = receiver
+    environment = {
+        **os.environ,
+        "RECEIVER": place,
+        "TOOLPLAN_HOME": str(folder),
+        "OTEL_EXPORTER_OTLP_COMPRESSION": "none",
+        **variables,
+    }
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=environment,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    spans: list[Any] = []
+    metrics: dict[str, Any] = {}
+    for path, body in got:
+        if path == "/v1/traces":
+            for resource in ExportTraceServiceRequest.FromString(body).resource_spans:
+                for scope in resource.scope_spans:
+                    spans += scope.spans
+        else:
+            for resource in ExportMetricsServiceRequest.FromString(body).resource_metrics:
+                for scope in resource.scope_metrics:
+                    metrics |= {each.name: each for each in scope.metrics}
+    return Received(spans, metrics, b"".join(body for _, body in got), done.stdout)
+
+
+def test_a_run_is_one_trace_with_a_span_for_each_call(
+    receiver: tuple[str, list[tuple[str, bytes]]], tmp_path: Path
+) -> None:
+    got = received(receiver, tmp_path)
+    run, _ = sorted(got.named("invoke_workflow run"), key=lambda each: each.start_time_unix_nano)
+    assert attributes(run)["toolplan.run.status"] == "succeeded"
+    looks = [each for each in got.named("execute_tool look") if each.trace_id == run.trace_id]
+    assert len(looks) == 4
+    assert {each.parent_span_id for each in looks} == {run.span_id}
+    by_step = {(attributes(each)["toolplan.step.id"]) for each in looks}
+    assert by_step == {"a", "b", "c"}
+    assert {attributes(each).get("toolplan.step.item") for each in looks} == {None, 0, 1}
+    latest_start = max(each.start_time_unix_nano for each in looks)
+    assert latest_start < min(each.end_time_unix_nano for each in looks), "they ran in parallel"
+    (broken,) = got.named("execute_tool broken")
+    assert attributes(broken)["error.type"] == "ValueError"
+    assert broken.status.code == 2
+    assert run.trace_id.hex() in got.out, "the context of the span reaches the tool"
+
+
+def test_a_call_to_an_mcp_server_belongs_to_the_trace(
+    receiver: tuple[str, list[tuple[str, bytes]]], tmp_path: Path
+) -> None:
+    got = received(receiver, tmp_path)
+    (call,) = got.named("execute_tool demo.facilities_list")
+    (sent,) = [each for each in got.spans if each.name.endswith("tools/call facilities_list")]
+    assert (sent.trace_id, sent.parent_span_id) == (call.trace_id, call.span_id)
+
+
+def test_a_question_has_spans_of_its_plan_and_the_models_requests(
+    receiver: tuple[str, list[tuple[str, bytes]]], tmp_path: Path
+) -> None:
+    got = received(receiver, tmp_path)
+    (ask,) = got.named("invoke_workflow ask")
+    plans = got.named("plan")
+    assert {each.parent_span_id for each in plans} == {ask.span_id}
+    chats = [each for each in got.spans if each.name.startswith("chat ")]
+    assert chats
+    assert {each.parent_span_id for each in chats} <= {each.span_id for each in plans}
+    assert attributes(chats[0])["gen_ai.operation.name"] == "chat"
+    assert {"toolplan.runs", "toolplan.calls", "toolplan.call.duration"} <= got.metrics.keys()
+    assert "gen_ai.client.token.usage" in got.metrics
+
+
+def test_content_is_in_spans_only_where_it_is_asked_for(
+    receiver: tuple[str, list[tuple[str, bytes]]], tmp_path: Path
+) -> None:
+    got = received(receiver, tmp_path)
+    for secret in ("ARGUMENT", "RESULT", "MESSAGE", "QUESTION"):
+        assert f"SECRET-{secret}".encode() not in got.raw
+    other = tmp_path / "other"  # no plan is remembered there
+    other.mkdir()
+    more = received(receiver, other, OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT="true")
+    for secret in ("ARGUMENT", "RESULT", "QUESTION"):
+        assert f"SECRET-{secret}".encode() in more.raw
+
+
+def test_nothing_is_loaded_where_nothing_is_traced() -> None:
+    program = "import toolplan, sys; toolplan.open; print('opentelemetry' in sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "False\n"
