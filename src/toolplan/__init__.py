@@ -13,7 +13,11 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
+from toolplan.shown import use_renderer
+
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from toolplan.app._open import open
     from toolplan.app._policy import read_policy
     from toolplan.app.app import App
@@ -149,6 +153,15 @@ __all__ = [
     "tool",
     "toolbox_of",
 ]
+
+
+def _text_of(value: object) -> str:
+    # what renders is loaded by the first print
+    render: Callable[[object], str] = import_module("toolplan.render.values").text_of
+    return render(value)
+
+
+use_renderer(_text_of)
 
 
 def __getattr__(name: str) -> object:

@@ -16,6 +16,7 @@ from typing import Final, NamedTuple
 
 from toolplan.errors import ToolplanError
 from toolplan.path import Json
+from toolplan.shown import Shown, short
 
 MAX_NAME: Final = 200
 """Longer names are not compared with others, which would take long."""
@@ -71,8 +72,8 @@ class Fix:
     edits: tuple[Edit, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Diagnostic:
+@dataclass(frozen=True, slots=True, repr=False)
+class Diagnostic(Shown):
     """One problem: `code` names its kind, `pointer` its place in the canonical plan.
 
     `step` is the id of the step, where the problem is in one. `help` says what to do.
@@ -86,6 +87,13 @@ class Diagnostic:
     help: str | None = None
     fix: Fix | None = None
     fixed: bool = False
+
+    def __repr__(self) -> str:
+        place = (
+            f"{self.severity.value} at {self.pointer!r}" if self.pointer else self.severity.value
+        )
+        fixed = ", fixed" if self.fixed else ""
+        return f"Diagnostic({self.code!r}, {place}, {short(self.message)}{fixed})"
 
     @property
     def blocks(self) -> bool:

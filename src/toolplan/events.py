@@ -12,6 +12,7 @@ from enum import StrEnum
 from typing import Literal, NamedTuple, TypeAlias
 
 from toolplan.path import Json
+from toolplan.shown import Shown, counted
 
 
 class StepState(StrEnum):
@@ -299,8 +300,8 @@ class StepRun(NamedTuple):
 _PENDING = StepRun()
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
+@dataclass(frozen=True, slots=True, repr=False)
+class Run(Shown):
     """The state of a run; `steps` are in plan order; `error` is why `output` is not complete."""
 
     run: str = ""
@@ -314,12 +315,12 @@ class Run:
     is_resumed: bool = False
     error: Failure | None = None
 
+    def __repr__(self) -> str:
+        return f"Run({self.run!r}, {self.status.value}, {counted(len(self.steps), 'step')})"
+
     @property
     def took_s(self) -> float | None:
-        """Duration without the time spent waiting for approval; None while it runs.
-
-        For a resumed run it includes the time between the processes.
-        """
+        """Seconds without waits for approval, with those between processes; None while it runs."""
         started = self.started_at if self.approved_at is None else self.approved_at
         return None if started is None or self.ended_at is None else self.ended_at - started
 

@@ -8,14 +8,15 @@ from dataclasses import dataclass, field
 from toolplan.flows import Flow
 from toolplan.path import Json
 from toolplan.plan import Plan, Signature
+from toolplan.shown import Shown, counted, listed
 
 
 def _any_tool() -> dict[str, Json]:
     return {"allow": None}
 
 
-@dataclass(frozen=True, slots=True)
-class ExecutionPlan:
+@dataclass(frozen=True, slots=True, repr=False)
+class ExecutionPlan(Shown):
     """A plan that passed the check. Only the compiler makes one.
 
     Attributes:
@@ -38,4 +39,10 @@ class ExecutionPlan:
     digest: str
     policy: Mapping[str, Json] = field(default_factory=_any_tool)
     unchecked_references: int = 0
+
+    def __repr__(self) -> str:
+        effects = f", effects: {listed(self.effects)}" if self.effects else ""
+        steps = f"{counted(len(self.order), 'step')}: {listed(self.order)}"
+        return f"ExecutionPlan({self.digest[:8]}, {steps}{effects})"
+
     flows: tuple[Flow, ...] = ()

@@ -13,6 +13,7 @@ from typing import Final, NamedTuple, TypeAlias
 from typing import Literal as OneOf
 
 from toolplan.path import Json, Path
+from toolplan.shown import Shown, counted, listed
 
 ITEM: Final = "item"
 INDEX: Final = "index"
@@ -184,8 +185,8 @@ _set_retries = _setter(Step, "retries")
 _set_thought = _setter(Step, "thought")
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+@dataclass(frozen=True, slots=True, repr=False)
+class Plan(Shown):
     """Steps in the order in which they were written, and what the plan gives.
 
     `output` None means: the outputs of the steps that nothing refers to. `metadata` is advice for
@@ -195,6 +196,10 @@ class Plan:
     steps: tuple[Step, ...]
     output: Value | None = None
     metadata: Mapping[str, Json] = field(default_factory=dict[str, Json])
+
+    def __repr__(self) -> str:
+        names = listed([step.id for step in self.steps])
+        return f"Plan({counted(len(self.steps), 'step')}: {names})" if names else "Plan(0 steps)"
 
 
 def array(items: tuple[Value, ...]) -> Value:

@@ -22,6 +22,7 @@ from toolplan.path import EVERY, Json
 from toolplan.plan import Plan, Step
 from toolplan.render.document import Block, Bullets, Document, Lead, Note, document_text
 from toolplan.render.printable import cut, number_text, printable
+from toolplan.shown import Shown, short
 
 ROWS: Final = 10
 _MOST_PROBLEMS: Final = 20
@@ -57,8 +58,8 @@ class Problem:
         return self.state is StepState.SUCCEEDED
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+@dataclass(frozen=True, slots=True, repr=False)
+class Answer(Shown):
     """The answer to a question, as the user reads it.
 
     Attributes:
@@ -72,6 +73,12 @@ class Answer:
     sections: tuple[Section, ...]
     problems: tuple[Problem, ...]
     on_the_way: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return self.text
+
+    def __repr__(self) -> str:
+        return f"Answer({short(self.headline)})"
 
     @property
     def document(self) -> Document:

@@ -9,18 +9,21 @@ from datetime import date
 from pathlib import Path
 from typing import Literal, NamedTuple
 
+from toolplan.answer import answer
 from toolplan.app._approve import Approve, approver_of, refuse_other
 from toolplan.app._loop import Setup
 from toolplan.app._toolset import ADVICE
 from toolplan.app.limits import LimitOptions
-from toolplan.app.results import AskResult
-from toolplan.app.resume import resume
+from toolplan.app.results import AskResult, RunResult
+from toolplan.app.resume import plan_of, resume
 from toolplan.app.settings import Settings
+from toolplan.compiler import output_schemas
 from toolplan.dry_run import DryRun, simulate
-from toolplan.engines import Decided, RunOptions, run
-from toolplan.events import Event, Run
+from toolplan.engines import CannotRun, Decided, RunOptions, run
+from toolplan.events import CallIntended, Event, Run, fold
 from toolplan.execution_plan import ExecutionPlan
 from toolplan.path import Json
+from toolplan.plan_json import load
 from toolplan.providers import Model, UsageTracker
 from toolplan.storage.journal import Journal, Slot
 from toolplan.summary.form import Format
@@ -106,6 +109,27 @@ async def continue_run(
         )
         traced(ended)
     return ended
+
+
+def kept_result(setup: Setup, journal: Journal, start: str) -> RunResult:
+    """Return a run of the journal; `plan` is None where it does not pass the check any more.
+
+    Raises:
+        JournalError: there is no such run, or several.
+    """
+    name = journal.find(start)
+    events = journal.events(name)
+    ended, written = fold(events), load(journal.record(name).plan).plan
+    acted = {event.step for event in events if isinstance(event, CallIntended)}
+    found = None
+    if written is not None:
+        schemas = output_schemas(written, setup.tools)
+        found = answer(written, ended, schemas=schemas, insights=setup.insights, effects=acted)
+    try:
+        plan = plan_of(name, setup.tools, journal=journal, limits=setup.limits, rules=setup.rules)
+    except CannotRun:
+        plan = None
+    return RunResult.of(ended, plan, found)
 
 
 async def simulate_run(setup: Setup, plan: ExecutionPlan, journal: Journal | None) -> DryRun:

@@ -24,6 +24,7 @@ from toolplan.app._runs import (
     Start,
     User,
     continue_run,
+    kept_result,
     run_notes,
     simulate_run,
     start_run,
@@ -377,6 +378,10 @@ class App:
         """
         return self.needed_journal().runs(limit)
 
+    def result(self, run: str) -> RunResult:
+        """Return a run that the journal keeps, by its name or its beginning, with its answer."""
+        return kept_result(self._setup, self.needed_journal(), run)
+
     def forecast(self, plan: ExecutionPlan, given: LimitOptions = NO_LIMITS) -> Forecast:
         """Return what a run of `plan` is expected to take, from earlier calls in the journal."""
         journal = self.needed_journal()
@@ -423,10 +428,8 @@ class App:
         planner = self.planner
         if conversation is not None and not isinstance(planner, DialoguePlanner):
             planner = DialoguePlanner(planner, weeks=self._user.weeks)
-        options, notes = (
-            self.run_options(given),
-            run_notes(self._metadata, self._user.advice, given),
-        )
+        notes = run_notes(self._metadata, self._user.advice, given)
+        options = self.run_options(given)
         return Loop(self._setup, planner, journal, options, notes, watchers, note=self._note)
 
     async def _asked(

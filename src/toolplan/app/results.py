@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from dataclasses import dataclass, field, fields
 from typing import Self
 
@@ -17,16 +16,8 @@ from toolplan.planners import Attempt, Clarification, Draft, Proposal, Question,
 from toolplan.render.diagnostics import Located, diagnostics_text
 from toolplan.render.plan_tree import plan_text
 from toolplan.render.printable import printable
+from toolplan.shown import Shown, counted
 from toolplan.summary.summariser import Summary
-
-
-class Shown:
-    """A value that prints as the command line shows it, and as the same text in a notebook."""
-
-    __slots__ = ()
-
-    def _repr_html_(self) -> str:
-        return f"<pre>{html.escape(str(self))}</pre>"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -103,23 +94,23 @@ class AskResult(Shown):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class RunResult(Run, Shown):
+class RunResult(Run):
     """A run, with the plan that ran and the answer that it gives."""
 
     plan: ExecutionPlan | None = None
     answer: Answer | None = None
 
     @classmethod
-    def of(cls, run: Run, plan: ExecutionPlan, answer: Answer) -> Self:
+    def of(cls, run: Run, plan: ExecutionPlan | None, answer: Answer | None) -> Self:
         """Return `run` with its plan and answer."""
         own = {each.name: getattr(run, each.name) for each in fields(Run)}
         return cls(**own, plan=plan, answer=answer)
 
     def __str__(self) -> str:
-        return "" if self.answer is None else self.answer.text.rstrip()
+        return Run.__str__(self) if self.answer is None else self.answer.text.rstrip()
 
     def __repr__(self) -> str:
-        return f"RunResult({self.run!r}, {self.status.value}, {len(self.steps)} steps)"
+        return f"RunResult({self.run!r}, {self.status.value}, {counted(len(self.steps), 'step')})"
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -17,6 +17,7 @@ from toolplan.path import Json
 from toolplan.plan import Limits, Plan, Step, split_pointer
 from toolplan.plan_json import Parsed, dump, load
 from toolplan.rules import PlanContext, Rule, diagnose, ordered
+from toolplan.shown import counted, shown_html, shown_text
 from toolplan.tools import Tool, Toolbox
 
 MAX_ROUNDS: Final = 8
@@ -41,6 +42,17 @@ class Compiled(NamedTuple):
     diagnostics: tuple[Diagnostic, ...]
     draft: Plan | None
     unchecked_references: int
+
+    def __str__(self) -> str:
+        parts = [] if self.plan is None else [str(self.plan)]
+        return "\n\n".join([*parts, shown_text(self.diagnostics)])
+
+    def __repr__(self) -> str:
+        plan = "None" if self.plan is None else self.plan.digest[:8]
+        return f"Compiled(plan={plan}, {counted(len(self.diagnostics), 'diagnostic')})"
+
+    def _repr_html_(self) -> str:
+        return shown_html(self)
 
 
 def parse(

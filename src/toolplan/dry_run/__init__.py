@@ -1,9 +1,8 @@
 """Dry runs: a plan simulated without calling a tool, on sample values made from the schemas."""
 
-from toolplan.dry_run.report import dry_document, dry_view
+from toolplan.dry_run.report import DryRun, dry_document, dry_view
 from toolplan.dry_run.scenarios import (
     CallBounds,
-    DryRun,
     EffectBounds,
     Fault,
     MayFail,

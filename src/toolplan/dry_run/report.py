@@ -2,17 +2,100 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
-from toolplan.dry_run.scenarios import CallBounds, DryRun, EffectBounds, Fault, MayFail
+from toolplan.dry_run.scenarios import (
+    CallBounds,
+    EffectBounds,
+    Fault,
+    MayFail,
+    Scenario,
+    Unchecked,
+)
+from toolplan.path import Json
 from toolplan.render.answer_view import AnswerView
-from toolplan.render.document import Block, Bullets, Document, Heading, Lead, Note, Table
+from toolplan.render.document import (
+    Block,
+    Bullets,
+    Document,
+    Heading,
+    Lead,
+    Note,
+    Table,
+    document_text,
+)
 from toolplan.render.printable import count_text, cut, number_text, printable
+from toolplan.shown import Shown, counted
 from toolplan.tools import Effects
 
 _MOST_LINES: Final = 50
 _MESSAGE_WIDTH: Final = 400
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class DryRun(Shown):
+    """The result of a dry run.
+
+    Attributes:
+        faults: what always fails, each once.
+        may_fail: what fails with recorded results alone, each once.
+        scenarios: the simulated scenarios.
+        calls: how often each step is called, by its id.
+        total: how often tools are called.
+        limit: the most calls that a run may make; it stops there, whatever `total` says.
+        effects: the steps that may change something, in the order of the plan.
+        unchecked: the steps that could not be checked, in the order of the plan.
+    """
+
+    faults: tuple[Fault, ...]
+    may_fail: tuple[MayFail, ...]
+    scenarios: tuple[Scenario, ...]
+    calls: Mapping[str, CallBounds]
+    total: CallBounds
+    limit: int
+    effects: tuple[EffectBounds, ...]
+    unchecked: tuple[Unchecked, ...]
+
+    def __str__(self) -> str:
+        return document_text(dry_document(self))
+
+    def __repr__(self) -> str:
+        faults, risks = counted(len(self.faults), "fault"), counted(len(self.may_fail), "risk")
+        return f"DryRun({faults}, {risks}, {counted(len(self.scenarios), 'scenario')})"
+
+    @property
+    def succeeded(self) -> bool:
+        """Whether there is no fault."""
+        return not self.faults
+
+    def to_json(self) -> dict[str, Json]:
+        """Return the wire form."""
+        return {
+            "faults": [dict(fault._asdict()) for fault in self.faults],
+            "may_fail": [{**each._asdict(), "tools": [*each.tools]} for each in self.may_fail],
+            "scenarios": [
+                {
+                    "description": scenario.description,
+                    "states": {name: state.value for name, state in scenario.states.items()},
+                }
+                for scenario in self.scenarios
+            ],
+            "calls": {name: dict(bounds._asdict()) for name, bounds in self.calls.items()},
+            "total": dict(self.total._asdict()),
+            "limit": self.limit,
+            "effects": [
+                {
+                    "step": each.step,
+                    "tool": each.tool,
+                    "effects": each.effects.value,
+                    "calls": dict(each.calls._asdict()),
+                }
+                for each in self.effects
+            ],
+            "unchecked": [dict(each._asdict()) for each in self.unchecked],
+        }
 
 
 def dry_view(dry: DryRun) -> AnswerView:

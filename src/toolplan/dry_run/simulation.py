@@ -15,10 +15,10 @@ from typing import Final, NamedTuple
 
 from toolplan.dry_run.call_bounds import call_bounds
 from toolplan.dry_run.certainty import Certainty
+from toolplan.dry_run.report import DryRun
 from toolplan.dry_run.sample_values import SampleValues
 from toolplan.dry_run.scenarios import (
     CallBounds,
-    DryRun,
     EffectBounds,
     Fault,
     MayFail,
