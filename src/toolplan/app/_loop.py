@@ -28,7 +28,7 @@ from toolplan.compiler import (
 )
 from toolplan.deltas import Delta, delta, left
 from toolplan.engines import RunOptions, run, run_stream
-from toolplan.events import Event, Run, RunState
+from toolplan.events import Event, ItemEnded, Run, RunState, StepFailed, StepSucceeded
 from toolplan.execution_plan import ExecutionPlan
 from toolplan.flows import Policy
 from toolplan.path import Json
@@ -42,6 +42,11 @@ from toolplan.tools import Toolbox
 logger = logging.getLogger("toolplan")
 
 _MOST_REASONS: Final = 3
+
+_UNKNOWN: Final = frozenset(
+    ("timeout", "outcome-unknown", "result-type", "result-schema", "result-too-large")
+)
+"""Codes of failures of calls that may have taken effect."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +171,7 @@ class Loop:
         short = 0 if assess is None or not asked.succeeded else assess(asked)
         status = RunState.RUNNING if asked.run is None else asked.run.status
         failed = 0 if asked.succeeded else left(plan, events)
-        ended = status in (RunState.SUCCEEDED, RunState.FAILED)
+        ended = status in (RunState.SUCCEEDED, RunState.FAILED) and not _is_unknown(plan, events)
         return _Ran(plan, events, (failed, short), ended and (not asked.succeeded or short > 0))
 
     async def _propose(self, asked: AskResult) -> AskResult:
@@ -337,3 +342,15 @@ class Loop:
         notes["created_at"] = created.replace("+00:00", "Z")
         plan = noted(compiled.plan, notes)
         return compiled._replace(plan=plan, draft=plan.plan)
+
+
+def _is_unknown(plan: ExecutionPlan, events: Sequence[Event]) -> bool:
+    """Return whether an effect failed that may have happened; another plan could repeat it.
+
+    It is of an idempotent tool: another plan has other arguments, or another idempotency key.
+    """
+    failed = (each for each in events if isinstance(each, StepFailed | StepSucceeded | ItemEnded))
+    return any(
+        each.step in plan.effects and each.failure is not None and each.failure.code in _UNKNOWN
+        for each in failed
+    )
