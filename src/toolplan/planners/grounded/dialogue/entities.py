@@ -93,7 +93,7 @@ def _value(reading: ValueOf, catalogue: Catalogue) -> str | None:
 
 
 def label_of(reading: ValueOf, catalogue: Catalogue) -> str:
-    """Return the attribute of a value as entities name it: `status`, `risk`, `location`."""
+    """Return the attribute of a value as entities name it: `status`, `size`, `location`."""
     if catalogue.attribute(reading).shape.kind == "place":
         return "location"
     name = reading.attribute

@@ -49,7 +49,7 @@ class Intent:
         act: what it wants done; None for a confirmation, and where it says nothing.
         action: the verb that says so, as it is said ("show"), or None.
         operations: each verb with what it is about, and each value that narrows it:
-            `delete_shipment`, `analyze_contamination`, `filter_high_risk`.
+            `delete_order`, `analyze_sales`, `filter_overdue`.
 
     Two intents are equal if the first three are.
     """

@@ -17,7 +17,7 @@ class EntityCount:
     """An entity, and the number of messages that name it.
 
     `first` and `last` are the times of the first and the latest of them, or empty; `kind` is what
-    stands before its colon: `location` of `location:Berlin`, and `shipment` of `shipment`.
+    stands before its colon: `location` of `location:Oslo`, and `order` of `order`.
     """
 
     entity: str

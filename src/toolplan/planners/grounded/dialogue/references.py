@@ -31,9 +31,9 @@ _THERE: Final = re.compile(
 def read_references(text: str) -> tuple[str, ...]:
     """Return the words of `text` that point back, each once, in the order of the text.
 
-    >>> read_references("Tell me more about them and that facility")
+    >>> read_references("Tell me more about them and that order")
     ('them', 'that')
-    >>> read_references("Show me shipments that were rejected this week")
+    >>> read_references("Show me orders that were rejected this week")
     ()
     """
     folded = fold(text[:MAX_CHARACTERS])
