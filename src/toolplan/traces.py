@@ -4,8 +4,8 @@ Names are those of the conventions in development of 2026-10 (open-telemetry/sem
 genai); each stands in this file only. Questions, arguments and results are in no span unless
 `OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT` asks for them.
 
-Nothing is loaded here: a program that exports traces has loaded `opentelemetry` itself, and where
-it is not loaded, nothing is traced.
+Nothing is loaded here: a program that exports traces has loaded `opentelemetry` itself and set a
+provider of tracers; without one, nothing is traced.
 """
 
 from __future__ import annotations
@@ -59,8 +59,11 @@ _MOST_CONTENT: Final = 100_000
 
 
 def is_on() -> bool:
-    """Return whether this program has loaded OpenTelemetry."""
-    return "opentelemetry.trace" in sys.modules
+    """Return whether this program has loaded OpenTelemetry and set a provider of tracers."""
+    trace: Any = sys.modules.get("opentelemetry.trace")
+    return trace is not None and not isinstance(
+        trace.get_tracer_provider(), trace.ProxyTracerProvider
+    )
 
 
 def captures_content() -> bool:

@@ -81,7 +81,7 @@ class InFlightCall:
 
     def result(self) -> Awaitable[Json]:
         """Call the tool; in a span of its own, where traces are wanted."""
-        if traces.is_on():
+        if self.owner.traced:
             return traces.traced_call(self.function, self.args, self.tool, self.identity())
         return self.function(self.args)
 

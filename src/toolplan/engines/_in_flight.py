@@ -10,6 +10,7 @@ from collections.abc import Callable
 from contextvars import copy_context
 from typing import Final, Protocol
 
+from toolplan import traces
 from toolplan.engines._attempt import InFlightCall, Late
 from toolplan.engines._calls import MAX_BACKOFF_S, Clock, RunOptions
 from toolplan.engines._deadlines import Deadlines
@@ -110,6 +111,8 @@ class InFlightCalls:
         """Whether calls start in this turn of the loop, until one of them also ends in it."""
         self._reported: dict[InFlightCall, float] = {}  # when progress was last emitted
         self.durations: dict[str, deque[float]] = {}
+        self.traced = traces.is_on()
+        """Whether each call is a span; looked up once, since most programs trace nothing."""
 
     def make(self, call: InFlightCall) -> None:
         """Start a call; `steps` gets its outcome."""
