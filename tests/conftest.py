@@ -20,6 +20,9 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 # The demo's rows are generated once for all tests, and not in the user's own cache.
 os.environ["TOOLPLAN_CACHE"] = str(Path(__file__).parents[1] / ".pytest_cache" / "toolplan")
 
+# pytest-xdist gives its workers a width: sentences for a program are not wrapped.
+os.environ.pop("COLUMNS", None)
+
 
 @pytest.fixture(autouse=True)
 def home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
