@@ -29,7 +29,11 @@ base_url = "https://shop.example"
     [
         ('[effekts]\nsend = "write"', "effekts", "Did you mean 'effects'?"),
         ("[limit]\nconcurrency = 1", "limit", "Did you mean 'limits'?"),
-        ("concurrency = 1", "concurrency", "Known settings: [effects], [limits], [openapi],"),
+        (
+            "concurrency = 1",
+            "concurrency",
+            "Known settings: [answer], [effects], [limits], [openapi], [retention],",
+        ),
         ("planner_temprature = 1", "planner_temprature", "Did you mean 'planner_temperature'"),
         ("OPENAI_API_KEY = 'k'", "OPENAI_API_KEY", "Did you mean 'openai_api_key'"),
     ],

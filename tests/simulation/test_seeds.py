@@ -168,7 +168,7 @@ def test_steps_of_a_refused_stream_that_continue_are_found_out(
         del calls
 
     monkeypatch.setattr(InFlightCalls, "close", lenient)
-    assert "tasks are left" in breaches(folder, STREAMS)
+    assert "tasks are left" in breaches(folder, STREAMS, "tasks are left")
 
 
 def test_a_stream_that_is_not_held_to_what_it_gave_is_found_out(
