@@ -17,6 +17,7 @@ from toolplan.path import Json
 from toolplan.plan import Array, Literal, Object, Ref, Template, Value
 from toolplan.render.approval_view import ApprovalView, approval_text
 from toolplan.render.exact import exact_lines, exact_name, exact_text, mixed_scripts
+from toolplan.render.printable import text_width
 from toolplan.tools import Effects
 
 TEXT = st.text(max_size=200) | st.text('a \n"\\${}\u200b\u202e\u0430\u3164éא.@/', max_size=200)
@@ -60,8 +61,9 @@ def test_what_is_shown_reads_back_as_what_is_sent(
     lines = exact_lines(Literal(value), first, rest, encoding)
     assert exactly(read_back(lines)) == exactly(value)
     assert exactly(json.loads(exact_text(value, encoding))) == exactly(value)
-    for line in lines:
+    for at, line in enumerate(lines):
         line.encode(encoding)
+        assert text_width(line) <= (rest if at else first)
         assert not any(
             unicodedata.category(char) in {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
             or (char.isspace() and char != " ")
@@ -161,9 +163,12 @@ def screen(args: dict[str, Value], width: int = 80) -> str:
 @given(JSON, st.sampled_from([40, 60, 80, 100, 200]))
 @example("word " * 1_000, 80)
 @example([*range(3_000)], 80)
+@example({"0": None, "\U00010564": None, "\U0002ebe1": None}, 60)
+@example({"000\x1f\U0001133a": None}, 40)
 def test_the_screen_shows_every_argument_whole(value: Json, width: int) -> None:
     shown = screen({"first": Literal(value), "last": Literal("end")}, width)
-    body = shown.split("    first = ", 1)[1].split("    last = ", 1)[0]
+    assert all(text_width(line) <= width for line in shown.splitlines())
+    body = shown.split("    first =", 1)[1].split("    last = ", 1)[0]
     value_lines = [
         line.strip(" ") for line in body.splitlines() if not line.startswith("    Attention")
     ]

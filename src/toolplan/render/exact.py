@@ -12,6 +12,7 @@ import json
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator
+from itertools import accumulate
 from typing import Final, TypeAlias
 
 from toolplan.path import Json
@@ -170,12 +171,10 @@ def _key(key: str, encoding: str) -> Callable[[], Iterable[Atom]]:
 
 
 def _scalar(value: bool | float | None) -> Iterator[str]:
-    if isinstance(value, int) and not isinstance(value, bool):
-        digits = _digits(value)
-        # a number is one piece unless it is longer than any line
-        yield from (digits[at : at + 60] for at in range(0, len(digits), 60))
-    else:
+    if value is None or isinstance(value, bool):
         yield json.dumps(value)
+    else:  # digit by digit: a number is broken only where it is wider than a line
+        yield from _digits(value) if isinstance(value, int) else json.dumps(value)
 
 
 def _digits(number: int) -> str:
@@ -330,26 +329,22 @@ def _wrapped(atoms: Iterable[Atom], first: int, rest: int) -> list[str]:
     line: list[Atom] = []
     used, room = 0, first - 3  # for quotes and a comma
     for atom in atoms:
-        size = text_width(atom[0])
-        after_newline = line and line[-1] == ("\\n", True) and atom[1] and atom[0] != "\\n"
-        is_full = used + size > room
-        if (
-            is_full
-            and not lines
-            and first < rest
-            and not after_newline
-            and not any(_breaks(line, atom))
-        ):
-            lines.append("")
-            room, is_full = rest - 3, used + size > rest - 3
-        if line and (is_full or after_newline) and _may_break(line[-1], atom):
-            at = len(line) if after_newline else _break_at(line, atom)
-            kept = line[at:]
-            lines.append(_line(line[:at], (kept or [atom])[0]))
-            line = [('"', False), *kept] if _in_string(line[:at], kept, atom) else kept
-            used, room = sum(text_width(text) for text, _ in line), rest - 3
+        used += text_width(atom[0])
         line.append(atom)
-        used += size
+        while True:
+            newline = line[-2:-1] == [("\\n", True)] and atom[1] and atom[0] != "\\n"
+            if used <= room and not newline:
+                break
+            if not lines and first < rest and not newline and not any(_spaces(line)):
+                lines.append("")
+                room = rest - 3
+                continue
+            at = len(line) - 1 if newline else _break_at(line, room)
+            if not at:
+                break
+            lines.append(_line(line[:at], line[at]))
+            line = [('"', False)] * (line[at - 1][1] and line[at][1]) + line[at:]
+            used, room = sum(text_width(text) for text, _ in line), rest - 3
     return [*lines, "".join(text for text, _ in line).rstrip()]
 
 
@@ -359,22 +354,26 @@ def _may_break(before: Atom, atom: Atom) -> bool:
     return atom != ('"', False) or not before[1]
 
 
-def _break_at(line: list[Atom], atom: Atom) -> int:
-    """Return where to break `line`: after its last space, if it has one."""
-    return next(_breaks(line, atom), len(line))
+def _break_at(line: list[Atom], room: int) -> int:
+    """Return where to break `line`, the last piece of which has no room in `room` columns.
+
+    That is after a space where there is one; as late as there is room; 0 if nowhere.
+    """
+    places = [at for at in range(1, len(line)) if _may_break(line[at - 1], line[at])]
+    ends = list(accumulate(text_width(text) for text, _ in line))
+    for found in (set(_spaces(line)), places):
+        fitting = [at for at in places if at in found and ends[at - 1] <= room]
+        if fitting:
+            return fitting[-1]
+    return places[0] if places else 0
 
 
-def _breaks(line: list[Atom], atom: Atom) -> Iterator[int]:
-    """Yield where `line`, before `atom`, can be broken between words, the last place first."""
-    for at in range(len(line), 1, -1):
-        text, inside = line[at - 1]
-        after = line[at] if at < len(line) else atom
-        if text.endswith(" ") and inside == after[1] and _may_break(line[at - 1], after):
+def _spaces(line: list[Atom]) -> Iterator[int]:
+    """Yield where `line` can be broken between words."""
+    for at in range(2, len(line)):
+        before, after = line[at - 1], line[at]
+        if before[0].endswith(" ") and before[1] == after[1] and _may_break(before, after):
             yield at
-
-
-def _in_string(line: list[Atom], kept: list[Atom], atom: Atom) -> bool:
-    return line[-1][1] and (kept[0] if kept else atom)[1]
 
 
 def _line(line: list[Atom], after: Atom) -> str:
