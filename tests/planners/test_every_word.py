@@ -9,7 +9,9 @@ import pytest
 from benchmarks.aggregates import Verdict, check_all
 from tests.planners.planned import TODAY, arguments, document, propose
 from toolplan.path import Json
-from toolplan.planners import Clarification
+from toolplan.planners import Clarification, Draft, GroundedPlanner, Question
+from toolplan.sources.sql import sql_tool
+from toolplan.tools import Effects, Tool, Toolbox
 
 YEAR = "BETWEEN '2025-01-01' AND '2025-12-31'"
 
@@ -67,6 +69,13 @@ ASKED = {
     "rejected shipments of BlueFreight": ["BlueFreight"],
     "EcoHaul loads": ["EcoHaul"],
     "facilities in S40": ["S40"],
+    "What is the weight of shipments with carrier S40?": ["S40"],
+    "shipments with carrier S40": ["S40"],
+    "shipments to S40": ["S40"],
+    "shipments by S40": ["S40"],
+    "shipments with status F3": ["F3"],
+    "inspections with result F3": ["F3"],
+    "facilities in F4": ["F4"],
     "contaminated loads from last month and what happened to them": ["happened", "to them"],
     "shipments to Berlin and what came": ["came"],
     "inspections between the 3rd and": ["between", "the 3rd", "and"],
@@ -323,3 +332,31 @@ def test_questions_that_users_ask_first_are_answered(question: str, statement: s
     asked = [{"question": question, "sql": statement}]
     (checked,) = check_all(asked, date.fromisoformat(TODAY), rows=1_500)
     assert checked.verdict is Verdict.RIGHT, checked.reason
+
+
+def test_a_total_of_things_is_their_sum_where_they_have_a_total() -> None:
+    number: Json = {"type": "number"}
+    columns: dict[str, Json] = {
+        "id": {"type": "string"},
+        "total": number,
+        "shop": {"type": "string"},
+    }
+    row: Json = {
+        "type": "object",
+        "x-entity": "order",
+        "properties": columns,
+        "required": [*columns],
+    }
+    orders = Tool(
+        "orders_list",
+        "Lists orders.",
+        {"type": "object", "properties": {}, "x-entity": "order", "x-verb": "list"},
+        {"type": "object", "properties": {"rows": {"type": "array", "items": row}}},
+        Effects.READ,
+    )
+    planned = GroundedPlanner().plan(
+        Question("Total of orders per shop", TODAY), Toolbox([orders, sql_tool()])
+    )
+    assert isinstance(planned, Draft)
+    assert "sum(total)" in planned.text
+    assert "count(*)" not in planned.text

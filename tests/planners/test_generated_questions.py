@@ -80,5 +80,20 @@ def test_a_state_before_its_thing_says_which_rows(text: str, argument: str) -> N
 
 def test_things_that_are_ranked_by_an_average_are_asked_about() -> None:
     """Each of them has one such number; which groups are meant is not said."""
-    found = propose("Top 2 substances by average contaminant concentration in 2024")
+    found = propose("Top 2 contaminants by average concentration in 2024")
     assert kind(found) == "clarification"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Top 2 substances by average contaminant concentration in 2024",
+        "average concentration of lead contaminants per substance",
+        "average concentration by substance",
+        "Which substance has the highest average concentration?",
+    ],
+)
+def test_a_word_for_things_and_for_a_column_of_theirs_says_the_groups(text: str) -> None:
+    (_, _), (_, computed) = arguments(text)
+    assert isinstance(computed, dict)
+    assert "GROUP BY type" in str(computed["sql"])

@@ -440,7 +440,10 @@ def base_entities(catalogue: Catalogue, computation: Computation) -> list[str]:
 
 
 def _is_thing(group: Group, kind: Kind) -> bool:
-    return isinstance(group, ByColumn) and kind.entity in group.entities
+    """Return whether `group` says the things themselves, and no column of theirs by that word."""
+    if not isinstance(group, ByColumn) or kind.entity not in group.entities:
+        return False
+    return all(column.entity != kind.entity for column in group.columns)
 
 
 def _condition_of(binding: Binding | None) -> Condition | None:

@@ -84,7 +84,7 @@ _PHRASES: Final[dict[WordClass, str]] = {
         |currently|now|right now|one|ones|actually|simply|quickly|again|am|be able to|able to
         |i'd|help|for me|for us|to me|to us|at all|exactly which|full|entire|whole|overall
         |in total|altogether|overall|respectively|well|already|ever|yet|out|up|then please
-        |total number|whether|if|it true that|such|kind of|total of|a total of|in the system
+        |total number|whether|if|it true that|such|kind of|a total of|in the system
         |in our system|on file|in the database|we have|do we have|did we have|you have|have we
         |i have|we had|are there|were there|is there|was there|know|to know|wonder|wondering
         |interested in|curious|about|regarding|concerning|different|distinct|unique|anything

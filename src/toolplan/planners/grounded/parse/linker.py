@@ -55,6 +55,8 @@ _NAMING: Final = words.word_set("with by of from for named called have involving
 _CODED: Final = (None, "code")
 _VAGUE: Final = frozenset({None, "of", "with", "on"})
 """Words before an unknown name that do not say what it is, even where an argument lists them."""
+_ABOUT: Final = frozenset({"of", "for", "about", "on"})
+"""Words before an identity that say no more than that it is meant."""
 _CAPACITY: Final = "capacity"
 
 
@@ -117,8 +119,30 @@ class Linker:
             return None
         if modifier.column is not None and (modifier.column.nouns or modifier.cue != "of"):
             return codes if entity in modifier.column.nouns else None
+        kind = self._catalogue.kinds.get(entity)
+        if kind is not None and modifier.column is None and self._says_another(kind, modifier.cue):
+            return None
         owners = {self.owner(code) for code in codes}
         return codes if owners == {entity} else None
+
+    def _says_another(self, kind: Kind, cue: str | None, meant: Attribute | None = None) -> bool:
+        """Return whether `cue` says an attribute: "with sender", and not `meant`.
+
+        Where no attribute is meant but the thing itself, "to" and "by" say another one too.
+        """
+        if cue is None:
+            return False
+        others = [
+            attribute
+            for attribute in kind.attributes.values()
+            if attribute is not meant and attribute.shape.ref != kind.identity
+        ]
+        if meant is not None and self._cue_names(cue, meant):
+            return False
+        own = meant is None and cue not in _ABOUT
+        return any(
+            self._cue_names(cue, each) or (own and cue in each.shape.cue_keys) for each in others
+        )
 
     def owner(self, code: str) -> str | None:
         """Return the only kind of thing whose identities look like `code`, or None."""
@@ -234,7 +258,9 @@ class Linker:
                 fits = named and self._names(column, attribute)
             else:
                 owner = self.owner(codes[0])
+                meant = None if own else attribute
                 fits = owner is not None and attribute.shape.ref == f"{owner}.id"
+                fits = fits and not self._says_another(kind, modifier.cue, meant)
             if fits and (attribute.equal is not None or not own):
                 return self._equal(attribute, list(codes), modifier)
         return None

@@ -9,6 +9,7 @@ from toolplan.planners.grounded.language.words import dimension, stem
 from toolplan.planners.grounded.parse.amounts import bound_behind
 from toolplan.planners.grounded.parse.computation_state import ComputationState
 from toolplan.planners.grounded.parse.mentions import Mention, Number
+from toolplan.planners.grounded.parse.noun_phrase import is_singular
 from toolplan.planners.grounded.parse.requests import Count, Rate, Statistic
 
 FUNCTIONS = {
@@ -92,6 +93,8 @@ def read_statistics(state: ComputationState) -> None:
         behind = state.skip(behind)
         noun = state.free(behind)
         if noun is not None and noun.nouns and not state.numeric(behind):
+            if _adds_up_itself(state, at, noun):
+                return
             behind += 1
             if state.mentions[at].text.casefold() == "total" and not state.numeric(behind):
                 state.measure(Count(), at)  # "total loans": of things there is nothing but a number
@@ -102,6 +105,19 @@ def read_statistics(state: ComputationState) -> None:
             state.measure(Statistic(function, state.mentions[behind].columns), at, behind)
             if state.cue(at + 1) == "of":
                 state.take(at + 1)
+
+
+def _adds_up_itself(state: ComputationState, at: int, noun: Mention) -> bool:
+    """Take "total of the loans" where loans have a number of that name: the sum of it."""
+    columns = tuple(c for c in state.numeric(at) if c.entity in noun.nouns)
+    if state.cue(at + 1) != "of" or len(columns) != 1 or is_singular(noun):
+        return False
+    function = FUNCTIONS[" ".join(words.keys(state.mentions[at].text))]
+    name = columns[0].attribute
+    prefix = {"sum": "the sum"}.get(function, function)
+    state.found.notes.append(f"{state.mentions[at].text} = {prefix} of their '{name}'")
+    state.measure(Statistic(function, columns), at, at + 1)
+    return True
 
 
 def _is_bound(state: ComputationState, at: int, column: int) -> bool:
