@@ -29,4 +29,5 @@ def home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPat
     """A folder of its own for the journal of each test: the user's is not touched."""
     folder = tmp_path_factory.mktemp("home", numbered=True)
     monkeypatch.setenv("TOOLPLAN_HOME", str(folder))
+    monkeypatch.delenv("TOOLPLAN_JOURNAL", raising=False)
     return folder

@@ -6,6 +6,7 @@ compile_plan  text and tools → ExecutionPlan, the one thing that engines take
 run           ExecutionPlan and tools → Run
 resume        a run that a journal keeps → its end
 open          tools, a model, a journal → App: `ask`, `plan`, `check`, `run`, `resume`
+open_journal  a place → the journal there, which `run`, `resume` and `open` take
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from toolplan.plan_json import Parsed
     from toolplan.sources.members import toolbox_of
     from toolplan.sources.python import tool
-    from toolplan.storage.journal import Journal, JournalError
+    from toolplan.storage.journal import Journal, JournalError, open_journal
     from toolplan.tools import (
         Effects,
         OutcomeUnknown,
@@ -90,6 +91,7 @@ _HOMES: Final = {
     "compile_stream": "toolplan.compiler",
     "current_call": "toolplan.tools",
     "open": "toolplan.app._open",
+    "open_journal": "toolplan.storage.journal",
     "parse": "toolplan.compiler",
     "read_policy": "toolplan.app._policy",
     "report_progress": "toolplan.tools",
@@ -142,6 +144,7 @@ __all__ = [
     "compile_stream",
     "current_call",
     "open",
+    "open_journal",
     "parse",
     "read_policy",
     "report_progress",

@@ -199,7 +199,7 @@ def test_settings_that_are_no_limits_are_a_usage_error(
 
 def test_what_a_plan_is_said_to_take_counts_the_limits(home: Path, call: Call) -> None:
     with closing(Journal(home / "runs.sqlite")) as journal:
-        journal.keep_durations([("shipments_list", 5.0)])
+        journal.keep_durations("r1", [("shipments_list", 5.0)])
     question = ["plan", "Show me rejected shipments", "--json"]
     assert call(*question).json["metadata"]["estimated_duration_ms"] == 5_000
     settings(home, "[limits]", "timeout = 2")

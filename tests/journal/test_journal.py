@@ -235,7 +235,7 @@ def test_a_file_of_a_newer_version_and_one_of_another_program_are_refused(tmp_pa
 
 def test_durations_keep_the_latest(tmp_path: Path) -> None:
     journal = Journal(tmp_path / "j.sqlite")
-    journal.keep_durations([("t", float(at)) for at in range(500)])
+    journal.keep_durations("r1", [("t", float(at)) for at in range(500)])
     found = journal.durations(["t", "none"])
     assert found["none"] == []
     assert found["t"][:2] == [499.0, 498.0]

@@ -101,10 +101,10 @@ def test_the_result_of_a_run_is_reported_although_its_end_is_not_kept(
             self._fail("append")
             super().append(lease, texts, at, sync=sync, status=status)
 
-        def keep_durations(self, seconds: Iterable[tuple[str, float]]) -> None:
+        def keep_durations(self, run: str, seconds: Iterable[tuple[str, float]]) -> None:
             """Fail."""
             self._fail("keep_durations")
-            super().keep_durations(seconds)
+            super().keep_durations(run, seconds)
 
         def release(self, lease: Lease) -> None:
             """Fail."""

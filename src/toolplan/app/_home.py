@@ -1,4 +1,4 @@
-"""The user's data folder, and the journal in it."""
+"""The user's data folder, and where the journal is."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Final
 
 import platformdirs
 
-from toolplan.errors import ToolplanError
-from toolplan.storage.journal import Journal
+from toolplan.app.settings import Settings, read_settings
+from toolplan.storage.journal import Place, Store, is_address, open_journal
 
 VARIABLE: Final = "TOOLPLAN_HOME"
 JOURNAL: Final = "runs.sqlite"
@@ -23,30 +23,32 @@ def home() -> Path:
     return Path(named) if named else platformdirs.user_data_path("toolplan", appauthor=False)
 
 
-def open_journal(path: Path | None = None) -> Journal:
-    """Open the journal at `path`, by default the user's own; make it where there is none.
+def journal_place(settings: Settings, given: Place | None = None) -> Path | str:
+    """Return where the journal is: a file, or the address of a database.
+
+    It is what is given, else what is set, else the file in the user's folder.
 
     Raises:
-        ToolplanError: its folder cannot be made.
-        JournalError: it cannot be opened.
+        SettingsError: what is set cannot be used.
     """
-    file = home() / JOURNAL if path is None else path
-    try:
-        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    except OSError as error:
-        reason = error.strerror or type(error).__name__
-        raise ToolplanError(
-            "journal-unavailable",
-            f"The folder {file.parent} cannot be made: {reason}.",
-            f"Name another one: {VARIABLE}=FOLDER.",
-        ) from None
-    return Journal(file)
+    place = settings.journal if given is None else given
+    if place is None:
+        return home() / JOURNAL
+    return str(place) if is_address(place) else Path(place).expanduser()
 
 
-def existing_journal() -> Journal | None:
-    """Open the user's journal if there is one.
+def user_journal(given: str | None = None) -> Path | str:
+    """Return where the journal of a command is; `given` is its option."""
+    return journal_place(read_settings(home()), given)
+
+
+def existing_journal(given: str | None = None) -> Store | None:
+    """Open the journal of a command, if there is one.
 
     Raises:
         JournalError: it cannot be opened.
     """
-    return open_journal() if (home() / JOURNAL).exists() else None
+    place = user_journal(given)
+    if isinstance(place, Path) and not place.exists():
+        return None
+    return open_journal(place)

@@ -8,7 +8,7 @@ from contextlib import ExitStack, closing
 from datetime import UTC, datetime
 from pathlib import Path
 
-from toolplan.app._home import LEARNED, MEMORY, open_journal
+from toolplan.app._home import LEARNED, MEMORY
 from toolplan.app._learning import learn_from
 from toolplan.app.results import AskResult
 from toolplan.errors import ToolplanError
@@ -16,7 +16,7 @@ from toolplan.events import Run
 from toolplan.execution_plan import ExecutionPlan
 from toolplan.path import Json
 from toolplan.planners.grounded.dialogue import episode_of
-from toolplan.storage.journal import Journal
+from toolplan.storage.journal import Store, open_journal
 from toolplan.storage.memory import BestEffortMemory, Memory, MemoryFault, SqliteMemory
 from toolplan.threads import in_thread
 from toolplan.tools import Toolbox
@@ -27,7 +27,7 @@ class Kept:
 
     def __init__(
         self,
-        journal: Journal | Path | None,
+        journal: Store | Path | str | None,
         memory: Memory | None,
         data: Path | None,
         note: Callable[[str], None],
@@ -56,7 +56,7 @@ class Kept:
             raise ToolplanError("app-closed", "The app is closed.", "Open another one.")
 
     @property
-    def journal(self) -> Journal | None:
+    def journal(self) -> Store | None:
         """The journal; None where there is none, or no run was kept in it yet.
 
         Raises:
@@ -64,24 +64,24 @@ class Kept:
             JournalError: it cannot be opened.
         """
         self.check_open()
-        if isinstance(self._journal, Path):
-            return self.needed_journal() if self._journal.exists() else None
-        return self._journal
+        if isinstance(self._journal, Path) and not self._journal.exists():
+            return None
+        return None if self._journal is None else self.needed_journal()
 
-    async def journal_so_far(self) -> Journal | None:
+    async def journal_so_far(self) -> Store | None:
         """Return `journal`; a file is opened beside the event loop."""
-        if isinstance(self._journal, Path):
+        if isinstance(self._journal, Path | str):
             return await in_thread(lambda: self.journal)
         return self.journal
 
-    async def journal_to_run(self) -> Journal | None:
+    async def journal_to_run(self) -> Store | None:
         """Return the journal, with its file; None where runs are not kept."""
         self.check_open()
-        if isinstance(self._journal, Path):
+        if isinstance(self._journal, Path | str):
             return await in_thread(self.needed_journal)
         return self._journal
 
-    def needed_journal(self) -> Journal:
+    def needed_journal(self) -> Store:
         """Return the journal; make its file where there is none.
 
         Raises:
@@ -90,7 +90,7 @@ class Kept:
         """
         self.check_open()
         with self._opening:  # two questions at once open one journal
-            if isinstance(self._journal, Path):
+            if isinstance(self._journal, Path | str):
                 opened = open_journal(self._journal)
                 self._journal = self._resources.enter_context(closing(opened))
                 for sentence in opened.notes:

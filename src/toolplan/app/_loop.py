@@ -36,7 +36,7 @@ from toolplan.plan import Limits, Step
 from toolplan.planners import Attempt, Draft, Planner, Question, Remembering
 from toolplan.providers import ModelError
 from toolplan.rules import Rule
-from toolplan.storage.journal import Journal
+from toolplan.storage.journal import Store
 from toolplan.tools import Toolbox
 
 logger = logging.getLogger("toolplan")
@@ -99,7 +99,7 @@ class Loop:
 
     setup: Setup
     planner: Planner
-    journal: Journal | None
+    journal: Store | None
     run_options: RunOptions
     metadata: Mapping[str, Json]
     watchers: Watchers

@@ -11,7 +11,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Literal, NoReturn, cast
 
-from toolplan.app._home import JOURNAL, home
+from toolplan.app._home import home, journal_place
 from toolplan.app._planning import planning
 from toolplan.app._policy import PolicyArgument, policy_of
 from toolplan.app._runs import User
@@ -24,7 +24,7 @@ from toolplan.planners import Planner
 from toolplan.providers import Model
 from toolplan.render.printable import printable
 from toolplan.rules import Rule
-from toolplan.storage.journal import Journal
+from toolplan.storage.journal import Store
 
 logger = logging.getLogger("toolplan")
 
@@ -34,7 +34,7 @@ def open(
     *,
     model: str | Sequence[str] | Model | None = None,
     planner: str | Planner = "auto",
-    journal: str | os.PathLike[str] | Journal | None = None,
+    journal: str | os.PathLike[str] | Store | None = None,
     policy: PolicyArgument = None,
     settings: str | os.PathLike[str] | Mapping[str, object] | Settings | None = None,
     base_url: str | None = None,
@@ -54,7 +54,7 @@ def open(
             `module:attribute`; a module; or tools, functions and tool objects. None: the demo.
         model: a model, or names of models in the order of asking. None: those of the settings.
         planner: `auto`, the name of a planner, or a planner.
-        journal: the file where runs are kept, or a journal. None: the user's own.
+        journal: where runs are kept: a file, or a journal. None: the user's own.
         policy: a policy, or its file. None: `toolplan.policy.toml` beside the settings.
         settings: the folder of `toolplan.toml`, or its content. None: the user's own.
         base_url: the address of the service of an OpenAPI document.
@@ -82,7 +82,7 @@ def open(
         limits=limits,
         rules=rules,
         attempts=how.attempts,
-        journal=_journal(journal, data),
+        journal=_journal(journal, known),
         model=how.model,
         user=user,
         on_note=note,
@@ -116,12 +116,12 @@ def _refuse(name: str, value: object, expected: str) -> NoReturn:
     )
 
 
-def _journal(given: object, data: Path) -> Journal | Path:
-    if isinstance(given, Journal):
+def _journal(given: object, settings: Settings) -> Store | Path | str:
+    if isinstance(given, Store):
         return given
     if given is not None and not isinstance(given, str | os.PathLike):
         _refuse("journal", given, "the path of a file, or a toolplan.Journal")
-    return data / JOURNAL if given is None else Path(cast("str", given))
+    return journal_place(settings, cast("str | None", given))
 
 
 def _settings(given: object) -> Settings:

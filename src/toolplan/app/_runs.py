@@ -25,7 +25,7 @@ from toolplan.execution_plan import ExecutionPlan
 from toolplan.path import Json
 from toolplan.plan_json import load
 from toolplan.providers import Model, UsageTracker
-from toolplan.storage.journal import Journal, Slot
+from toolplan.storage.journal import Slot, Store
 from toolplan.summary.form import Format
 from toolplan.summary.summariser import Summariser
 from toolplan.threads import in_thread
@@ -65,7 +65,7 @@ class Start(NamedTuple):
 
 
 async def start_run(
-    setup: Setup, plan: ExecutionPlan, run_id: str | None, journal: Journal | None, start: Start
+    setup: Setup, plan: ExecutionPlan, run_id: str | None, journal: Store | None, start: Start
 ) -> Run:
     """Run a plan; see `App.run`."""
     refuse_other(start.approve, plan)
@@ -89,7 +89,7 @@ async def continue_run(
     setup: Setup,
     plan: ExecutionPlan,
     run_id: str,
-    journal: Journal,
+    journal: Store,
     decisions: Mapping[Slot, Decided],
     start: Start,
 ) -> Run:
@@ -111,7 +111,7 @@ async def continue_run(
     return ended
 
 
-def kept_result(setup: Setup, journal: Journal, start: str) -> RunResult:
+def kept_result(setup: Setup, journal: Store, start: str) -> RunResult:
     """Return a run of the journal; `plan` is None where it does not pass the check any more.
 
     Raises:
@@ -132,7 +132,7 @@ def kept_result(setup: Setup, journal: Journal, start: str) -> RunResult:
     return RunResult.of(ended, plan, found)
 
 
-async def simulate_run(setup: Setup, plan: ExecutionPlan, journal: Journal | None) -> DryRun:
+async def simulate_run(setup: Setup, plan: ExecutionPlan, journal: Store | None) -> DryRun:
     """Return what a run of `plan` would do, without a call of a tool."""
     used = {step.tool for step in plan.plan.steps}
     recordings = {} if journal is None else await in_thread(journal.recordings, used)

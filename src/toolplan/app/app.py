@@ -53,7 +53,7 @@ from toolplan.providers import Model
 from toolplan.render.plan_tree import effect_marks
 from toolplan.render.printable import printable
 from toolplan.rules import Rule
-from toolplan.storage.journal import Journal, RunEntry
+from toolplan.storage.journal import RunEntry, Store
 from toolplan.storage.memory import Memory
 from toolplan.summary.form import Format
 from toolplan.threads import in_thread
@@ -79,7 +79,7 @@ class App:
         options: RunOptions | None = None,
         attempts: int = DEFAULT_ATTEMPTS,
         assess: Callable[[AskResult], int] | None = None,
-        journal: Journal | Path | None = None,
+        journal: Store | Path | str | None = None,
         memory: Memory | None = None,
         model: Model | None = None,
         metadata: Mapping[str, Json] = MappingProxyType({}),
@@ -406,11 +406,11 @@ class App:
         self._kept.learn(plan, ended, self.tools)
 
     @property
-    def journal(self) -> Journal | None:
+    def journal(self) -> Store | None:
         """The journal; None where there is none, or no run was kept in it yet."""
         return self._kept.journal
 
-    def needed_journal(self) -> Journal:
+    def needed_journal(self) -> Store:
         """Return the journal; make its file where there is none."""
         return self._kept.needed_journal()
 
@@ -421,7 +421,7 @@ class App:
     def _loop(
         self,
         conversation: str | None,
-        journal: Journal | None,
+        journal: Store | None,
         given: LimitOptions,
         watchers: Watchers,
     ) -> Loop:
@@ -475,7 +475,7 @@ def _refuse_other_than(kind: type, **given: object) -> None:
 
 
 def _kept_run(
-    setup: Setup, journal: Journal, start: str
+    setup: Setup, journal: Store, start: str
 ) -> tuple[str, dict[str, Json], ExecutionPlan]:
     """Return the name, the metadata and the plan of the run whose name begins so."""
     name = journal.find(start)

@@ -9,12 +9,12 @@ from toolplan.engines import RunOptions
 from toolplan.execution_plan import ExecutionPlan
 from toolplan.forecast import Forecast, forecast
 from toolplan.path import Json
-from toolplan.storage.journal import Journal
+from toolplan.storage.journal import Store
 from toolplan.tools import Toolbox
 
 
 def foreseen(
-    plan: ExecutionPlan, journal: Journal, tools: Toolbox, run_options: RunOptions = RunOptions()
+    plan: ExecutionPlan, journal: Store, tools: Toolbox, run_options: RunOptions = RunOptions()
 ) -> Forecast:
     """Return the forecast of `plan`, from the durations in `journal`."""
     used = {step.tool for step in plan.plan.steps}

@@ -17,7 +17,7 @@ from toolplan.execution_plan import ExecutionPlan
 from toolplan.flows import Policy
 from toolplan.plan import Limits
 from toolplan.rules import Rule
-from toolplan.storage.journal import Journal, Slot
+from toolplan.storage.journal import Slot, Store
 
 _NO_DECISIONS: Final[Mapping[Slot, Decided]] = MappingProxyType({})
 
@@ -26,7 +26,7 @@ async def resume(
     run_id: str,
     tools: Tools,
     *,
-    journal: Journal,
+    journal: Store,
     approval: Approver | None = None,
     decisions: Mapping[Slot, Decided] = _NO_DECISIONS,
     limits: Limits = Limits(),
@@ -76,7 +76,7 @@ def plan_of(
     run_id: str,
     tools: Tools,
     *,
-    journal: Journal,
+    journal: Store,
     limits: Limits = Limits(),
     rules: Sequence[Rule] | None = None,
 ) -> ExecutionPlan:

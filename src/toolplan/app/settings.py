@@ -21,7 +21,7 @@ from toolplan.errors import ToolplanError
 from toolplan.tools import Effects
 
 FILE: Final = "toolplan.toml"
-TABLES: Final = ("answer", "effects", "limits", "openapi", "retention")
+TABLES: Final = ("answer", "effects", "limits", "openapi", "retention", "runs")
 LABELS: Final = tuple(label.value for label in Effects)
 _OLLAMA: Final = "http://localhost:11434"
 _FLAGS: Final = {
@@ -259,6 +259,32 @@ class Settings:
                 )
             found[tool] = Effects(str(label))
         return found
+
+    @property
+    def journal(self) -> str | Path | None:
+        """Where the journal is, of `TOOLPLAN_JOURNAL` or the table `[runs]`; None: nowhere said.
+
+        A path in the file is relative to the folder of the file.
+
+        Raises:
+            SettingsError: it is not text, or the table has other names.
+        """
+        table = self.table("runs")
+        for name in table:
+            if name != "journal":
+                hint = did_you_mean(near(name, ["journal"])) or "The table [runs] has journal."
+                raise SettingsError(f"{self.place}: [runs] has no setting {name!r}.", hint)
+        found = self._set.get("TOOLPLAN_JOURNAL") or table.get("journal")
+        if found is None or found == "":
+            return None
+        if not isinstance(found, str):
+            raise SettingsError(
+                f"{self.place}: journal in [runs] is not text.",
+                'The table [runs] has lines such as `journal = "runs.sqlite"`.',
+            )
+        if "TOOLPLAN_JOURNAL" in self._set or "://" in found or self.path is None:
+            return found
+        return self.path.parent / Path(found).expanduser()
 
     @property
     def thresholds(self) -> Thresholds:

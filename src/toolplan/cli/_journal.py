@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from toolplan.app._home import open_journal
+from toolplan.app._home import user_journal
 from toolplan.cli._terminal import note
 from toolplan.render.printable import printable
-from toolplan.storage.journal import Journal
+from toolplan.storage.journal import Store, open_journal
 
 
-def opened_journal() -> Journal:
-    """Open the user's journal, and print what the user should know about it.
+def opened_journal(place: str | None = None) -> Store:
+    """Open the journal at `place`, by default the user's own, and print its notes.
 
     Raises:
         ToolplanError: it cannot be opened.
     """
-    journal = open_journal()
+    journal = open_journal(user_journal(place))
     for sentence in journal.notes:
         note(printable(sentence))
     return journal

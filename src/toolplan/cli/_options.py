@@ -23,6 +23,13 @@ ToolsOption: TypeAlias = Annotated[str | None, Parameter(name="--tools", help=TO
 DialectOption: TypeAlias = Annotated[
     str, Parameter(name="--dialect", help=f"The form of the plan: {', '.join(DIALECTS)}.")
 ]
+JournalOption: TypeAlias = Annotated[
+    str | None,
+    Parameter(
+        name="--journal",
+        help="The file where runs are kept; by default runs.sqlite in the user's folder.",
+    ),
+]
 TodayOption: TypeAlias = Annotated[
     str | None, Parameter(name="--today", help="Treat this date as today: YYYY-MM-DD.")
 ]

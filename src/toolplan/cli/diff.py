@@ -10,7 +10,13 @@ from typing import Annotated, NamedTuple
 from cyclopts import Parameter
 
 from toolplan.app._home import existing_journal
-from toolplan.cli._options import DialectOption, EffectsOption, JsonFlag, ToolsOption
+from toolplan.cli._options import (
+    DialectOption,
+    EffectsOption,
+    JournalOption,
+    JsonFlag,
+    ToolsOption,
+)
 from toolplan.cli._plan_file import print_diagnostics, read_plan, whole_plan
 from toolplan.cli._terminal import CommandError, Exit, err, out, print_json
 from toolplan.cli._tools import opened_if_given
@@ -23,7 +29,7 @@ from toolplan.plan import Plan
 from toolplan.plan_json import load
 from toolplan.render.comparison_view import ComparisonView
 from toolplan.render.plan_tree import effect_marks
-from toolplan.storage.journal import Journal, JournalError
+from toolplan.storage.journal import JournalError, Store
 from toolplan.tools import Tool, Toolbox
 
 FileOrRun = Annotated[
@@ -50,6 +56,7 @@ def diff_command(
     *,
     dialect: DialectOption = "toolplan",
     tools: ToolsOption = None,
+    journal: JournalOption = None,
     effects: EffectsOption = (),
     as_json: JsonFlag = False,
 ) -> int:
@@ -63,7 +70,7 @@ def diff_command(
         raise CommandError("usage", "Both plans are standard input.", "Name a file for one.")
     with opened_if_given(tools, effects) as opened:
         known = None if opened is None else opened.tools
-        before, after = _side(a, dialect, known), _side(b, dialect, known)
+        before, after = _side(a, dialect, known, journal), _side(b, dialect, known, journal)
     found = compare_plans(before.plan, after.plan)
     differ = not found.same
     if as_json:
@@ -82,7 +89,7 @@ def diff_command(
     return (Exit.FAILED if differ else Exit.FINE).value
 
 
-def _side(name: str, dialect: str, tools: Toolbox | None) -> _Side:
+def _side(name: str, dialect: str, tools: Toolbox | None, journal: str | None) -> _Side:
     """Return the plan of a file, or of a run.
 
     Raises:
@@ -91,7 +98,7 @@ def _side(name: str, dialect: str, tools: Toolbox | None) -> _Side:
     try:
         file = read_plan(name, dialect)
     except CommandError as error:
-        run = _run(name, tools) if error.code == "unreadable-file" else None
+        run = _run(name, tools, journal) if error.code == "unreadable-file" else None
         if run is None:
             raise
         return run
@@ -107,11 +114,11 @@ def _side(name: str, dialect: str, tools: Toolbox | None) -> _Side:
     return _Side(parsed.plan, tools or {}, {"file": name})
 
 
-def _run(start: str, tools: Toolbox | None) -> _Side | None:
+def _run(start: str, tools: Toolbox | None, place: str | None) -> _Side | None:
     """Return the plan of the run whose name begins so; None if there is no such run."""
     if not start or Path(start).name != start:
         return None
-    journal = existing_journal()
+    journal = existing_journal(place)
     if journal is None:
         return None
     with closing(journal):
@@ -124,7 +131,7 @@ def _run(start: str, tools: Toolbox | None) -> _Side | None:
         return _kept(journal, name, tools)
 
 
-def _kept(journal: Journal, name: str, tools: Toolbox | None) -> _Side:
+def _kept(journal: Store, name: str, tools: Toolbox | None) -> _Side:
     record, events = journal.record(name), journal.events(name)
     plan = load(record.plan).plan
     if plan is None:

@@ -19,6 +19,7 @@ from toolplan.cli._options import (
     ApproveOption,
     ConcurrencyOption,
     EffectsOption,
+    JournalOption,
     JsonFlag,
     TimeoutOption,
     ToolsOption,
@@ -54,6 +55,7 @@ def resume_command(
     run: RunArgument,
     *,
     tools: ToolsOption = None,
+    journal: JournalOption = None,
     retry: RetryOption = (),
     resolve: ResolveOption = (),
     abort: AbortOption = (),
@@ -70,14 +72,14 @@ def resume_command(
     not have done its work, needs --retry, --resolve or --abort.
     """
     decisions_of(retry, resolve, abort)  # a wrong one is an error before anything is opened
-    with closing(opened_journal()) as journal, closing(Display(silent=as_json)) as display:
-        name = journal.find(run)
-        spec, labels, base_url = _tools_of(journal.record(name).plan, tools, effects)
+    with closing(opened_journal(journal)) as store, closing(Display(silent=as_json)) as display:
+        name = store.find(run)
+        spec, labels, base_url = _tools_of(store.record(name).plan, tools, effects)
         guard = RunGuard(display, yes=yes, digest=approve, may_ask=not as_json, run=name)
         with open(
             spec,
             planner="grounded",
-            journal=journal,
+            journal=store,
             effects=labels,
             base_url=base_url,
             on_note=note,
@@ -86,7 +88,7 @@ def resume_command(
 
             def show(plan: ExecutionPlan) -> None:
                 guard.plan = plan
-                display.open(plan, () if as_json else journal.events(name))
+                display.open(plan, () if as_json else store.events(name))
 
             try:
                 with guard.interruptions_reported():

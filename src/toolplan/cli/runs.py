@@ -10,11 +10,11 @@ from typing import Annotated
 from cyclopts import Parameter
 from rich.filesize import decimal
 
-from toolplan.app._home import JOURNAL, home
+from toolplan.app._home import home, user_journal
 from toolplan.app.retention import retention
 from toolplan.app.settings import read_settings
 from toolplan.cli._journal import opened_journal
-from toolplan.cli._options import JsonFlag
+from toolplan.cli._options import JournalOption, JsonFlag
 from toolplan.cli._terminal import CommandError, Exit, note, out, print_json
 from toolplan.path import Json
 from toolplan.render.runs_view import RunLine, RunsView
@@ -56,6 +56,7 @@ BackupOption = Annotated[
 def runs_command(
     *,
     limit: LimitOption = 20,
+    journal: JournalOption = None,
     prune: PruneFlag = False,
     older_than: OlderThanOption = None,
     keep: KeepOption = None,
@@ -79,11 +80,11 @@ def runs_command(
             "usage", "--older-than, --keep and --yes are for --prune.", "Add --prune."
         )
     if backup is not None:
-        return _backup(Path(backup), as_json=as_json)
+        return _backup(journal, Path(backup), as_json=as_json)
     if prune:
-        return _prune(older_than, keep, apply=yes, as_json=as_json)
-    with closing(opened_journal()) as journal:
-        entries = journal.runs(limit)
+        return _prune(journal, older_than, keep, apply=yes, as_json=as_json)
+    with closing(opened_journal(journal)) as store:
+        entries = store.runs(limit)
     if as_json:
         print_json([_entry_json(entry) for entry in entries])
     elif entries:
@@ -99,7 +100,7 @@ def runs_command(
         ]
         out().print(RunsView(lines))
     else:
-        note(f"No run yet; the journal is {journal.path}.")
+        note(f"No run yet; the journal is {store.place}.")
     return Exit.FINE.value
 
 
@@ -115,9 +116,11 @@ def _entry_json(entry: RunEntry) -> Json:
     }
 
 
-def _prune(older_than: str | None, keep: int | None, *, apply: bool, as_json: bool) -> int:
+def _prune(
+    place: str | None, older_than: str | None, keep: int | None, *, apply: bool, as_json: bool
+) -> int:
     bounds = retention(read_settings(home()), older_than, keep)
-    path = _existing()
+    path = _existing(place)
     pruning = prune_runs(path, older_than_s=bounds.older_than_s, keep=bounds.keep, apply=apply)
     if as_json:
         print_json({**pruning._asdict(), "runs": [*pruning.runs], "removed": apply})
@@ -136,8 +139,8 @@ def _sentences(pruning: Pruning, *, apply: bool) -> tuple[str, ...]:
     return (f"{count} removed, {pruning.kept} kept; {before} before, {after} now.",)
 
 
-def _backup(copy: Path, *, as_json: bool) -> int:
-    back_up(_existing(), copy)
+def _backup(place: str | None, copy: Path, *, as_json: bool) -> int:
+    back_up(_existing(place), copy)
     blobs = f"{copy}-blobs"
     if as_json:
         print_json({"file": str(copy), "folder": blobs})
@@ -146,14 +149,16 @@ def _backup(copy: Path, *, as_json: bool) -> int:
     return Exit.FINE.value
 
 
-def _existing() -> Path:
-    """Return the path of the user's journal, after what the user should know about it.
+def _existing(place: str | None) -> Path:
+    """Return the path of the journal, after what the user should know about it.
 
     Raises:
         CommandError: there is none.
     """
-    path = home() / JOURNAL
+    path = user_journal(place)
+    if not isinstance(path, Path):
+        raise CommandError("usage", "The journal is a database.", "Copy it with pg_dump.")
     if not path.exists():
         raise CommandError("unknown-run", f"There is no journal {path}.", "No run was kept yet.")
-    opened_journal().close()
+    opened_journal(place).close()
     return path

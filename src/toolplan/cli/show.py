@@ -18,6 +18,7 @@ from toolplan.cli._journal import opened_journal
 from toolplan.cli._options import (
     DialectOption,
     EffectsOption,
+    JournalOption,
     JsonFlag,
     ToolsOption,
 )
@@ -73,6 +74,7 @@ def show_command(
     *,
     dialect: DialectOption = "toolplan",
     tools: ToolsOption = None,
+    journal: JournalOption = None,
     effects: EffectsOption = (),
     mermaid: MermaidFlag = False,
     svg: SvgFlag = False,
@@ -89,9 +91,9 @@ def show_command(
     except CommandError as error:
         if error.code != "unreadable-file":
             raise
-        name = _run_named(file, error)
+        name = _run_named(file, journal, error)
         form = "json" if as_json else "mermaid" if mermaid else "svg" if svg else "text"
-        return _show_run(name, form, tools, effects)
+        return _show_run(name, form, journal, tools, effects)
     with opened_if_given(tools, effects) as opened:
         known = None if opened is None else opened.tools
         parsed = parse(plan_file.text, dialect, known)
@@ -116,7 +118,7 @@ def show_command(
         return Exit.FINE.value
 
 
-def _run_named(start: str, unreadable: CommandError) -> str:
+def _run_named(start: str, place: str | None, unreadable: CommandError) -> str:
     """Return the name of the run that begins with `start`, which is not a file that can be read.
 
     Raises:
@@ -124,7 +126,7 @@ def _run_named(start: str, unreadable: CommandError) -> str:
     """
     if not start:
         raise CommandError("usage", "The name of a file or a run is empty.", _WAYS)
-    journal = existing_journal()
+    journal = existing_journal(place)
     unknown = f"There is no run {start!r}."
     if journal is not None:
         with closing(journal):
@@ -139,8 +141,10 @@ def _run_named(start: str, unreadable: CommandError) -> str:
     raise CommandError("unknown-run", f"{unknown} {unreadable}", _WAYS)
 
 
-def _show_run(name: str, form: _Form, tools: str | None, effects: tuple[str, ...]) -> int:
-    with closing(opened_journal()) as journal:
+def _show_run(
+    name: str, form: _Form, place: str | None, tools: str | None, effects: tuple[str, ...]
+) -> int:
+    with closing(opened_journal(place)) as journal:
         events = journal.events(name)
         is_left = journal.entry(name).is_left
         record = journal.record(name).plan

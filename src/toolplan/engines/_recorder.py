@@ -9,11 +9,11 @@ from typing import Final, TypeVar
 
 from toolplan.events import Event, Folding, Run, RunApproved, RunState, StepProgressed
 from toolplan.storage.journal import (
-    Journal,
     JournalError,
     Lease,
     LeaseHeld,
     RunRecord,
+    Store,
     Writer,
     settle,
 )
@@ -33,7 +33,7 @@ class EventRecorder:
 
     def __init__(
         self,
-        journal: Journal | None,
+        journal: Store | None,
         on_event: Callable[[Event], None] | None,
         *,
         timeout_s: float,
@@ -197,7 +197,7 @@ class EventRecorder:
         try:
             await writer.synced()
             if durations:
-                await self._patiently(journal, lambda: journal.keep_durations(durations))
+                await self._patiently(journal, lambda: journal.keep_durations(lease.run, durations))
             await self._patiently(journal, lambda: journal.release(lease))
         except JournalError as error:
             if not is_over:
@@ -208,7 +208,7 @@ class EventRecorder:
             writer.close()
             journal.forget(lease)
 
-    async def _take_lease(self, journal: Journal, run: str) -> None:
+    async def _take_lease(self, journal: Store, run: str) -> None:
         """Take the lease of a run; where only time can show whether it is free, wait and see."""
         try:
             return await self._take(journal, lambda: journal.take(run))
@@ -221,7 +221,7 @@ class EventRecorder:
         await asyncio.sleep(journal.lease_s)
         return await self._take(journal, lambda: journal.take(run, mark))
 
-    async def _take(self, journal: Journal, work: Callable[[], Lease]) -> None:
+    async def _take(self, journal: Store, work: Callable[[], Lease]) -> None:
         """Keep the lease that `work` returns, even if this is cancelled meanwhile.
 
         Otherwise it could not be released, and the run not be resumed until the lease expires.
@@ -235,7 +235,7 @@ class EventRecorder:
                 self._lease = taking.result()
             raise
 
-    async def _patiently(self, journal: Journal, work: Callable[[], T]) -> T:
+    async def _patiently(self, journal: Store, work: Callable[[], T]) -> T:
         """Return what `work` returns; try again while the journal is locked."""
         loop = asyncio.get_running_loop()
         until = loop.time() + self._timeout_s
@@ -247,7 +247,7 @@ class EventRecorder:
                     raise
             await asyncio.sleep(_PAUSE_S)
 
-    async def _in_worker(self, journal: Journal, work: Callable[[], T]) -> T:
+    async def _in_worker(self, journal: Store, work: Callable[[], T]) -> T:
         loop = asyncio.get_running_loop()
         done: asyncio.Future[None] = loop.create_future()
         results: list[T] = []

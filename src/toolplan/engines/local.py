@@ -16,7 +16,7 @@ from toolplan.engines._streamed import StepStream, start_stream
 from toolplan.events import Event, Run
 from toolplan.execution_plan import ExecutionPlan
 from toolplan.plan import Limits
-from toolplan.storage.journal import Journal, Slot
+from toolplan.storage.journal import Slot, Store
 from toolplan.tools import Tool
 
 _LIMITS: Final = Limits()
@@ -27,7 +27,7 @@ async def run(
     plan: ExecutionPlan,
     tools: Mapping[str, Tool] | Sequence[Tool],
     *,
-    journal: Journal | None = None,
+    journal: Store | None = None,
     approval: Approval | Approver | None = None,
     limits: Limits = _LIMITS,
     on_event: Callable[[Event], None] | None = None,
@@ -79,7 +79,7 @@ async def run_stream(
     stream: StepStream,
     tools: Mapping[str, Tool] | Sequence[Tool],
     *,
-    journal: Journal | None = None,
+    journal: Store | None = None,
     approval: Approval | Approver | None = None,
     limits: Limits = _LIMITS,
     on_event: Callable[[Event], None] | None = None,
@@ -120,7 +120,7 @@ async def resume(
     tools: Mapping[str, Tool] | Sequence[Tool],
     run_id: str,
     *,
-    journal: Journal,
+    journal: Store,
     approval: Approval | Approver | None = None,
     decisions: Mapping[Slot, Decided] = _NO_DECISIONS,
     limits: Limits = _LIMITS,
@@ -163,7 +163,7 @@ async def resume(
 def _execution(
     name: str,
     tools: Mapping[str, Tool] | Sequence[Tool],
-    journal: Journal | None,
+    journal: Store | None,
     approval: Approval | Approver | None,
     limits: Limits,
     on_event: Callable[[Event], None] | None,

@@ -55,7 +55,7 @@ from toolplan.path import Json
 from toolplan.plan import Plan as TypedPlan
 from toolplan.plan import Step
 from toolplan.plan_json import MOST_RETRIES, dump
-from toolplan.storage.journal import Journal
+from toolplan.storage.journal import Store
 from toolplan.tools import Tool, Toolbox
 
 SKIPPED: Final = "SKIPPED"
@@ -108,7 +108,7 @@ class Executor:
         config: ExecutorConfig | Mapping[str, object] | None = None,
         *,
         approval: Approver | None = None,
-        journal: Journal | None = None,
+        journal: Store | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
         """Prepare the executor.

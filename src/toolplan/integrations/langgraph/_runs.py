@@ -16,7 +16,7 @@ from toolplan.events import Event, Run
 from toolplan.execution_plan import ExecutionPlan
 from toolplan.path import Json
 from toolplan.plan import Limits
-from toolplan.storage.journal import Journal, JournalError, to_record
+from toolplan.storage.journal import JournalError, Store, to_record
 from toolplan.threads import in_thread
 from toolplan.tools import Toolbox
 
@@ -30,7 +30,7 @@ class Running(NamedTuple):
     them in memory.
     """
 
-    journal: Journal | None
+    journal: Store | None
     limits: Limits
     timeout_s: float
 
@@ -79,7 +79,7 @@ def reporter(run_id: str) -> Callable[[Event], None]:
     return report
 
 
-async def is_known(journal: Journal | None, run_id: str) -> bool:
+async def is_known(journal: Store | None, run_id: str) -> bool:
     """Check whether `journal` has the run."""
     try:
         if journal is None:

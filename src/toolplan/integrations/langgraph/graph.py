@@ -21,7 +21,7 @@ from toolplan.integrations.langgraph.models import RoleModels
 from toolplan.integrations.langgraph.state import InputState, State, progress_of
 from toolplan.plan import Limits
 from toolplan.providers import Model
-from toolplan.storage.journal import Journal
+from toolplan.storage.journal import Store
 from toolplan.tools import Toolbox
 
 Strategy: TypeAlias = CompiledStateGraph[State, None, InputState, State]
@@ -35,7 +35,7 @@ def build_graph(
     models: RoleModels | Model,
     *,
     checkpointer: BaseCheckpointSaver[str] | None = None,
-    journal: Journal | None = None,
+    journal: Store | None = None,
     limits: Limits = Limits(),
     timeout_s: float = 60.0,
     clock: Callable[[], datetime] = lambda: datetime.now(UTC),

@@ -2,11 +2,15 @@
 
 from toolplan.storage.journal._entries import RunEntry, RunRecord
 from toolplan.storage.journal._errors import JournalError, LeaseHeld, LeaseLost
-from toolplan.storage.journal._journal import KEPT_DURATIONS, Journal
+from toolplan.storage.journal._following import follow
+from toolplan.storage.journal._journal import Journal
 from toolplan.storage.journal._leases import Lease
+from toolplan.storage.journal._opening import Place, is_address, open_journal
 from toolplan.storage.journal._records import BadRecord, from_record, to_record
 from toolplan.storage.journal._recovery import Recovered, Slot, recover
 from toolplan.storage.journal._retention import Pruning, backup, prune
+from toolplan.storage.journal._rows import KEPT_DURATIONS
+from toolplan.storage.journal._store import Store
 from toolplan.storage.journal._worker import Worker, WriterThread, settle
 from toolplan.storage.journal._writer import Writer
 
@@ -18,16 +22,21 @@ __all__ = [
     "Lease",
     "LeaseHeld",
     "LeaseLost",
+    "Place",
     "Pruning",
     "Recovered",
     "RunEntry",
     "RunRecord",
     "Slot",
+    "Store",
     "Worker",
     "Writer",
     "WriterThread",
     "backup",
+    "follow",
     "from_record",
+    "is_address",
+    "open_journal",
     "prune",
     "recover",
     "settle",

@@ -6,60 +6,40 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Generator, Iterable, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Final, NamedTuple, cast
+from typing import Final, cast
 
-from toolplan.events import (
-    Event,
-    Run,
-    RunApproved,
-    RunState,
-    fold,
-)
-from toolplan.path import Json
+from toolplan.events import Event, RunApproved, RunState, fold
 from toolplan.storage.database_file import is_empty, patiently, transaction
-from toolplan.storage.journal._blobs import Blobs, blob_name
-from toolplan.storage.journal._checksums import checksums, run_checksum
+from toolplan.storage.journal._blobs import Blobs
+from toolplan.storage.journal._checksums import run_checksum
 from toolplan.storage.journal._counter import Counter, went_back
 from toolplan.storage.journal._database import PATIENCE_S, STORE
-from toolplan.storage.journal._entries import RunEntry, RunRecord
-from toolplan.storage.journal._errors import JournalError, LeaseLost
+from toolplan.storage.journal._entries import RunRecord
+from toolplan.storage.journal._errors import JournalError
 from toolplan.storage.journal._leases import LEASE_S, Held, Lease, Leases
-from toolplan.storage.journal._reading import (
-    BLOB,
-    Query,
-    read_entries,
-    read_events,
-    read_groups,
-    read_record,
-    record_text,
-    run_damaged,
-    unknown,
-)
+from toolplan.storage.journal._reading import Row, record_text, run_damaged
+from toolplan.storage.journal._readings import Readings
 from toolplan.storage.journal._records import to_record
-from toolplan.storage.journal._recovery import made_whole
-from toolplan.storage.journal._results import results_of
+from toolplan.storage.journal._rows import (
+    Change,
+    Group,
+    add_durations,
+    add_group,
+    durations_of,
+    group_of,
+    use_approvals,
+    write_blobs,
+    write_group,
+)
 from toolplan.storage.journal._worker import Worker, WriterThread
 
-BLOB_SIZE: Final = 64_000
-"""Longer records, in characters, are kept as blobs beside the file."""
-
-KEPT_DURATIONS: Final = 200
-"""The number of latest calls whose durations are kept for each tool."""
-
-_SEARCHED_RUNS: Final = 20
-"""The number of latest runs that are searched for results of tools."""
+_LOOK_S: Final = 0.05
+"""How often the file is looked at by who waits for events."""
 
 
-class _Group(NamedTuple):
-    """Records that are committed together, as a row, and the large ones by the names of blobs."""
-
-    row: tuple[str, int, str, str]
-    large: dict[str, str]
-
-
-class Journal:
+class Journal(Readings):
     """The events of runs in one SQLite file, large ones in a folder beside it.
 
     Its methods block on the disk and are thread-safe. `clock` returns seconds since the epoch,
@@ -68,6 +48,11 @@ class Journal:
     measured with `age_clock`, in seconds since some moment; `boot` names it, and is equal in all
     processes that see the same clock.
     """
+
+    entries = (
+        "SELECT run, status, created_at, digest, checksum, record, owner, token, boot, beat"
+        " FROM runs WHERE ? IN ('', run) ORDER BY created_at DESC, run LIMIT ?"
+    )
 
     def __init__(
         self,
@@ -102,6 +87,16 @@ class Journal:
             *self._counter.notes(self.path),
         )
 
+    @property
+    def place(self) -> str:
+        """The path of the file."""
+        return str(self.path)
+
+    @property
+    def owner(self) -> str:
+        """The name of this process."""
+        return self.leases.owner
+
     def close(self) -> None:
         """Close the file, and end its thread."""
         if isinstance(self.worker, WriterThread):
@@ -118,7 +113,7 @@ class Journal:
             JournalError: the run exists, its approval was used, or the file cannot be written.
         """
         texts = [to_record(event) for event in events]
-        row, status = self._row_of(run, texts, 0), _status(events)
+        group, status = self._group(run, texts, 0), _status(events)
         text, leases = record_text(record), self.leases
         created, beat = self._clock(), leases.now()
         checksum = run_checksum(run, created, digest, text)
@@ -127,12 +122,12 @@ class Journal:
             known = connection.execute("SELECT 1 FROM runs WHERE run = ?", (run,)).fetchone()
             if known is not None:
                 raise JournalError("run-exists", f"There is a run {run!r} already.")
-            self._use_approvals(connection, run, events)
+            use_approvals(connection, run, events)
             connection.execute(
                 "INSERT INTO runs VALUES (?, ?, ?, ?, ?, ?, 1, 0, ?, ?, ?, ?)",
                 (run, created, status, digest, text, *written, beat, checksum),
             )
-            self._write_row(connection, row)
+            write_group(connection, self._blobs, group)
         leases.renew(run, beat)
         return Lease(run, 1, len(texts))
 
@@ -154,10 +149,11 @@ class Journal:
             LeaseLost: the run belongs to another process; nothing was written.
             JournalError: the file cannot be written. Retry with the same records.
         """
-        row, beat = self._row_of(lease.run, texts, at), self.leases.now()
+        group, beat = self._group(lease.run, texts, at), self.leases.now()
+        state = None if status is None else status.value
+        change = Change(at, len(texts), state, self.leases.boot, beat)
         with self._written(sync=sync) as connection:
-            written = None if status is None else status.value
-            self._insert(connection, lease, row, len(texts), written, at, beat)
+            add_group(connection, self._blobs, lease, group, change)
         self.leases.renew(lease.run, beat)
 
     def take(self, run: str, watched: tuple[int, float] | None = None) -> Lease:
@@ -184,7 +180,7 @@ class Journal:
                 (leases.owner, before.token + 1, leases.boot, beat, run),
             )
         if row is None:
-            raise unknown(run, self._read)
+            raise self._unknown(run)
         leases.renew(run, beat)
         return Lease(run, before.token + 1, at, living)
 
@@ -194,10 +190,11 @@ class Journal:
         Raises:
             JournalError: it was used, or the file cannot be written.
         """
-        row, beat = self._row_of(lease.run, [to_record(event)], at), self.leases.now()
+        group, beat = self._group(lease.run, [to_record(event)], at), self.leases.now()
+        change = Change(at, 1, RunState.RUNNING.value, self.leases.boot, beat)
         with self._written(sync=True) as connection:
-            self._use_approvals(connection, lease.run, [event])
-            self._insert(connection, lease, row, 1, RunState.RUNNING.value, at, beat)
+            use_approvals(connection, lease.run, [event])
+            add_group(connection, self._blobs, lease, group, change)
         self.leases.renew(lease.run, beat)
 
     def release(self, lease: Lease) -> None:
@@ -217,6 +214,18 @@ class Journal:
         """Allow this process to take the run again, even if `release` failed."""
         self.leases.forget(lease.run)
 
+    def revoke(self, run: str, owner: str) -> bool:
+        """End the lease that `owner`, which is gone for certain, has of `run`.
+
+        What it would still write is refused from then on. Return whether it had the lease.
+        """
+        with self._written(sync=True) as connection:
+            revoked = connection.execute(
+                "UPDATE runs SET owner = '', token = token + 1 WHERE run = ? AND owner = ?",
+                (run, owner),
+            )
+            return revoked.rowcount > 0
+
     def is_current(self, lease: Lease) -> bool:
         """Return whether no other process can have taken the run over until now.
 
@@ -224,192 +233,34 @@ class Journal:
         """
         return self.leases.is_current(lease.run)
 
-    def keep_durations(self, seconds: Iterable[tuple[str, float]]) -> None:
-        """Keep durations of calls: pairs of a tool's name and seconds."""
-        at = self._clock()
-        rows = [(tool, at, each) for tool, each in seconds]
+    def keep_durations(self, run: str, seconds: Iterable[tuple[str, float]]) -> None:
+        """Keep durations of calls of `run`: pairs of a tool's name and seconds."""
         with self._written(sync=False) as connection:
-            connection.executemany("INSERT INTO durations VALUES (?, ?, ?)", rows)
-            for tool in {tool for tool, _, _ in rows}:
-                connection.execute(
-                    "DELETE FROM durations WHERE tool = ? AND rowid NOT IN (SELECT rowid FROM "
-                    "durations WHERE tool = ? ORDER BY rowid DESC LIMIT ?)",
-                    (tool, tool, KEPT_DURATIONS),
-                )
+            add_durations(connection, self._clock(), seconds)
 
     # Reading
 
-    def runs(self, limit: int = 50) -> list[RunEntry]:
-        """Return the latest runs, newest first."""
-        return read_entries("", limit, self._read, self.leases)
-
-    def entry(self, run: str) -> RunEntry:
-        """Return the entry of one run.
-
-        Raises:
-            JournalError: there is no such run.
-        """
-        entries = read_entries(run, 1, self._read, self.leases) if run else []
-        if not entries:
-            raise unknown(run, self._read)
-        return entries[0]
-
-    def waiting(self, digest: str) -> str | None:
-        """Return the first run of the plan `digest` that waits for a person, or None."""
-        query = "SELECT run FROM runs WHERE status = 'waiting' AND digest = ? ORDER BY created_at"
-        rows = self._read(f"{query} LIMIT 1", (digest,))
-        return str(rows[0][0]) if rows else None
-
-    def find(self, start: str) -> str:
-        """Return the name of the one run whose name begins with `start`.
-
-        Raises:
-            JournalError: there is none or more than one.
-        """
-        rows = self._read(
-            "SELECT run FROM runs WHERE substr(run, 1, length(?)) = ? ORDER BY run LIMIT 2",
-            (start, start),
-        )
-        names = [str(row[0]) for row in rows]
-        if start in names or len(names) == 1:
-            return start if start in names else names[0]
-        if not names or not start:
-            raise unknown(start, self._read)
-        raise JournalError(
-            "unknown-run", f"Several runs begin with {start!r}.", "Type more of the name."
-        )
-
-    def record(self, run: str) -> RunRecord:
-        """Return what `run` was started with.
-
-        Raises:
-            JournalError: there is no such run.
-        """
-        query = "SELECT created_at, digest, checksum, record FROM runs WHERE run = ?"
-        rows = self._read(query, (run,), run)
-        if not rows:
-            raise unknown(run, self._read)
-        return read_record(run, rows[0])
-
-    def events(self, run: str) -> list[Event]:
-        """Return the events of `run`, in order.
-
-        Raises:
-            JournalError: there is no such run, or a record cannot be read.
-        """
-        events = list(made_whole(read_events(run, self._reader_of(run), self._blobs)))
-        if not events:
-            raise unknown(run, self._read)
-        return events
-
-    def load(self, run: str) -> Run:
-        """Return the state of `run`.
-
-        Raises:
-            JournalError: there is no such run, or a record cannot be read.
-        """
-        return fold(self.events(run))
-
     def durations(self, tools: Iterable[str]) -> dict[str, list[float]]:
         """Return the durations of the latest calls of each of `tools` in seconds, latest first."""
-        return {
-            tool: [
-                float(cast("float", row[0]))
-                for row in self._read(
-                    "SELECT seconds FROM durations WHERE tool = ? ORDER BY rowid DESC", (tool,)
-                )
-            ]
-            for tool in tools
-        }
+        return durations_of(self._read, tools)
 
-    def recordings(self, tools: Iterable[str], most: int = 3) -> dict[str, list[Json]]:
-        """Return at most `most` different results of each of `tools`, latest first.
-
-        They are from the latest runs, without the large ones in blobs. Tools without results are
-        left out.
-
-        Raises:
-            JournalError: the journal cannot be read.
-        """
-        wanted = set(tools)
-        found: dict[str, list[Json]] = {}
-        for (run,) in self._read(
-            "SELECT run FROM runs ORDER BY created_at DESC LIMIT ?", (_SEARCHED_RUNS,)
-        ):
-            groups = read_groups(str(run), self._read)
-            records = (line for _, lines in groups for line in lines)
-            try:
-                results = [*results_of(self.record(str(run)).plan, wanted, records)]
-            except JournalError as error:
-                if error.code != "journal-damaged":
-                    raise
-                continue  # other runs have results too
-            for tool, output in results:
-                kept = found.setdefault(tool, [])
-                if len(kept) < most and output not in kept:
-                    kept.append(output)
-        return found
+    def wait(self, run: str, at: int, timeout_s: float) -> None:
+        """Return when `run` may have events from position `at` on, at the latest after a while."""
+        until = time.monotonic() + timeout_s
+        query = "SELECT 1 FROM runs WHERE run = ? AND next_seq > ?"
+        while not self._read(query, (run, at)) and (left := until - time.monotonic()) > 0:
+            time.sleep(min(left, _LOOK_S))
 
     # Inside
 
-    def _row_of(self, run: str, texts: Sequence[str], at: int) -> _Group:
-        """Return records for the file, large ones in blobs: a disk may stop, a transaction not.
-
-        One row for all: with a row each, every one would wait for the interpreter lock.
-        """
-        large = {blob_name(text): text for text in texts if len(text) > BLOB_SIZE}
+    def _group(self, run: str, texts: Sequence[str], at: int) -> Group:
+        """Return records for the file, the large ones in blobs."""
+        group = group_of(run, texts, at)
         try:
-            for text in large.values():
-                with suppress(FileNotFoundError):  # another process pruned: it is written again
-                    self._blobs.write(text)
+            write_blobs(self._blobs, group)
         except OSError as error:
             raise STORE.fault(error, self.path) from None
-        lines = [_line(text) for text in texts]
-        return _Group((run, at, "\n".join(lines), checksums(run, at, lines)), large)
-
-    def _insert(
-        self,
-        connection: sqlite3.Connection,
-        lease: Lease,
-        row: _Group,
-        count: int,
-        status: str | None,
-        at: int,
-        beat: float,
-    ) -> None:
-        written = connection.execute(
-            "UPDATE runs SET beat = ?, boot = ?, next_seq = next_seq + ?,"
-            " status = coalesce(?, status)"
-            " WHERE run = ? AND token = ? AND (? OR next_seq = ?) RETURNING next_seq",
-            (beat, self.leases.boot, count, status, lease.run, lease.token, not count, at),
-        ).fetchone()
-        if written is None:
-            _check_written(connection, lease, at + count)
-        elif count:
-            self._write_row(connection, row)
-
-    def _write_row(self, connection: sqlite3.Connection, group: _Group) -> None:
-        for text in group.large.values():
-            self._blobs.write(text)  # it is there, unless another process has pruned meanwhile
-        connection.execute("INSERT INTO events VALUES (?, ?, ?, ?)", group.row)
-
-    def _use_approvals(
-        self, connection: sqlite3.Connection, run: str, events: Iterable[Event]
-    ) -> None:
-        for event in events:
-            if isinstance(event, RunApproved):
-                connection.execute(
-                    "INSERT OR IGNORE INTO approvals VALUES (?, ?)", (event.approval, run)
-                )
-                row = connection.execute(
-                    "SELECT run FROM approvals WHERE approval = ?", (event.approval,)
-                ).fetchone()
-                if row[0] != run:
-                    raise JournalError(
-                        "approval-used",
-                        f"The approval was used by run {row[0]!r}.",
-                        "An approval is valid for one run: approve the plan again.",
-                    )
+        return group
 
     @contextmanager
     def _written(self, *, sync: bool) -> Generator[sqlite3.Connection]:
@@ -425,12 +276,10 @@ class Journal:
             except (sqlite3.Error, OSError) as error:
                 raise STORE.fault(error, self.path) from None
 
-    def _read(
-        self, query: str, values: tuple[object, ...], run: str = ""
-    ) -> list[tuple[object, ...]]:
+    def _read(self, query: str, values: Row, run: str = "") -> list[Row]:
         """Return the rows of `query`, which is about `run`; wait while the file is locked."""
 
-        def read() -> list[tuple[object, ...]]:
+        def read() -> list[Row]:
             with self._lock:
                 return self._connection.execute(query, values).fetchall()
 
@@ -442,24 +291,15 @@ class Journal:
                 raise run_damaged(run, str(error)) from None
             raise fault from None
 
-    def _reader_of(self, run: str) -> Query:
-        """Return `_read` for queries about `run`."""
-        return lambda query, values: self._read(query, values, run)
+    def _blob(self, name: str) -> str:
+        return self._blobs.read(name)
 
+    def _is_free(self, held: Row) -> bool:
+        return self.leases.is_free(Held(*cast("tuple[str, int, str, float]", held)))
 
-def _check_written(connection: sqlite3.Connection, lease: Lease, end: int) -> None:
-    """Check that the lease is valid, and that the records were written already."""
-    row = connection.execute(
-        "SELECT next_seq FROM runs WHERE run = ? AND token = ?", (lease.run, lease.token)
-    ).fetchone()
-    if row is None:
-        raise LeaseLost(lease.run)
-    if row[0] != end:
-        raise run_damaged(lease.run, f"it has {row[0]} records where {end} were expected")
-
-
-def _line(text: str) -> str:
-    return text if len(text) <= BLOB_SIZE else f'{BLOB}"{blob_name(text)}",{len(text)}]'
+    def _damage(self) -> str:
+        found = str(self._read("PRAGMA quick_check(1)", ())[0][0])
+        return "" if found == "ok" else found
 
 
 def _status(events: Sequence[Event]) -> str:

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final, TypeAlias, cast
 
 from toolplan.events import Event, RunState
 from toolplan.path import Json
-from toolplan.storage.journal._blobs import BadBlob, Blobs
+from toolplan.storage.journal._blobs import BadBlob
 from toolplan.storage.journal._checksums import damaged_at, run_checksum
 from toolplan.storage.journal._entries import RunEntry, RunRecord
 from toolplan.storage.journal._errors import JournalError
-from toolplan.storage.journal._leases import Held, Leases
 from toolplan.storage.journal._records import BadRecord, from_record
 
 Row: TypeAlias = tuple[object, ...]
 Query: TypeAlias = Callable[[str, Row], list[Row]]
+Group: TypeAlias = tuple[int, list[str]]
+"""Records that were committed together, and the position of the first."""
 
 BLOB: Final = '["blob",'
 _OPEN: Final = frozenset((RunState.RUNNING, RunState.WAITING, RunState.IN_DOUBT))
@@ -46,8 +47,8 @@ def read_record(run: str, row: Row) -> RunRecord:
         raise run_damaged(run, "its plan is not JSON") from None
 
 
-def read_groups(run: str, query: Query) -> Iterator[tuple[int, list[str]]]:
-    """Yield the groups of records of `run`, each with the position of its first record.
+def read_groups(run: str, query: Query) -> Iterator[Group]:
+    """Yield the groups of records of `run`.
 
     Raises:
         JournalError: a record is damaged or missing.
@@ -58,7 +59,28 @@ def read_groups(run: str, query: Query) -> Iterator[tuple[int, list[str]]]:
         " events.run = runs.run WHERE runs.run = ? ORDER BY seq",
         (run,),
     )
-    at = 0
+    yield from _groups(run, rows, 0)
+
+
+def groups_from(run: str, at: int, query: Query) -> Iterator[Group]:
+    """Yield the records of `run` from position `at` on, in groups.
+
+    Raises:
+        JournalError: a record is damaged or missing.
+    """
+    rows = query(
+        "SELECT runs.next_seq, seq, event, checksums FROM runs JOIN events ON"
+        " events.run = runs.run WHERE runs.run = ? AND seq >= (SELECT coalesce(max(seq), 0)"
+        " FROM events WHERE run = ? AND seq <= ?) ORDER BY seq",
+        (run, run, at),
+    )
+    for seq, lines in _groups(run, rows, cast("int", rows[0][1]) if rows else 0):
+        if seq + len(lines) > at:
+            yield max(seq, at), lines[max(0, at - seq) :]
+
+
+def _groups(run: str, rows: list[Row], at: int) -> Iterator[Group]:
+    """Yield the groups in rows of next_seq, seq, event and checksums, of records from `at` on."""
     for _, seq, text, sums in rows:
         if seq is None:
             break
@@ -73,44 +95,37 @@ def read_groups(run: str, query: Query) -> Iterator[tuple[int, list[str]]]:
         raise record_damaged(run, at, "it is missing")
 
 
-def read_events(run: str, query: Query, blobs: Blobs) -> Iterator[Event]:
-    """Yield the events of `run`, in order.
+def read_events(run: str, groups: Iterable[Group], blob: Callable[[str], str]) -> Iterator[Event]:
+    """Yield the events of `run` in `groups`, in order; `blob` returns a large record by its name.
 
     Raises:
         JournalError: a record cannot be read.
     """
-    for at, lines in read_groups(run, query):
+    for at, lines in groups:
         for place, text in enumerate(lines, at):
             try:
                 whole = text
                 if text.startswith(BLOB):
-                    whole = blobs.read(str(json.loads(text)[1]))
+                    whole = blob(str(json.loads(text)[1]))
                 yield from_record(whole)
             except (BadRecord, BadBlob, ValueError, TypeError, IndexError) as error:
                 raise record_damaged(run, place, str(error)) from None
 
 
-def read_entries(run: str, limit: int, query: Query, leases: Leases) -> list[RunEntry]:
-    """Return the entry of `run`, or of the latest runs if it is empty."""
-    rows = query(
-        "SELECT run, status, owner, token, boot, beat, created_at, digest, checksum, record"
-        " FROM runs WHERE ? IN ('', run) ORDER BY created_at DESC, run LIMIT ?",
-        (run, limit),
-    )
-    return [_entry(row, leases) for row in rows]
+def read_entry(row: Row, is_free: Callable[[Row], bool]) -> RunEntry:
+    """Return the entry in a row of run, status, created_at, digest, checksum and record.
 
-
-def _entry(row: Row, leases: Leases) -> RunEntry:
-    run, status, *held = row[:6]
-    name, created, digest = str(run), cast("float", row[6]), str(row[7])
+    The other columns are those of the lease; `is_free` says whether nobody has it.
+    """
+    run, status, created, digest = str(row[0]), row[1], cast("float", row[2]), str(row[3])
     try:
         state = RunState(str(status))
-        question, tools = _subject(read_record(name, row[6:]).plan)
+        question, tools = _subject(read_record(run, row[2:6]).plan)
     except (JournalError, ValueError):
         # a person looks at it: nothing of the row is a value
-        return RunEntry(name, created, RunState.IN_DOUBT, digest, _DAMAGED, "", True)
-    left = state in _OPEN and leases.is_free(Held(*cast("tuple[str, int, str, float]", held)))
-    return RunEntry(name, created, state, digest, question, tools, left)
+        return RunEntry(run, created, RunState.IN_DOUBT, digest, _DAMAGED, "", True)
+    left = state in _OPEN and is_free(row[6:])
+    return RunEntry(run, created, state, digest, question, tools, left)
 
 
 def _subject(plan: Json) -> tuple[str, str]:
@@ -140,12 +155,14 @@ def _damaged(message: str) -> JournalError:
     return JournalError("journal-damaged", message, help_)
 
 
-def unknown(run: str, query: Query) -> JournalError:
-    """Return why there is no run whose name begins with `run`: none was, or its row is damaged."""
+def unknown(run: str, query: Query, damage: Callable[[], str]) -> JournalError:
+    """Return why there is no run whose name begins with `run`: none was, or its row is damaged.
+
+    `damage` returns what is wrong with the whole journal; empty if nothing is.
+    """
     kept = query("SELECT run FROM events WHERE substr(run, 1, length(?)) = ? LIMIT 1", (run, run))
     if kept and run:
         return run_damaged(str(kept[0][0]), "its entry is missing, and its records are there")
-    found = str(query("PRAGMA quick_check(1)", ())[0][0])
-    if found != "ok":
+    if found := damage():
         return run_damaged(run, f"it is not in what is left of a damaged file ({found})")
     return JournalError("unknown-run", f"There is no run {run!r}.", "`toolplan runs` lists them.")

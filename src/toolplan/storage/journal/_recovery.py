@@ -6,7 +6,7 @@ processes, recover to the same state.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
@@ -136,19 +136,25 @@ def _add_doubt(doubts: dict[Slot, Doubt], event: CallInDoubt) -> None:
     doubts[slot] = max(doubts.get(slot, doubt), doubt, key=weight)
 
 
-def made_whole(events: Iterable[Event]) -> Iterator[Event]:
-    """Yield `events` with the outputs of steps with `for_each`.
+class Whole:
+    """Puts the outputs of steps with `for_each` together.
 
     The journal keeps such an output only once, item by item.
     """
-    items: dict[str, dict[int, ItemEnded]] = {}
-    counts: dict[str, int] = {}
-    for event in events:
+
+    def __init__(self) -> None:
+        self._items: dict[str, dict[int, ItemEnded]] = {}
+        self._counts: dict[str, int] = {}
+
+    def add(self, event: Event) -> Event:
+        """Return the next event of the run, with its output."""
         if isinstance(event, ItemEnded):
-            items.setdefault(event.step, {})[event.item] = event
+            self._items.setdefault(event.step, {})[event.item] = event
         elif isinstance(event, StepStarted) and event.items is not None:
-            counts[event.step] = event.items
-        yield _whole(event, items, counts) if isinstance(event, StepSucceeded) else event
+            self._counts[event.step] = event.items
+        elif isinstance(event, StepSucceeded):
+            return _whole(event, self._items, self._counts)
+        return event
 
 
 def _whole(

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Final, NamedTuple
 
 from toolplan.events import ItemEnded, StepSucceeded
 from toolplan.path import Json
+from toolplan.storage.journal._errors import JournalError
 from toolplan.storage.journal._records import from_record
 
 _KINDS: Final = ('["step-succeeded",', '["item-ended",')
@@ -20,7 +21,7 @@ class _Calls(NamedTuple):
 
 
 def results_of(
-    plan: Json, wanted: Collection[str], records: Iterable[str]
+    plan: Json, records: Iterable[str], wanted: Collection[str]
 ) -> Iterator[tuple[str, Json]]:
     """Yield the name and result of each call of `wanted` tools, in the order of `records`.
 
@@ -33,6 +34,31 @@ def results_of(
             calls = steps[event.step]
             if isinstance(event, ItemEnded) == calls.is_fan and event.failure is None:
                 yield calls.tool, event.output
+
+
+def recordings_of(
+    runs: Iterable[str],
+    read: Callable[[str], tuple[Json, Iterable[str]]],
+    wanted: Collection[str],
+    most: int,
+) -> dict[str, list[Json]]:
+    """Return at most `most` different results of each of `wanted`, in the order of `runs`.
+
+    `read` returns the plan and the records of a run. A run that is damaged is left out.
+    """
+    found: dict[str, list[Json]] = {}
+    for run in runs:
+        try:
+            results = [*results_of(*read(run), wanted)]
+        except JournalError as error:
+            if error.code != "journal-damaged":
+                raise
+            continue  # other runs have results too
+        for tool, output in results:
+            kept = found.setdefault(tool, [])
+            if len(kept) < most and output not in kept:
+                kept.append(output)
+    return found
 
 
 def _calls_of(plan: Json, wanted: Collection[str]) -> dict[str, _Calls]:

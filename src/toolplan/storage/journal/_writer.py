@@ -23,8 +23,9 @@ from toolplan.events import (
     StepSucceeded,
 )
 from toolplan.storage.journal._errors import MAY_PASS, JournalError
-from toolplan.storage.journal._journal import Journal, Lease
+from toolplan.storage.journal._leases import Lease
 from toolplan.storage.journal._records import to_record
+from toolplan.storage.journal._store import Store
 from toolplan.storage.journal._worker import Worker, settle
 
 GATHER_S: Final = 0.02
@@ -52,7 +53,7 @@ class Writer:
 
     def __init__(
         self,
-        journal: Journal,
+        journal: Store,
         lease: Lease,
         loop: AbstractEventLoop,
         *,

@@ -1,0 +1,165 @@
+"""What is read from a journal, in SQL that SQLite and Postgres understand."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from typing import ClassVar, Final
+
+from toolplan.events import Event, Run, fold
+from toolplan.path import Json
+from toolplan.storage.journal._entries import RunEntry, RunRecord
+from toolplan.storage.journal._errors import JournalError
+from toolplan.storage.journal._reading import (
+    Query,
+    Row,
+    groups_from,
+    read_entry,
+    read_events,
+    read_groups,
+    read_record,
+    unknown,
+)
+from toolplan.storage.journal._recovery import Whole
+from toolplan.storage.journal._results import recordings_of
+
+_SEARCHED_RUNS: Final = 20
+"""The number of latest runs that are searched for results of tools."""
+
+
+class Readings(ABC):
+    """Reads the runs of a journal.
+
+    `entries` is a query for `read_entry`, of the run with a name, or of the latest for no name.
+    """
+
+    entries: ClassVar[str]
+
+    @abstractmethod
+    def _read(self, query: str, values: Row, run: str = "") -> list[Row]:
+        """Return the rows of `query`, whose values stand at question marks, about `run`."""
+
+    @abstractmethod
+    def _blob(self, name: str) -> str:
+        """Return the text of a blob."""
+
+    @abstractmethod
+    def _is_free(self, held: Row) -> bool:
+        """Return whether nobody works for certain on a run with these columns."""
+
+    @abstractmethod
+    def _damage(self) -> str:
+        """Return what is wrong with the place of the journal; empty if nothing is."""
+
+    def runs(self, limit: int = 50) -> list[RunEntry]:
+        """Return the latest runs, newest first."""
+        return self._entries("", limit)
+
+    def entry(self, run: str) -> RunEntry:
+        """Return the entry of one run.
+
+        Raises:
+            JournalError: there is no such run.
+        """
+        entries = self._entries(run, 1) if run else []
+        if not entries:
+            raise self._unknown(run)
+        return entries[0]
+
+    def waiting(self, digest: str) -> str | None:
+        """Return the first run of the plan `digest` that waits for a person, or None."""
+        query = "SELECT run FROM runs WHERE status = 'waiting' AND digest = ? ORDER BY created_at"
+        rows = self._read(f"{query} LIMIT 1", (digest,))
+        return str(rows[0][0]) if rows else None
+
+    def held(self) -> dict[str, str]:
+        """Return the owner of the lease of each run that is not over and has one."""
+        query = "SELECT run, owner FROM runs WHERE owner <> '' AND status IN ('running', 'waiting')"
+        return {str(run): str(owner) for run, owner in self._read(query, ())}
+
+    def find(self, start: str) -> str:
+        """Return the name of the one run whose name begins with `start`.
+
+        Raises:
+            JournalError: there is none or more than one.
+        """
+        rows = self._read(
+            "SELECT run FROM runs WHERE substr(run, 1, length(?)) = ? ORDER BY run LIMIT 2",
+            (start, start),
+        )
+        names = [str(row[0]) for row in rows]
+        if start in names or len(names) == 1:
+            return start if start in names else names[0]
+        if not names or not start:
+            raise self._unknown(start)
+        raise JournalError(
+            "unknown-run", f"Several runs begin with {start!r}.", "Type more of the name."
+        )
+
+    def record(self, run: str) -> RunRecord:
+        """Return what `run` was started with.
+
+        Raises:
+            JournalError: there is no such run.
+        """
+        query = "SELECT created_at, digest, checksum, record FROM runs WHERE run = ?"
+        rows = self._read(query, (run,), run)
+        if not rows:
+            raise self._unknown(run)
+        return read_record(run, rows[0])
+
+    def events(self, run: str) -> list[Event]:
+        """Return the events of `run`, in order.
+
+        Raises:
+            JournalError: there is no such run, or a record cannot be read.
+        """
+        groups = read_groups(run, self._reader_of(run))
+        events = list(map(Whole().add, read_events(run, groups, self._blob)))
+        if not events:
+            raise self._unknown(run)
+        return events
+
+    def tail(self, run: str, at: int) -> list[Event]:
+        """Return the events of `run` from position `at` on; empty where there are none yet.
+
+        Raises:
+            JournalError: a record cannot be read.
+        """
+        return list(read_events(run, groups_from(run, at, self._reader_of(run)), self._blob))
+
+    def load(self, run: str) -> Run:
+        """Return the state of `run`.
+
+        Raises:
+            JournalError: there is no such run, or a record cannot be read.
+        """
+        return fold(self.events(run))
+
+    def recordings(self, tools: Iterable[str], most: int = 3) -> dict[str, list[Json]]:
+        """Return at most `most` different results of each of `tools`, latest first.
+
+        They are from the latest runs, without the large ones in blobs. Tools without results are
+        left out.
+
+        Raises:
+            JournalError: the journal cannot be read.
+        """
+        query = "SELECT run FROM runs ORDER BY created_at DESC LIMIT ?"
+        names = [str(row[0]) for row in self._read(query, (_SEARCHED_RUNS,))]
+        return recordings_of(names, self._plan_and_records, set(tools), most)
+
+    def _plan_and_records(self, run: str) -> tuple[Json, list[str]]:
+        groups = [*read_groups(run, self._reader_of(""))]
+        return self.record(run).plan, [line for _, lines in groups for line in lines]
+
+    def _entries(self, run: str, limit: int) -> list[RunEntry]:
+        rows = self._read(self.entries, (run, limit))
+        return [read_entry(row, self._is_free) for row in rows]
+
+    def _unknown(self, run: str) -> JournalError:
+        return unknown(run, self._reader_of(""), self._damage)
+
+    def _reader_of(self, run: str) -> Query:
+        """Return `_read` for queries about `run`."""
+        return lambda query, values: self._read(query, values, run)
