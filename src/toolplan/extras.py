@@ -6,11 +6,13 @@ import importlib
 import json
 import shlex
 import sys
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from urllib.parse import unquote, urlsplit
 
 _OURS: Final = "toolplan"
+_NOT_LISTED: Final = ("all", "dev")
 
 
 def install_command(extra: str) -> str:
@@ -44,6 +46,36 @@ def extra_of(module: str) -> str | None:
     libraries = {str(extra): _libraries(installed.requires or (), extra) for extra in extras}
     bringing = [extra for extra, each in libraries.items() if name in map(_name, each)]
     return min(bringing, key=lambda extra: len(libraries[extra]), default=None)
+
+
+class Extra(NamedTuple):
+    """An extra of toolplan: its libraries, with the version of each that is installed."""
+
+    name: str
+    libraries: Mapping[str, str | None]
+
+
+def extras() -> list[Extra]:
+    """Return the extras that users install; none where toolplan itself is not installed."""
+    metadata: Any = importlib.import_module("importlib.metadata")
+    try:
+        installed = metadata.distribution(_OURS)
+    except metadata.PackageNotFoundError:
+        return []
+    found: list[Extra] = []
+    for extra in installed.metadata.get_all("Provides-Extra") or ():
+        named = map(_name, _libraries(installed.requires or (), extra))
+        libraries = {name: _version(metadata, name) for name in named if name != _OURS}
+        if libraries and extra not in _NOT_LISTED:
+            found.append(Extra(str(extra), libraries))
+    return found
+
+
+def _version(metadata: Any, library: str) -> str | None:  # noqa: ANN401 — a module
+    try:
+        return metadata.version(library)
+    except metadata.PackageNotFoundError:
+        return None
 
 
 def _clone(direct_url: str | None) -> Path | None:

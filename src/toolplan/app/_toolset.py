@@ -49,12 +49,16 @@ class Toolset(NamedTuple):
         insights: functions that find sentences in what the tools return.
         advice: what the tools were opened with, so that a resumed run can open them again.
         accept: pins the tools as they are now; None where they cannot change by themselves.
+        faults: which servers could not be used, and why.
+        address: the URL of the service, where the user has set it.
     """
 
     tools: Toolbox
     insights: tuple[Callable[..., Any], ...]
     advice: Mapping[str, Json]
     accept: Callable[[str | None], Path] | None = None
+    faults: tuple[str, ...] = ()
+    address: str | None = None
 
 
 @contextmanager
@@ -231,7 +235,7 @@ def _labelled(
         tools = tools.labelled(known)
         advice["effects"] = {tool: label.value for tool, label in known.items()}
     tools = with_learned(tools, context.data / LEARNED, context.note)
-    return Toolset(tools, opened.insights, advice, opened.accept)
+    return Toolset(tools, opened.insights, advice, opened.accept, opened.faults, opened.address)
 
 
 def _sql(context: SourceContext) -> Tool | None:

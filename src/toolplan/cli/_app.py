@@ -10,6 +10,8 @@ from toolplan.cli import _terminal
 from toolplan.cli._front_page import (
     ABOUT,
     COMMANDS,
+    COMPLETION,
+    COMPLETION_SUMMARY,
     EPILOGUE,
     SERVER_EPILOGUE,
     SERVERS,
@@ -47,6 +49,9 @@ def commands() -> App:
             help=summary,
             help_epilogue=SERVER_EPILOGUE if name in SERVERS else EPILOGUE,
         )
+    app.command(
+        "toolplan.cli._completion:install_completion", name=COMPLETION, help=COMPLETION_SUMMARY
+    )
     return app
 
 

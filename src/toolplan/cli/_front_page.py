@@ -6,9 +6,11 @@ same commands; a test compares the two.
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 from collections.abc import Iterator
+from itertools import zip_longest
 from typing import Final
 
 COMMANDS: Final = {
@@ -26,6 +28,8 @@ COMMANDS: Final = {
     "test": "Compare the plans of questions with what is expected.",
     "policy": "Write a policy, or show what one decides about a plan.",
     "explain": "Explain the code of a problem.",
+    "init": "Write first files: tools, settings, an MCP configuration, a plan test.",
+    "doctor": "Check what is installed and configured.",
     "mcp": "Serve planning and running to MCP clients.",
     "demo": "Serve the demo's tools: MCP, or a REST API.",
 }
@@ -41,14 +45,20 @@ _DEBUG: Final = "--debug shows the tracebacks of faults in your own tools."
 EPILOGUE: Final = f"Every command but {' and '.join(SERVERS)} has --json. {_DEBUG} {_EXITS}"
 SERVER_EPILOGUE: Final = f"{_DEBUG} {_EXITS}"
 
+COMPLETION: Final = "--install-completion"
+COMPLETION_SUMMARY: Final = "Install completion for the shell: bash, zsh or fish."
+
 _OPTIONS: Final = {
     "--help (-h)": "Display this message and exit.",
+    COMPLETION: COMPLETION_SUMMARY,
     "--version": "Display application version.",
 }
 _ROUND: Final = "╭╮╰╯─│"
 _ASCII: Final = "++++-|"  # for output that is not UTF
 _WIDTH: Final = 80
 _LEAST_WIDTH: Final = 40
+_MOST_OF_A_NAME: Final = 0.35
+"""The share of the width that the names of commands may take."""
 
 
 def front_page(width: int, *, is_ascii: bool = False) -> str:
@@ -56,14 +66,13 @@ def front_page(width: int, *, is_ascii: bool = False) -> str:
     width = max(width, _LEAST_WIDTH)
     left, right, low_left, low_right, across, side = _ASCII if is_ascii else _ROUND
     rows = {name: COMMANDS[name] for name in sorted(COMMANDS)} | _OPTIONS
-    names = max(map(len, rows))
+    names = min(max(map(len, rows)), math.ceil(width * _MOST_OF_A_NAME))
     lines = ["Usage: toolplan COMMAND", "", *_wrapped(ABOUT, width), ""]
     lines.append(f"{left}{f'{across} Commands '.ljust(width - 2, across)}{right}")
     for name, summary in rows.items():
-        shown = name
-        for text in _wrapped(summary, width - names - 6):
+        texts = _wrapped(summary, width - names - 6)
+        for shown, text in zip_longest(_broken(name, names), texts, fillvalue=""):
             lines.append(f"{side} {shown:{names}}  {text:{width - names - 6}} {side}")
-            shown = ""
     lines.append(f"{low_left}{across * (width - 2)}{low_right}")
     lines += ["", *_wrapped(EPILOGUE, width)]
     return "\n".join(lines) + "\n"
@@ -84,6 +93,13 @@ def _wrapped(text: str, width: int) -> Iterator[str]:
         else:
             line = f"{line} {word}" if line else word
     yield line
+
+
+def _broken(name: str, width: int) -> Iterator[str]:
+    """Yield `name` in lines of `width` columns; all but the first are indented."""
+    yield name[:width]
+    for at in range(width, len(name), width - 2):
+        yield f"  {name[at : at + width - 2]}"
 
 
 def _width() -> int:

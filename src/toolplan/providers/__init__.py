@@ -15,13 +15,14 @@ from toolplan.providers._base import (
 )
 from toolplan.providers._endpoint import Answered, Endpoint, Manner, OpensEndpoint, Part
 from toolplan.providers._failures import CallFailed, Failure
-from toolplan.providers._open import open_model
+from toolplan.providers._open import ConfiguredModel, configured_models, open_model
 from toolplan.providers._specs import Spec
 from toolplan.providers._usage import ModelCall, UsageTracker
 
 __all__ = [
     "Answered",
     "CallFailed",
+    "ConfiguredModel",
     "Ended",
     "Endpoint",
     "Failure",
@@ -41,5 +42,6 @@ __all__ = [
     "Usage",
     "UsageTracker",
     "complete",
+    "configured_models",
     "open_model",
 ]

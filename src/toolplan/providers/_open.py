@@ -9,7 +9,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequen
 from functools import cached_property
 from random import SystemRandom
 from types import MappingProxyType
-from typing import Final
+from typing import Final, NamedTuple
 
 from toolplan.extensions import Extensions
 from toolplan.providers import _faults
@@ -91,6 +91,32 @@ def open_model(
     )
     runtime = Runtime(clock, sleep, chance)
     return Chain(links, retry_policy=retry_policy, runtime=runtime, tracker=tracker)
+
+
+class ConfiguredModel(NamedTuple):
+    """A model by name, the base URL of its endpoint, and why it cannot be asked, if so."""
+
+    name: str
+    url: str
+    fault: Failure | None
+
+
+def configured_models(
+    specs: Sequence[str],
+    *,
+    keys: Mapping[str, str],
+    addresses: Mapping[str, str] = _NOWHERE_ELSE,
+) -> list[ConfiguredModel]:
+    """Return what is known of models before any is asked; see `open_model`.
+
+    Raises:
+        ModelError: `llm-spec`, there is no such model.
+    """
+    found: list[ConfiguredModel] = []
+    for each in (read_spec(spec, addresses, MODELS) for spec in specs):
+        blocked = _blocked(each, _key(each, keys))
+        found.append(ConfiguredModel(each.name, each.url, blocked))
+    return found
 
 
 class _Unopened:

@@ -56,14 +56,16 @@ class McpToolSource:
         _show(commands(servers), context)
         with connected(servers, on_event=partial(_report, context.note)) as source:
             tools = source.toolbox()
-            for fault in source.faults.values():
+            faults = tuple(source.faults.values())
+            for fault in faults:
                 context.note(fault)
             for refused in source.refused:
                 context.note(f"{refused.server}.{refused.tool} is left out: {refused.reason}")
             lock = path.parent / FILE_NAME
             shown = shown_changes(context.data, lock)
             pinned = _pinned(tools, path, context)
-            yield OpenedTools(pinned, insights, partial(_accept, tools, lock, shown))
+            accept = partial(_accept, tools, lock, shown)
+            yield OpenedTools(pinned, insights, accept, faults)
 
 
 def _insights(document: object, folder: Path) -> tuple[Callable[..., object], ...]:

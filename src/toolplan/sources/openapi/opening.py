@@ -61,16 +61,17 @@ class OpenApiToolSource:
                 f"{str(path)!r} cannot be read: {error}.",
                 "Check the path, and that you may read the file; it must be UTF-8 text.",
             ) from None
+        address = context.base_url or settings.base_url
         tools = openapi_toolbox(
             read_document(text),
-            base_url=context.base_url or settings.base_url,
+            base_url=address,
             auth=settings.auth,
             environment=context.environment,
             allow_hosts=settings.allow_hosts,
         )
         for fault in tools.faults:
             context.note(f"{path.name}: {fault}")
-        yield OpenedTools(tools)
+        yield OpenedTools(tools, address=address)
 
 
 def _settings(name: str, context: SourceContext) -> ServiceSettings:

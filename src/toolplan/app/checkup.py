@@ -1,0 +1,215 @@
+"""What `toolplan doctor` looks at: whether what is installed and configured here works."""
+
+from __future__ import annotations
+
+import platform
+import socket
+import sys
+from collections.abc import Generator, Iterator, Sequence
+from enum import Enum
+from importlib.metadata import PackageNotFoundError, version
+from typing import Final, NamedTuple
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
+
+from toolplan.app._home import JOURNAL, existing_journal, home
+from toolplan.app._policy import FILE as POLICY
+from toolplan.app._policy import policy_of
+from toolplan.app._toolset import open_tools
+from toolplan.app.limits import run_options
+from toolplan.app.retention import retention
+from toolplan.app.settings import Settings, read_settings
+from toolplan.errors import ToolplanError
+from toolplan.extras import extras, install_command
+from toolplan.providers import configured_models
+from toolplan.render.printable import count_text
+from toolplan.tools import Toolbox
+
+_CONNECT_S: Final = 3.0
+_PORTS: Final = {"http": 80, "https": 443}
+
+
+class State(Enum):
+    """How a thing is."""
+
+    FINE = "fine"
+    ABSENT = "absent"
+    """It is not there, and nothing that is configured needs it."""
+    FAULTY = "faulty"
+    """It is configured, and does not work."""
+
+
+class Finding(NamedTuple):
+    """One thing that was looked at. No text of it holds a secret."""
+
+    subject: str
+    state: State
+    text: str
+    help: str | None = None
+
+
+def check_up(tools: Sequence[str] = ()) -> Iterator[Finding]:
+    """Look at what is installed and configured, and at `tools`, each as `--tools` takes it.
+
+    Nothing on the network is asked but what is configured: servers of `tools`, and the addresses of
+    models and services, to which a connection is opened and closed again.
+    """
+    yield Finding("python", State.FINE, f"{platform.python_version()}, {sys.executable}")
+    yield Finding("toolplan", State.FINE, _own_version())
+    yield from _extras()
+    settings = yield from _settings()
+    yield from _policy(settings)
+    yield from _models(settings)
+    yield from _journal()
+    if not tools:
+        yield Finding("tools", State.ABSENT, "None are named.", "Name them: --tools TOOLS.")
+    for spec in tools:
+        yield from _tools(spec, settings)
+
+
+def _own_version() -> str:
+    try:
+        return version("toolplan")
+    except PackageNotFoundError:
+        return "not installed, only imported"
+
+
+def _extras() -> Iterator[Finding]:
+    for extra in extras():
+        subject = f"extra {extra.name}"
+        if missing := [name for name, found in extra.libraries.items() if found is None]:
+            help_ = f"Install it: {install_command(extra.name)}"
+            text = f"not installed: {', '.join(missing)}"
+            yield Finding(subject, State.ABSENT, text, help_)
+        else:
+            found = ", ".join(f"{name} {found}" for name, found in extra.libraries.items())
+            yield Finding(subject, State.FINE, found)
+
+
+def _settings() -> Generator[Finding, None, Settings]:
+    """Look at all tables of the settings; return those that could be read."""
+    try:
+        settings = read_settings(home())
+    except ToolplanError as error:
+        yield _faulty("settings", error)
+        return Settings(environment={})
+    faults = 0
+    for read in (_tables, _variables):
+        try:
+            read(settings)
+        except ToolplanError as error:
+            faults += 1
+            yield _faulty("settings", error)
+    exists = settings.path is not None and settings.path.exists()
+    if not faults:
+        state = State.FINE if exists else State.ABSENT
+        text = settings.place if exists else f"There is no {settings.place}; defaults apply."
+        yield Finding("settings", state, text)
+    return settings
+
+
+def _tables(settings: Settings) -> None:
+    run_options(settings, Toolbox(()))
+    retention(settings)
+    _ = settings.effects, settings.thresholds
+
+
+def _variables(settings: Settings) -> None:
+    _ = settings.models
+
+
+def _policy(settings: Settings) -> Iterator[Finding]:
+    path = home() / POLICY
+    if not path.exists():
+        yield Finding("policy", State.ABSENT, f"There is no {path}; nothing is restricted.")
+        return
+    try:
+        policy_of(None, settings.path or path)
+    except ToolplanError as error:
+        yield _faulty("policy", error)
+    else:
+        yield Finding("policy", State.FINE, str(path))
+
+
+def _models(settings: Settings) -> Iterator[Finding]:
+    try:
+        models = settings.models
+        if not models.models:
+            text = "None is named; questions are planned without one."
+            yield Finding("model", State.ABSENT, text, "Name one: TOOLPLAN_MODEL=ollama:mistral.")
+            return
+        found = configured_models(models.models, keys=models.keys, addresses=models.addresses)
+    except ToolplanError as error:
+        if error.code != "bad-settings":  # which was reported with the settings
+            yield _faulty("model", error)
+        return
+    for each in found:
+        subject = f"model {each.name}"
+        if each.fault is not None:
+            yield Finding(subject, State.FAULTY, each.fault.reason, each.fault.help)
+        else:
+            yield _reached(subject, each.url)
+
+
+def _journal() -> Iterator[Finding]:
+    path = home() / JOURNAL
+    try:
+        journal = existing_journal()
+        if journal is None:
+            yield Finding("journal", State.ABSENT, f"There is no {path}; the first run makes it.")
+            return
+        try:
+            latest = journal.runs(1)
+            for entry in latest:
+                journal.load(entry.run)
+        finally:
+            journal.close()
+    except ToolplanError as error:
+        yield _faulty("journal", error)
+        return
+    notes = " ".join(journal.notes)
+    text = f"{path}: {'the latest run' if latest else 'no run'} can be read"
+    yield Finding("journal", State.FINE, f"{text}. {notes}".rstrip(". "))
+
+
+def _tools(spec: str, settings: Settings) -> Iterator[Finding]:
+    subject = f"tools {spec}"
+    try:
+        with open_tools(spec, settings, _ignore) as opened:
+            tools = opened.tools
+            for fault in opened.faults:
+                yield Finding(subject, State.FAULTY, fault)
+            refused = [f"{tool.name}: {tool.unusable}" for tool in tools.values() if tool.unusable]
+            for text in refused:
+                yield Finding(subject, State.FAULTY, text)
+            pinned = "" if opened.accept is None else ", pinned as they were accepted"
+            usable = count_text(len(tools) - len(refused), "tool")
+            yield Finding(subject, State.FINE, f"{usable}{pinned}")
+            if opened.address is not None:
+                yield _reached(subject, opened.address)
+    except ToolplanError as error:
+        yield _faulty(subject, error)
+
+
+def _ignore(_: str) -> None:
+    """Let a note be: what counts is found in what was opened."""
+
+
+def _faulty(subject: str, error: ToolplanError) -> Finding:
+    return Finding(subject, State.FAULTY, str(error), error.help or "Fix it, or move it away.")
+
+
+def _reached(subject: str, url: str) -> Finding:
+    """Open a connection to the host of `url`, and close it; nothing is sent."""
+    parts = urlsplit(url)
+    shown = f"{parts.scheme}://{parts.hostname}"
+    try:
+        port = parts.port or _PORTS.get(parts.scheme, 0)
+        if parts.scheme in getproxies() and not proxy_bypass(parts.hostname or ""):
+            return Finding(subject, State.FINE, f"{shown} is behind a proxy, and was not asked")
+        with socket.create_connection((parts.hostname, port), timeout=_CONNECT_S):
+            return Finding(subject, State.FINE, f"{shown}:{port} answers")
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
+        text = f"{shown} does not answer: {reason}."
+        return Finding(subject, State.FAULTY, text, "Check the address, and start the service.")

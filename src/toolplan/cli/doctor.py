@@ -1,0 +1,55 @@
+"""`toolplan doctor`."""
+
+from __future__ import annotations
+
+from typing import Annotated, Final
+
+from cyclopts import Parameter
+
+from toolplan.app.checkup import Finding, State, check_up
+from toolplan.cli._options import TOOLS_HELP, JsonFlag
+from toolplan.cli._terminal import Exit, out, print_json
+from toolplan.path import Json
+from toolplan.render.printable import count_text, printable
+
+ToolsOptions = Annotated[
+    tuple[str, ...], Parameter(name="--tools", negative="", help=f"{TOOLS_HELP} Repeatable.")
+]
+_SIGNS: Final = {State.FINE: ("✓", ""), State.ABSENT: ("–", "dim"), State.FAULTY: ("✗", "bold red")}
+
+
+def doctor_command(*, tools: ToolsOptions = (), as_json: JsonFlag = False) -> int:
+    """Check what is installed and configured: extras, settings, models, the journal, TOOLS.
+
+    Servers of TOOLS are started, and a connection to each address that is configured is opened and
+    closed again. No secret is printed. Exits 1 where something that is configured does not work.
+    """
+    findings: list[Finding] = []
+    for each in check_up(tools):
+        findings.append(each)
+        if not as_json:
+            _print(each)
+    faults = sum(each.state is State.FAULTY for each in findings)
+    if as_json:
+        print_json({"faults": faults, "findings": [_to_json(each) for each in findings]})
+    else:
+        out().print(f"{count_text(faults, 'fault')}.", style="bold")
+    return (Exit.FAILED if faults else Exit.FINE).value
+
+
+def _print(finding: Finding) -> None:
+    console = out()
+    sign, style = _SIGNS[finding.state]
+    line = printable(f"{sign} {finding.subject}: {finding.text}")
+    console.print(line, style=style, soft_wrap=True)
+    if finding.help:
+        console.print(f"    {printable(finding.help)}", style="dim", soft_wrap=True)
+
+
+def _to_json(finding: Finding) -> Json:
+    return {
+        "subject": finding.subject,
+        "state": finding.state.value,
+        "text": finding.text,
+        "help": finding.help,
+    }

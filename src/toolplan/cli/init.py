@@ -1,0 +1,72 @@
+"""`toolplan init [FOLDER]`."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from pathlib import Path
+from typing import Annotated, Final
+
+from cyclopts import Parameter
+
+from toolplan.cli._first_files import SERVERS, TESTS, first_files
+from toolplan.cli._options import JsonFlag
+from toolplan.cli._terminal import CommandError, Exit, out, print_json
+
+FolderArgument = Annotated[
+    Path, Parameter(name="FOLDER", help="Where to write; it is made where it does not exist.")
+]
+_NEXT: Final = (
+    'toolplan ask "List books by Ada" --tools "books:*"',
+    f"toolplan test {TESTS}",
+    f"toolplan tools --tools {SERVERS}",
+    'toolplan doctor --tools "books:*"',
+)
+_SETTINGS_NEED: Final = "The settings are read where TOOLPLAN_HOME names their folder:"
+
+
+def init_command(folder: FolderArgument = Path(), /, *, as_json: JsonFlag = False) -> int:
+    """Write first files into FOLDER: tools, settings, an MCP configuration, a plan test.
+
+    Each works as it is written. No file is overwritten: where one exists, nothing is written.
+    """
+    files = {folder / name: text for name, text in first_files(_program()).items()}
+    if there := [str(path) for path in files if path.exists() or path.is_symlink()]:
+        raise CommandError(
+            "file-exists",
+            f"Nothing was written: {', '.join(there)} exists already.",
+            "Move it away, or name another folder: toolplan init FOLDER.",
+        )
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for path, text in files.items():
+            with path.open("x", encoding="utf-8") as file:  # never over a file made meanwhile
+                file.write(text)
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        place = error.filename or folder
+        raise CommandError("unwritable-file", f"{place}: {reason}.") from None
+    _print(folder, list(files), as_json=as_json)
+    return Exit.FINE.value
+
+
+def _program() -> list[str]:
+    """Return the words that start this toolplan from anywhere."""
+    found, own = shutil.which("toolplan"), Path(sys.executable).with_name("toolplan")
+    if found is not None and Path(found).absolute() == own:
+        return ["toolplan"]
+    return [sys.executable, "-m", "toolplan"]
+
+
+def _print(folder: Path, files: list[Path], *, as_json: bool) -> None:
+    home = f"export TOOLPLAN_HOME={folder.absolute()}"
+    if as_json:
+        print_json({"files": [str(path) for path in files], "next": [*_NEXT, home]})
+        return
+    console = out()
+    for path in files:
+        console.print(f"wrote {path}", soft_wrap=True)
+    console.print("\nNext:" if folder == Path() else f"\nNext, in {folder}:", soft_wrap=True)
+    for line in _NEXT:
+        console.print(f"    {line}", soft_wrap=True)
+    console.print(f"{_SETTINGS_NEED}\n    {home}", soft_wrap=True)
