@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from toolplan.errors import ToolplanError
     from toolplan.events import Event, Run
     from toolplan.execution_plan import ExecutionPlan
+    from toolplan.extract import extract_tool
     from toolplan.flows import Policy
     from toolplan.plan import Limits, Plan, Step
     from toolplan.plan_json import Parsed
@@ -90,6 +91,7 @@ _HOMES: Final = {
     "compile_plan": "toolplan.compiler",
     "compile_stream": "toolplan.compiler",
     "current_call": "toolplan.tools",
+    "extract_tool": "toolplan.extract",
     "open": "toolplan.app._open",
     "open_journal": "toolplan.storage.journal",
     "parse": "toolplan.compiler",
@@ -143,6 +145,7 @@ __all__ = [
     "compile_plan",
     "compile_stream",
     "current_call",
+    "extract_tool",
     "open",
     "open_journal",
     "parse",

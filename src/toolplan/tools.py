@@ -37,6 +37,10 @@ class Effects(StrEnum):
     UNKNOWN = "unknown"
 
 
+EGRESS: Final = "egress"
+"""The annotation of a tool whose calls somebody outside can read."""
+
+
 class ToolError(ToolplanError):
     """Raised by a tool whose call failed; the message is for the person who reads the run."""
 
@@ -171,11 +175,13 @@ ComputeOutput: TypeAlias = Callable[
 class Lineage(NamedTuple):
     """Which parts of a call's arguments a part of its result depends on, as paths into them.
 
-    `values` are what it is made of; `picks` decide only which of the values it is.
+    `values` are what it is made of; `picks` decide only which of the values it is. `is_made`: the
+    tool makes it itself, so that it is never as good as what stands in the plan.
     """
 
     values: frozenset[Path]
     picks: frozenset[Path] = frozenset()
+    is_made: bool = False
 
 
 ComputeFlow: TypeAlias = Callable[

@@ -72,7 +72,8 @@ def open(
     policy = policy_of(policy, known.path)
     how = planning(planner, model, known, data, weeks, contracts, policy, note)
     with ExitStack() as opening:
-        opened = opening.enter_context(open_tools(tools, known, note, effects, base_url, contracts))
+        given = open_tools(tools, known, note, effects, base_url, contracts, how.reading)
+        opened = opening.enter_context(given)
         user = User(known, data, opened.advice, weeks, how.tracker, opening.pop_all())
     return App(
         opened.tools,
@@ -86,9 +87,8 @@ def open(
         model=how.model,
         user=user,
         on_note=note,
-        clock=clock,
-        new_id=new_id,
-    )
+        clock=clock, new_id=new_id,
+    )  # fmt: skip
 
 
 class _Notes:

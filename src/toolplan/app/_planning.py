@@ -45,12 +45,14 @@ class Planning:
         attempts: the most drafts for one question.
         model: the model that is named, or None.
         tracker: what models have used.
+        reading: returns the model of the tool `extract`; None where no model is named.
     """
 
     planner: Planner
     attempts: int
     model: Model | None
     tracker: UsageTracker
+    reading: Callable[[], Model] | None = None
 
 
 def planning(
@@ -83,8 +85,9 @@ def planning(
             note(sentence)
     if given is not None:
         given = TracedModel(cast("Model", given))
+    reading = _reading(given, specs, settings, tracker)
     if not isinstance(planner, str):
-        return Planning(planner, DEFAULT_ATTEMPTS, given, tracker)
+        return Planning(planner, DEFAULT_ATTEMPTS, given, tracker, reading)
     named = (contracts,) if isinstance(contracts, str) else tuple(contracts)
     context = PlannerContext(data, planner, weeks, named, policy=policy)
     attempts = DEFAULT_ATTEMPTS
@@ -95,7 +98,26 @@ def planning(
     def report(step: Escalation) -> None:
         note(f"No plan from {step.planner}: {step.reason}")
 
-    return Planning(_chain(planner, context, report), attempts, context.model, tracker)
+    return Planning(_chain(planner, context, report), attempts, context.model, tracker, reading)
+
+
+def _reading(
+    model: Model | None, specs: tuple[str, ...], settings: Settings, tracker: UsageTracker
+) -> Callable[[], Model] | None:
+    """Return what opens the model of the tool `extract`, when it is first needed."""
+    if model is not None:
+        return lambda: model
+    if not specs and not settings.names_model:
+        return None
+    opened: list[Model] = []
+
+    def open_it() -> Model:
+        if not opened:
+            known = settings.models
+            opened.append(TracedModel(_opened(specs or known.models, known, tracker)))
+        return opened[0]
+
+    return open_it
 
 
 def _check_kinds(planner: object, model: object) -> None:

@@ -15,7 +15,9 @@ from toolplan.app._home import LEARNED, home
 from toolplan.app._learning import with_learned
 from toolplan.app.settings import LABELS, Settings
 from toolplan.errors import ToolplanError
+from toolplan.extract import extract_tool
 from toolplan.path import Json
+from toolplan.providers import Model
 from toolplan.sources._base import OpenedTools, SourceContext
 from toolplan.sources.named import SOURCES, source_of
 from toolplan.tools import Effects, Tool, Toolbox, ToolObjectError
@@ -69,12 +71,14 @@ def open_tools(
     effects: EffectsArgument = (),
     base_url: str | None = None,
     contracts: Sequence[str] = (),
+    reading: Callable[[], Model] | None = None,
 ) -> Generator[Toolset]:
     """Yield the tools that `tools` is or names, the demo's where it is None; then close them.
 
     `contracts` are those that are named; they have no tools of their own.
 
-    The built-in tool `sql` is added where its extra is installed. Labels of `effects` come before
+    The built-in tool `sql` is added where its extra is installed, and `extract` where there is a
+    model for it, which `reading` returns. Labels of `effects` come before
     those of the settings, and these before the source's own.
 
     Raises:
@@ -99,7 +103,7 @@ def open_tools(
         if spec is None:
             if base_url is not None:
                 raise _no_address()
-            yield _labelled(OpenedTools(_given(tools)), {}, labels, asked, context)
+            yield _labelled(OpenedTools(_given(tools)), {}, labels, asked, context, reading)
             return
         _, source = source_of(spec, context.folder)
         help_ = source.help
@@ -109,7 +113,7 @@ def open_tools(
         if base_url is not None:
             advice["base_url"] = base_url
         with source.open(spec, context) as opened:
-            yield _labelled(opened, advice, labels, asked, context)
+            yield _labelled(opened, advice, labels, asked, context, reading)
     except ToolObjectError as error:
         raise ToolplanError("bad-tools", str(error), error.help or help_) from error
 
@@ -219,11 +223,12 @@ def _labelled(
     labels: Mapping[str, Effects],
     asked: Mapping[str, Effects],
     context: SourceContext,
+    reading: Callable[[], Model] | None,
 ) -> Toolset:
     tools = opened.tools
-    more = _sql(context)
-    if more is not None and more.name not in tools:
-        tools = tools.with_tools(more)
+    for more in (_sql(context), None if reading is None else extract_tool(reading)):
+        if more is not None and more.name not in tools:
+            tools = tools.with_tools(more)
     if absent := [tool for tool in asked if tool not in tools]:
         raise ToolplanError(
             "bad-effects",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Final, Literal, TypeAlias
+from typing import Annotated, Final, Literal, TypeAlias, TypedDict
 
 from cyclopts import Parameter
 
@@ -62,6 +62,20 @@ ModelOption: TypeAlias = Annotated[
         "next one is asked where one fails. The model is called only when it is needed.",
     ),
 ]
+
+
+class Planning(TypedDict):
+    """What `toolplan.open` is given to plan with."""
+
+    planner: str
+    model: tuple[str, ...] | None
+
+
+def for_given_plans(model: tuple[str, ...]) -> Planning:
+    """Return what an app is opened with that plans nothing: a model is for `extract` only."""
+    return {"planner": "auto" if model else "grounded", "model": model or None}
+
+
 ConversationOption: TypeAlias = Annotated[
     str | None,
     Parameter(

@@ -9,20 +9,35 @@ from toolplan.app._home import home
 from toolplan.app._toolset import Toolset, open_tools
 from toolplan.app.settings import read_settings
 from toolplan.cli._terminal import note
+from toolplan.providers import Model, ModelError
 from toolplan.render.printable import printable
 
 
 def opened(
-    tools: str | None, effects: Sequence[str] = (), base_url: str | None = None
+    tools: str | None,
+    effects: Sequence[str] = (),
+    base_url: str | None = None,
+    *,
+    for_plans: bool = False,
 ) -> AbstractContextManager[Toolset]:
-    """Open the tools of `--tools`, by default the demo's."""
+    """Open the tools of `--tools`, by default the demo's.
+
+    The built-in `extract` is among them where a model is named, or `for_plans`: to check a plan, or
+    to show it, no model is needed.
+    """
+    settings = read_settings(home())
     return open_tools(
         tools,
-        read_settings(home()),
+        settings,
         lambda sentence: note(printable(sentence)),
         effects=effects,
         base_url=base_url,
+        reading=_no_model if for_plans or settings.names_model else None,
     )
+
+
+def _no_model() -> Model:
+    raise ModelError("llm-spec", "No model is named.", "Name one: --model MODEL.")
 
 
 @contextmanager
@@ -31,5 +46,5 @@ def opened_if_given(tools: str | None, effects: Sequence[str] = ()) -> Generator
     if tools is None:
         yield None
     else:
-        with opened(tools, effects) as toolset:
+        with opened(tools, effects, for_plans=True) as toolset:
             yield toolset

@@ -60,7 +60,7 @@ def policy_command(
         problem = "`init` takes no plan." if plan is not None else "PLAN is missing."
         raise CommandError("usage", problem, "See `toolplan policy --help`.")
     rules = policy_of(policy, home() / FILE)
-    with opened(tools, effects, base_url) as toolset:
+    with opened(tools, effects, base_url, for_plans=plan is not None) as toolset:
         if plan is None:
             text = draft_policy(toolset.tools)
             if as_json:

@@ -21,9 +21,11 @@ from toolplan.cli._options import (
     EffectsOption,
     JournalOption,
     JsonFlag,
+    ModelOption,
     TimeoutOption,
     ToolsOption,
     YesFlag,
+    for_given_plans,
 )
 from toolplan.cli._outcome import print_run
 from toolplan.cli._terminal import CommandError, note
@@ -62,14 +64,14 @@ def resume_command(
     yes: YesFlag = False,
     approve: ApproveOption = None,
     effects: EffectsOption = (),
+    model: ModelOption = (),
     concurrency: ConcurrencyOption = (),
     timeout: TimeoutOption = None,
     as_json: JsonFlag = False,
 ) -> int:
     """Resume a run that was interrupted, or that waits for a person.
 
-    What is done is not done again. A call in doubt, which may or may
-    not have done its work, needs --retry, --resolve or --abort.
+    What is done is not done again. A call in doubt needs --retry, --resolve or --abort.
     """
     decisions_of(retry, resolve, abort)  # a wrong one is an error before anything is opened
     with closing(opened_journal(journal)) as store, closing(Display(silent=as_json)) as display:
@@ -78,7 +80,7 @@ def resume_command(
         guard = RunGuard(display, yes=yes, digest=approve, may_ask=not as_json, run=name)
         with open(
             spec,
-            planner="grounded",
+            **for_given_plans(model),
             journal=store,
             effects=labels,
             base_url=base_url,

@@ -21,13 +21,15 @@ from toolplan.cli._options import (
     EffectsOption,
     JournalOption,
     JsonFlag,
+    ModelOption,
     PlanFileArgument,
     PolicyOption,
     TimeoutOption,
     TodayOption,
     YesFlag,
+    for_given_plans,
 )
-from toolplan.cli._outcome import print_run, report_comparison, report_forecast
+from toolplan.cli._outcome import print_run, report_comparison, report_forecast, report_usage
 from toolplan.cli._plan_file import PlanFile, print_diagnostics, read_plan
 from toolplan.cli._terminal import CommandError, Exit, err, note, out, print_json
 from toolplan.diagnostics import to_json
@@ -54,6 +56,7 @@ def run_command(
     yes: YesFlag = False,
     approve: ApproveOption = None,
     effects: EffectsOption = (),
+    model: ModelOption = (),
     concurrency: ConcurrencyOption = (),
     timeout: TimeoutOption = None,
     dry_run: DryFlag = False,
@@ -63,16 +66,15 @@ def run_command(
     """Check a plan and run exactly that plan.
 
     A plan that changes something runs only when a person approves it:
-    on the terminal, or by --yes or --approve DIGEST. With --dry-run no
-    tool is called: the plan is simulated with sample values, once for
-    each outcome of its conditions.
+    on the terminal, or by --yes or --approve DIGEST. With --dry-run no tool is called:
+    the plan is simulated with sample values, once for each outcome of its conditions.
     """
     plan_file = read_plan(file, dialect)
     with closing(Display(silent=as_json)) as display:
         guard = RunGuard(display, yes=yes, digest=approve, may_ask=not as_json)
         with open(
             tools,
-            planner="grounded",
+            **for_given_plans(model),
             base_url=base_url,
             policy=policy,
             journal=journal,
@@ -100,6 +102,7 @@ def run_command(
                 )
             if not as_json:
                 report_comparison(watching.expected, ended)
+                report_usage(app.tracker)
     return print_run(ended, ended.answer, as_json=as_json)
 
 

@@ -15,6 +15,7 @@ from toolplan.flows.labels import (
     FlowKind,
     Label,
     Need,
+    Source,
     Trust,
     Verdict,
     least,
@@ -235,7 +236,7 @@ class PlanFlows:
     def _followed(self, known: _Known, path: Path) -> Label:
         if known.lineage is None or self._depth >= _MOST_FOLLOWED:
             return known.args
-        values, picks = known.lineage(path)
+        values, picks, is_made = known.lineage(path)
         arguments = object_(tuple(known.step.args.items()))
         self._depth += 1
         try:
@@ -243,7 +244,10 @@ class PlanFlows:
             by = least(self.label(known.step, arguments, each) for each in _sorted(picks))
         finally:
             self._depth -= 1
-        return picked(made_of, by)
+        label = picked(made_of, by)
+        if is_made and label.trust is Trust.SAID:
+            return Label(Trust.TRUSTED, (Source(known.step.id, known.tool, path),), label.secrets)
+        return label
 
 
 def _sorted(paths: frozenset[Path]) -> list[Path]:

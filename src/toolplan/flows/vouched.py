@@ -11,7 +11,7 @@ from toolplan.flows.labels import Label, Need, Source, Trust
 from toolplan.flows.policy import Keys, Policy
 from toolplan.path import EVERY, Json, Path, PathSyntaxError, Segment, parse_path, print_path
 from toolplan.schema import Absent, at
-from toolplan.tools import Tool
+from toolplan.tools import EGRESS, Tool
 
 OWN_SOURCES: Final = frozenset({"python", "builtin"})
 """Where tools come from that may vouch for their own outputs: from the program of the user."""
@@ -92,7 +92,11 @@ class Vouched:
 
     def is_egress(self, tool: Tool) -> bool:
         """Whether somebody outside can read the calls of a tool."""
-        return tool.name in self.policy.egress or _is_open_world(tool)
+        return (
+            tool.name in self.policy.egress
+            or tool.annotations.get(EGRESS) is True
+            or _is_open_world(tool)
+        )
 
     def _is_open(self, tool: Tool) -> bool:
         # without rules, arguments of tools that only read stay as free as they always were

@@ -48,7 +48,9 @@ def unknown_tool(context: PlanContext) -> Iterator[Problem]:
 
 
 def _missing(name: str) -> str | None:
-    """Return how the built-in tool `name` is installed; None where it is, and for other names."""
+    """Return what the built-in tool `name` needs; None where it is there, and for other names."""
+    if name == "extract":
+        return "It is built in, and needs a model: name one with --model or in the settings."
     if name != "sql" or find_spec("duckdb") is not None:
         return None
     return f"It is built in, and its library is not installed: {install_command(name)}"

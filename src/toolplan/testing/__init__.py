@@ -1,9 +1,11 @@
 """Doubles for tests of what is built on toolplan, and a reference interpreter for plans.
 
 `ScriptedTools` makes fake tools, `ScriptedPlanner` and `ScriptedModel` return what a script says,
-`RecordingSink` keeps events, and `interpret` runs a plan one step after the other.
+`scripted_extract` is the tool `extract` without a model, `RecordingSink` keeps events, and
+`interpret` runs a plan one step after the other.
 """
 
+from toolplan.testing.extract import scripted_extract
 from toolplan.testing.interpreter import interpret
 from toolplan.testing.model import ScriptedModel
 from toolplan.testing.planner import Asked, ScriptedPlanner
@@ -33,4 +35,5 @@ __all__ = [
     "ScriptedPlanner",
     "ScriptedTools",
     "interpret",
+    "scripted_extract",
 ]

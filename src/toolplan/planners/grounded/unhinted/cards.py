@@ -10,7 +10,6 @@ from functools import cached_property
 from typing import Final
 
 from toolplan.path import Json
-from toolplan.planners.grounded.catalogue.kinds import SQL_TOOL
 from toolplan.planners.grounded.catalogue.schemas import (
     Shape,
     as_node,
@@ -222,7 +221,7 @@ def spoken_name(card: PlainCard) -> str:
 
 def _is_plain(tool: Tool) -> bool:
     root = as_node(tool.raw_input)
-    return tool.unusable is None and tool.name != SQL_TOOL and "x-entity" not in root
+    return tool.unusable is None and tool.compute_output is None and "x-entity" not in root
 
 
 def _card(tool: Tool) -> PlainCard:
