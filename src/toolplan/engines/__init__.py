@@ -1,6 +1,8 @@
 """Engines: each takes an `ExecutionPlan` and runs exactly that."""
 
 from toolplan.engines._calls import CannotRun, RunOptions
+from toolplan.engines._leaving import Leaving
+from toolplan.engines._ready_queue import SharedLimit
 from toolplan.engines._runs import Decided
 from toolplan.engines._streamed import StepStream, StreamRefused
 from toolplan.engines.local import resume, run, run_stream
@@ -8,7 +10,9 @@ from toolplan.engines.local import resume, run, run_stream
 __all__ = [
     "CannotRun",
     "Decided",
+    "Leaving",
     "RunOptions",
+    "SharedLimit",
     "StepStream",
     "StreamRefused",
     "resume",

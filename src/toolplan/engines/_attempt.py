@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from toolplan import traces
 from toolplan.engines._calls import CannotRun
-from toolplan.events import Failure
+from toolplan.events import Failure, ItemEnded, StepFailed, StepSucceeded
 from toolplan.path import Json
 from toolplan.plan import Step
 from toolplan.tools import Arguments, Call, Tool, ToolCall
@@ -99,3 +99,17 @@ class Late(NamedTuple):
     answer: object
     failure: Failure | None
     returned: Json = None
+
+
+def outcome_event(
+    call: InFlightCall, outcome: Json | Failure, at: float
+) -> ItemEnded | StepSucceeded | StepFailed:
+    """Return the event of the outcome of a call after which no other follows."""
+    step, attempt = call.step.id, call.attempt
+    failure = outcome if isinstance(outcome, Failure) else None
+    output = None if isinstance(outcome, Failure) else outcome
+    if call.index is not None:
+        return ItemEnded(step, call.index, output, attempt, failure, at)
+    if failure is None:
+        return StepSucceeded(step, output, attempt, None, at)
+    return StepFailed(step, failure, attempt, at)

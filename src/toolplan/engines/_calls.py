@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final, NamedTuple, TypeAlias, TypedDict, cast
 
+from toolplan.engines._ready_queue import SharedLimit
 from toolplan.engines._values import MAX_VALUE_SIZE
 from toolplan.errors import ToolplanError
 from toolplan.events import Failure, ItemEnded
@@ -74,6 +75,7 @@ class Options(TypedDict, total=False):
     tool_concurrency: Mapping[str, int]
     source_concurrency: Mapping[str, int]
     journal_timeout_s: float
+    shared_limits: Mapping[str, SharedLimit]
 
 
 class RunOptions(NamedTuple):
@@ -93,6 +95,7 @@ class RunOptions(NamedTuple):
         tool_concurrency: the most calls at the same time of single tools, by name.
         source_concurrency: the most calls at the same time of all tools of a source, by name.
         journal_timeout_s: seconds to retry a journal that cannot be written.
+        shared_limits: limits that other runs share, by the names of tools and sources.
     """
 
     concurrency: int = 32
@@ -105,6 +108,7 @@ class RunOptions(NamedTuple):
     tool_concurrency: Mapping[str, int] = MappingProxyType({})
     source_concurrency: Mapping[str, int] = MappingProxyType({})
     journal_timeout_s: float = 30.0
+    shared_limits: Mapping[str, SharedLimit] = MappingProxyType({})
 
     def arguments(self) -> Options:
         """Return the fields as arguments of `run` and `resume`."""

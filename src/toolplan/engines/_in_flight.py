@@ -35,6 +35,10 @@ from toolplan.tools import ATTENDED, Arguments, Tool, ToolCall, ToolError
 
 _LOG: Final = logging.getLogger(__name__)
 _TOOLS_LOG: Final = logging.getLogger("toolplan.tools")
+CANCELLED: Final = Failure("cancelled", "The run was cancelled meanwhile.")
+LEFT: Final = Failure("left", "The process that made the call has left the run meanwhile.")
+"""Why calls are cancelled with their run."""
+
 _PROGRESS_S: Final = 0.1
 _SHORT_S: Final = 0.001
 """About one turn of a busy loop; eager tasks save that turn after longer calls only."""
@@ -63,8 +67,8 @@ class Steps(Protocol):
     def call_ended(self, call: InFlightCall, outcome: Json | Failure) -> None:
         """Take the result of a call, or why it failed."""
 
-    def call_doubted(self, call: InFlightCall) -> None:
-        """Leave the step of a call in doubt until a person decides."""
+    def call_left_open(self, call: InFlightCall) -> None:
+        """Leave the step of a call open: it is in doubt, or another process makes the call."""
 
     def reserve(self, calls: int) -> bool:
         """Reserve `calls` of the calls that the limit allows; return False if there are too few."""
@@ -106,6 +110,8 @@ class InFlightCalls:
         self._deadlines = Deadlines[InFlightCall](self._loop, self._miss_deadline)
         self._cancelled: dict[Task[None], InFlightCall] = {}
         self._closed = False
+        self.leaving = False
+        """Whether calls that failed are left to another process."""
         self._context = copy_context()  # each call gets a copy of its own
         self.eager = False
         """Whether calls start in this turn of the loop, until one of them also ends in it."""
@@ -153,11 +159,11 @@ class InFlightCalls:
             )
             leave_behind(deaf)
 
-    def outcomes(self) -> list[tuple[InFlightCall, Json | Failure]]:
+    def outcomes(self, reason: Failure) -> list[tuple[InFlightCall, Json | Failure]]:
         """Return the outcomes of the calls with effects that ended while they were cancelled.
 
         For the others, emit that a call that was not made failed, and that one with an unknown
-        outcome is in doubt if it may not be repeated.
+        outcome is in doubt for `reason` if it may not be repeated.
         """
         ended: list[tuple[InFlightCall, Json | Failure]] = []
         for call in self._cancelled.values():
@@ -165,7 +171,7 @@ class InFlightCalls:
             if not call.tool.has_effects or slot in self._effects.in_doubt:
                 continue
             if not call.made:
-                failure = Failure("cancelled", "The call was not made.")
+                failure = Failure(reason.code, "The call was not made.")
                 at = self._clock()
                 self._emit(AttemptFailed(call.step.id, call.index, call.attempt, failure, at))
             elif call.late is not None:
@@ -175,8 +181,7 @@ class InFlightCalls:
                 else:
                     ended.append((call, outcome))
             elif not call.tool.may_repeat:
-                cancelled = Failure("cancelled", "The run was cancelled meanwhile.")
-                self._emit_doubt(call, Doubtful(cancelled))
+                self._emit_doubt(call, Doubtful(reason))
         return ended
 
     # Opening
@@ -236,6 +241,9 @@ class InFlightCalls:
 
     def _retry(self, call: InFlightCall) -> None:
         if self._closed:
+            return
+        if self.leaving:
+            self._steps.call_left_open(call)
             return
         # filled again, because the tool may have changed its arguments
         args = self._steps.fill_again(call)
@@ -394,7 +402,7 @@ class InFlightCalls:
     def _doubt(self, call: InFlightCall, doubt: Doubtful) -> None:
         """Leave a call with an unknown outcome in doubt until a person decides."""
         self._emit_doubt(call, doubt)
-        self._steps.call_doubted(call)
+        self._steps.call_left_open(call)
 
     def _emit_doubt(self, call: InFlightCall, doubt: Doubtful) -> None:
         step, index = call.step.id, call.index

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from heapq import heapify, heappop, heappush
-from typing import Final, Protocol
+from types import MappingProxyType
+from typing import Final, NamedTuple, Protocol
 
 _TURN: Final = 32
 _PLACE: Final = (1 << _TURN) - 1
@@ -19,6 +20,32 @@ class Limited(Protocol):
     def source(self) -> str: ...
 
 
+class SharedLimit(Protocol):
+    """A limit on concurrent calls that runs share, on this machine and on others."""
+
+    def ask(self, granted: Callable[[], None]) -> None:
+        """Call `granted` later in the event loop, when one more call may be made."""
+
+    def withdraw(self, granted: Callable[[], None]) -> None:
+        """Take back an `ask`."""
+
+    def give_back(self) -> None:
+        """Give back what was granted."""
+
+
+class Shared(NamedTuple):
+    """The shared limits by the names of tools and sources.
+
+    `on_room` is called when entries can start again.
+    """
+
+    limits: Mapping[str, SharedLimit] = MappingProxyType({})
+    on_room: Callable[[], None] = lambda: None
+
+
+_NOT_SHARED: Final = Shared()
+
+
 class _Gate:
     """A limit on concurrent calls of one tool or one source, and the entries that wait for it."""
 
@@ -27,6 +54,68 @@ class _Gate:
     def __init__(self, free: int) -> None:
         self.free = free
         self.parked: list[int] = []
+
+    def park(self, key: int) -> None:
+        """Set an entry aside until there is room."""
+        heappush(self.parked, key)
+
+    def take(self) -> None:
+        """Count a call that starts."""
+        self.free -= 1
+
+    def release(self) -> None:
+        """Count a call that is over."""
+        self.free += 1
+
+
+class _SharedGate(_Gate):
+    """A shared limit: `free` is what was granted to this run and is not used."""
+
+    __slots__ = ("_limit", "_on_grant", "_taken", "asked")
+
+    def __init__(self, limit: SharedLimit, on_grant: Callable[[_Gate], None]) -> None:
+        super().__init__(0)
+        self.asked = 0
+        self._taken = 0
+        self._limit = limit
+        self._on_grant = on_grant
+
+    def park(self, key: int) -> None:
+        """Set an entry aside, and ask for room."""
+        super().park(key)
+        if self.asked < len(self.parked):
+            self.asked += 1
+            self._limit.ask(self._grant)
+
+    def take(self) -> None:
+        """Count a call that starts."""
+        super().take()
+        self._taken += 1
+
+    def release(self) -> None:
+        """Give back the room of a call that is over; another run may wait for it longer."""
+        self._taken -= 1
+        self._limit.give_back()
+
+    def give_back_unused(self) -> None:
+        """Give back what was granted and is not needed."""
+        while self.free > 0:
+            self.free -= 1
+            self._limit.give_back()
+
+    def close(self) -> None:
+        """Give back everything, and ask for no more."""
+        while self.asked:
+            self.asked -= 1
+            self._limit.withdraw(self._grant)
+        while self._taken:
+            self.release()
+        self.give_back_unused()
+
+    def _grant(self) -> None:
+        self.asked -= 1
+        self.free += 1
+        self._on_grant(self)
 
 
 class ReadyQueue:
@@ -46,6 +135,7 @@ class ReadyQueue:
         ranks: Callable[[], Sequence[int]],
         by_tool: Mapping[str, int],
         by_source: Mapping[str, int],
+        shared: Shared = _NOT_SHARED,
     ) -> None:
         """Create an empty queue.
 
@@ -55,6 +145,7 @@ class ReadyQueue:
                 nothing while that is not known; called only when it matters.
             by_tool: the most concurrent calls of single tools, by name.
             by_source: the most concurrent calls of all tools of one source, by its name.
+            shared: limits that other runs share.
         """
         self._heap: list[int] = []
         self._ranks = ranks
@@ -63,7 +154,15 @@ class ReadyQueue:
         self._tools = tools
         self._of_tools = {name: _Gate(most) for name, most in by_tool.items()}
         self._of_sources = {name: _Gate(most) for name, most in by_source.items()}
-        self._gates = [*self._of_tools.values(), *self._of_sources.values()]
+        self._on_room = shared.on_room
+        self._shared = {
+            name: _SharedGate(limit, self._granted) for name, limit in shared.limits.items()
+        }
+        self._gates: list[_Gate] = [
+            *self._of_tools.values(),
+            *self._of_sources.values(),
+            *self._shared.values(),
+        ]
         self._gates_of: dict[int, Sequence[_Gate]] = {}
 
     def more(self) -> bool:
@@ -73,7 +172,20 @@ class ReadyQueue:
             for gate in self._gates:
                 if gate.free > 0:
                     self._let_in(gate)
+        if not self._heap:
+            for gate in self._shared.values():
+                gate.give_back_unused()
         return bool(self._heap)
+
+    @property
+    def waits(self) -> bool:
+        """Whether entries wait for other runs."""
+        return any(gate.asked for gate in self._shared.values())
+
+    def close(self) -> None:
+        """Give back what shared limits have granted."""
+        for gate in self._shared.values():
+            gate.close()
 
     def push(self, position: int, turn: int = 0) -> None:
         """Add the step at `position`, or its next item."""
@@ -105,21 +217,22 @@ class ReadyQueue:
         """Count a call of the step at `position` against the limits of its tool and source."""
         if self._gates:
             for gate in self._gates_before(position):
-                gate.free -= 1
+                gate.take()
 
     def release(self, position: int) -> None:
         """Release the limits of a call that ended, and let in what waits for them."""
         if self._gates:
             for gate in self._gates_before(position):
-                gate.free += 1
-                self._let_in(gate)
+                gate.release()
+                if gate.free > 0:
+                    self._let_in(gate)
 
     def _park(self, key: int, position: int) -> bool:
         """Set an entry aside if a limit blocks it; say whether it did."""
         gates = self._gates_before(position)
         for gate in gates:
             if gate.free <= 0:
-                heappush(gate.parked, key)
+                gate.park(key)
                 break
         else:
             return False
@@ -136,9 +249,18 @@ class ReadyQueue:
         gates = self._gates_of.get(position)
         if gates is None:
             tool = self._tools[position]
-            both = (self._of_tools.get(tool.name), self._of_sources.get(tool.source))
-            gates = self._gates_of[position] = [gate for gate in both if gate is not None]
+            found = (
+                self._of_tools.get(tool.name),
+                self._of_sources.get(tool.source),
+                self._shared.get(tool.name),  # last: nothing else may keep what others wait for
+                self._shared.get(tool.source),
+            )
+            gates = self._gates_of[position] = [gate for gate in found if gate is not None]
         return gates
+
+    def _granted(self, gate: _Gate) -> None:
+        self._let_in(gate)
+        self._on_room()
 
     def _rank(self, ranks: Sequence[int]) -> None:
         if not ranks:

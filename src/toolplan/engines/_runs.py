@@ -19,6 +19,7 @@ from toolplan.approval import (
 )
 from toolplan.engines._calls import CannotRun, Clock, RunOptions
 from toolplan.engines._failures import accepted
+from toolplan.engines._leaving import Leaving
 from toolplan.engines._recorder import EventRecorder
 from toolplan.engines._steps import Scheduler
 from toolplan.events import (
@@ -56,6 +57,7 @@ class Execution(NamedTuple):
     limits: Limits
     options: RunOptions
     clock: Clock
+    leaving: Leaving | None = None
 
 
 class Decided(NamedTuple):
@@ -173,6 +175,8 @@ def new_scheduler(execution: Execution, recovered: Recovered) -> Scheduler:
     )
     recorder.on_failure = scheduler.abandon
     recorder.on_room = scheduler.start_waiting
+    if execution.leaving is not None:
+        execution.leaving.add(scheduler)
     return scheduler
 
 

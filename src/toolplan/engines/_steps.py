@@ -13,14 +13,15 @@ import asyncio
 from asyncio import Future
 from collections.abc import Callable, Mapping, Sequence
 
-from toolplan.engines._attempt import InFlightCall
+from toolplan.engines._attempt import InFlightCall, outcome_event
 from toolplan.engines._calls import Clock, Fan, RunOptions, callees
 from toolplan.engines._effects import EffectCalls
 from toolplan.engines._graph import Graph
-from toolplan.engines._in_flight import EventLog, InFlightCalls
+from toolplan.engines._in_flight import CANCELLED, LEFT, EventLog, InFlightCalls
 from toolplan.engines._inputs import filled, holds, items_of
-from toolplan.engines._ready_queue import ReadyQueue
+from toolplan.engines._ready_queue import ReadyQueue, Shared
 from toolplan.engines._sizes import Budget
+from toolplan.engines._skips import has_failure_behind, reason_to_skip
 from toolplan.engines._values import filled_output
 from toolplan.events import (
     Event,
@@ -67,13 +68,14 @@ class Scheduler:
         self._closed = False
         self._has_ended = False
         self._starting = False
+        self._leaving = False
 
         self._steps: list[Step] = []
         self._tools_of: list[Tool] = []
         self._graph = Graph()
-        self._ready = ReadyQueue(
-            self._tools_of, self._ranks, options.tool_concurrency, options.source_concurrency
-        )
+        by_tool, by_source = options.tool_concurrency, options.source_concurrency
+        shared = Shared(options.shared_limits, self.start_waiting)
+        self._ready = ReadyQueue(self._tools_of, self._ranks, by_tool, by_source, shared)
         self._output: Value | None = None
         self._complete = False
         self._open = 0
@@ -162,10 +164,26 @@ class Scheduler:
             try:
                 await self._calls.close()
             finally:
+                self._ready.close()
                 self.report_cancelled()
             raise
         self._closed = True
         await self._calls.close()
+        self._ready.close()
+        if not self._has_ended:
+            self._emit_outcomes(LEFT)
+
+    def leave(self, grace_s: float) -> None:
+        """Start no more calls; stop, without an end, when the open ones are over or time is."""
+        if self._leaving or self._has_ended:
+            return
+        self._leaving = self._calls.leaving = True
+        asyncio.get_running_loop().call_later(grace_s, self._stop)
+        self.start_waiting()
+
+    def _stop(self) -> None:
+        if not self._done.done():
+            self._done.set_result(None)
 
     @property
     def durations(self) -> list[tuple[str, float]]:
@@ -202,7 +220,8 @@ class Scheduler:
                 case StepFailed(step=name):
                     self._failed.add(name)
                 case StepSkipped(step=name):
-                    self._skipped[name] = self._has_failure_behind(position)
+                    needed = self._graph.needed(position)
+                    self._skipped[name] = has_failure_behind(needed, self._failed, self._skipped)
             self._settle(position)
 
     def _make_ready(self, position: int) -> None:
@@ -226,11 +245,15 @@ class Scheduler:
         if not self._open:
             if self._complete and not self._done.done():
                 self._finish()
-        elif self._free == self._concurrency and not self._closed and not self._ready.more():
+        elif self._free < self._concurrency or self._closed:
+            pass
+        elif self._leaving:
+            self._stop()
+        elif not self._ready.more() and not self._ready.waits:
             self._park()
 
     def _start_up_to_limits(self) -> None:
-        while self._free and not self._closed:
+        while self._free and not self._closed and not self._leaving:
             if self._log is not None and self._log.full:
                 return
             if self._held > self._options.run_size and self._free < self._concurrency:
@@ -333,8 +356,8 @@ class Scheduler:
             self._succeed(call.position, outcome, call.attempt)
         self._start_ready()
 
-    def call_doubted(self, call: InFlightCall) -> None:
-        """Leave a step in doubt, because the outcome of its call is unknown."""
+    def call_left_open(self, call: InFlightCall) -> None:
+        """Leave a step open: its call is in doubt, or another process makes it."""
         self._free += 1
         self._held -= call.size
         self._ready.release(call.position)
@@ -410,28 +433,9 @@ class Scheduler:
                     over.append(dependent)
 
     def _upstream(self, position: int) -> tuple[Failure, bool] | None:
-        """Return the reason to skip a step whose needs are over, and whether a failure caused it.
-
-        A false condition skips the steps that refer to the skipped step, but not those that only
-        come `after` it. A failure skips both.
-        """
+        """Return the reason to skip a step whose needs are over; see `reason_to_skip`."""
         needed = self._graph.needed(position)
-        for each in needed:
-            if each in self._failed:
-                return Failure("upstream-failed", f"Step {each!r} failed."), True
-        skipped = [each for each in needed if each in self._skipped]
-        if not skipped:
-            return None
-        behind_failure = any(self._skipped[each] for each in skipped)
-        referenced = self._graph.referenced(position)
-        for each in skipped:
-            if self._skipped[each] or each in referenced:
-                return Failure("upstream-skipped", f"Step {each!r} was skipped."), behind_failure
-        return None
-
-    def _has_failure_behind(self, position: int) -> bool:
-        needed = self._graph.needed(position)
-        return any(each in self._failed or self._skipped.get(each, False) for each in needed)
+        return reason_to_skip(needed, self._failed, self._skipped, self._graph, position)
 
     def _finish(self) -> None:
         wrong: Failure | None = None
@@ -452,8 +456,7 @@ class Scheduler:
         """Emit the cancelled steps and the end of the run, unless it has ended."""
         if self._has_ended:
             return  # before the cancellation
-        for call, outcome in self._calls.outcomes():
-            self._emit_outcome(call, outcome)
+        self._emit_outcomes(CANCELLED)
         in_doubt = {step for step, _ in self._effects.in_doubt}
         over = self._failed | self._skipped.keys() | self._outputs.keys() | in_doubt
         for step in self._steps:
@@ -461,19 +464,15 @@ class Scheduler:
                 self._emit(StepCancelled(step.id, self._clock()))
         self._emit(RunEnded(RunState.CANCELLED, None, self._clock()))
 
-    def _emit_outcome(self, call: InFlightCall, outcome: Json | Failure) -> None:
-        """Emit the outcome of a call with effects that ended during the cancellation."""
-        step, attempt, at = call.step.id, call.attempt, self._clock()
-        failure = outcome if isinstance(outcome, Failure) else None
-        output = None if isinstance(outcome, Failure) else outcome
-        if call.index is not None:
-            self._emit(ItemEnded(step, call.index, output, attempt, failure, at))
-        elif failure is None:
-            self._outputs[step] = output
-            self._emit(StepSucceeded(step, output, attempt, None, at))
-        else:
-            self._failed.add(step)
-            self._emit(StepFailed(step, failure, attempt, at))
+    def _emit_outcomes(self, reason: Failure) -> None:
+        """Emit the outcomes of the calls with effects that were cancelled for `reason`."""
+        for call, outcome in self._calls.outcomes(reason):
+            event = outcome_event(call, outcome, self._clock())
+            if isinstance(event, StepSucceeded):
+                self._outputs[event.step] = event.output
+            elif isinstance(event, StepFailed):
+                self._failed.add(event.step)
+            self._emit(event)
 
     def _ranks(self) -> list[int]:
         # an incomplete plan has no critical path yet

@@ -10,6 +10,7 @@ from typing import Final, Unpack
 
 from toolplan.approval import Approval, Approver
 from toolplan.engines._calls import Clock, Options, RunOptions, check_plan, tools_of
+from toolplan.engines._leaving import Leaving
 from toolplan.engines._recorder import EventRecorder
 from toolplan.engines._runs import Decided, Execution, continue_run, start
 from toolplan.engines._streamed import StepStream, start_stream
@@ -34,6 +35,7 @@ async def run(
     run_id: str = "",
     done: Sequence[Event] = (),
     clock: Clock = time.time,
+    leaving: Leaving | None = None,
     **options: Unpack[Options],
 ) -> Run:
     """Run `plan` and return the finished run.
@@ -59,6 +61,8 @@ async def run(
         run_id: the name of the run; empty for a new one.
         done: events of an earlier run whose steps are not run again (`toolplan.deltas`).
         clock: seconds since the epoch, for events; timeouts use the loop's monotonic clock.
+        leaving: asks the run to leave, so that another process can resume it; it is returned as
+            `running`.
         options: the fields of `RunOptions`.
 
     Raises:
@@ -72,7 +76,7 @@ async def run(
     check_plan(plan)
     name = run_id or uuid.uuid4().hex
     execution = _execution(name, tools, journal, approval, limits, on_event, clock, options)
-    return await start(plan, execution, done)
+    return await start(plan, execution._replace(leaving=leaving), done)
 
 
 async def run_stream(
@@ -126,6 +130,7 @@ async def resume(
     limits: Limits = _LIMITS,
     on_event: Callable[[Event], None] | None = None,
     clock: Clock = time.time,
+    leaving: Leaving | None = None,
     **options: Unpack[Options],
 ) -> Run:
     """Resume a run that was interrupted, was cancelled, or waits for a person.
@@ -145,6 +150,7 @@ async def resume(
         limits: as for `run`; earlier calls do not count.
         on_event: called with every new event.
         clock: seconds since the epoch.
+        leaving: asks the run to leave, so that another process can resume it.
         options: the fields of `RunOptions`.
 
     Raises:
@@ -157,7 +163,7 @@ async def resume(
     """
     check_plan(plan)
     execution = _execution(run_id, tools, journal, approval, limits, on_event, clock, options)
-    return await continue_run(plan, execution, decisions)
+    return await continue_run(plan, execution._replace(leaving=leaving), decisions)
 
 
 def _execution(
