@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.engines._running import in_loop, states
+from tests.engines._running import in_loop, states, zeros
 from tests.plans_strategy import execution_plan
 from toolplan.approval import approve
 from toolplan.engines import Leaving, resume, run
@@ -22,7 +22,7 @@ from toolplan.events import (
     StepState,
     StepSucceeded,
 )
-from toolplan.plan import Literal, Plan, Ref, Step
+from toolplan.plan import Plan, Ref, Step
 from toolplan.storage.journal import Journal
 from toolplan.testing import Gives, Hangs, Raises, RecordingSink, ScriptedTools
 from toolplan.tools import Effects, ToolError
@@ -163,7 +163,7 @@ def test_wherever_a_run_leaves_each_write_is_made_once(after: int, width: int) -
         tools.add("read", *(Gives(1, delay_s=0) for _ in range(40)))
         tools.add("write", *(Gives(2, delay_s=0) for _ in range(40)), effects=Effects.WRITE)
         steps = (
-            Step("r", "read", for_each=Literal([0] * width)),
+            Step("r", "read", for_each=zeros(width)),
             Step("w", "write", for_each=Ref("r")),
             Step("end", "read", {"x": Ref("w")}),
         )

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.engines._running import in_loop
+from tests.engines._running import in_loop, zeros
 from tests.plans_strategy import execution_plan
 from toolplan.engines import Leaving, run
-from toolplan.plan import Literal, Plan, Ref, Step, When
+from toolplan.plan import Plan, Ref, Step, When
 from toolplan.testing import Gives, Hangs, ScriptedTools
 
 
@@ -50,7 +50,7 @@ def test_runs_never_make_more_calls_at_once_than_they_share(
         slots = Slots(most)
         steps = (
             Step("f", "free"),
-            Step("a", "shared", for_each=Literal([0] * items)),
+            Step("a", "shared", for_each=zeros(items)),
             Step("b", "shared", {"x": Ref("f")}),
             Step("never", "shared", when=When(Ref("f"), {"const": False})),
         )
