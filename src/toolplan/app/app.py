@@ -47,7 +47,7 @@ from toolplan.flows import Policy
 from toolplan.forecast import Forecast
 from toolplan.path import Json
 from toolplan.plan import Limits, Step
-from toolplan.planners import Planner, Question, Refusal
+from toolplan.planners import Attempt, Planner, Question, Refusal
 from toolplan.planners.grounded.dialogue import DialoguePlanner
 from toolplan.providers import Model
 from toolplan.render.plan_tree import effect_marks
@@ -159,6 +159,7 @@ class App:
         today: date | str | None = None,
         context: Json = None,
         conversation: str | None = None,
+        tried: Sequence[Attempt] = (),
         on_step: Callable[[Step], None] | None = None,
     ) -> AskResult:
         """Return a checked plan for a question, and run nothing.
@@ -168,15 +169,16 @@ class App:
             today: the date that counts as today.
             context: what was said before (`toolplan.planners.Question`).
             conversation: the conversation that the question belongs to.
+            tried: plans for it that were refused or that failed, and why; they count as attempts.
             on_step: called with each valid step while a model still writes the plan.
 
         Raises:
             ModelError: a model is asked and gives no complete reply.
         """
-        journal = await self._kept.journal_so_far()
-        loop = self._loop(conversation, journal, NO_LIMITS, Watchers(on_step))
-        asked = await loop.plan(await self._asked(question, today, context, conversation))
-        return await self._finished(asked, conversation)
+        journal, watchers = await self._kept.journal_so_far(), Watchers(on_step)
+        new = await self._asked(question, today, context, conversation)
+        loop = self._loop(conversation, journal, NO_LIMITS, watchers)
+        return await self._finished(await loop.plan(replace(new, attempts=(*tried,))), conversation)
 
     async def ask(
         self,

@@ -12,13 +12,15 @@ from toolplan.approval import Approver
 from toolplan.compiler import Tools, compile_plan, toolbox
 from toolplan.engines import CannotRun, Decided, RunOptions
 from toolplan.engines import resume as go_on
-from toolplan.events import Event, Run
+from toolplan.errors import ToolplanError
+from toolplan.events import Event, Failure, Run, RunEnded, RunState
 from toolplan.execution_plan import ExecutionPlan
 from toolplan.flows import Policy
 from toolplan.plan import Limits
 from toolplan.rules import Rule
-from toolplan.storage.journal import Slot, Store
+from toolplan.storage.journal import Slot, Store, to_record
 
+_OVER: Final = (RunState.SUCCEEDED, RunState.FAILED, RunState.CANCELLED)
 _NO_DECISIONS: Final[Mapping[Slot, Decided]] = MappingProxyType({})
 
 
@@ -70,6 +72,35 @@ async def resume(
         clock=clock,
         **run_options.arguments(),
     )
+
+
+def cancel(journal: Store, start: str, reason: str, by: str, at: float) -> None:
+    """End a run on which no process works, as one that waits for a person.
+
+    Args:
+        journal: where the run is kept.
+        start: the name of the run, or its beginning.
+        reason: why its plan is refused; empty where it is only cancelled.
+        by: who decides; empty where that is not known.
+        at: now, in seconds since the epoch.
+
+    Raises:
+        ToolplanError: the run is over.
+        JournalError: there is no such run, or a process works on it.
+    """
+    name = journal.find(start)
+    status = journal.entry(name).status
+    if status in _OVER:
+        raise ToolplanError("run-over", f"The run is over: it is {status.value}.")
+    code, done = ("refused", "Refused") if reason else ("cancelled", "Cancelled")
+    sentence = f"{done} by {by}" if by else done
+    failure = Failure(code, f"{sentence}: {reason}" if reason else f"{sentence}.")
+    ended = RunEnded(RunState.CANCELLED, None, at, failure)
+    lease = journal.take(name)
+    try:
+        journal.append(lease, [to_record(ended)], lease.at, sync=True, status=RunState.CANCELLED)
+    finally:
+        journal.release(lease)
 
 
 def plan_of(

@@ -1,0 +1,49 @@
+"""Errors of the studio, as a page gets them: problem JSON with code, message and help."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from toolplan.errors import ToolplanError
+
+_STATUS: Final = {
+    "unknown-run": 404,
+    "unknown-tool": 404,
+    "unknown-step": 404,
+    "not-found": 404,
+    "unauthorised": 401,
+    "no-user": 401,
+    "foreign-site": 403,
+    "has-effects": 403,
+    "run-exists": 409,
+    "approval-used": 409,
+    "approval-required": 409,
+    "lease-held": 409,
+    "lease-lost": 409,
+    "digest-changed": 409,
+    "not-allowed-now": 409,
+    "cannot-run": 409,
+    "busy": 429,
+    "journal-damaged": 500,
+    "journal-unavailable": 503,
+    "storage": 503,
+    "planner-failed": 502,
+}
+PROBLEM: Final = "application/problem+json"
+
+
+class Refused(ToolplanError):
+    """A request that cannot be done now; `code` decides the status."""
+
+
+def status_of(code: str) -> int:
+    """Return the status of the response for an error with `code`."""
+    if code in _STATUS:
+        return _STATUS[code]
+    return 502 if code.startswith(("model", "provider")) else 422
+
+
+def problem(code: str, detail: str, help_: str | None, status: int) -> dict[str, object]:
+    """Return the body of a response with an error."""
+    title = code.replace("-", " ").capitalize()
+    return {"code": code, "title": title, "status": status, "detail": detail, "help": help_}

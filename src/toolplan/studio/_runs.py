@@ -1,0 +1,281 @@
+"""Runs as the API shows them: lines of the list, and one run with all that is known of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Final, Literal, NamedTuple, TypeAlias, cast
+
+from toolplan.app.app import App
+from toolplan.app.results import RunResult
+from toolplan.errors import ToolplanError
+from toolplan.events import (
+    CallDecided,
+    CallInDoubt,
+    Event,
+    Failure,
+    ItemEnded,
+    RunApproved,
+    RunEnded,
+    RunState,
+    StepRun,
+)
+from toolplan.path import Json
+from toolplan.plan_json import load
+from toolplan.storage.journal import RunEntry, Store
+from toolplan.studio._active import ActiveRuns
+from toolplan.studio._errors import Refused
+from toolplan.studio._views import effects_view, flows_view, forecast_view, graph_view
+from toolplan.studio._wire import (
+    DecisionOut,
+    DoubtOut,
+    FailureOut,
+    ItemOut,
+    RunLine,
+    RunList,
+    RunOut,
+    StepDetail,
+    StepOut,
+)
+
+MOST_SEARCHED: Final = 2_000
+"""The most runs that a filter looks at, the latest ones."""
+MOST_OUTPUT: Final = 200_000
+"""The most characters of one output that are shown with the whole run."""
+MOST_ITEMS: Final = 200
+"""The most items of a step that are shown at once."""
+
+_REFUSED: Final = ("refused", "cancelled")
+Allowed: TypeAlias = Literal["approve", "refuse", "decide", "cancel", "resume", "replan"]
+
+
+class Filter(NamedTuple):
+    """Which runs are listed; what is None or empty does not count."""
+
+    state: RunState | None = None
+    tool: str = ""
+    day: str = ""
+    text: str = ""
+
+
+def run_line(entry: RunEntry, active: ActiveRuns) -> RunLine:
+    """Return one line of the list of runs."""
+    works = active.get(entry.run) is not None
+    return RunLine(
+        run=entry.run,
+        created_at=entry.created_at,
+        status=entry.status.value,
+        is_left=entry.is_left and not works and entry.status is RunState.RUNNING,
+        active=works,
+        digest=entry.digest,
+        question=entry.question,
+        tools=entry.tools,
+    )
+
+
+def run_list(app: App, active: ActiveRuns, only: Filter, limit: int, offset: int) -> RunList:
+    """Return the latest runs that pass a filter."""
+    has_filter = only != Filter()
+    journal = app.needed_journal()
+    entries = app.runs(MOST_SEARCHED if has_filter else offset + limit + 1)
+    found = [each for each in entries if _passes(each, only, journal)] if has_filter else entries
+    shown = found[offset : offset + limit]
+    return RunList(
+        runs=[run_line(each, active) for each in shown], more=len(found) > offset + limit
+    )
+
+
+def _passes(entry: RunEntry, only: Filter, journal: Store) -> bool:
+    if only.state is not None and entry.status is not only.state:
+        return False
+    if only.day and datetime.fromtimestamp(entry.created_at).date().isoformat() != only.day:
+        return False
+    text = only.text.casefold()
+    if text and text not in f"{entry.run} {entry.question} {entry.tools}".casefold():
+        return False
+    return not only.tool or only.tool in _tools(entry.run, journal)
+
+
+def _tools(run: str, journal: Store) -> set[str]:
+    """Return the names of the tools that a run calls; none where it cannot be read."""
+    try:
+        plan = journal.record(run).plan
+    except ToolplanError:
+        return set()
+    steps = plan.get("steps") if isinstance(plan, dict) else None
+    return {str(each.get("tool")) for each in _objects(steps)}
+
+
+def _objects(value: Json) -> Iterable[dict[str, Json]]:
+    return (each for each in value if isinstance(each, dict)) if isinstance(value, list) else ()
+
+
+def known_run(app: App, run: str) -> RunEntry:
+    """Return the entry of a run.
+
+    Raises:
+        JournalError: there is no such run.
+    """
+    return app.needed_journal().entry(run)
+
+
+def run_view(app: App, run: str, active: ActiveRuns) -> RunOut:
+    """Return a run with its plan, its steps and its answer."""
+    journal = app.needed_journal()
+    entry = journal.entry(run)
+    events = journal.events(run)
+    kept = app.result(run)
+    written = load(journal.record(run).plan).plan
+    output, is_left_out = limited(kept.output)
+    plan = kept.plan
+    return RunOut(
+        line=run_line(entry, active),
+        plan=journal.record(run).plan,
+        plan_fault=active.fault(run) or (None if plan is not None else _NO_PLAN),
+        graph=graph_view(written, app.tools),
+        steps={name: step_view(name, step) for name, step in kept.steps.items()},
+        output=output,
+        output_left_out=is_left_out,
+        error=failure_view(kept.error),
+        answer=None if kept.answer is None else limited(kept.answer.to_json())[0],
+        answer_text=None if kept.answer is None else kept.answer.text,
+        started_at=kept.started_at,
+        ended_at=kept.ended_at,
+        took_s=kept.took_s,
+        approved_at=kept.approved_at,
+        effects=[] if plan is None else effects_view(plan, app.tools),
+        flows=[] if plan is None else flows_view(plan),
+        decisions=[*_decisions(events)],
+        allowed=[*_allowed(entry, kept, active)],
+        forecast=None if plan is None else forecast_view(app.forecast(plan)),
+        seq=len(events),
+    )
+
+
+_NO_PLAN: Final = "The plan does not pass its check with these tools: it cannot be resumed here."
+
+
+def _allowed(entry: RunEntry, kept: RunResult, active: ActiveRuns) -> Iterable[Allowed]:
+    can_run = kept.plan is not None
+    if active.get(entry.run) is not None:
+        yield "cancel"
+        return
+    match entry.status:
+        case RunState.WAITING:
+            yield from ("approve",) if can_run else ()
+            yield from ("refuse", "cancel")
+        case RunState.IN_DOUBT:
+            yield from ("decide",) if can_run else ()
+        case RunState.RUNNING if entry.is_left:
+            yield from ("resume", "cancel") if can_run else ("cancel",)
+        case RunState.CANCELLED:
+            yield from ("resume", "replan") if can_run else ("replan",)
+        case RunState.FAILED:
+            yield "replan"
+        case _:
+            return
+
+
+def _decisions(events: Iterable[Event]) -> Iterable[DecisionOut]:
+    """Yield what was decided, in order. Who decided is kept with an approval and a refusal."""
+    for event in events:
+        match event:
+            case RunApproved():
+                yield _decision("approve", event, digest=event.digest)
+            case CallDecided():
+                yield _decision(event.decision, event, step=event.step, item=event.item)
+            case RunEnded(failure=Failure(code=code, message=message)) if code in _REFUSED:
+                kind = "refuse" if code == "refused" else "cancel"
+                yield _decision(kind, event, reason=message)
+            case _:
+                pass
+
+
+def _decision(
+    kind: str,
+    event: RunApproved | CallDecided | RunEnded,
+    *,
+    digest: str | None = None,
+    step: str | None = None,
+    item: int | None = None,
+    reason: str | None = None,
+) -> DecisionOut:
+    by = str(getattr(event, "by", ""))
+    return DecisionOut(
+        kind=kind, by=by, at=event.at, digest=digest, step=step, item=item, reason=reason
+    )
+
+
+def failure_view(failure: Failure | None) -> FailureOut | None:
+    """Return why something did not succeed."""
+    return None if failure is None else FailureOut.model_validate(failure._asdict())
+
+
+def step_view(name: str, step: StepRun) -> StepOut:
+    """Return the state of a step, without a large output."""
+    output, is_left_out = limited(step.output)
+    return StepOut(
+        state=step.state.value,
+        output=output,
+        output_left_out=is_left_out,
+        error=failure_view(step.error),
+        started_at=step.started_at,
+        ended_at=step.ended_at,
+        attempts=step.attempts,
+        items=step.items,
+        items_done=step.items_done,
+        items_failed=step.items_failed,
+        doubts=[_doubt(name, each) for each in step.doubts],
+    )
+
+
+def _doubt(name: str, doubt: CallInDoubt) -> DoubtOut:
+    return DoubtOut(
+        step=name,
+        item=doubt.item,
+        attempt=doubt.attempt,
+        tool=doubt.tool,
+        args=doubt.args,
+        failure=cast("FailureOut", failure_view(doubt.failure)),
+        result=doubt.result,
+    )
+
+
+def step_detail(app: App, run: str, step: str, offset: int) -> StepDetail:
+    """Return a step with its whole output, and some of its items.
+
+    Raises:
+        Refused: the run has no such step.
+    """
+    events = app.needed_journal().events(run)
+    state = app.result(run).steps.get(step)
+    if state is None:
+        raise Refused("unknown-step", f"The run has no step {step!r}.")
+    items = {
+        each.item: each for each in events if isinstance(each, ItemEnded) and each.step == step
+    }
+    ordered = [items[at] for at in sorted(items)]
+    return StepDetail(
+        step=step,
+        state=step_view(step, state),
+        output=state.output,
+        items=[
+            ItemOut(
+                item=each.item,
+                output=each.output,
+                attempts=each.attempts,
+                failure=failure_view(each.failure),
+            )
+            for each in ordered[offset : offset + MOST_ITEMS]
+        ],
+        offset=offset,
+        total=len(ordered),
+    )
+
+
+def limited(value: Json) -> tuple[Json, bool]:
+    """Return a value, or null where it is too large, and whether it was."""
+    if len(json.dumps(value, ensure_ascii=False)) > MOST_OUTPUT:
+        return None, True
+    return value, False

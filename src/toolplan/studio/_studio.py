@@ -1,0 +1,370 @@
+"""What the studio does, on the front door: it asks, checks, runs and decides, and nothing else."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+import uuid
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+from functools import partial
+from importlib.metadata import version
+from typing import Final
+
+from fastapi.sse import ServerSentEvent
+
+from toolplan.app.app import App
+from toolplan.app.results import AskResult, CheckResult
+from toolplan.app.resume import cancel, plan_of
+from toolplan.comparison import compare_plans
+from toolplan.diagnostics import Diagnostic, Severity
+from toolplan.errors import ToolplanError
+from toolplan.events import Event, Run, RunState
+from toolplan.execution_plan import ExecutionPlan
+from toolplan.forecast import Forecast
+from toolplan.path import Json
+from toolplan.plan import Literal, Plan, Step
+from toolplan.plan_json import load
+from toolplan.planners import Attempt, Draft
+from toolplan.planners.grounded.planner import GroundedPlanner
+from toolplan.storage.journal import RunEntry
+from toolplan.studio._active import ActiveRun, ActiveRuns, wait_for_person
+from toolplan.studio._errors import Refused
+from toolplan.studio._runs import failure_view, known_run, run_line
+from toolplan.studio._views import (
+    checked_view,
+    difference_view,
+    node_view,
+    plan_json_text,
+    proposed_view,
+    tool_view,
+)
+from toolplan.studio._wire import (
+    About,
+    Approve,
+    CallDecision,
+    Cancel,
+    CheckedPlan,
+    Decide,
+    Decided,
+    DecisionGiven,
+    Difference,
+    Proposed,
+    Question,
+    Refuse,
+    Replan,
+    Resume,
+    RunDiff,
+    RunGiven,
+    RunLine,
+    ToolList,
+    Tried,
+)
+from toolplan.threads import in_thread
+from toolplan.tool_lint import lint_tools
+from toolplan.tools import Effects
+
+logger = logging.getLogger("toolplan")
+
+_KEPT: Final = ("query", "reference_date", "provenance", "planner")
+"""What is kept of the metadata of a plan from a page: other entries would be read as our own."""
+_OPTIONS: Final = {"again": "retry", "failed": "abort"}
+
+
+@dataclass(frozen=True)
+class Studio:
+    """An app, and the runs that this server works on."""
+
+    app: App
+    active: ActiveRuns
+
+    # Plans
+
+    def about(self, user: str) -> About:
+        """Return what is served."""
+        tools = self.app.tools
+        return About(
+            version=version("toolplan"),
+            user=user,
+            tools=len(tools),
+            sources=sorted({tool.source for tool in tools.values()}),
+            has_model=self.app.model is not None,
+            examples=[*GroundedPlanner().examples(tools, date.today().isoformat())],
+        )
+
+    async def ask(self, given: Question) -> Proposed:
+        """Return a plan for a question, or why there is none; run nothing."""
+        return await self._proposed(partial(self.app.plan, given.question), given)
+
+    async def ask_streamed(self, given: Question) -> AsyncIterator[ServerSentEvent]:
+        """Yield the steps of a plan while it is written (`step`), and then `plan` or `problem`."""
+        steps: asyncio.Queue[Step | None] = asyncio.Queue()
+        plan = partial(self.app.plan, given.question, on_step=steps.put_nowait)
+        asking = asyncio.ensure_future(self._proposed(plan, given))
+        asking.add_done_callback(lambda _: steps.put_nowait(None))
+        try:
+            while (step := await steps.get()) is not None:
+                shown = node_view(step, self.app.tools)
+                yield ServerSentEvent(raw_data=shown.model_dump_json(), event="step")
+            proposed = asking.result()
+        except ToolplanError as error:
+            fault = {"code": error.code, "detail": error.message, "help": error.help}
+            yield ServerSentEvent(data=fault, event="problem")
+        else:
+            yield ServerSentEvent(raw_data=proposed.model_dump_json(), event="plan")
+        finally:
+            asking.cancel()
+
+    async def _proposed(
+        self,
+        plan: Callable[..., Awaitable[AskResult]],
+        given: Question,
+        tried: Sequence[Attempt] = (),
+    ) -> Proposed:
+        try:
+            asked = await plan(today=given.today, conversation=given.conversation, tried=tried)
+        except ToolplanError:
+            raise
+        except Exception as error:  # a planner may raise anything
+            logger.exception("The planner failed.")
+            raise Refused(
+                "planner-failed",
+                f"The planner failed: {type(error).__name__}.",
+                "The log of the server has the details. You can also write a plan by hand.",
+            ) from None
+        return await in_thread(self._proposed_view, asked)
+
+    def _proposed_view(self, asked: AskResult) -> Proposed:
+        return proposed_view(asked, self._forecast(asked.plan), self.app.tools)
+
+    def _forecast(self, plan: ExecutionPlan | None) -> Forecast | None:
+        return None if plan is None or self.app.journal is None else self.app.forecast(plan)
+
+    def check(self, text: str, dialect: str) -> CheckedPlan:
+        """Return what is wrong with a plan."""
+        checked = self.app.check(text, dialect=dialect)
+        return checked_view(checked, self._forecast(checked.plan), self.app.tools)
+
+    def compare(self, before: str, after: str) -> Difference:
+        """Return what differs between two plans.
+
+        Raises:
+            Refused: one is no plan.
+        """
+        return difference_view(compare_plans(_plan(before, "before"), _plan(after, "after")))
+
+    # Runs
+
+    async def start(self, given: RunGiven, user: str) -> RunLine:
+        """Run a plan, if it is the one that was shown.
+
+        Raises:
+            Refused: it is another one.
+        """
+        checked = await in_thread(self.app.check, given.text)
+        plan = _without_foreign_notes(checked)
+        if plan.digest != given.digest:
+            raise _other_plan(given.digest, plan.digest)
+        name = uuid.uuid4().hex
+        approve = given.digest if given.approve else wait_for_person
+
+        async def run(active: ActiveRun) -> Run:
+            return await self.app.run(plan, run_id=name, approve=approve, on_event=active.add)
+
+        await self.active.begin(name, run)
+        return await self.line(name)
+
+    async def line(self, run: str) -> RunLine:
+        """Return the line of a run in the list."""
+        return run_line(await self._entry(run), self.active)
+
+    async def _entry(self, run: str) -> RunEntry:
+        return await in_thread(known_run, self.app, run)
+
+    async def compare_runs(self, before: str, after: str) -> RunDiff:
+        """Return two runs side by side."""
+        journal = self.app.needed_journal()
+        one, other = [load(journal.record(each).plan).plan for each in (before, after)]
+        if one is None or other is None:
+            raise Refused("not-found", "The plan of a run cannot be read.")
+        return RunDiff(
+            before=await self.line(before),
+            after=await self.line(after),
+            difference=difference_view(compare_plans(one, other)),
+        )
+
+    # Decisions
+
+    async def decide(self, run: str, given: DecisionGiven, user: str) -> Decided:
+        """Do what a person decided about a run.
+
+        Raises:
+            Refused: the run or its plan is not as it was shown, or another decision was faster.
+        """
+        async with self.active.lock(run):
+            entry = await self._entry(run)
+            match given:
+                case Approve():
+                    await self._check_waiting(entry, given.digest)
+                    await self._resume(run, approve=given.digest)
+                case Refuse():
+                    await self._check_waiting(entry, given.digest)
+                    await self._end(run, given.reason or "no reason was given", user)
+                case Decide(calls=calls):
+                    self._check_state(entry, RunState.IN_DOUBT, "in doubt")
+                    await self._resume(run, calls=calls)
+                case Resume():
+                    self._check_idle(entry)
+                    await self._resume(run)
+                case Cancel():
+                    await self._cancel(entry, user)
+                case Replan():
+                    self._check_idle(entry)
+        if isinstance(given, Replan) or (isinstance(given, Refuse) and given.reason):
+            return await self._replanned(run, given.reason)
+        return Decided(run=await self.line(run))
+
+    async def _check_waiting(self, entry: RunEntry, digest: str) -> None:
+        self._check_state(entry, RunState.WAITING, "waiting")
+        if entry.digest != digest:
+            raise _other_plan(digest, entry.digest)
+        journal = self.app.needed_journal()
+        plan = await in_thread(
+            partial(plan_of, entry.run, self.app.tools, journal=journal, limits=self.app.limits)
+        )
+        if plan.digest != digest:
+            raise _other_plan(digest, plan.digest)
+
+    def _check_state(self, entry: RunEntry, state: RunState, words: str) -> None:
+        self._check_idle(entry)
+        if entry.status is not state:
+            raise Refused(
+                "not-allowed-now",
+                f"The run is not {words}: it is {entry.status.value.replace('_', ' ')}.",
+                "Look at the run again: somebody else has decided, or it has gone on.",
+            )
+
+    def _check_idle(self, entry: RunEntry) -> None:
+        if self.active.get(entry.run) is not None:
+            raise Refused(
+                "not-allowed-now",
+                "The run is active.",
+                "Look at the run again: somebody else has decided, or it has gone on.",
+            )
+
+    async def _resume(
+        self, run: str, *, approve: str | None = None, calls: Sequence[CallDecision] = ()
+    ) -> None:
+        decided: dict[str, list[str]] = {"retry": [], "abort": []}
+        done: dict[str, Json] = {}
+        for call in calls:
+            place = call.step if call.item is None else f"{call.step}:{call.item}"
+            if call.decision == "done":
+                done[place] = call.output
+            else:
+                decided[_OPTIONS[call.decision]].append(place)
+
+        async def resume(active: ActiveRun) -> Run:
+            return await self.app.resume(
+                run,
+                retry=decided["retry"],
+                abort=decided["abort"],
+                resolve=done,
+                approve=approve or wait_for_person,
+                on_event=active.add,
+            )
+
+        await self.active.begin(run, resume)
+
+    async def _cancel(self, entry: RunEntry, user: str) -> None:
+        if self.active.get(entry.run) is not None:
+            await self.active.cancel(entry.run)
+        else:
+            await self._end(entry.run, "", user)
+
+    async def _end(self, run: str, reason: str, user: str) -> None:
+        journal = self.app.needed_journal()
+        await in_thread(cancel, journal, run, reason, user, time.time())
+
+    async def _replanned(self, run: str, reason: str) -> Decided:
+        """Ask the planner for another plan for the question of a run."""
+        journal = self.app.needed_journal()
+        record = await in_thread(journal.record, run)
+        events = await in_thread(journal.events, run)
+        before = load(record.plan).plan
+        query = None if before is None else before.metadata.get("query")
+        line = await self.line(run)
+        if before is None or not isinstance(query, str) or not query:
+            return Decided(run=line)
+        day = before.metadata.get("reference_date")
+        asked = Question(question=query, today=day if isinstance(day, str) else None)
+        tried = [_attempt(before, reason, events)]
+        proposed = await self._proposed(partial(self.app.plan, query), asked, tried)
+        if proposed.checked is None or proposed.checked.plan is None:
+            return Decided(run=line, replanned=proposed)
+        after = load(proposed.checked.plan).plan
+        difference = None if after is None else difference_view(compare_plans(before, after))
+        return Decided(run=line, replanned=proposed, difference=difference)
+
+    # Tools
+
+    def tools(self) -> ToolList:
+        """Return the tools, with what makes them hard to plan with."""
+        tools = self.app.tools
+        findings = lint_tools(tools)
+        return ToolList(tools=[tool_view(tool, findings) for tool in tools.values()])
+
+    async def try_tool(self, name: str, args: dict[str, Json]) -> Tried:
+        """Call a tool that only reads, as a plan of one step.
+
+        Raises:
+            Refused: there is no such tool, or it may change something.
+        """
+        tool = self.app.tools.get(name)
+        if tool is None:
+            raise Refused("unknown-tool", f"There is no tool {name!r}.")
+        if tool.effects is not Effects.READ:
+            raise Refused(
+                "has-effects",
+                f"The tool {name!r} may change something.",
+                "Put it into a plan: then it is shown and approved before it is called.",
+            )
+        step = Step("try", name, {key: Literal(value) for key, value in args.items()})
+        ended = await self.app.run(Plan((step,), metadata={"query": f"Try {name}"}))
+        return Tried(
+            run=ended.run,
+            status=ended.status.value,
+            output=ended.output,
+            error=failure_view(ended.steps["try"].error or ended.error),
+            took_s=ended.took_s,
+        )
+
+
+def _plan(text: str, name: str) -> Plan:
+    found = load(text).plan
+    if found is None:
+        raise Refused("bad-plan", f"The plan `{name}` cannot be read.", "Check it first.")
+    return found
+
+
+def _without_foreign_notes(checked: CheckResult) -> ExecutionPlan:
+    plan = checked.needed()
+    metadata = {key: plan.plan.metadata[key] for key in _KEPT if key in plan.plan.metadata}
+    return replace(plan, plan=replace(plan.plan, metadata=metadata))
+
+
+def _other_plan(shown: str, found: str) -> Refused:
+    return Refused(
+        "digest-changed",
+        f"The plan is not the one that was shown: {found[:12]} instead of {shown[:12]}.",
+        "Look at the plan again, and decide anew. Nothing was run.",
+    )
+
+
+def _attempt(plan: Plan, reason: str, events: Sequence[Event]) -> Attempt:
+    found: tuple[Diagnostic, ...] = ()
+    if reason:
+        found = (Diagnostic("refused", Severity.ERROR, f"A person refused the plan: {reason}"),)
+    return Attempt(Draft(plan_json_text(plan)), found, tuple(events))

@@ -1,0 +1,566 @@
+"""What the API takes and returns, as the page's types are generated from it."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, TypeAlias
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
+
+MOST_TEXT = 2_000_000
+"""The most characters of a plan."""
+MOST_QUESTION = 20_000
+"""The most characters of a question."""
+
+Digest: TypeAlias = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
+Name: TypeAlias = Annotated[str, Field(min_length=1, max_length=200)]
+RunStatus: TypeAlias = Literal["running", "succeeded", "failed", "cancelled", "waiting", "in_doubt"]
+StepStatus: TypeAlias = Literal[
+    "pending", "running", "succeeded", "failed", "skipped", "cancelled", "waiting", "in_doubt"
+]
+EffectKind: TypeAlias = Literal["read", "write", "destructive", "unknown"]
+
+
+class Given(BaseModel):
+    """A body of a request: unknown fields are errors."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class Shown(BaseModel):
+    """A body of a response: every field is there."""
+
+    model_config = ConfigDict(json_schema_serialization_defaults_required=True)
+
+
+class Problem(Shown):
+    """Why a request was refused. `detail` is one sentence, `help` says what to do."""
+
+    code: str
+    title: str
+    status: int
+    detail: str
+    help: str | None = None
+
+
+class Session(Given):
+    """The one-time token of the address that the command printed."""
+
+    token: Annotated[str, Field(min_length=1, max_length=500)]
+
+
+class About(Shown):
+    """What is served: `user` is who decides here; `examples` are questions to begin with."""
+
+    version: str
+    user: str
+    tools: int
+    sources: list[str]
+    has_model: bool
+    examples: list[str]
+
+
+class Question(Given):
+    """A question. `conversation` names earlier questions that it may point to."""
+
+    question: Annotated[str, Field(min_length=1, max_length=MOST_QUESTION)]
+    conversation: Name | None = None
+    today: Annotated[str, Field(pattern="^[0-9]{4}-[0-9]{2}-[0-9]{2}$")] | None = None
+
+
+class PlanText(Given):
+    """A plan as a person edits it."""
+
+    text: Annotated[str, Field(max_length=MOST_TEXT)]
+    dialect: Name = "toolplan"
+
+
+class PlanPair(Given):
+    """Two plans to compare."""
+
+    before: Annotated[str, Field(max_length=MOST_TEXT)]
+    after: Annotated[str, Field(max_length=MOST_TEXT)]
+
+
+class Place(Shown):
+    """A part of the text: lines and columns from 1, `start` and `end` in characters from 0."""
+
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+    start: int
+    end: int
+
+
+class DiagnosticOut(Shown):
+    """A problem of a plan. `fixed` says that it was corrected; `pointer` is a JSON pointer."""
+
+    code: str
+    severity: Literal["error", "warning"]
+    message: str
+    step: str | None
+    pointer: str
+    help: str | None
+    fixed: bool
+    fix: JsonValue
+    place: Place | None
+
+
+class NodeOut(Shown):
+    """A step in the graph; `layer` is its column, from 0."""
+
+    id: str
+    tool: str
+    effects: EffectKind
+    layer: int
+    for_each: bool
+    conditional: bool
+    on_error: Literal["fail", "continue"]
+    thought: str | None
+    args: dict[str, JsonValue]
+    problems: int
+
+
+class EdgeOut(Shown):
+    """A line of the graph. `after` is an order that no value needs."""
+
+    source: str
+    target: str
+    kind: Literal["value", "after"]
+
+
+class Graph(Shown):
+    """Steps as a graph; `layers` are the ids of each column, in the order of the plan."""
+
+    nodes: list[NodeOut]
+    edges: list[EdgeOut]
+    layers: list[list[str]]
+
+
+class Understood(Shown):
+    """Where a value of the plan comes from: the words of the question at `words`, from 0.
+
+    Without words, `reason` says it: `default`, or `ref`.
+    """
+
+    pointer: str
+    step: str | None
+    argument: str | None
+    text: str | None
+    words: list[int]
+    reason: JsonValue
+
+
+class EffectOut(Shown):
+    """What a person approves: a step that may change something, with its arguments.
+
+    `shown` is the exact text of each argument, in which no character can hide or move another: this
+    is what a person reads. `for_each_shown` is that of the list. `exact` says that the step makes
+    exactly `calls` calls unless it is skipped or fails.
+    """
+
+    step: str
+    tool: str
+    effects: EffectKind
+    args: dict[str, JsonValue]
+    shown: dict[str, str]
+    for_each: JsonValue
+    for_each_shown: str | None
+    conditional: bool
+    calls: int
+    exact: bool
+    warnings: list[str]
+
+
+class FlowSource(Shown):
+    """The part of a step's output that a value comes from."""
+
+    step: str
+    tool: str
+    path: str
+
+
+class FlowOut(Shown):
+    """A value that reaches a place where it can do harm, and what the policy says about it."""
+
+    step: str
+    pointer: str
+    kind: Literal["argument", "condition", "count", "secret"]
+    needs: str
+    label: str
+    sources: list[FlowSource]
+    verdict: Literal["allow", "check", "ask", "refuse"]
+
+
+class ForecastOut(Shown):
+    """The expected time in seconds and the calls of a run."""
+
+    expected_s: float
+    p90_s: float
+    critical_path: list[str]
+    calls_least: int
+    calls_most: int
+    effect_calls_most: int
+    unknown_tools: list[str]
+    unknown_counts: list[str]
+    past_calls: int
+    is_known: bool
+
+
+class CheckedPlan(Shown):
+    """A plan and what is known of it. `digest` is null where it may not run.
+
+    `text` is what was checked. `plan` is the plan as it will run, with corrections, and null where
+    the text is no plan at all.
+    """
+
+    text: str
+    valid: bool
+    digest: str | None
+    plan: JsonValue
+    graph: Graph
+    understood: list[Understood]
+    diagnostics: list[DiagnosticOut]
+    effects: list[EffectOut]
+    flows: list[FlowOut]
+    needs_approval: bool
+    forecast: ForecastOut | None
+    unchecked_references: int
+
+
+class ClarificationOut(Shown):
+    """A question back. `options` are answers to choose from, `examples` questions to ask."""
+
+    question: str
+    options: list[str]
+    unexplained: list[str]
+    examples: list[str]
+
+
+class Proposed(Shown):
+    """What became of a question.
+
+    `plan`: a plan that may run. `clarification`: a question back. `refusal`: no plan can do it.
+    `problems`: a draft that does not pass the check.
+    """
+
+    outcome: Literal["plan", "clarification", "refusal", "problems"]
+    question: str
+    today: str
+    reason: str
+    planner: str | None
+    attempts: int
+    clarification: ClarificationOut | None
+    checked: CheckedPlan | None
+
+
+class RunGiven(Given):
+    """A plan to run: the `text` of a checked plan, with the digest that was shown.
+
+    `approve` approves it, if it has effects; without it such a run waits for a decision.
+    """
+
+    text: Annotated[str, Field(max_length=MOST_TEXT)]
+    digest: Digest
+    approve: bool = False
+
+
+class RunLine(Shown):
+    """One line of the list of runs; `created_at` is in seconds since 1970.
+
+    `active` says that this server works on it; `is_left` that it is not over and no process does.
+    """
+
+    run: str
+    created_at: float
+    status: RunStatus
+    is_left: bool
+    active: bool
+    digest: str
+    question: str
+    tools: str
+
+
+class RunList(Shown):
+    """Runs, the newest first; `more` says that there are older ones."""
+
+    runs: list[RunLine]
+    more: bool
+
+
+class FailureOut(Shown):
+    """Why something did not succeed."""
+
+    code: str
+    message: str
+    pointer: str
+
+
+class DoubtOut(Shown):
+    """A call whose outcome is not known. A person decides about it."""
+
+    step: str
+    item: int | None
+    attempt: int
+    tool: str
+    args: JsonValue
+    failure: FailureOut
+    result: JsonValue
+
+
+class StepOut(Shown):
+    """The state of a step. `output` is null where it is large: then `output_left_out` is true."""
+
+    state: StepStatus
+    output: JsonValue
+    output_left_out: bool
+    error: FailureOut | None
+    started_at: float | None
+    ended_at: float | None
+    attempts: int
+    items: int | None
+    items_done: int
+    items_failed: int
+    doubts: list[DoubtOut]
+
+
+class DecisionOut(Shown):
+    """A decision that the journal keeps. `by` is who decided; empty where it is not known."""
+
+    kind: str
+    by: str
+    at: float
+    digest: str | None
+    step: str | None
+    item: int | None
+    reason: str | None
+
+
+class RunOut(Shown):
+    """A run. `seq` is how many events it has: events from there on are new.
+
+    `plan_fault` says why the plan cannot run any more with these tools. `answer` is what the
+    command line shows, and its parts as tables.
+    """
+
+    line: RunLine
+    plan: JsonValue
+    plan_fault: str | None
+    graph: Graph
+    steps: dict[str, StepOut]
+    output: JsonValue
+    output_left_out: bool
+    error: FailureOut | None
+    answer: JsonValue
+    answer_text: str | None
+    started_at: float | None
+    ended_at: float | None
+    took_s: float | None
+    approved_at: float | None
+    effects: list[EffectOut]
+    flows: list[FlowOut]
+    decisions: list[DecisionOut]
+    allowed: list[Literal["approve", "refuse", "decide", "cancel", "resume", "replan"]]
+    forecast: ForecastOut | None
+    seq: int
+
+
+class ItemOut(Shown):
+    """A call of a step with `for_each`."""
+
+    item: int
+    output: JsonValue
+    attempts: int
+    failure: FailureOut | None
+
+
+class StepDetail(Shown):
+    """A step with its output, and the calls that are over from `offset` on."""
+
+    step: str
+    state: StepOut
+    output: JsonValue
+    items: list[ItemOut]
+    offset: int
+    total: int
+
+
+class EventOut(BaseModel):
+    """One event of a run; fields that say nothing are left out.
+
+    Outputs are left out too: `runs/{id}` and its `steps` have them.
+
+    `seq` is its position in the journal, and the id of the server-sent event.
+    """
+
+    seq: int
+    kind: str
+    at: float
+    step: str | None = None
+    item: int | None = None
+    attempt: int | None = None
+    attempts: int | None = None
+    items: int | None = None
+    status: RunStatus | None = None
+    failure: FailureOut | None = None
+    decision: str | None = None
+    done: float | None = None
+    total: float | None = None
+    message: str | None = None
+    steps: list[str] | None = None
+    digest: str | None = None
+    tool: str | None = None
+    args: JsonValue = None
+    by: str | None = None
+
+
+class Approve(Given):
+    """Approve the waiting run, if its plan has the digest that was shown."""
+
+    kind: Literal["approve"]
+    digest: Digest
+
+
+class Refuse(Given):
+    """Refuse the waiting run: nothing of it runs. The reason goes back to the planner."""
+
+    kind: Literal["refuse"]
+    digest: Digest
+    reason: Annotated[str, Field(max_length=MOST_QUESTION)] = ""
+
+
+class CallDecision(Given):
+    """A decision about a call in doubt.
+
+    It was `done` and gave `output`, it is made `again`, or it `failed`.
+    """
+
+    step: Name
+    item: Annotated[int, Field(ge=0)] | None = None
+    decision: Literal["done", "again", "failed"]
+    output: JsonValue = None
+
+
+class Decide(Given):
+    """Decide about calls in doubt; the run continues."""
+
+    kind: Literal["decide"]
+    calls: Annotated[list[CallDecision], Field(min_length=1, max_length=1_000)]
+
+
+class Cancel(Given):
+    """Cancel the run; it can be resumed."""
+
+    kind: Literal["cancel"]
+
+
+class Resume(Given):
+    """Resume a run that was cancelled or interrupted; what is done is not done again."""
+
+    kind: Literal["resume"]
+
+
+class Replan(Given):
+    """Ask the planner for another plan for the question of this run; nothing runs."""
+
+    kind: Literal["replan"]
+    reason: Annotated[str, Field(max_length=MOST_QUESTION)] = ""
+
+
+DecisionGiven: TypeAlias = Annotated[
+    Approve | Refuse | Decide | Cancel | Resume | Replan, Field(discriminator="kind")
+]
+
+
+class Change(Shown):
+    """One value that differs. Where `before` or `after` is absent, `has_…` is false."""
+
+    pointer: str
+    has_before: bool
+    before: JsonValue
+    has_after: bool
+    after: JsonValue
+
+
+class StepChange(Shown):
+    """A step that differs, or that only one plan has; each id is that of its own plan."""
+
+    kind: Literal["added", "removed", "changed"]
+    before: str | None
+    after: str | None
+    tool: str
+    changes: list[Change]
+
+
+class Difference(Shown):
+    """What differs between two plans; `matched` are steps of the later by those of the earlier."""
+
+    same: bool
+    steps: list[StepChange]
+    output: list[Change]
+    matched: dict[str, str]
+
+
+class Decided(Shown):
+    """What a decision did. `replanned` is a new proposal, with its `difference` from the plan."""
+
+    run: RunLine
+    replanned: Proposed | None = None
+    difference: Difference | None = None
+
+
+class RunDiff(Shown):
+    """Two runs side by side."""
+
+    before: RunLine
+    after: RunLine
+    difference: Difference
+
+
+class LintOut(Shown):
+    """What makes a tool hard to plan with."""
+
+    code: str
+    pointer: str
+    message: str
+    help: str
+
+
+class ToolOut(Shown):
+    """A tool. `changed` says what changed since it was accepted; then it cannot be called."""
+
+    name: str
+    source: str
+    description: str
+    effects: EffectKind
+    input_schema: JsonValue
+    output_schema: JsonValue
+    unusable: str | None
+    can_try: bool
+    lints: list[LintOut]
+
+
+class ToolList(Shown):
+    """The tools."""
+
+    tools: list[ToolOut]
+
+
+class TryGiven(Given):
+    """Arguments for one call of a tool that only reads."""
+
+    args: dict[str, JsonValue]
+
+
+class Tried(Shown):
+    """The result of one call; it is kept as the run `run`."""
+
+    run: str
+    status: RunStatus
+    output: JsonValue
+    error: FailureOut | None
+    took_s: float | None
+
+
+Schema: TypeAlias = dict[str, Any]
+"""A JSON Schema."""
