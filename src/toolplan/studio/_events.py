@@ -16,7 +16,7 @@ from toolplan.events import Event
 from toolplan.path import Json
 from toolplan.storage.journal import Store, to_record
 from toolplan.studio._active import ActiveRuns
-from toolplan.studio._wire import EventOut
+from toolplan.studio._run_wire import EventOut
 from toolplan.threads import in_thread
 
 _WAIT_S: Final = 0.5

@@ -12,30 +12,32 @@ from fastapi.sse import EventSourceResponse, ServerSentEvent
 from toolplan.events import RunState
 from toolplan.plan_json import json_schema
 from toolplan.studio._events import run_events
+from toolplan.studio._run_wire import (
+    Decided,
+    DecisionGiven,
+    EventOut,
+    RunDiff,
+    RunGiven,
+    RunLine,
+    RunList,
+    RunOut,
+    StepDetail,
+)
 from toolplan.studio._runs import Filter, known_run, run_list, run_view, step_detail
 from toolplan.studio._session import Sessions
 from toolplan.studio._studio import Studio
 from toolplan.studio._wire import (
     About,
     CheckedPlan,
-    Decided,
-    DecisionGiven,
     Difference,
-    EventOut,
     NodeOut,
     PlanPair,
     PlanText,
     Problem,
     Proposed,
     Question,
-    RunDiff,
-    RunGiven,
-    RunLine,
-    RunList,
-    RunOut,
     RunStatus,
     Session,
-    StepDetail,
     ToolList,
     Tried,
     TryGiven,

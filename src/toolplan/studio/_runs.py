@@ -26,11 +26,9 @@ from toolplan.plan_json import load
 from toolplan.storage.journal import RunEntry, Store
 from toolplan.studio._active import ActiveRuns
 from toolplan.studio._errors import Refused
-from toolplan.studio._views import effects_view, flows_view, forecast_view, graph_view
-from toolplan.studio._wire import (
+from toolplan.studio._run_wire import (
     DecisionOut,
     DoubtOut,
-    FailureOut,
     ItemOut,
     RunLine,
     RunList,
@@ -38,6 +36,8 @@ from toolplan.studio._wire import (
     StepDetail,
     StepOut,
 )
+from toolplan.studio._views import effects_view, flows_view, forecast_view, graph_view
+from toolplan.studio._wire import FailureOut
 
 MOST_SEARCHED: Final = 2_000
 """The most runs that a filter looks at, the latest ones."""

@@ -32,6 +32,20 @@ from toolplan.planners.grounded.planner import GroundedPlanner
 from toolplan.storage.journal import RunEntry
 from toolplan.studio._active import ActiveRun, ActiveRuns, wait_for_person
 from toolplan.studio._errors import Refused
+from toolplan.studio._run_wire import (
+    Approve,
+    CallDecision,
+    Cancel,
+    Decide,
+    Decided,
+    DecisionGiven,
+    Refuse,
+    Replan,
+    Resume,
+    RunDiff,
+    RunGiven,
+    RunLine,
+)
 from toolplan.studio._runs import failure_view, known_run, run_line
 from toolplan.studio._views import (
     checked_view,
@@ -43,22 +57,10 @@ from toolplan.studio._views import (
 )
 from toolplan.studio._wire import (
     About,
-    Approve,
-    CallDecision,
-    Cancel,
     CheckedPlan,
-    Decide,
-    Decided,
-    DecisionGiven,
     Difference,
     Proposed,
     Question,
-    Refuse,
-    Replan,
-    Resume,
-    RunDiff,
-    RunGiven,
-    RunLine,
     ToolList,
     Tried,
 )
