@@ -360,3 +360,37 @@ def test_a_total_of_things_is_their_sum_where_they_have_a_total() -> None:
     assert isinstance(planned, Draft)
     assert "sum(total)" in planned.text
     assert "count(*)" not in planned.text
+
+
+@pytest.mark.parametrize(
+    ("question", "call"),
+    [
+        ("who inspected S20250901-004", ("inspections_list", {"shipment_id": "S20250901-004"})),
+        ("where was mercury found", ("contaminants_list", {"type": "Mercury"})),
+        ("when was asbestos found", ("contaminants_list", {"type": "Asbestos"})),
+        (
+            "when was the last inspection of F4",
+            ("inspections_list", {"facility_id": "F4", "limit": 1}),
+        ),
+    ],
+)
+def test_who_where_and_when_are_shown_by_rows_with_such_a_column(
+    question: str, call: tuple[str, Json]
+) -> None:
+    assert arguments(question) == [call]
+
+
+@pytest.mark.parametrize(
+    ("question", "word"),
+    [
+        ("who found asbestos", "who"),  # rows of findings name no person
+        ("who rejected shipments", "who"),
+        ("when were shipments rejected", "when"),  # their date is not that of the rejection
+        ("when were shipments inspected", "when"),
+    ],
+)
+def test_who_and_when_that_no_row_shows_are_asked_about(question: str, word: str) -> None:
+    proposal = propose(question)
+    assert isinstance(proposal, Clarification), proposal
+    assert proposal.unexplained == (word,)
+    assert "Did you mean" not in proposal.question

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from datetime import date
 
 from toolplan.planners.grounded.build.aggregates import Aggregates, base_entities
+from toolplan.planners.grounded.build.asked import shows
 from toolplan.planners.grounded.build.drafts import DraftPlan, Outcome
 from toolplan.planners.grounded.build.ledger import unaccounted
 from toolplan.planners.grounded.build.partial import partial_periods
@@ -54,7 +55,7 @@ def outcome(text: str, mentions: Sequence[Mention], catalogue: Catalogue, today:
         for request in parsed.requests:
             if not request.nested:
                 builder.rows(request)
-    found.reject(m for m in parsed.asked if not builder.shows(m))
+    found.reject(m for m in parsed.asked if not shows(m, mentions, builder.made, catalogue))
     found.draft.account((*parsed.asked, *parsed.again))
     if not found.unexplained:  # else words that depend on those are unaccounted for as well
         found.reject(unaccounted(mentions, found.draft.accounted))

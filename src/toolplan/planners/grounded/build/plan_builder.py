@@ -107,16 +107,10 @@ class PlanBuilder:
             return True
         return self._producer(kind, modifier) is not None
 
-    def shows(self, column: Mention) -> bool:
-        """Return whether `column` can be read from a single record that the plan gives."""
-        records = [s for each in self._done.values() for s in each if not s.many]
-        if not column.columns:
-            return bool(records)
-        return any(
-            source.entity == each.entity and self._catalogue.attribute(each).column
-            for source in records
-            for each in column.columns
-        )
+    @property
+    def made(self) -> list[Source]:
+        """What the steps give so far, in their order."""
+        return [source for each in self._done.values() for source in each]
 
     def built(self, request: ThingRequest, *, conditions_for_alternatives: bool = False) -> Built:
         """Make the steps of `request`; return what no argument expresses with their rows."""

@@ -11,7 +11,7 @@ from toolplan.planners.grounded.build.drafts import Outcome
 from toolplan.planners.grounded.catalogue.kinds import Catalogue, ColumnOf, Noun
 from toolplan.planners.grounded.dates.words import MONTHS, WEEKDAYS
 from toolplan.planners.grounded.language import words
-from toolplan.planners.grounded.language.phrases import PHRASES
+from toolplan.planners.grounded.language.phrases import ASKING, PHRASES
 from toolplan.planners.grounded.parse.mentions import Mention, Name, Unknown
 
 _SHORTEST: Final = 3
@@ -45,7 +45,7 @@ def corrected(found: Outcome, catalogue: Catalogue) -> str | None:
 
 
 def _nearest(mention: Mention, known: tuple[str, ...]) -> str | None:
-    if len(mention.text) < _SHORTEST or " " in mention.text:
+    if len(mention.text) < _SHORTEST or " " in mention.text or words.fold(mention.text) in ASKING:
         return None
     found = near(mention.text, known, most=1)
     return found[0] if found else None

@@ -263,7 +263,7 @@ LEADING_IMPERATIVES: Final = word_set("""
 HOLDING: Final = frozenset(["have", "has", "had", "having", "contain", "contained", "containing"])
 """Verbs after which stands what a thing holds: "boxes that contain oak"."""
 
-ASKING: Final = frozenset({"who", "where"})
+ASKING: Final = frozenset({"who", "where", "when"})
 
 FINITE: Final = frozenset(["is", "are", "was", "were"])
 
