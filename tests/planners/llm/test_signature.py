@@ -68,3 +68,20 @@ def test_what_many_tools_share_is_written_once() -> None:
         for other in shared:
             line = line.replace(other, shared[other])
         assert line == signature_text(TOOLS[name])
+
+
+def test_a_choice_that_tools_share_is_written_once() -> None:
+    states: Json = {"enum": ["pending", "delivered", '"quoted" | "too"']}
+    more: Json = {"enum": ["pending", "delivered", '"quoted" | "too"', "lost"]}
+    schema: Json = {"type": "object", "properties": {"a": states, '"': more, "b": {"enum": ["x"]}}}
+    shared, lines = signatures_text([Tool(name, "", schema, None) for name in ("s", "t")])
+    first, second = shared.values()
+    assert first == '"pending" | "delivered" | "\\"quoted\\" | \\"too\\""'
+    assert second == f'{first} | "lost"'
+    assert lines["t"] == 't(a?: Choice1, "\\""?: Choice2, b?: "x") -> any'
+
+
+def test_a_result_is_shown_without_the_bounds_of_its_numbers() -> None:
+    number: Json = {"type": "integer", "minimum": 0, "maximum": 9}
+    schema: Json = {"type": "object", "properties": {"n": number}}
+    assert text(schema, schema) == "t(n?: int 0..9) -> {n?: int}"

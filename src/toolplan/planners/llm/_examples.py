@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from typing import Final, NamedTuple
+from itertools import islice
+from typing import Final, NamedTuple, cast
 
 from toolplan.diagnostics import words
 from toolplan.path import EVERY, Json, Path
-from toolplan.plan import Literal, Plan, Ref, Step, Value
+from toolplan.plan import Plan, Ref, Step, Value
 from toolplan.plan_json import dump
-from toolplan.schema import NoExample, Schema, Verdict, assignable, at, required
+from toolplan.schema import Schema, Verdict, assignable, at, required
 from toolplan.tools import Tool, Toolbox
 
 _LOOKED_AT: Final = 40
@@ -29,23 +30,22 @@ class _Link(NamedTuple):
 def example_plans(tools: Toolbox) -> tuple[str, ...]:
     """Return a plan of one step, and one of two steps where a tool takes what another returns.
 
-    They have no effects, and sample values.
+    They have no effects, and no values: small models copy what they are shown. A tool that
+    requires a value of the question is in none of them.
     """
     reading = [tool for tool in tools.values() if not tool.has_effects and tool.unusable is None]
     reading = [tool for tool in reading if tool.compute_output is None][:_LOOKED_AT]
-    plans: list[Plan] = []
-    for tool in reading:
-        step = _step("first", tool, {})
-        if step is not None and step.args:
-            plans.append(Plan((step,)))
-            break
-    for link in _links(reading):
-        pair = _pair(link)
-        if pair is not None:
-            plans.append(pair)
-            break
-    texts = (json.dumps(dump(plan), ensure_ascii=False) for plan in plans)
-    return tuple(text for text in texts if len(text) <= _LONGEST)
+    alone = (_step("first", tool, {}) for tool in reading)
+    plans = [Plan((step,)) for step in alone if step is not None][:1]
+    plans += islice((pair for pair in map(_pair, _links(reading)) if pair is not None), 1)
+    return tuple(text for text in map(_text, plans) if len(text) <= _LONGEST)
+
+
+def _text(plan: Plan) -> str:
+    document = dump(plan)
+    for step in cast("list[dict[str, Json]]", document["steps"]):
+        step.setdefault("args", {})  # as a reply must have it
+    return json.dumps(document, ensure_ascii=False)
 
 
 def _pair(link: _Link) -> Plan | None:
@@ -65,21 +65,9 @@ def _pair(link: _Link) -> Plan | None:
 
 
 def _step(name: str, tool: Tool, args: dict[str, Value]) -> Step | None:
-    """Return a step with `args` and the required arguments, at least one."""
-    schema = tool.input
-    needed = [each for each in required(schema) if each not in args]
-    if not needed and not args:
-        needed = list(tool.signature.inputs[:1])
-    made: dict[str, Value] = dict(args)
-    for each in needed:
-        part = at(schema, (each,))
-        if not isinstance(part, Schema):
-            return None
-        try:
-            made[each] = Literal(part.example())
-        except NoExample:
-            return None
-    return Step(name, tool.name, made)
+    """Return a step with `args`; None where it would need more."""
+    needs = any(each not in args for each in required(tool.input))
+    return None if needs else Step(name, tool.name, args)
 
 
 def _links(tools: Sequence[Tool]) -> Iterator[_Link]:

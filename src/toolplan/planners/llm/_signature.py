@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from typing import Final
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final, NamedTuple
 
 from toolplan.path import Json
 from toolplan.schema import Schema, SchemaError, required
@@ -16,10 +17,23 @@ MAX_CHARACTERS: Final = 2_400
 
 _DEPTH: Final = 4
 _WORTH_A_NAME: Final = 60
+_WORTH_A_CHOICE: Final = 20
+_STRINGS: Final = re.compile(r'"(?:[^"\\]|\\.)*"((?: \| "(?:[^"\\]|\\.)*")*)')
 _NAMES: Final = 40
 _VALUES: Final = 24
 _FORMATS: Final = {"date": "date", "date-time": "datetime", "time": "time"}
 _SHORT: Final = {"boolean": "bool", "integer": "int", "string": "str", "null": "null"}
+
+
+class _Scope(NamedTuple):
+    """Where in a schema: levels left, the nodes around it, whether bounds of numbers are shown."""
+
+    depth: int
+    seen: frozenset[int]
+    bounds: bool
+
+    def below(self) -> _Scope:
+        return self._replace(depth=self.depth - 1)
 
 
 def signature_text(tool: Tool) -> str:
@@ -30,12 +44,13 @@ def signature_text(tool: Tool) -> str:
     was left out. The output is `any` where the tool declares none.
     """
     try:
-        given = _fields(tool.input, _DEPTH, frozenset())
+        given = _fields(tool.input, _Scope(_DEPTH, frozenset(), bounds=True))
     except SchemaError:
         given = "…"
     # a schema learned from results is not shown: its names come from what tools returned
     output = tool.output
-    gives = "any" if output is None else _type(output, output.node, _DEPTH, frozenset())
+    scope = _Scope(_DEPTH, frozenset(), bounds=False)  # a plan writes no values of a result
+    gives = "any" if output is None else _type(output, output.node, scope)
     return f"{tool.name}({_cut(given)}) -> {_cut(gives)}"
 
 
@@ -45,6 +60,31 @@ def signatures_text(tools: Iterable[Tool]) -> tuple[dict[str, str], dict[str, st
     The signatures use these names: a row that ten tools return is written once.
     """
     texts = {tool.name: signature_text(tool) for tool in tools}
+    choices = Counter(part for text in texts.values() for part in _choices(text))
+    shared = {
+        part: f"Choice{at}"
+        for at, part in enumerate((each for each in choices if _is_worth(each, choices)), 1)
+    }
+    texts = {
+        tool: _STRINGS.sub(lambda found: shared.get(found[0], found[0]), text)
+        for tool, text in texts.items()
+    }
+    types, texts = _shared_types(texts)
+    return types | {name: part for part, name in shared.items()}, texts
+
+
+def _choices(text: str) -> Iterator[str]:
+    """Yield the choices of texts in `text`: `"a" | "b"`."""
+    return (found[0] for found in _STRINGS.finditer(text) if found[1])
+
+
+def _is_worth(part: str, counts: Mapping[str, int]) -> bool:
+    """Return whether a name for `part` makes the whole shorter."""
+    return counts[part] > 1 and len(part) > _WORTH_A_CHOICE
+
+
+def _shared_types(texts: dict[str, str]) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the object types that several of `texts` share, by name, and the texts with them."""
     counts = Counter(part for text in texts.values() for part in _objects(text))
     shared: dict[str, str] = {}
     # the longest first: their parts are then shared less often, or not at all
@@ -81,26 +121,25 @@ def _cut(text: str) -> str:
     return text if len(text) <= MAX_CHARACTERS else text[:MAX_CHARACTERS] + " …"
 
 
-def _fields(schema: Schema, depth: int, seen: frozenset[int]) -> str:
+def _fields(schema: Schema, scope: _Scope) -> str:
     """Return the properties that `schema` declares, in declared order."""
     node = schema.node
     properties = node.get("properties") if isinstance(node, dict) else None
     if not isinstance(properties, dict):
-        text = _type(schema, node, depth, seen)
+        text = _type(schema, node, scope)
         return "" if text in ("{}", "any") else f"**{text}"
     needed = set(required(schema))
-    return _named(schema, properties, needed, depth, seen)
+    return _named(schema, properties, needed, scope)
 
 
 def _named(
     schema: Schema,
     properties: dict[str, Json],
     needed: set[str],
-    depth: int,
-    seen: frozenset[int],
+    scope: _Scope,
 ) -> str:
     parts = [
-        f"{_name(name)}{'' if name in needed else '?'}: {_type(schema, node, depth - 1, seen)}"
+        f"{_name(name)}{'' if name in needed else '?'}: {_type(schema, node, scope.below())}"
         for name, node in list(properties.items())[:_NAMES]
     ]
     if len(properties) > _NAMES:
@@ -112,32 +151,32 @@ def _name(name: str) -> str:
     return name if name.isidentifier() else json.dumps(name, ensure_ascii=False)
 
 
-def _type(schema: Schema, node: Json, depth: int, seen: frozenset[int]) -> str:
+def _type(schema: Schema, node: Json, scope: _Scope) -> str:
     """Return the type that `node`, a part of `schema`, describes."""
     if node is False:
         return "nothing"
     if not isinstance(node, dict):
         return "any"
-    if id(node) in seen or depth < 0:
+    if id(node) in scope.seen or scope.depth < 0:
         return "…"
-    inside = seen | {id(node)}
+    inside = scope._replace(seen=scope.seen | {id(node)})
     if "$ref" in node:
         target = schema.target(node["$ref"])
-        return "any" if target is None else _type(schema, target, depth, inside)
+        return "any" if target is None else _type(schema, target, inside)
     for keyword in ("enum", "anyOf", "oneOf"):
         parts = node.get(keyword)
         if isinstance(parts, list) and parts:
             if keyword == "enum":
                 return _values(parts)
-            found = (_type(schema, each, depth, inside) for each in parts)
+            found = (_type(schema, each, inside) for each in parts)
             return " | ".join(dict.fromkeys(found))
     if "const" in node:
         return _values([node["const"]])
     if isinstance(parts := node.get("allOf"), list) and parts and "type" not in node:
-        return " & ".join(dict.fromkeys(_type(schema, each, depth, inside) for each in parts))
+        return " & ".join(dict.fromkeys(_type(schema, each, inside) for each in parts))
     stated = node.get("type")
     kinds = stated if isinstance(stated, list) else [stated]
-    return " | ".join(_of_kind(schema, node, kind, depth, inside) for kind in kinds)
+    return " | ".join(_of_kind(schema, node, kind, inside) for kind in kinds)
 
 
 def _values(values: list[Json]) -> str:
@@ -145,36 +184,34 @@ def _values(values: list[Json]) -> str:
     return shown if len(values) <= _VALUES else f"{shown} | …"
 
 
-def _of_kind(
-    schema: Schema, node: dict[str, Json], kind: Json, depth: int, seen: frozenset[int]
-) -> str:
+def _of_kind(schema: Schema, node: dict[str, Json], kind: Json, scope: _Scope) -> str:
     match kind:
         case "array":
-            return f"[{_type(schema, node.get('items', True), depth, seen)}]"
+            return f"[{_type(schema, node.get('items', True), scope)}]"
         case "object":
-            return _object(schema, node, depth, seen)
+            return _object(schema, node, scope)
         case "string":
             return _FORMATS.get(str(node.get("format")), "str")
         case "integer" | "number":
-            return _SHORT.get(kind, kind) + _bounds(node)
+            return _SHORT.get(kind, kind) + (_bounds(node) if scope.bounds else "")
         case str():
             return _SHORT.get(kind, "any")
         case _:
-            return _object(schema, node, depth, seen) if "properties" in node else "any"
+            return _object(schema, node, scope) if "properties" in node else "any"
 
 
-def _object(schema: Schema, node: dict[str, Json], depth: int, seen: frozenset[int]) -> str:
+def _object(schema: Schema, node: dict[str, Json], scope: _Scope) -> str:
     properties = node.get("properties")
     if not isinstance(properties, dict) or not properties:
         values = node.get("additionalProperties")
         if isinstance(values, dict):
-            return f"{{*: {_type(schema, values, depth - 1, seen)}}}"
+            return f"{{*: {_type(schema, values, scope.below())}}}"
         return "{}"
-    if depth <= 0:
+    if scope.depth <= 0:
         return "{…}"
     stated = node.get("required")
     needed = {each for each in stated if isinstance(each, str)} if isinstance(stated, list) else ()
-    return f"{{{_named(schema, properties, set(needed), depth, seen)}}}"
+    return f"{{{_named(schema, properties, set(needed), scope)}}}"
 
 
 def _bounds(node: dict[str, Json]) -> str:
