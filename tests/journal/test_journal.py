@@ -74,7 +74,9 @@ _FIELDS: dict[str, st.SearchStrategy[object]] = {
     "status": st.sampled_from(RunState), "done": st.floats(0, 9),
     "decision": st.sampled_from(["retry", "resolve", "abort"]),
     "total": st.none() | st.floats(0, 9), "failure": st.none() | FAILURES, "tool": TEXTS,
-    "args": JSON, "result": JSON,
+    "args": JSON, "result": JSON, "origins": JSON, "reason": TEXTS, "allowed": st.booleans(),
+    "shapes": st.lists(TEXTS, max_size=3).map(tuple),
+    "calls": st.lists(st.tuples(st.none() | st.integers(0, 99), TEXTS), max_size=3).map(tuple),
 }  # fmt: skip
 _CLASSES = [
     event for group in get_args(Event) for event in (get_args(group) or (group,))

@@ -122,10 +122,11 @@ class Fan:
         "_skip",
         "again",
         "attempts",
-        "doubts",
+        "decided",
         "failed_at",
         "failure",
         "items",
+        "left",
         "next",
         "outputs",
         "running",
@@ -147,7 +148,8 @@ class Fan:
         self.outputs: list[Json] = [None] * len(items)
         self.next = 0
         self.running = 0
-        self.doubts = 0
+        self.left = 0  # calls that a person decides about
+        self.decided: list[int] = []
         self.attempts = 0
         self.failure: Failure | None = None
         self.failed_at = len(items)
@@ -159,12 +161,16 @@ class Fan:
     def exhausted(self) -> bool:
         """Whether no further call will start."""
         stopped = self.stops and self.failure is not None
+        if self.decided and not self.again:  # in order: those before the one that failed start
+            return stopped and self.failed_at < self.decided[-1]
         return not self.again and (stopped or self.next == len(self.items))
 
     def take_next(self) -> int:
         """Return the item whose call starts next; first those that an earlier process started."""
         if self.again:
             return self.again.pop()
+        if self.decided:
+            return self.decided.pop()
         index = self.next
         self.next += 1
         self._pass_over()
@@ -173,7 +179,12 @@ class Fan:
     @property
     def complete(self) -> bool:
         """Whether all calls are over."""
-        return not self.running and not self.doubts and self.exhausted
+        return not self.running and not self.left and self.exhausted
+
+    def retake(self, items: Iterable[int]) -> None:
+        """Let the calls of `items` start again, which were left until a person decided."""
+        self.decided = sorted(items, reverse=True)
+        self.left -= len(self.decided)
 
     def note(self, index: int, output: Json, failure: Failure | None, attempts: int) -> None:
         """Keep the outcome of an item."""
@@ -215,3 +226,8 @@ def callees(
         names = ", ".join(map(repr, without))
         raise CannotRun(f"There is no function to call for: {names}.")
     return [found[step.tool] for step in steps]
+
+
+def too_many_calls(limits: Limits) -> Failure:
+    """Return why a call is not made that the limit does not allow."""
+    return Failure("too-many-calls", f"The run would make more than {limits.calls} calls.")

@@ -13,6 +13,10 @@ from toolplan.storage.journal import Recovered, Slot
 
 ABORTED: Final = Failure("aborted", "A person said that it failed.")
 
+CHANGED: Final = Failure(
+    "not-approved", "The call is not the one that was approved: a value of it has changed."
+)
+
 _LOST: Final = "It had started when the run was interrupted, and its outcome is unknown."
 _LIVES: Final = "It was made by %s, which still exists: end it before the call is made again."
 

@@ -15,7 +15,7 @@ from toolplan.engines._attempt import InFlightCall, Late
 from toolplan.engines._calls import MAX_BACKOFF_S, Clock, RunOptions
 from toolplan.engines._deadlines import Deadlines
 from toolplan.engines._eager import eager_task
-from toolplan.engines._effects import ABORTED, Doubtful, EffectCalls, idempotency_key
+from toolplan.engines._effects import ABORTED, CHANGED, Doubtful, EffectCalls, idempotency_key
 from toolplan.engines._failures import accepted, kept_result, returned_with, tool_failure
 from toolplan.engines._sizes import Budget, TooLarge
 from toolplan.event_loop import leave_behind, note_given_up
@@ -82,6 +82,18 @@ class Steps(Protocol):
         """End the run with an internal error; raise it if the run is over."""
 
 
+class CallGate(Protocol):
+    """What decides whether calls may be made, where they are approved with their values."""
+
+    def lets(self, call: InFlightCall) -> bool:
+        """Return whether a call may go on; if not, leave it for a person, or end it."""
+        ...
+
+    def agrees(self, call: InFlightCall) -> bool:
+        """Return whether an attempt that is about to be made is of an approved call."""
+        ...
+
+
 class InFlightCalls:
     """The calls of one run that are in flight."""
 
@@ -117,11 +129,14 @@ class InFlightCalls:
         """Whether calls start in this turn of the loop, until one of them also ends in it."""
         self._reported: dict[InFlightCall, float] = {}  # when progress was last emitted
         self.durations: dict[str, deque[float]] = {}
+        self.stage: CallGate | None = None
         self.traced = traces.is_on()
         """Whether each call is a span; looked up once, since most programs trace nothing."""
 
     def make(self, call: InFlightCall) -> None:
         """Start a call; `steps` gets its outcome."""
+        if self.stage is not None and not self.stage.lets(call):
+            return
         if not call.tool.has_effects:
             seconds = call.step.timeout_s
             self._deadlines.start(call, self._options.timeout_s if seconds is None else seconds)
@@ -187,6 +202,8 @@ class InFlightCalls:
     # Opening
 
     def _open(self, call: InFlightCall) -> None:
+        if self.stage is not None and not self.stage.agrees(call):
+            return self._steps.call_ended(call, CHANGED)
         if call.tool.has_effects:
             step, index = call.step.id, call.index
             key = idempotency_key(self._run, step, index)
@@ -194,7 +211,7 @@ class InFlightCalls:
             self._deadlines.hold(call)
         else:
             self._deadlines.start(call, self._timeout(call))
-        self._start_task(call)
+        return self._start_task(call)
 
     def _start_task(self, call: InFlightCall) -> None:
         """Start the task of a call; eagerly if a longer call made it ready.

@@ -7,7 +7,7 @@ import inspect
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from toolplan.approval import (
     Approval,
@@ -17,10 +17,12 @@ from toolplan.approval import (
     digest_of,
     needs_no_approval,
 )
+from toolplan.consent import NO_CONSENTS, Consent, ValueApproval
 from toolplan.engines._calls import CannotRun, Clock, RunOptions
 from toolplan.engines._failures import accepted
 from toolplan.engines._leaving import Leaving
 from toolplan.engines._recorder import EventRecorder
+from toolplan.engines._staged import Stage, agreed_events, refuse_consents
 from toolplan.engines._steps import Scheduler
 from toolplan.events import (
     CallDecided,
@@ -46,6 +48,8 @@ from toolplan.plan_json import dump, load
 from toolplan.storage.journal import Recovered, RunRecord, Slot, recover
 from toolplan.tools import Tool
 
+_NEW: Final = Recovered()
+
 
 class Execution(NamedTuple):
     """What a run needs besides its plan; `name` is the name of the run."""
@@ -53,7 +57,7 @@ class Execution(NamedTuple):
     name: str
     tools: Mapping[str, Tool]
     recorder: EventRecorder
-    approval: Approval | Approver | None
+    approval: Approval | Approver | ValueApproval | None
     limits: Limits
     options: RunOptions
     clock: Clock
@@ -88,11 +92,12 @@ async def start(plan: ExecutionPlan, execution: Execution, done: Sequence[Event]
     scheduler.admit(runnable.plan.plan.steps, runnable.needs)
     scheduler.complete(runnable.plan.plan.output)
     granted = granted_approval(execution, runnable)
+    stage = staged(execution, runnable, scheduler)
     ids = tuple(step.id for step in runnable.plan.plan.steps)
     recorder.add(RunStarted(execution.name, runnable.plan.digest, ids, execution.clock()))
     for event in done:
         recorder.add(event)
-    must_ask = record_approval(execution, runnable, granted)
+    must_ask = record_approval(execution, runnable, granted, stage)
     if recorder.is_journaled:
         try:
             # no name for the record: it is as large as the plan, and is freed once it is written
@@ -108,14 +113,26 @@ async def start(plan: ExecutionPlan, execution: Execution, done: Sequence[Event]
             granted = await _ask_or_end(execution, runnable)
         if granted is not None:
             scheduler.allow(granted.slots)
+        elif stage is not None:
+            scheduler.allow(approve(runnable.plan).slots)
         await scheduler.run()
     finally:
-        await recorder.finish(scheduler.durations)
+        await finish(execution, scheduler, stage)
     return recorder.run()
 
 
+async def finish(execution: Execution, scheduler: Scheduler, stage: Stage | None = None) -> None:
+    """Stop asking, and wait until everything is on disk."""
+    if stage is not None:
+        await stage.close()
+    await execution.recorder.finish(scheduler.durations)
+
+
 async def continue_run(
-    plan: ExecutionPlan, execution: Execution, decisions: Mapping[Slot, Decided]
+    plan: ExecutionPlan,
+    execution: Execution,
+    decisions: Mapping[Slot, Decided],
+    consents: Mapping[str, Consent] = NO_CONSENTS,
 ) -> Run:
     """Run the remaining steps of a run; see `toolplan.engines.local.resume`."""
     recorder, clock = execution.recorder, execution.clock
@@ -125,6 +142,7 @@ async def continue_run(
         if decisions:
             place, ended = _place(next(iter(decisions))), recovered.status.value
             raise CannotRun(f"There is no call in doubt for {place}: the run is {ended}.")
+        refuse_consents(consents)
         return recorder.run()
     try:
         runnable = frozen(plan, execution.tools)
@@ -140,7 +158,9 @@ async def continue_run(
             record_of(runnable.plan, execution.tools), await recorder.record(execution.name)
         )
         must_approve = runnable.effects and not recovered.approval
-        granted = granted_approval(execution, runnable) if must_approve else None
+        granted = granted_approval(execution, runnable, recovered) if must_approve else None
+        stage = staged(execution, runnable, scheduler, whole) if must_approve else None
+        agreed = agreed_events(stage, consents, recovered.waiting)
     except BaseException:
         await recorder.release()
         raise
@@ -148,15 +168,20 @@ async def continue_run(
     try:
         if granted is not None:
             await recorder.approve(RunApproved(granted.id, granted.digest, clock()))
+        elif stage is not None:
+            if recovered.staged is None:
+                recorder.add(stage.begun())
         elif must_approve:
             await _ask_or_end(execution, runnable)
-        for event in decided:
+        for event in (*decided, *agreed):
             recorder.add(event)
         recorder.add(RunResumed(clock()))
+        if agreed:
+            await recorder.synced()  # an answer is on disk before any call that it allows
         scheduler.allow(approve(runnable.plan).slots)
         await scheduler.run()
     finally:
-        await recorder.finish(scheduler.durations)
+        await finish(execution, scheduler, stage)
     return recorder.run()
 
 
@@ -232,16 +257,21 @@ def _results_of(plan: ExecutionPlan, done: Sequence[Event]) -> Recovered:
 # Approval
 
 
-def granted_approval(execution: Execution, runnable: Runnable) -> Approval | None:
+def granted_approval(
+    execution: Execution, runnable: Runnable, recovered: Recovered = _NEW
+) -> Approval | None:
     """Return the approval that was given with the run, None if there is none to use or to ask for.
 
     A plan that its policy lets run unasked approves itself, unless an approval was given for it.
+    Where calls are approved with their values there is none for the plan.
 
     Raises:
         ApprovalRequired: the plan has effects, and there is no approval or one of another plan.
         ApprovalUsed: another run has used it.
     """
     if not runnable.effects:
+        return None
+    if recovered.staged is not None:
         return None
     if isinstance(execution.approval, Approval):
         return _bound(execution.approval, execution, runnable)
@@ -252,6 +282,35 @@ def granted_approval(execution: Execution, runnable: Runnable) -> Approval | Non
     return None
 
 
+def staged(
+    execution: Execution,
+    runnable: Runnable,
+    scheduler: Scheduler,
+    recovered: Recovered = _NEW,
+) -> Stage | None:
+    """Let the calls of a run wait until their values are approved; None where they do not."""
+    approval, before = execution.approval, recovered.staged
+    if not isinstance(approval, ValueApproval):
+        if before is None:
+            return None
+        approval = ValueApproval()
+    if before is None and (not runnable.effects or runnable.unasked):
+        return None
+    stage = Stage(
+        execution.name,
+        runnable.plan,
+        execution.tools,
+        approval if before is None else replace(approval, shapes=before.shapes),
+        recovered.consents,
+        steps=scheduler,
+        emit=execution.recorder.sink,
+        clock=execution.clock,
+        synced=execution.recorder.synced,
+    )
+    scheduler.hold(stage)
+    return stage
+
+
 def _bound(approval: Approval, execution: Execution, runnable: Runnable) -> Approval:
     if approval.digest != runnable.plan.digest:
         raise ApprovalRequired(runnable.plan.digest)
@@ -259,8 +318,13 @@ def _bound(approval: Approval, execution: Execution, runnable: Runnable) -> Appr
     return approval
 
 
-def record_approval(execution: Execution, runnable: Runnable, granted: Approval | None) -> bool:
+def record_approval(
+    execution: Execution, runnable: Runnable, granted: Approval | None, stage: Stage | None
+) -> bool:
     """Record `granted`, or that the run waits for an approval; return whether it must be asked."""
+    if stage is not None:
+        execution.recorder.add(stage.begun())
+        return False
     if granted is not None:
         execution.recorder.add(RunApproved(granted.id, granted.digest, execution.clock()))
     elif runnable.effects:
@@ -276,7 +340,7 @@ async def ask(execution: Execution, runnable: Runnable) -> Approval:
         ApprovalUsed: it returns an approval that another run has used.
     """
     approver = execution.approval
-    answer = None if approver is None or isinstance(approver, Approval) else approver(runnable.plan)
+    answer = approver(runnable.plan) if callable(approver) else None
     given = await answer if inspect.isawaitable(answer) else answer
     if given is None:
         raise ApprovalRequired(runnable.plan.digest)

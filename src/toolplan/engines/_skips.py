@@ -9,19 +9,15 @@ from toolplan.events import Failure
 
 
 def reason_to_skip(
-    needed: Iterable[str],
-    failed: Collection[str],
-    skipped: Mapping[str, bool],
-    graph: Graph,
-    position: int,
+    graph: Graph, position: int, failed: Collection[str], skipped: Mapping[str, bool]
 ) -> tuple[Failure, bool] | None:
     """Return the reason to skip the step at `position`, and whether a failure caused it.
 
     A false condition skips the steps that refer to the skipped step, but not those that only come
-    `after` it. A failure skips both. The steps that it needs, `needed`, are over; `skipped` has
-    True where a failure is behind it.
+    `after` it. A failure skips both. The steps that it needs are over; `skipped` has True where a
+    failure is behind it.
     """
-    needed = tuple(needed)
+    needed = graph.needed(position)
     for each in needed:
         if each in failed:
             return Failure("upstream-failed", f"Step {each!r} failed."), True

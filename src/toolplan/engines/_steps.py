@@ -14,7 +14,7 @@ from asyncio import Future
 from collections.abc import Callable, Mapping, Sequence
 
 from toolplan.engines._attempt import InFlightCall, outcome_event
-from toolplan.engines._calls import Clock, Fan, RunOptions, callees
+from toolplan.engines._calls import Clock, Fan, RunOptions, callees, too_many_calls
 from toolplan.engines._effects import EffectCalls
 from toolplan.engines._graph import Graph
 from toolplan.engines._in_flight import CANCELLED, LEFT, EventLog, InFlightCalls
@@ -22,7 +22,8 @@ from toolplan.engines._inputs import filled, holds, items_of
 from toolplan.engines._ready_queue import ReadyQueue, Shared
 from toolplan.engines._sizes import Budget
 from toolplan.engines._skips import has_failure_behind, reason_to_skip
-from toolplan.engines._values import filled_output
+from toolplan.engines._staged import Stage
+from toolplan.engines._values import run_output
 from toolplan.events import (
     Event,
     Failure,
@@ -65,10 +66,7 @@ class Scheduler:
         self._log = log
         self._recovered = recovered
         self._done: Future[None] = asyncio.get_running_loop().create_future()
-        self._closed = False
-        self._has_ended = False
-        self._starting = False
-        self._leaving = False
+        self._closed = self._has_ended = self._starting = self._leaving = False
 
         self._steps: list[Step] = []
         self._tools_of: list[Tool] = []
@@ -90,6 +88,7 @@ class Scheduler:
         self._held = 0  # about the bytes of the arguments of calls in flight
         self._list_bytes_left = options.run_size  # of lists of `for_each` made of several parts
         self.guards: Mapping[str, Mapping[str, Json]] = {}
+        self._stage: Stage | None = None
         self._effects = EffectCalls(recovered)
         self._calls = InFlightCalls(
             run,
@@ -129,6 +128,10 @@ class Scheduler:
         """Release the steps with effects, with the slots of their approval."""
         self._effects.slots = slots
         self._graph.release()
+
+    def hold(self, stage: Stage) -> None:
+        """Let `stage` hold the calls that are approved with their values."""
+        self._stage = self._calls.stage = stage
 
     def complete(self, output: Value | None) -> None:
         """Mark the plan complete and set its output."""
@@ -269,18 +272,20 @@ class Scheduler:
                 self._start_step(position)
 
     def _park(self) -> None:
-        """Wait for a decision, or for more steps: nothing runs and nothing can start.
-
-        Raises:
-            RuntimeError: neither is the reason.
-        """
-        if self._effects.in_doubt:
-            if self._complete and not self._done.done():
-                self._has_ended = True
-                self._emit(RunParked(RunState.IN_DOUBT, self._clock()))
-                self._done.set_result(None)
-        elif self._complete:
+        """Wait for a person, or for more steps: nothing runs and nothing can start."""
+        stage, in_doubt = self._stage, bool(self._effects.in_doubt)
+        if self._complete and not in_doubt and (stage is None or not stage.waits):
             raise RuntimeError("Nothing runs and steps are left: the plan has a cycle.")
+        if self._complete and (in_doubt or stage is None or not stage.ask()):
+            self.park()
+
+    def park(self) -> None:
+        """End this life of the run: it waits for a person."""
+        if not self._done.done():
+            self._has_ended = True
+            status = RunState.IN_DOUBT if self._effects.in_doubt else RunState.WAITING
+            self._emit(RunParked(status, self._clock()))
+            self._done.set_result(None)
 
     def _start_step(self, position: int) -> None:
         step = self._steps[position]
@@ -297,7 +302,7 @@ class Scheduler:
         if isinstance(args, Failure):
             return self._fail(position, args, 0)
         if not self.reserve(1):
-            return self._fail(position, self._too_many_calls(), 0)
+            return self._fail(position, too_many_calls(self._limits), 0)
         self._emit(StepStarted(step.id, None, self._clock()))
         return self._call(position, None, args, size)
 
@@ -309,10 +314,9 @@ class Scheduler:
             return self._fail(position, items, 0)
         over = self._recovered.items.get(step.id, {})
         if not self.reserve(len(items) - len(over)):
-            return self._fail(position, self._too_many_calls(), 0)
+            return self._fail(position, too_many_calls(self._limits), 0)
         self._emit(StepStarted(step.id, len(items), self._clock()))
-        begun = self._effects.begun_items(step.id)
-        fan = Fan(items, step.on_error == "fail", over, begun)
+        fan = Fan(items, step.on_error == "fail", over, self._effects.begun_items(step.id))
         if fan.complete:
             return self._end_fan(position, fan)
         self._fans[position] = fan
@@ -364,8 +368,18 @@ class Scheduler:
         if call.index is not None:
             fan = self._fans[call.position]
             fan.running -= 1
-            fan.doubts += 1
+            fan.left += 1
         self._start_ready()
+
+    def retake(self, position: int, items: Sequence[int]) -> None:
+        """Queue calls of a step again that were left: those of `items`, or its only one."""
+        if not items:
+            self._calls_left += 1  # it is reserved again
+            return self._ready.push(position)
+        fan = self._fans[position]
+        fan.retake(items)
+        self._emit(StepStarted(self._steps[position].id, len(fan.items), self._clock()))
+        return self._ready.push(position, 1)
 
     def fill_again(self, call: InFlightCall) -> Arguments | Failure:
         """Fill the arguments of a call again."""
@@ -375,11 +389,10 @@ class Scheduler:
     def _end_item(
         self, position: int, fan: Fan, index: int, outcome: Json | Failure, attempts: int
     ) -> None:
-        failure = outcome if isinstance(outcome, Failure) else None
-        output = None if isinstance(outcome, Failure) else outcome
+        output, failure = (None, outcome) if isinstance(outcome, Failure) else (outcome, None)
         fan.note(index, output, failure, attempts)
-        name = self._steps[position].id
-        self._emit(ItemEnded(name, index, output, attempts, failure, self._clock()))
+        step = self._steps[position].id
+        self._emit(ItemEnded(step, index, output, attempts, failure, self._clock()))
         if fan.complete:
             del self._fans[position]
             self._end_fan(position, fan)
@@ -433,18 +446,11 @@ class Scheduler:
                     over.append(dependent)
 
     def _upstream(self, position: int) -> tuple[Failure, bool] | None:
-        """Return the reason to skip a step whose needs are over; see `reason_to_skip`."""
-        needed = self._graph.needed(position)
-        return reason_to_skip(needed, self._failed, self._skipped, self._graph, position)
+        return reason_to_skip(self._graph, position, self._failed, self._skipped)
 
     def _finish(self) -> None:
-        wrong: Failure | None = None
-        if self._output is not None:
-            most = self._options.value_size
-            given, wrong = filled_output(self._output, self._outputs, most)
-        else:
-            sinks = self._graph.sinks()
-            given = {name: self._outputs[name] for name in sinks if name in self._outputs}
+        most = self._options.value_size
+        given, wrong = run_output(self._output, self._outputs, self._graph.sinks, most)
         status = RunState.FAILED if wrong or self._failed else RunState.SUCCEEDED
         self._has_ended = True
         self._emit(RunEnded(status, given, self._clock(), wrong))
@@ -457,8 +463,8 @@ class Scheduler:
         if self._has_ended:
             return  # before the cancellation
         self._emit_outcomes(CANCELLED)
-        in_doubt = {step for step, _ in self._effects.in_doubt}
-        over = self._failed | self._skipped.keys() | self._outputs.keys() | in_doubt
+        in_doubt = (step for step, _ in self._effects.in_doubt)
+        over = {*self._failed, *self._skipped, *self._outputs, *in_doubt}
         for step in self._steps:
             if step.id not in over:
                 self._emit(StepCancelled(step.id, self._clock()))
@@ -475,8 +481,7 @@ class Scheduler:
             self._emit(event)
 
     def _ranks(self) -> list[int]:
-        # an incomplete plan has no critical path yet
-        return self._graph.ranks() if self._complete else []
+        return self._graph.ranks() if self._complete else []  # else no path is critical yet
 
     def _filled(
         self, position: int, item: Json = None, index: int | None = None
@@ -492,8 +497,3 @@ class Scheduler:
             return False
         self._calls_left -= calls
         return True
-
-    def _too_many_calls(self) -> Failure:
-        return Failure(
-            "too-many-calls", f"The run would make more than {self._limits.calls} calls."
-        )

@@ -6,16 +6,20 @@ import asyncio
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Mapping
 from typing import Protocol, cast, runtime_checkable
 
+from toolplan.approval import approve
 from toolplan.engines._runs import (
     Execution,
     Runnable,
     ask,
+    finish,
     frozen,
     granted_approval,
     new_scheduler,
     record_approval,
     record_of,
+    staged,
 )
+from toolplan.engines._staged import Stage
 from toolplan.engines._steps import Scheduler
 from toolplan.errors import ToolplanError
 from toolplan.events import PlanSettled, Run, RunStarted, StepArrived
@@ -75,7 +79,8 @@ async def start_stream(stream: StepStream, execution: Execution) -> Run:
     recorder = execution.recorder
     scheduler = new_scheduler(execution, Recovered())
     recorder.add(RunStarted(execution.name, "", (), execution.clock()))
-    feeding = asyncio.get_running_loop().create_task(_feed(stream, execution, scheduler))
+    stages: list[Stage] = []  # as soon as there is one
+    feeding = asyncio.get_running_loop().create_task(_feed(stream, execution, scheduler, stages))
     try:
         await scheduler.run()
     except StreamRefused as refused:
@@ -84,7 +89,7 @@ async def start_stream(stream: StepStream, execution: Execution) -> Run:
     finally:
         feeding.cancel()
         await asyncio.gather(feeding, return_exceptions=True)
-        await recorder.finish(scheduler.durations)
+        await finish(execution, scheduler, *stages)
     return recorder.run()
 
 
@@ -95,7 +100,9 @@ def _no_stream(given: object) -> TypeError:
     )
 
 
-async def _feed(stream: StepStream, execution: Execution, scheduler: Scheduler) -> None:
+async def _feed(
+    stream: StepStream, execution: Execution, scheduler: Scheduler, stages: list[Stage]
+) -> None:
     """Admit the steps of `stream`, then the rest of the plan; an error ends the run."""
     arrived: dict[str, Step] = {}
     steps = aiter(stream)
@@ -109,7 +116,7 @@ async def _feed(stream: StepStream, execution: Execution, scheduler: Scheduler) 
             scheduler.admit([step], needs, hold_effects=True)
             execution.recorder.add(StepArrived(step.id, execution.clock()))
             scheduler.start()
-        await _complete(stream.compiled.plan, arrived, execution, scheduler)
+        await _complete(stream.compiled.plan, arrived, execution, scheduler, stages)
     except asyncio.CancelledError:
         raise
     except BaseException as error:  # the caller of the run gets it
@@ -124,6 +131,7 @@ async def _complete(
     arrived: Mapping[str, Step],
     execution: Execution,
     scheduler: Scheduler,
+    stages: list[Stage],
 ) -> None:
     """Admit the steps of `plan` that have not arrived, and start those with effects."""
     if plan is None:
@@ -138,23 +146,29 @@ async def _complete(
     scheduler.guards = guards_of(runnable.plan.flows)  # what has started only reads, unguarded
     scheduler.admit(rest, needs, hold_effects=True)
     execution.recorder.add(PlanSettled(runnable.plan.digest, tuple(steps), execution.clock()))
-    slots = await _slots(execution, runnable)
+    stage = staged(execution, runnable, scheduler)
+    stages += [] if stage is None else [stage]
+    slots = await _slots(execution, runnable, stage)
     scheduler.complete(runnable.plan.plan.output)
     scheduler.allow(slots)
     scheduler.start()
 
 
-async def _slots(execution: Execution, runnable: Runnable) -> Mapping[str, int]:
+async def _slots(
+    execution: Execution, runnable: Runnable, stage: Stage | None
+) -> Mapping[str, int]:
     """Return the slots of the plan's approval; the run is then in the journal.
 
     Raises:
         ApprovalRequired: there is none.
     """
     granted = granted_approval(execution, runnable)
-    must_ask = record_approval(execution, runnable, granted)
+    must_ask = record_approval(execution, runnable, granted, stage)
     if execution.recorder.is_journaled:
         record = record_of(runnable.plan, execution.tools)
         await execution.recorder.accept(execution.name, runnable.plan.digest, record)
     if must_ask:
         granted = await ask(execution, runnable)
+    if stage is not None:
+        return approve(runnable.plan).slots
     return {} if granted is None else granted.slots

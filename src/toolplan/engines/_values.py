@@ -305,6 +305,15 @@ def filled_output(
     return output, wrong[0] if wrong else None
 
 
+def run_output(
+    stated: Value | None, outputs: Outputs, last: Callable[[], Iterable[str]], most: int
+) -> tuple[Json, Failure | None]:
+    """Return the output of a plan as `filled_output` does; by default those of its `last` steps."""
+    if stated is not None:
+        return filled_output(stated, outputs, most)
+    return {name: outputs[name] for name in last() if name in outputs}, None
+
+
 def _filled_part(
     value: Value, outputs: Outputs, budget: Budget, pointer: str, wrong: list[Failure]
 ) -> Json:

@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import Final, Unpack
 
 from toolplan.approval import Approval, Approver
+from toolplan.consent import NO_CONSENTS, Consent, ValueApproval
 from toolplan.engines._calls import Clock, Options, RunOptions, check_plan, tools_of
 from toolplan.engines._leaving import Leaving
 from toolplan.engines._recorder import EventRecorder
@@ -29,7 +30,7 @@ async def run(
     tools: Mapping[str, Tool] | Sequence[Tool],
     *,
     journal: Store | None = None,
-    approval: Approval | Approver | None = None,
+    approval: Approval | Approver | ValueApproval | None = None,
     limits: Limits = _LIMITS,
     on_event: Callable[[Event], None] | None = None,
     run_id: str = "",
@@ -54,7 +55,8 @@ async def run(
             memory. The run is on disk before the first call, and the intent of each call with
             effects before that call.
         approval: the approval of a plan with effects, or a function that is called with the plan
-            while the run is `waiting`.
+            while the run is `waiting`. A `ValueApproval` lets reads run first, and each call with
+            effects wait until its values are known and approved.
         limits: `steps`, `items`, `calls` and `depth` (of results) apply to a run.
         on_event: called with every event, in the thread of the event loop. If it raises, the error
             goes to the loop's exception handler and it is not called again; the run continues.
@@ -84,7 +86,7 @@ async def run_stream(
     tools: Mapping[str, Tool] | Sequence[Tool],
     *,
     journal: Store | None = None,
-    approval: Approval | Approver | None = None,
+    approval: Approval | Approver | ValueApproval | None = None,
     limits: Limits = _LIMITS,
     on_event: Callable[[Event], None] | None = None,
     run_id: str = "",
@@ -125,8 +127,9 @@ async def resume(
     run_id: str,
     *,
     journal: Store,
-    approval: Approval | Approver | None = None,
+    approval: Approval | Approver | ValueApproval | None = None,
     decisions: Mapping[Slot, Decided] = _NO_DECISIONS,
+    consents: Mapping[str, Consent] = NO_CONSENTS,
     limits: Limits = _LIMITS,
     on_event: Callable[[Event], None] | None = None,
     clock: Clock = time.time,
@@ -147,6 +150,7 @@ async def resume(
         approval: as for `run`, if the run has no approval yet.
         decisions: for each call in doubt its step and item (None without `for_each`), and the
             decision.
+        consents: for steps with calls that wait for a person, whether they may be made.
         limits: as for `run`; earlier calls do not count.
         on_event: called with every new event.
         clock: seconds since the epoch.
@@ -155,7 +159,7 @@ async def resume(
 
     Raises:
         CannotRun: the plan or a tool is not that of the run, or a decision names a call that is not
-            in doubt. No call was made.
+            in doubt, or does not wait. No call was made.
         ApprovalRequired: the plan has effects and was not approved.
         JournalError: there is no such run, another process works on it, or the journal cannot be
             written.
@@ -163,14 +167,15 @@ async def resume(
     """
     check_plan(plan)
     execution = _execution(run_id, tools, journal, approval, limits, on_event, clock, options)
-    return await continue_run(plan, execution._replace(leaving=leaving), decisions)
+    execution = execution._replace(leaving=leaving)
+    return await continue_run(plan, execution, decisions, consents)
 
 
 def _execution(
     name: str,
     tools: Mapping[str, Tool] | Sequence[Tool],
     journal: Store | None,
-    approval: Approval | Approver | None,
+    approval: Approval | Approver | ValueApproval | None,
     limits: Limits,
     on_event: Callable[[Event], None] | None,
     clock: Clock,

@@ -13,11 +13,14 @@ from typing import Final, cast
 
 from toolplan.errors import ToolplanError
 from toolplan.events import (
+    ApprovalStaged,
     AttemptFailed,
     CallAnsweredLate,
     CallDecided,
     CallInDoubt,
     CallIntended,
+    CallWaiting,
+    ConsentGiven,
     Event,
     Failure,
     ItemEnded,
@@ -45,6 +48,7 @@ _KINDS: Final[Mapping[type[Event], str]] = {
     PlanSettled: "plan-settled",
     RunWaiting: "run-waiting",
     RunApproved: "run-approved",
+    ApprovalStaged: "approval-staged",
     RunResumed: "run-resumed",
     RunParked: "run-parked",
     RunEnded: "run-ended",
@@ -54,6 +58,8 @@ _KINDS: Final[Mapping[type[Event], str]] = {
     CallAnsweredLate: "call-answered-late",
     CallInDoubt: "call-in-doubt",
     CallDecided: "call-decided",
+    CallWaiting: "call-waiting",
+    ConsentGiven: "consent-given",
     ItemEnded: "item-ended",
     StepProgressed: "step-progressed",
     StepSucceeded: "step-succeeded",
@@ -134,8 +140,10 @@ def _field(name: str, value: Json) -> object:
     """Return a field in the type of the event; most have their JSON type."""
     if name == "failure" and isinstance(value, list) and len(value) == len(Failure._fields):
         return Failure(*map(str, value))
-    if name == "steps" and isinstance(value, list):
+    if name in ("steps", "shapes") and isinstance(value, list):
         return tuple(map(str, value))
+    if name == "calls" and isinstance(value, list):
+        return tuple(tuple(call) for call in value if isinstance(call, list))
     if name == "status":
         return RunState(value)
     return value

@@ -11,10 +11,13 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
 from toolplan.events import (
+    ApprovalStaged,
     AttemptFailed,
     CallDecided,
     CallInDoubt,
     CallIntended,
+    CallWaiting,
+    ConsentGiven,
     Event,
     Failure,
     ItemEnded,
@@ -54,6 +57,9 @@ class Recovered:
         doubts: what is known of the calls in `intents` that are in doubt.
         decisions: the decisions about the calls in `intents`.
         approval: the id of the run's approval; empty if there is none.
+        staged: says that calls are approved with their values; None if they are not.
+        waiting: the calls that waited for a person, as they were last shown.
+        consents: what was decided about calls with their values.
         before: the process that worked on the run before, in words, if it still exists.
         status: how the run ended, or None if it can be resumed.
     """
@@ -67,6 +73,9 @@ class Recovered:
     doubts: Mapping[Slot, Doubt] = field(default_factory=dict[Slot, Doubt])
     decisions: Mapping[Slot, CallDecided] = field(default_factory=dict[Slot, CallDecided])
     approval: str = ""
+    staged: ApprovalStaged | None = None
+    waiting: Mapping[Slot, CallWaiting] = field(default_factory=dict[Slot, CallWaiting])
+    consents: frozenset[ConsentGiven] = frozenset()
     before: str = ""
     status: RunState | None = None
 
@@ -80,6 +89,7 @@ def recover(events: Iterable[Event]) -> Recovered:
     closed: dict[Slot, int] = {}
     decided: dict[Slot, CallDecided] = {}
     doubts: dict[Slot, Doubt] = {}
+    asked = _Asked()
     approval, status = "", None
     for event in events:
         match event:
@@ -104,7 +114,7 @@ def recover(events: Iterable[Event]) -> Recovered:
             case RunEnded() if event.status is not RunState.CANCELLED:
                 status = event.status
             case _:
-                pass
+                asked.add(event)
     open_ = {
         slot: attempt
         for slot, attempt in intended.items()
@@ -122,8 +132,38 @@ def recover(events: Iterable[Event]) -> Recovered:
             slot: event for slot, event in decided.items() if open_.get(slot) == event.attempt
         },
         approval=approval,
+        staged=asked.staged,
+        waiting={slot: event for slot, event in asked.waiting.items() if slot[0] not in over},
+        consents=frozenset(asked.consents),
         status=status,
     )
+
+
+class _Asked:
+    """What a person was asked about calls with their values, and answered."""
+
+    __slots__ = ("consents", "staged", "waiting")
+
+    def __init__(self) -> None:
+        self.staged: ApprovalStaged | None = None
+        self.waiting: dict[Slot, CallWaiting] = {}
+        self.consents: list[ConsentGiven] = []
+
+    def add(self, event: Event) -> None:
+        match event:
+            case CallWaiting(step=step, item=item):
+                shown = self.waiting.get((step, item), event)
+                self.waiting[step, item] = max(shown, event, key=_last)
+            case ConsentGiven():
+                self.consents.append(event)
+            case ApprovalStaged():
+                self.staged = event
+            case _:
+                pass
+
+
+def _last(event: CallWaiting) -> tuple[float, str]:
+    return event.at, event.digest
 
 
 def _add_doubt(doubts: dict[Slot, Doubt], event: CallInDoubt) -> None:

@@ -1,279 +1,46 @@
-"""The events of a run, and the state of a run: a fold of its events.
+"""The state of a run: a fold of its events.
 
 There is no other state: `fold(events)` returns the run of all events, `apply(run, event)` adds one.
-Times are seconds since the epoch, from the clock of the engine.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from enum import StrEnum
-from typing import Literal, NamedTuple, TypeAlias
+from typing import NamedTuple
 
+from toolplan.events._kinds import (
+    ApprovalStaged,
+    AttemptFailed,
+    CallAnsweredLate,
+    CallDecided,
+    CallInDoubt,
+    CallIntended,
+    CallWaiting,
+    ConsentGiven,
+    Event,
+    Failure,
+    ItemEnded,
+    PlanSettled,
+    RunApproved,
+    RunEnded,
+    RunParked,
+    RunResumed,
+    RunStarted,
+    RunState,
+    RunWaiting,
+    StepArrived,
+    StepCancelled,
+    StepEvent,
+    StepFailed,
+    StepProgressed,
+    StepSkipped,
+    StepStarted,
+    StepState,
+    StepSucceeded,
+)
 from toolplan.path import Json
 from toolplan.shown import Shown, counted
-
-
-class StepState(StrEnum):
-    """The state of a step."""
-
-    PENDING = "pending"
-    RUNNING = "running"
-    SUCCEEDED = "succeeded"
-    FAILED = "failed"
-    SKIPPED = "skipped"
-    CANCELLED = "cancelled"
-    WAITING = "waiting"
-    IN_DOUBT = "in_doubt"
-
-
-class RunState(StrEnum):
-    """The state of a run."""
-
-    RUNNING = "running"
-    SUCCEEDED = "succeeded"
-    FAILED = "failed"
-    CANCELLED = "cancelled"
-    WAITING = "waiting"
-    IN_DOUBT = "in_doubt"
-
-
-Decision: TypeAlias = Literal["retry", "resolve", "abort"]
-"""A decision about a call in doubt."""
-
-
-class Failure(NamedTuple):
-    """Why a step did not succeed.
-
-    `code` is a kebab-case name, as `tool-error` or `upstream-failed`; `pointer` is a JSON Pointer
-    into the step, as `/args/location`.
-    """
-
-    code: str
-    message: str
-    pointer: str = ""
-
-
-class RunStarted(NamedTuple):
-    """The run was accepted, with the ids of its steps in plan order and the digest of the plan.
-
-    Both are empty for a streamed plan: `StepArrived` and `PlanSettled` follow.
-    """
-
-    run: str
-    digest: str
-    steps: tuple[str, ...]
-    at: float
-
-
-class StepArrived(NamedTuple):
-    """A streamed plan has one more step."""
-
-    step: str
-    at: float
-
-
-class PlanSettled(NamedTuple):
-    """A streamed plan is complete and checked; `steps` are its ids in order."""
-
-    digest: str
-    steps: tuple[str, ...]
-    at: float
-
-
-class RunWaiting(NamedTuple):
-    """The run waits for an approval; no step with effects has started."""
-
-    at: float
-
-
-class RunApproved(NamedTuple):
-    """The plan was approved; `approval` is the id of the approval."""
-
-    approval: str
-    digest: str
-    at: float
-
-
-class RunResumed(NamedTuple):
-    """The run was resumed; steps that were running or cancelled are pending again."""
-
-    at: float
-
-
-class RunParked(NamedTuple):
-    """No step can continue without a person: `status` is `waiting` or `in_doubt`."""
-
-    status: RunState
-    at: float
-
-
-class StepStarted(NamedTuple):
-    """A step has its inputs, and its first call follows; `items` counts `for_each`."""
-
-    step: str
-    items: int | None
-    at: float
-
-
-class AttemptFailed(NamedTuple):
-    """An attempt failed and another follows; `item` is the position in `for_each`."""
-
-    step: str
-    item: int | None
-    attempt: int
-    failure: Failure
-    at: float
-
-
-class CallIntended(NamedTuple):
-    """A call with effects follows; in a journal this event is on disk before the call.
-
-    It uses the slot of the approval for this step and item. `key` is the idempotency key of the
-    call, the same for every attempt.
-    """
-
-    step: str
-    item: int | None
-    attempt: int
-    key: str
-    at: float
-
-
-class CallAnsweredLate(NamedTuple):
-    """A call that was given up has ended; its result was discarded.
-
-    `failure` is None if it succeeded. For a call in doubt this is its outcome.
-    """
-
-    step: str
-    item: int | None
-    attempt: int
-    failure: Failure | None
-    at: float
-
-
-class CallInDoubt(NamedTuple):
-    """The outcome of a call with effects is unknown, and it may not be repeated.
-
-    The step waits for a decision; other steps continue. `tool` and `args` are the call; `result` is
-    what came back and cannot be used: `{"json": …}`, `{"text": …}`, or None if nothing came.
-    """
-
-    step: str
-    item: int | None
-    attempt: int
-    failure: Failure
-    at: float
-    tool: str = ""
-    args: Json = None
-    result: Json = None
-
-
-class CallDecided(NamedTuple):
-    """A person decided about a call in doubt.
-
-    It is `retry`, `resolve` (it took effect and returned `output`) or `abort` (it failed).
-    """
-
-    step: str
-    item: int | None
-    attempt: int
-    decision: Decision
-    output: Json
-    at: float
-
-
-class ItemEnded(NamedTuple):
-    """A call of a step with `for_each` is over; `output` is null if it failed."""
-
-    step: str
-    item: int
-    output: Json
-    attempts: int
-    failure: Failure | None
-    at: float
-
-
-class StepProgressed(NamedTuple):
-    """A tool reported progress; `total` is None if it is not known."""
-
-    step: str
-    done: float
-    total: float | None
-    message: str
-    at: float
-
-
-class StepSucceeded(NamedTuple):
-    """The step succeeded; `failure` is set if `on_error: continue` made its output null."""
-
-    step: str
-    output: Json
-    attempts: int
-    failure: Failure | None
-    at: float
-
-
-class StepFailed(NamedTuple):
-    """The step failed."""
-
-    step: str
-    failure: Failure
-    attempts: int
-    at: float
-
-
-class StepSkipped(NamedTuple):
-    """The step will not run; `failure` says why (`when-false`, `upstream-skipped` …)."""
-
-    step: str
-    failure: Failure
-    at: float
-
-
-class StepCancelled(NamedTuple):
-    """The run was cancelled before the step was over."""
-
-    step: str
-    at: float
-
-
-class RunEnded(NamedTuple):
-    """The run is over; `output` is the plan's output, `failure` what is wrong with it."""
-
-    status: RunState
-    output: Json
-    at: float
-    failure: Failure | None = None
-
-
-StepEvent: TypeAlias = (
-    StepStarted
-    | CallIntended
-    | AttemptFailed
-    | CallAnsweredLate
-    | CallInDoubt
-    | CallDecided
-    | ItemEnded
-    | StepProgressed
-    | StepSucceeded
-    | StepFailed
-    | StepSkipped
-    | StepCancelled
-)
-RunEvent: TypeAlias = (
-    RunStarted
-    | StepArrived
-    | PlanSettled
-    | RunWaiting
-    | RunApproved
-    | RunResumed
-    | RunParked
-    | RunEnded
-)
-Event: TypeAlias = RunEvent | StepEvent
 
 
 class StepRun(NamedTuple):
@@ -290,6 +57,8 @@ class StepRun(NamedTuple):
     items_failed: int = 0
     doubts: tuple[CallInDoubt, ...] = ()
     """The calls that wait for a decision."""
+    waiting: tuple[CallWaiting, ...] = ()
+    """The calls that wait until a person has seen their values."""
 
     @property
     def in_doubt(self) -> tuple[int | None, ...]:
@@ -329,6 +98,11 @@ class Run(Shown):
         """Whether the run succeeded."""
         return self.status is RunState.SUCCEEDED
 
+    @property
+    def waiting(self) -> tuple[CallWaiting, ...]:
+        """The calls that wait until a person has seen their values, in the order of the plan."""
+        return tuple(call for step in self.steps.values() for call in step.waiting)
+
 
 class Folding:
     """A run that takes events in place, each in constant time.
@@ -367,7 +141,7 @@ class Folding:
 
     def _add(self, event: Event) -> None:
         match event:
-            case RunEnded() | RunApproved() | RunWaiting() | RunParked():
+            case RunEnded() | RunApproved() | ApprovalStaged() | RunWaiting() | RunParked():
                 self._run = apply(self._run, event)
             case StepArrived():
                 self._steps[event.step] = _PENDING
@@ -408,6 +182,8 @@ def apply(run: Run, event: Event) -> Run:
             return replace(
                 run, digest=digest, steps={name: run.steps.get(name, _PENDING) for name in steps}
             )
+        case ApprovalStaged():
+            return replace(run, status=RunState.RUNNING)
         case RunWaiting():
             return replace(run, status=RunState.WAITING)
         case RunApproved(at=at):
@@ -444,13 +220,8 @@ def _apply_to_step(step: StepRun, event: StepEvent) -> StepRun:
             return step._replace(items_done=step.items_done + 1, items_failed=failed)
         case StepProgressed() | CallIntended() | CallAnsweredLate():
             return step
-        case CallInDoubt(failure=failure):
-            doubts = (*step.doubts, event)
-            return step._replace(state=StepState.IN_DOUBT, error=failure, doubts=doubts)
-        case CallDecided(item=item):
-            left = tuple(each for each in step.doubts if each.item != item)
-            state = StepState.IN_DOUBT if left else StepState.RUNNING
-            return step._replace(state=state, doubts=left)
+        case CallInDoubt() | CallDecided() | CallWaiting() | ConsentGiven():
+            return _asked_about(step, event)
         case StepSucceeded(output=output, attempts=attempts, failure=failure, at=at):
             return step._replace(
                 state=StepState.SUCCEEDED,
@@ -466,7 +237,29 @@ def _apply_to_step(step: StepRun, event: StepEvent) -> StepRun:
         case StepSkipped(failure=failure, at=at):
             return step._replace(state=StepState.SKIPPED, error=failure, ended_at=at)
         case StepCancelled(at=at):
-            return step._replace(state=StepState.CANCELLED, ended_at=at)
+            return step._replace(state=StepState.CANCELLED, ended_at=at, waiting=())
+
+
+def _asked_about(
+    step: StepRun, event: CallInDoubt | CallDecided | CallWaiting | ConsentGiven
+) -> StepRun:
+    """Return `step` after a person is asked about a call of it, or has decided."""
+    doubts, waiting, error, state = step.doubts, step.waiting, step.error, StepState.RUNNING
+    match event:
+        case CallInDoubt(failure=failure):
+            doubts, error = (*doubts, event), failure
+        case CallDecided(item=item):
+            doubts = tuple(each for each in doubts if each.item != item)
+        case CallWaiting():
+            waiting = (*waiting, event)
+        case ConsentGiven(calls=calls):
+            decided = {item for item, _ in calls}
+            waiting = tuple(each for each in waiting if each.item not in decided)
+    if waiting:
+        state = StepState.WAITING
+    if doubts:
+        state = StepState.IN_DOUBT
+    return step._replace(state=state, error=error, doubts=doubts, waiting=waiting)
 
 
 _OVER = frozenset((StepState.SUCCEEDED, StepState.FAILED, StepState.SKIPPED))
@@ -495,5 +288,10 @@ def _step_to_json(step: StepRun) -> Json:
         document["calls_in_doubt"] = [
             {"item": item, "tool": tool, "args": args, "reason": reason.message, "result": result}
             for _, item, _, reason, _, tool, args, result in step.doubts
+        ]
+    if step.waiting:
+        document["calls_waiting"] = [
+            {"item": item, "tool": tool, "args": args, "origins": origins, "digest": digest}
+            for _, item, tool, args, origins, digest, _ in step.waiting
         ]
     return document

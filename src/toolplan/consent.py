@@ -1,0 +1,290 @@
+"""Approval of calls with their values: the calls that wait, and what a person decides about them.
+
+A plan is approved before it runs; a call once its arguments are known. Consent is bound to the run,
+the step, the item and the arguments: a call that differs in one character is another call.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final, NamedTuple, TypeAlias, cast
+
+import rfc8785
+
+from toolplan.errors import ToolplanError
+from toolplan.events import CallWaiting
+from toolplan.execution_plan import ExecutionPlan
+from toolplan.flows import Flow, Source, Trust, Verdict
+from toolplan.path import Json, parse_path, print_path
+from toolplan.plan import Step, Value, refs, split_pointer
+
+_SAID: Final = Trust.SAID.word
+
+
+class Origin(NamedTuple):
+    """Where a value of a call comes from.
+
+    Attributes:
+        label: how far it is to be trusted (`toolplan.flows.Trust`).
+        needs: what its place needs, in words; empty where nothing is said about it.
+        asked: whether it is less than its place needs.
+        refs: the references that it is made of, as the plan has them.
+        sources: the parts of outputs that make it no more than `label`.
+    """
+
+    label: Trust
+    needs: str = ""
+    asked: bool = False
+    refs: tuple[str, ...] = ()
+    sources: tuple[Source, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """A call that waits for a person, with its values.
+
+    Attributes:
+        step: the step of the plan.
+        item: the item, counted from 0; None without `for_each`.
+        tool: what will be called.
+        args: the arguments, as the tool will get them.
+        origins: where each argument comes from, by its name.
+        choices: where what decides whether and how often it is called comes from, by the JSON
+            Pointer of that place in the plan.
+        digest: SHA-256 (hex) of the call: run, step, item, tool and arguments.
+    """
+
+    step: str
+    item: int | None
+    tool: str
+    args: Mapping[str, Json]
+    origins: Mapping[str, Origin]
+    choices: Mapping[str, Origin]
+    digest: str
+
+    @property
+    def labels(self) -> dict[str, Trust]:
+        """How far each argument is to be trusted."""
+        return {name: origin.label for name, origin in self.origins.items()}
+
+    @property
+    def sources(self) -> dict[str, tuple[Source, ...]]:
+        """Which parts of outputs make each argument no more than its label."""
+        return {name: origin.sources for name, origin in self.origins.items()}
+
+    @property
+    def asked(self) -> tuple[str, ...]:
+        """The arguments, and the places of choices, that are less than their place needs."""
+        both = {**self.origins, **self.choices}
+        return tuple(name for name, origin in both.items() if origin.asked)
+
+
+class Denied(NamedTuple):
+    """The answer that calls are not to be made; `reason` is for the planner and the record."""
+
+    reason: str = ""
+
+
+Answer: TypeAlias = bool | Denied | None
+"""True: the calls are made. False or `Denied`: they are not, and their step fails. None: wait."""
+
+Decide: TypeAlias = Callable[
+    [tuple[Effect, ...]],
+    Answer | Mapping[str, Answer] | Awaitable[Answer | Mapping[str, Answer]],
+]
+"""Called with all calls that wait; returns the answer for all of them, or answers by step."""
+
+
+@dataclass(frozen=True, slots=True)
+class ValueApproval:
+    """Approves each call with effects once its values are known, and not before.
+
+    Attributes:
+        decide: asked when nothing else of the run can go on. None: the run ends as a waiting one,
+            and is resumed with an answer.
+        shapes: steps that are approved as they stand in the plan, whatever their values will be.
+    """
+
+    decide: Decide | None = None
+    shapes: tuple[str, ...] = ()
+
+
+class Consent(NamedTuple):
+    """What was decided about the calls of a step that wait.
+
+    `calls` are the digests of the calls that were shown, by item; None: those that wait, as the
+    journal has them.
+    """
+
+    allowed: bool
+    reason: str = ""
+    calls: Mapping[int | None, str] | None = None
+
+
+NO_CONSENTS: Final[Mapping[str, Consent]] = MappingProxyType({})
+
+
+def answers_of(given: object, steps: Iterable[str]) -> dict[str, Consent]:
+    """Return what an approver decided about `steps`, without those that still wait.
+
+    Raises:
+        ToolplanError: it is not an answer.
+    """
+    found: dict[str, Consent] = {}
+    for step in steps:
+        answer = cast("Mapping[str, object]", given).get(step) if _is_by_step(given) else given
+        match answer:
+            case None:
+                continue
+            case True:
+                found[step] = Consent(True)
+            case False:
+                found[step] = Consent(False)
+            case Denied(reason=reason):
+                found[step] = Consent(False, str(reason))
+            case _:
+                raise ToolplanError(
+                    "bad-answer",
+                    f"An approval was answered by a value of type {type(answer).__name__}.",
+                    "Return True, False, toolplan.Denied(reason) or None, or these by step.",
+                )
+    return found
+
+
+def _is_by_step(given: object) -> bool:
+    return isinstance(given, Mapping)
+
+
+# Binding
+
+
+def call_digest(run: str, step: str, item: int | None, tool: str, args: Json) -> str:
+    """Return the SHA-256 (hex) of a call over its RFC 8785 form.
+
+    RFC 8785 writes 1.0 as 1, and has neither large integers nor halves of characters. These are
+    listed by pointer as well, so that no two different calls have the same digest.
+    """
+    odd: dict[str, Json] = {}
+    call: Json = {"run": run, "step": step, "item": item, "tool": tool, "args": args}
+    tame = _tame(call, "", odd)
+    return hashlib.sha256(rfc8785.dumps({"call": tame, "odd": odd})).hexdigest()
+
+
+def _tame(part: Json, pointer: str, odd: dict[str, Json]) -> Json:
+    match part:
+        case str():
+            if _is_text(part):
+                return part
+            odd[pointer] = json.dumps(part)
+            return None
+        case int() if not isinstance(part, bool) and abs(part) >= 2**53:
+            odd[pointer] = hex(part)  # Python refuses to print very large ones as decimals
+            return None
+        case float() if not part or part.is_integer() or abs(part) >= 2**53:
+            odd[pointer] = repr(part)
+            return None
+        case dict():
+            tame: dict[str, Json] = {}
+            for key, inner in part.items():
+                name = key if _is_text(key) else json.dumps(key)
+                place = f"{pointer}/{name.replace('~', '~0').replace('/', '~1')}"
+                if name is not key:
+                    odd[f"key of {place}"] = name
+                tame[name] = _tame(inner, place, odd)
+            return tame
+        case list():
+            return [_tame(inner, f"{pointer}/{at}", odd) for at, inner in enumerate(part)]
+        case _:
+            return part
+
+
+def _is_text(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+# Origins
+
+
+def origins_of(plan: ExecutionPlan, step: Step) -> Json:
+    """Return where the values of a call of `step` come from, as `CallWaiting.origins`."""
+    flows = [flow for flow in plan.flows if flow.step == step.id and flow.kind != "secret"]
+    by_name = {split_pointer(each.pointer)[-1]: each for each in flows if each.kind == "argument"}
+    args: dict[str, Json] = {
+        name: _origin(value, by_name.get(name)) for name, value in step.args.items()
+    }
+    choices: dict[str, Json] = {
+        each.pointer: _origin(None, each) for each in flows if each.kind != "argument"
+    }
+    return {"args": args, "choices": choices}
+
+
+def _origin(value: Value | None, flow: Flow | None) -> Json:
+    made_of = [] if value is None else [f"{ref.step}{print_path(ref.path)}" for ref in refs(value)]
+    if flow is None:  # what is not known is not trusted
+        label = _SAID if value is not None and not made_of else Trust.UNTRUSTED.word
+        return {"label": label, "asked": label != _SAID, "refs": [*made_of], "sources": []}
+    return {
+        "label": flow.label.trust.word,
+        "needs": str(flow.needs),
+        "asked": flow.verdict is Verdict.ASK,
+        "refs": [*dict.fromkeys(made_of)],
+        "sources": [[each.step, each.tool, print_path(each.path)] for each in flow.label.sources],
+    }
+
+
+def effect_of(waiting: CallWaiting) -> Effect:
+    """Return the call that waits, as it is given to who decides."""
+    args = waiting.args if isinstance(waiting.args, dict) else {}
+    origins = waiting.origins if isinstance(waiting.origins, dict) else {}
+    return Effect(
+        step=waiting.step,
+        item=waiting.item,
+        tool=waiting.tool,
+        args=args,
+        origins=_read_origins(origins.get("args")),
+        choices=_read_origins(origins.get("choices")),
+        digest=waiting.digest,
+    )
+
+
+def effects_of(waiting: Sequence[CallWaiting]) -> tuple[Effect, ...]:
+    """Return the calls that wait, as they are given to who decides."""
+    return tuple(map(effect_of, waiting))
+
+
+def is_as_shown(run: str, effect: Effect) -> bool:
+    """Return whether the values of `effect` are those that its digest stands for."""
+    args = dict(effect.args)
+    return effect.digest == call_digest(run, effect.step, effect.item, effect.tool, args)
+
+
+def _read_origins(given: Json) -> dict[str, Origin]:
+    if not isinstance(given, dict):
+        return {}
+    return {name: _read_origin(each) for name, each in given.items()}
+
+
+def _read_origin(given: Json) -> Origin:
+    if not isinstance(given, dict):
+        return Origin(Trust.UNTRUSTED, asked=True)
+    label, made_of, sources = given.get("label"), given.get("refs"), given.get("sources")
+    known = {trust.word: trust for trust in Trust}
+    return Origin(
+        known.get(str(label), Trust.UNTRUSTED),
+        str(given.get("needs") or ""),
+        given.get("asked") is not False,
+        tuple(map(str, made_of)) if isinstance(made_of, list) else (),
+        tuple(
+            Source(str(each[0]), str(each[1]), parse_path(str(each[2])))
+            for each in (sources if isinstance(sources, list) else [])
+            if isinstance(each, list) and len(each) == 3
+        ),
+    )

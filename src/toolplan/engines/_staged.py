@@ -1,0 +1,269 @@
+"""Calls that wait for a person, with their values, and what was decided about them.
+
+Such a call takes no room while it waits: everything that does not depend on it goes on. When
+nothing else can, the person is asked, or the run ends as a waiting one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from asyncio import Task
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from typing import Protocol
+
+from toolplan.consent import (
+    NO_CONSENTS,
+    Consent,
+    Effect,
+    ValueApproval,
+    answers_of,
+    call_digest,
+    effect_of,
+    is_as_shown,
+    origins_of,
+)
+from toolplan.engines._attempt import InFlightCall
+from toolplan.engines._calls import CannotRun, Clock
+from toolplan.errors import ToolplanError
+from toolplan.events import (
+    ApprovalStaged,
+    CallWaiting,
+    ConsentGiven,
+    Event,
+    Failure,
+    RunParked,
+    RunResumed,
+    RunState,
+)
+from toolplan.execution_plan import ExecutionPlan
+from toolplan.path import Json, copied
+from toolplan.storage.journal import Slot
+from toolplan.tools import Tool
+
+
+class Steps(Protocol):
+    """The scheduler, as far as calls that wait need it."""
+
+    def call_ended(self, call: InFlightCall, outcome: Json | Failure) -> None:
+        """Take why a call was not made."""
+
+    def call_left_open(self, call: InFlightCall) -> None:
+        """Leave a call until a person decides."""
+
+    def retake(self, position: int, items: Sequence[int]) -> None:
+        """Queue calls of a step again that were left: those of `items`, or its only one."""
+
+    def start_waiting(self) -> None:
+        """Start what is queued."""
+
+    def park(self) -> None:
+        """End this life of the run: it waits for a person."""
+
+    def abandon(self, error: BaseException) -> None:
+        """End the run with an error."""
+
+
+class Stage:
+    """The calls of one run that are approved with their values."""
+
+    def __init__(
+        self,
+        run: str,
+        plan: ExecutionPlan,
+        tools: Mapping[str, Tool],
+        approval: ValueApproval,
+        consents: Iterable[ConsentGiven] = (),
+        *,
+        steps: Steps,
+        emit: Callable[[Event], None],
+        clock: Clock,
+        synced: Callable[[], Awaitable[None]],
+    ) -> None:
+        """Hold the calls of the steps of `plan` that a person approves, except those of shapes.
+
+        `consents` are what was decided in earlier processes.
+        `synced` waits until all events so far are on disk.
+        """
+        asked = {*plan.effects, *(s.id for s in plan.plan.steps if tools[s.tool].has_effects)}
+        self._held = asked.difference(approval.shapes)
+        self._run = run
+        self._plan = plan
+        self._steps = steps
+        self._emit = emit
+        self._clock = clock
+        self._synced = synced
+        self._allowed: set[tuple[Slot, str]] = set()
+        self._denied: dict[tuple[Slot, str], str] = {}
+        self._waiting: dict[Slot, tuple[InFlightCall, CallWaiting]] = {}
+        self._origins: dict[str, Json] = {}
+        self._asking: Task[None] | None = None
+        self._approval = approval
+        for consent in consents:
+            self._note(consent)
+
+    def begun(self) -> ApprovalStaged:
+        """Return the event that says how the run is approved."""
+        shapes = tuple(sorted(self._approval.shapes))
+        return ApprovalStaged(self._plan.digest, shapes, self._clock())
+
+    @property
+    def waits(self) -> bool:
+        """Whether a call waits for a person."""
+        return bool(self._waiting)
+
+    def lets(self, call: InFlightCall) -> bool:
+        """Return whether a call may go on; if not, leave it for a person, or end it."""
+        if call.step.id not in self._held:
+            return True
+        slot = (call.step.id, call.index)
+        digest = self._digest(call)
+        reason = self._denied.get((slot, digest))
+        if reason is not None:
+            call.attempt = 0
+            self._steps.call_ended(call, _denial(reason))
+        elif (slot, digest) in self._allowed:
+            return True
+        else:
+            self._leave(call, slot, digest)
+        return False
+
+    def agrees(self, call: InFlightCall) -> bool:
+        """Return whether an attempt that is about to be made is of an approved call."""
+        if call.step.id not in self._held:
+            return True
+        return ((call.step.id, call.index), self._digest(call)) in self._allowed
+
+    def ask(self) -> bool:
+        """Ask who decides about the calls that wait; return False if nobody is there to ask."""
+        if self._asking is None and self._approval.decide is not None and self._waiting:
+            self._asking = asyncio.get_running_loop().create_task(self._ask())
+        return self._asking is not None
+
+    async def close(self) -> None:
+        """Stop asking."""
+        asking, self._asking = self._asking, None
+        if asking is not None:
+            asking.cancel()
+            await asyncio.gather(asking, return_exceptions=True)
+
+    def decide(self, step: str, consent: Consent, calls: Iterable[CallWaiting]) -> ConsentGiven:
+        """Return the event of a decision about calls of `step` that waited.
+
+        Raises:
+            CannotRun: one of them is not the one that was shown.
+        """
+        shown: list[tuple[int | None, str]] = []
+        for call in calls:
+            effect = effect_of(call)
+            digests = consent.calls
+            same = digests is None or digests.get(call.item) == call.digest
+            if not same or not is_as_shown(self._run, effect):
+                raise CannotRun(
+                    f"The call of step {step!r} that waits is not the one that was shown.",
+                    "`toolplan show RUN` shows the calls that wait.",
+                )
+            shown.append((call.item, call.digest))
+        given = ConsentGiven(step, consent.allowed, tuple(shown), consent.reason, self._clock())
+        self._note(given)
+        return given
+
+    def _leave(self, call: InFlightCall, slot: Slot, digest: str) -> None:
+        step, item = slot
+        if step not in self._origins:
+            self._origins[step] = origins_of(self._plan, call.step)
+        args = copied(call.args)
+        waiting = CallWaiting(
+            step, item, call.tool.name, args, self._origins[step], digest, self._clock()
+        )
+        self._waiting[slot] = call, waiting
+        self._emit(waiting)
+        self._steps.call_left_open(call)
+
+    async def _ask(self) -> None:
+        """Ask about the calls that wait, and take the answer."""
+        try:
+            await self._ask_once()
+        except asyncio.CancelledError:
+            raise
+        except BaseException as error:  # the caller of the run gets it
+            self._steps.abandon(error)
+
+    async def _ask_once(self) -> None:
+        self._emit(RunParked(RunState.WAITING, self._clock()))
+        await self._synced()  # a question that was answered is not lost with this process
+        decide, asked = self._approval.decide, [event for _, event in self._waiting.values()]
+        shown = [effect_of(event._replace(args=copied(event.args))) for event in asked]
+        answer = None if decide is None else decide(tuple(shown))
+        given = await answer if inspect.isawaitable(answer) else answer
+        decided = answers_of(given, dict.fromkeys(event.step for event in asked))
+        self._check_unchanged(shown)
+        if not decided:
+            self._asking = None
+            return self._steps.park()
+        for step, consent in decided.items():
+            self._emit(self.decide(step, consent, (each for each in asked if each.step == step)))
+        self._emit(RunResumed(self._clock()))
+        await self._synced()  # the answer is on disk before any call that it allows
+        items: dict[int, list[int]] = {}
+        for call, _ in self._waiting.values():
+            items.setdefault(call.position, []).extend(() if call.index is None else [call.index])
+        self._waiting.clear()
+        self._asking = None
+        for position, indexes in items.items():
+            self._steps.retake(position, indexes)
+        return self._steps.start_waiting()
+
+    def _check_unchanged(self, shown: Iterable[Effect]) -> None:
+        if not all(is_as_shown(self._run, effect) for effect in shown):
+            raise ToolplanError(
+                "changed-values",
+                "The values of a call were changed while they were shown; nothing was approved.",
+                "An approver may look at calls, not change them.",
+            )
+
+    def _note(self, consent: ConsentGiven) -> None:
+        for item, digest in consent.calls:
+            key = ((consent.step, item), digest)
+            if consent.allowed:
+                self._allowed.add(key)
+            else:
+                self._denied[key] = consent.reason
+
+    def _digest(self, call: InFlightCall) -> str:
+        return call_digest(self._run, call.step.id, call.index, call.tool.name, call.args)
+
+
+def agreed_events(
+    stage: Stage | None, consents: Mapping[str, Consent], waiting: Mapping[Slot, CallWaiting]
+) -> list[ConsentGiven]:
+    """Return the events of decisions about calls that wait, as the journal has them.
+
+    Raises:
+        CannotRun: no call of such a step waits, or it is not the one that was shown.
+    """
+    if stage is None:
+        refuse_consents(consents)
+        return []
+    found: list[ConsentGiven] = []
+    for step, consent in consents.items():
+        calls = [event for (name, _), event in waiting.items() if name == step]
+        if not calls:
+            raise CannotRun(f"No call of step {step!r} waits for a person.")
+        found.append(stage.decide(step, consent, calls))
+    return found
+
+
+def refuse_consents(consents: Mapping[str, Consent] = NO_CONSENTS) -> None:
+    """Refuse decisions where no call can wait.
+
+    Raises:
+        CannotRun: there is one.
+    """
+    for step in consents:
+        raise CannotRun(f"No call of step {step!r} waits for a person.")
+
+
+def _denial(reason: str) -> Failure:
+    said = f": {reason}" if reason else "."
+    return Failure("denied", f"A person refused the call{said}")

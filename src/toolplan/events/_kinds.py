@@ -1,0 +1,312 @@
+"""The events of a run. Times are seconds since the epoch, from the clock of the engine."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Literal, NamedTuple, TypeAlias
+
+from toolplan.path import Json
+
+
+class StepState(StrEnum):
+    """The state of a step."""
+
+    PENDING = "pending"
+    RUNNING = "running"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    SKIPPED = "skipped"
+    CANCELLED = "cancelled"
+    WAITING = "waiting"
+    IN_DOUBT = "in_doubt"
+
+
+class RunState(StrEnum):
+    """The state of a run."""
+
+    RUNNING = "running"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+    WAITING = "waiting"
+    IN_DOUBT = "in_doubt"
+
+
+Decision: TypeAlias = Literal["retry", "resolve", "abort"]
+"""A decision about a call in doubt."""
+
+
+class Failure(NamedTuple):
+    """Why a step did not succeed.
+
+    `code` is a kebab-case name, as `tool-error` or `upstream-failed`; `pointer` is a JSON Pointer
+    into the step, as `/args/location`.
+    """
+
+    code: str
+    message: str
+    pointer: str = ""
+
+
+class RunStarted(NamedTuple):
+    """The run was accepted, with the ids of its steps in plan order and the digest of the plan.
+
+    Both are empty for a streamed plan: `StepArrived` and `PlanSettled` follow.
+    """
+
+    run: str
+    digest: str
+    steps: tuple[str, ...]
+    at: float
+
+
+class StepArrived(NamedTuple):
+    """A streamed plan has one more step."""
+
+    step: str
+    at: float
+
+
+class PlanSettled(NamedTuple):
+    """A streamed plan is complete and checked; `steps` are its ids in order."""
+
+    digest: str
+    steps: tuple[str, ...]
+    at: float
+
+
+class RunWaiting(NamedTuple):
+    """The run waits for an approval; no step with effects has started."""
+
+    at: float
+
+
+class RunApproved(NamedTuple):
+    """The plan was approved; `approval` is the id of the approval."""
+
+    approval: str
+    digest: str
+    at: float
+
+
+class ApprovalStaged(NamedTuple):
+    """Each call with effects of the run is approved by itself, once its arguments are known.
+
+    `shapes` are the steps that were approved as they stand in the plan.
+    """
+
+    digest: str
+    shapes: tuple[str, ...]
+    at: float
+
+
+class RunResumed(NamedTuple):
+    """The run was resumed; steps that were running or cancelled are pending again."""
+
+    at: float
+
+
+class RunParked(NamedTuple):
+    """No step can continue without a person: `status` is `waiting` or `in_doubt`."""
+
+    status: RunState
+    at: float
+
+
+class StepStarted(NamedTuple):
+    """A step has its inputs, and its first call follows; `items` counts `for_each`."""
+
+    step: str
+    items: int | None
+    at: float
+
+
+class AttemptFailed(NamedTuple):
+    """An attempt failed and another follows; `item` is the position in `for_each`."""
+
+    step: str
+    item: int | None
+    attempt: int
+    failure: Failure
+    at: float
+
+
+class CallIntended(NamedTuple):
+    """A call with effects follows; in a journal this event is on disk before the call.
+
+    It uses the slot of the approval for this step and item. `key` is the idempotency key of the
+    call, the same for every attempt.
+    """
+
+    step: str
+    item: int | None
+    attempt: int
+    key: str
+    at: float
+
+
+class CallAnsweredLate(NamedTuple):
+    """A call that was given up has ended; its result was discarded.
+
+    `failure` is None if it succeeded. For a call in doubt this is its outcome.
+    """
+
+    step: str
+    item: int | None
+    attempt: int
+    failure: Failure | None
+    at: float
+
+
+class CallInDoubt(NamedTuple):
+    """The outcome of a call with effects is unknown, and it may not be repeated.
+
+    The step waits for a decision; other steps continue. `tool` and `args` are the call; `result` is
+    what came back and cannot be used: `{"json": …}`, `{"text": …}`, or None if nothing came.
+    """
+
+    step: str
+    item: int | None
+    attempt: int
+    failure: Failure
+    at: float
+    tool: str = ""
+    args: Json = None
+    result: Json = None
+
+
+class CallDecided(NamedTuple):
+    """A person decided about a call in doubt.
+
+    It is `retry`, `resolve` (it took effect and returned `output`) or `abort` (it failed).
+    """
+
+    step: str
+    item: int | None
+    attempt: int
+    decision: Decision
+    output: Json
+    at: float
+
+
+class CallWaiting(NamedTuple):
+    """A call with effects has its arguments, and waits until a person allows or refuses it.
+
+    `digest` is that of the call (`toolplan.consent.call_digest`). `origins` says where its values
+    come from (`toolplan.consent.Origin`).
+    """
+
+    step: str
+    item: int | None
+    tool: str
+    args: Json
+    origins: Json
+    digest: str
+    at: float
+
+
+class ConsentGiven(NamedTuple):
+    """A person allowed calls that waited, or refused them with a reason.
+
+    `calls` are the items, None without `for_each`, each with the digest of the call that was shown.
+    """
+
+    step: str
+    allowed: bool
+    calls: tuple[tuple[int | None, str], ...]
+    reason: str
+    at: float
+
+
+class ItemEnded(NamedTuple):
+    """A call of a step with `for_each` is over; `output` is null if it failed."""
+
+    step: str
+    item: int
+    output: Json
+    attempts: int
+    failure: Failure | None
+    at: float
+
+
+class StepProgressed(NamedTuple):
+    """A tool reported progress; `total` is None if it is not known."""
+
+    step: str
+    done: float
+    total: float | None
+    message: str
+    at: float
+
+
+class StepSucceeded(NamedTuple):
+    """The step succeeded; `failure` is set if `on_error: continue` made its output null."""
+
+    step: str
+    output: Json
+    attempts: int
+    failure: Failure | None
+    at: float
+
+
+class StepFailed(NamedTuple):
+    """The step failed."""
+
+    step: str
+    failure: Failure
+    attempts: int
+    at: float
+
+
+class StepSkipped(NamedTuple):
+    """The step will not run; `failure` says why (`when-false`, `upstream-skipped` …)."""
+
+    step: str
+    failure: Failure
+    at: float
+
+
+class StepCancelled(NamedTuple):
+    """The run was cancelled before the step was over."""
+
+    step: str
+    at: float
+
+
+class RunEnded(NamedTuple):
+    """The run is over; `output` is the plan's output, `failure` what is wrong with it."""
+
+    status: RunState
+    output: Json
+    at: float
+    failure: Failure | None = None
+
+
+StepEvent: TypeAlias = (
+    StepStarted
+    | CallIntended
+    | AttemptFailed
+    | CallAnsweredLate
+    | CallInDoubt
+    | CallDecided
+    | CallWaiting
+    | ConsentGiven
+    | ItemEnded
+    | StepProgressed
+    | StepSucceeded
+    | StepFailed
+    | StepSkipped
+    | StepCancelled
+)
+RunEvent: TypeAlias = (
+    RunStarted
+    | StepArrived
+    | PlanSettled
+    | RunWaiting
+    | RunApproved
+    | ApprovalStaged
+    | RunResumed
+    | RunParked
+    | RunEnded
+)
+Event: TypeAlias = RunEvent | StepEvent
