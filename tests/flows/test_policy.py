@@ -17,9 +17,11 @@ from toolplan.flows import (
     Verdict,
     Vouched,
     draft_policy,
+    objection,
     parse_policy,
 )
 from toolplan.flows.policy_file import line_of
+from toolplan.path import Json
 from toolplan.tools import Effects, Tool, Toolbox
 
 
@@ -131,6 +133,64 @@ def test_a_draft_is_a_policy_without_faults(tmp_path: Path) -> None:
     assert policy_of(text and str(tmp_path / "toolplan.policy.toml"), None) == policy
     assert policy_of(policy.to_json(), None) == policy
     assert policy_of(None, None) == Policy()
+
+
+def test_a_draft_knows_names_in_lists_times_and_what_destroys() -> None:
+    text: Json = {"type": "string"}
+    names: Json = {"type": "array", "items": text}
+    optional: Json = {"anyOf": [text, {"type": "null"}]}
+    arguments: Json = {
+        "type": "object",
+        "properties": {
+            "channel": text,
+            "user": names,
+            "start_time": text,
+            "date": {"type": "integer"},
+            "note": optional,
+            "cc": names,
+            "event_id": text,
+        },
+    }
+    read, write = Effects.READ, Effects.WRITE
+    tools = Toolbox(
+        [
+            Tool("get_channels", "", {}, names, effects=read),
+            Tool("list_users_of", "", {}, names, effects=read),
+            Tool("get_note", "", {}, {"type": "object", "properties": {"id_": text}}, effects=read),
+            Tool('say "x"', "", {"properties": {}}, names, effects=write),
+            Tool("post", "", arguments, effects=write),
+            Tool("drop", "", arguments, effects=Effects.DESTRUCTIVE),
+            Tool("odd", "", arguments),
+        ]
+    )
+    policy = parse_policy(draft_policy(tools))
+    assert Vouched(policy, tools).faults == ()
+    assert policy.listed == ("get_channels", "list_users_of", "get_note.id_")
+    said = {name: str(need) for name, need in policy.sinks["post"].items()}
+    assert said == {
+        "channel": "listed",
+        "user": "trusted",
+        "start_time": "trusted, or of a form",
+        "date": "trusted",
+        "note": "plain",
+        "cc": "trusted",
+        "event_id": "listed",
+    }
+    guard = policy.sinks["post"]["start_time"].guard
+    for time in ("2024-05-19 10:00", "2024-05-19T10:00:00.5+02:00", "2024-05-19"):
+        assert objection(guard, time) is None
+    others: list[Json] = ["tomorrow", "2024-05-19 www.evil.com", "1", 5, ["2024-05-19"]]
+    for other in others:
+        assert objection(guard, other) is not None
+    destroys = {name: str(need) for name, need in policy.sinks["drop"].items()}
+    assert destroys == {**said, "channel": "trusted", "event_id": "trusted"}
+    assert str(policy.sinks["odd"]["event_id"]) == "listed"
+    assert {name: str(need) for name, need in policy.decide.items()} == {
+        'say "x"': "listed",
+        "post": "listed",
+        "drop": "trusted",
+        "odd": "trusted",
+    }
 
 
 def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
