@@ -48,7 +48,15 @@ def existing_journal(given: str | None = None) -> Store | None:
     Raises:
         JournalError: it cannot be opened.
     """
-    place = user_journal(given)
+    return journal_at(user_journal(given))
+
+
+def journal_at(place: Path | str) -> Store | None:
+    """Open the journal at `place`; None where it is a file that does not exist.
+
+    Raises:
+        JournalError: it cannot be opened.
+    """
     if isinstance(place, Path) and not place.exists():
         return None
     return open_journal(place)

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
-from toolplan.app._home import JOURNAL, existing_journal, home
+from toolplan.app._home import home, journal_at, journal_place
 from toolplan.app._policy import FILE as POLICY
 from toolplan.app._policy import policy_of
 from toolplan.app._toolset import open_tools
@@ -60,7 +60,7 @@ def check_up(tools: Sequence[str] = ()) -> Iterator[Finding]:
     settings = yield from _settings()
     yield from _policy(settings)
     yield from _models(settings)
-    yield from _journal()
+    yield from _journal(settings)
     if not tools:
         yield Finding("tools", State.ABSENT, "None are named.", "Name them: --tools TOOLS.")
     for spec in tools:
@@ -151,12 +151,12 @@ def _models(settings: Settings) -> Iterator[Finding]:
             yield _reached(subject, each.url)
 
 
-def _journal() -> Iterator[Finding]:
-    path = home() / JOURNAL
+def _journal(settings: Settings) -> Iterator[Finding]:
     try:
-        journal = existing_journal()
+        place = journal_place(settings)
+        journal = journal_at(place)
         if journal is None:
-            yield Finding("journal", State.ABSENT, f"There is no {path}; the first run makes it.")
+            yield Finding("journal", State.ABSENT, f"There is no {place}; the first run makes it.")
             return
         try:
             latest = journal.runs(1)
@@ -168,7 +168,7 @@ def _journal() -> Iterator[Finding]:
         yield _faulty("journal", error)
         return
     notes = " ".join(journal.notes)
-    text = f"{path}: {'the latest run' if latest else 'no run'} can be read"
+    text = f"{journal.place}: {'the latest run' if latest else 'no run'} can be read"
     yield Finding("journal", State.FINE, f"{text}. {notes}".rstrip(". "))
 
 
