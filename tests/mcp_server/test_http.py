@@ -293,7 +293,7 @@ def test_headers_that_do_not_come_are_given_up(
     tmp_path: Path, parts: list[bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """H10."""
-    monkeypatch.setattr("toolplan.mcp_server._connection.HEADERS_S", 0.1)
+    monkeypatch.setattr("toolplan.http_server.connection.HEADERS_S", 0.1)
 
     async def work() -> bytes:
         with closing(Journal(tmp_path / "runs.sqlite")) as journal:
@@ -306,7 +306,7 @@ def test_headers_that_do_not_come_are_given_up(
 def test_a_connection_that_is_in_use_is_not_given_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("toolplan.mcp_server._connection.HEADERS_S", 0.4)
+    monkeypatch.setattr("toolplan.http_server.connection.HEADERS_S", 0.4)
 
     async def work() -> None:
         tools = scripted(Gives({"data": ["ann"]}, delay_s=0.6))

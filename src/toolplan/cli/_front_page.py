@@ -30,6 +30,7 @@ COMMANDS: Final = {
     "explain": "Explain the code of a problem.",
     "init": "Write first files: tools, settings, an MCP configuration, a plan test.",
     "doctor": "Check what is installed and configured.",
+    "studio": "Open the page on which plans are approved and watched.",
     "mcp": "Serve planning and running to MCP clients.",
     "demo": "Serve the demo's tools: MCP, or a REST API.",
 }
@@ -37,12 +38,14 @@ ABOUT: Final = (
     "Turns a question into a plan of tool calls, checks all of it before anything runs, "
     "shows it, and runs exactly that plan."
 )
-SERVERS: Final = ("demo", "mcp")
+SERVERS: Final = ("demo", "mcp", "studio")
 """Commands that serve until they are ended: they print nothing on standard output by themselves."""
 
 _EXITS: Final = "Exit: 0 fine, 1 failed or no plan, 2 usage, 3 storage."
 _DEBUG: Final = "--debug shows the tracebacks of faults in your own tools."
-EPILOGUE: Final = f"Every command but {' and '.join(SERVERS)} has --json. {_DEBUG} {_EXITS}"
+EPILOGUE: Final = (
+    f"Every command but {', '.join(SERVERS[:-1])} and {SERVERS[-1]} has --json. {_DEBUG} {_EXITS}"
+)
 SERVER_EPILOGUE: Final = f"{_DEBUG} {_EXITS}"
 
 COMPLETION: Final = "--install-completion"

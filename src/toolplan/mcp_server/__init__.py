@@ -1,6 +1,7 @@
 """toolplan as an MCP server: questions become plans, which are checked, and run unchanged."""
 
-from toolplan.mcp_server._errors import CallRefused, CannotServe
+from toolplan.http_server.serving import CannotServe
+from toolplan.mcp_server._errors import CallRefused
 from toolplan.mcp_server._serve import (
     DEFAULT_PORT,
     PATH,

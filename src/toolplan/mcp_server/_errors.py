@@ -31,10 +31,3 @@ class CallRefused(ToolplanError):
         """Return the content of the result that a client gets."""
         error: Json = {"code": self.code, "message": self.message, "help": self.help or None}
         return {"error": error, **self.more}
-
-
-class CannotServe(ToolplanError):
-    """The server cannot start: the address is not safe or not free, or the token is weak.
-
-    `code` is `not-loopback`, `weak-token`, `unknown-address` or `port-in-use`.
-    """

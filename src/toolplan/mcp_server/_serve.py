@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
-import socket
 from collections.abc import Callable, Collection
-from contextlib import closing
 from typing import Any, Final, Literal, TypeAlias
 
-import uvicorn
 from mcp.server import Server
 from mcp.server.stdio import stdio_server
 from mcp.server.transport_security import TransportSecuritySettings
@@ -18,10 +14,9 @@ from starlette.types import ASGIApp
 from toolplan.app.app import App
 from toolplan.app.limits import Concurrency
 from toolplan.approval import Approver
-from toolplan.mcp_server._connection import Connection
-from toolplan.mcp_server._crowd import Bounds
-from toolplan.mcp_server._errors import CannotServe
-from toolplan.mcp_server._guard import SHORTEST_TOKEN, Guard, Rules, is_loopback
+from toolplan.http_server.crowd import Bounds
+from toolplan.http_server.guard import Guard, Rules
+from toolplan.http_server.serving import checked_rules, serve_http
 from toolplan.mcp_server._server import Backend, make_server
 from toolplan.mcp_server._sessions import Sessions
 
@@ -78,34 +73,17 @@ async def serve(
         if transport == "stdio":
             return await _over_stdio(make_server(backend))
         rules = checked_rules(host, token, hosts, origins)
+
+        def ready(url: str) -> None:
+            if on_ready is not None:
+                on_ready(f"{url}{PATH}")
+
         try:
-            await _over_http(make_server(backend), rules, host, port, on_ready)
+            logging.getLogger("mcp").setLevel(logging.ERROR)
+            served = http_app(make_server(backend), rules)
+            await serve_http(served, host, port, ready)
         finally:
             backend.runs.stop()
-
-
-def checked_rules(
-    host: str, token: str | None, hosts: Collection[str] = (), origins: Collection[str] = ()
-) -> Rules:
-    """Return the rules for requests to a server that listens on `host`.
-
-    Raises:
-        CannotServe: it is not loopback and there is no token, or the token is too short.
-    """
-    if token is None and not is_loopback(host):
-        raise CannotServe(
-            "not-loopback",
-            f"{host!r} can be reached from other machines, and no token is set.",
-            "Set a token, or listen on 127.0.0.1.",
-        )
-    is_plain = token is None or (token.isascii() and token.isprintable() and " " not in token)
-    if token is not None and not (len(token) >= SHORTEST_TOKEN and is_plain):
-        raise CannotServe(
-            "weak-token",
-            f"The token has fewer than {SHORTEST_TOKEN} characters, or some that are not allowed.",
-            'Make one: python -c "import secrets; print(secrets.token_urlsafe(32))"',
-        )
-    return Rules([*hosts, _in_address(host)], origins, token)
 
 
 def http_app(server: Server[str], rules: Rules) -> ASGIApp:
@@ -123,87 +101,3 @@ def http_app(server: Server[str], rules: Rules) -> ASGIApp:
 async def _over_stdio(server: Server[Any]) -> None:
     async with stdio_server() as (incoming, outgoing):
         await server.run(incoming, outgoing, server.create_initialization_options())
-
-
-async def _over_http(
-    server: Server[str],
-    rules: Rules,
-    host: str,
-    port: int,
-    on_ready: Callable[[str], None] | None,
-) -> None:
-    logging.getLogger("mcp").setLevel(logging.ERROR)
-    with closing(_listening(host, port)) as listening:
-        config = uvicorn.Config(
-            http_app(server, rules),
-            http=Connection,
-            log_level="error",
-            access_log=False,  # addresses may hold private data
-            server_header=False,
-            ws="none",
-            proxy_headers=False,  # a peer is who connects, whatever it says
-            timeout_graceful_shutdown=1,
-            h11_max_incomplete_event_size=65_536,
-        )
-        http_server = _ReportingServer(config, lambda: _report(on_ready, host, listening))
-        serving = asyncio.create_task(http_server.serve([listening]))
-        try:
-            await asyncio.shield(serving)
-        except asyncio.CancelledError:  # requests are finished first
-            http_server.should_exit = True
-            await serving
-            raise
-
-
-class _ReportingServer(uvicorn.Server):
-    """A uvicorn server that calls `on_ready` when it accepts requests."""
-
-    def __init__(self, config: uvicorn.Config, on_ready: Callable[[], None]) -> None:
-        super().__init__(config)
-        self._on_ready = on_ready
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Start to accept requests."""
-        await super().startup(sockets)
-        if self.started:
-            self._on_ready()
-
-
-def _report(on_ready: Callable[[str], None] | None, host: str, listening: socket.socket) -> None:
-    if on_ready is not None:
-        address, port = listening.getsockname()[:2]
-        on_ready(f"http://{_in_address(host or address)}:{port}{PATH}")
-
-
-def _in_address(host: str) -> str:
-    return f"[{host}]" if ":" in host else host
-
-
-def _listening(host: str, port: int) -> socket.socket:
-    """Return a listening socket.
-
-    Raises:
-        CannotServe: the address does not exist, or is in use.
-    """
-    try:
-        family, kind, number, _, address = socket.getaddrinfo(
-            host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-        )[0]
-    except (OSError, UnicodeError, OverflowError):
-        raise CannotServe(
-            "unknown-address", f"{host!r} is not an address of this machine.", "Try 127.0.0.1."
-        ) from None
-    listening = socket.socket(family, kind, number)
-    try:
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listening.bind(address)
-        listening.listen(128)
-    except OSError as error:
-        listening.close()
-        raise CannotServe(
-            "port-in-use",
-            f"Cannot listen on port {port} of {host!r}: {error.strerror or error}.",
-            "Choose another port; 0 selects a free one.",
-        ) from None
-    listening.setblocking(False)
-    return listening

@@ -11,6 +11,7 @@ from fastapi.sse import EventSourceResponse, ServerSentEvent
 
 from toolplan.events import RunState
 from toolplan.plan_json import json_schema
+from toolplan.studio._errors import PROBLEM, Refused
 from toolplan.studio._events import run_events
 from toolplan.studio._run_wire import (
     Decided,
@@ -24,7 +25,7 @@ from toolplan.studio._run_wire import (
     StepDetail,
 )
 from toolplan.studio._runs import Filter, known_run, run_list, run_view, step_detail
-from toolplan.studio._session import Sessions
+from toolplan.studio._session import COOKIE, Sessions
 from toolplan.studio._studio import Studio
 from toolplan.studio._wire import (
     About,
@@ -63,20 +64,29 @@ TheStudio = Annotated[Studio, Depends(_studio)]
 User = Annotated[str, Depends(_user)]
 RunName = Annotated[str, Path(min_length=1, max_length=200)]
 
-router = APIRouter(
-    prefix=PREFIX,
-    responses={
-        "default": {
-            "description": "The request was refused.",
-            "content": {
-                "application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}
-            },
-        }
-    },
-)
+_PROBLEM: Final[dict[int | str, dict[str, Any]]] = {
+    "default": {
+        "description": "The request was refused.",
+        "content": {
+            "application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}
+        },
+    }
+}
 
 
-@router.post("/session", status_code=204)
+def _check_session(request: Request) -> None:
+    if request.headers.get("sec-fetch-site", "none") not in ("same-origin", "none"):
+        raise Refused("foreign-site", "Pages of other sites may not use the studio.")
+    sessions: Sessions = request.app.state.sessions
+    sessions.check(request.cookies.get(COOKIE), request.headers.get("authorization"))
+
+
+entrance = APIRouter(prefix=PREFIX, responses=_PROBLEM)
+"""What is open without a session."""
+router = APIRouter(prefix=PREFIX, responses=_PROBLEM, dependencies=[Depends(_check_session)])
+
+
+@entrance.post("/session", status_code=204)
 async def enter(
     given: Session, request: Request, sessions: Annotated[Sessions, Depends(_sessions)]
 ) -> Response:
@@ -242,4 +252,4 @@ SHOWN_ELSEWHERE: Final = (Problem, EventOut, NodeOut)
 
 def json_problem(body: dict[str, object], status: int) -> JSONResponse:
     """Return a response with an error."""
-    return JSONResponse(body, status, media_type="application/problem+json")
+    return JSONResponse(body, status, media_type=PROBLEM)

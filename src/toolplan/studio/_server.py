@@ -6,6 +6,7 @@ import json
 import logging
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any, Final
 
 from fastapi import FastAPI, Request
@@ -13,15 +14,14 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.openapi.utils import get_openapi
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
-from starlette.types import ASGIApp
 
 from toolplan.app.app import App
 from toolplan.errors import ToolplanError
 from toolplan.render.printable import printable
 from toolplan.studio._active import ActiveRuns
 from toolplan.studio._errors import problem, status_of
-from toolplan.studio._page import page_routes
-from toolplan.studio._routes import SHOWN_ELSEWHERE, json_problem, router
+from toolplan.studio._page import STATIC, page_routes
+from toolplan.studio._routes import SHOWN_ELSEWHERE, entrance, json_problem, router
 from toolplan.studio._session import Sessions
 from toolplan.studio._studio import Studio
 
@@ -30,7 +30,7 @@ logger = logging.getLogger("toolplan")
 _MOST_FAULTS: Final = 3
 
 
-def make_app(app: App, sessions: Sessions) -> FastAPI:
+def make_app(app: App, sessions: Sessions, page: Path = STATIC) -> FastAPI:
     """Return the application that serves `app`: the API and the page, without its guard."""
     studio = Studio(app, ActiveRuns())
 
@@ -42,8 +42,9 @@ def make_app(app: App, sessions: Sessions) -> FastAPI:
     served = _empty(lifespan)
     served.state.studio = studio
     served.state.sessions = sessions
+    served.include_router(entrance)
     served.include_router(router)
-    served.router.routes.extend(page_routes())
+    served.router.routes.extend(page_routes(page))
     _add_errors(served)
     return served
 
@@ -51,6 +52,7 @@ def make_app(app: App, sessions: Sessions) -> FastAPI:
 def openapi_text() -> str:
     """Return the OpenAPI document of the API, as it is kept for the page."""
     served = _empty(None)
+    served.include_router(entrance)
     served.include_router(router)
     document = get_openapi(
         title=served.title,
@@ -114,8 +116,3 @@ def _add_errors(served: FastAPI) -> None:
 def _fault(error: dict[str, Any]) -> str:
     place = ".".join(str(each) for each in error["loc"])
     return printable(f"{place}: {error['msg']}")[:300]
-
-
-def guarded(served: FastAPI) -> ASGIApp:
-    """Return the application behind the checks of sessions."""
-    return served

@@ -138,7 +138,9 @@ class Graph(Shown):
 
 
 class Understood(Shown):
-    """Where a value of the plan comes from: the words of the question at `words`, from 0.
+    """Where a value of the plan comes from.
+
+    `words` are the first and the last word of the question that say it, from 0; `text` is them.
 
     Without words, `reason` says it: `default`, or `ref`.
     """

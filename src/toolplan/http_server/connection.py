@@ -8,7 +8,7 @@ from typing import Final
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from toolplan.mcp_server._crowd import (
+from toolplan.http_server.crowd import (
     BUSY,
     IDLE,
     LISTENING,

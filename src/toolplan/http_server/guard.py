@@ -1,4 +1,4 @@
-"""Checks of HTTP requests before they reach the MCP server.
+"""Checks of HTTP requests before they reach a server.
 
 A server on loopback can be reached by every web page that its user opens, and by every name that
 resolves to it. So Host and Origin are checked on every address, and a token is accepted in a header
@@ -12,7 +12,7 @@ import hmac
 import ipaddress
 import json
 import re
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Final
 from urllib.parse import parse_qsl, unquote
@@ -73,11 +73,20 @@ class Rules:
     body_s: float = BODY_S
 
 
+def error_json(status: int, code: str, message: str) -> object:
+    """Return the body of a refusal for a program."""
+    return {"error": {"code": code, "message": message}}
+
+
 class Guard:
     """An ASGI application that passes the requests that `Rules` allow to another one."""
 
-    def __init__(self, app: ASGIApp, rules: Rules) -> None:
+    def __init__(
+        self, app: ASGIApp, rules: Rules, to_json: Callable[[int, str, str], object] = error_json
+    ) -> None:
+        """Guard `app`; `to_json` returns the body of a refusal by status, code and message."""
         self._app = app
+        self._to_json = to_json
         self._rules = rules
         self._hosts = LOOPBACK_NAMES | {name.casefold() for name in rules.hosts}
         self._origins = {origin.casefold().rstrip("/") for origin in rules.origins}
@@ -94,7 +103,8 @@ class Guard:
             self._check(scope)
             body = await self._body(receive)
         except _Refused as refused:
-            await _refuse(refused, receive, send)
+            body = json.dumps(self._to_json(refused.status, refused.code, str(refused)))
+            await _refuse(refused.status, body.encode(), receive, send)
             return
         except ConnectionResetError:
             return  # the client disconnected
@@ -223,16 +233,15 @@ def _headers(scope: Scope) -> dict[str, list[str]]:
     return found
 
 
-async def _refuse(refused: _Refused, receive: Receive, send: Send) -> None:
-    body = json.dumps({"error": {"code": refused.code, "message": str(refused)}}).encode()
+async def _refuse(status: int, body: bytes, receive: Receive, send: Send) -> None:
     headers = [
         (b"content-type", b"application/json"),
         (b"content-length", str(len(body)).encode()),
         (b"connection", b"close"),
     ]
-    if refused.status == 401:
+    if status == 401:
         headers.append((b"www-authenticate", b"Bearer"))
-    await send({"type": "http.response.start", "status": refused.status, "headers": headers})
+    await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body, "more_body": True})
     await _drain(receive)
     await send({"type": "http.response.body", "body": b""})
