@@ -1,0 +1,116 @@
+// What a person is writing, kept in this browser: a reload loses no question and no edit.
+import { useCallback, useSyncExternalStore } from 'react';
+import type { Proposed } from './api/types';
+
+export interface Draft {
+  id: string;
+  question: string;
+  conversation: string;
+  earlier: string[];
+  proposed: Proposed | null;
+  /** The plan as edited; null while it is as planned. */
+  text: string | null;
+  at: number;
+}
+
+const PREFIX = 'toolplan.draft.';
+const MOST = 30;
+const listeners = new Set<() => void>();
+const memory = new Map<string, string>();
+
+const newId = (): string => {
+  const bytes = crypto.getRandomValues(new Uint8Array(8));
+  return [...bytes].map((byte) => byte.toString(16).padStart(2, '0')).join('');
+};
+
+export const emptyDraft = (id = newId()): Draft => ({
+  id,
+  question: '',
+  conversation: `studio-${newId()}`,
+  earlier: [],
+  proposed: null,
+  text: null,
+  at: Date.now(),
+});
+
+function read(id: string): string | null {
+  const held = memory.get(id);
+  if (held !== undefined) return held;
+  try {
+    return localStorage.getItem(PREFIX + id);
+  } catch {
+    return null;
+  }
+}
+
+export function loadDraft(id: string): Draft {
+  try {
+    const found = JSON.parse(read(id) ?? 'null') as Partial<Draft> | null;
+    return found === null ? emptyDraft(id) : { ...emptyDraft(id), ...found, id };
+  } catch {
+    return emptyDraft(id);
+  }
+}
+
+export function saveDraft(draft: Draft): void {
+  const text = JSON.stringify({ ...draft, at: Date.now() });
+  memory.set(draft.id, text);
+  try {
+    dropOldest();
+    localStorage.setItem(PREFIX + draft.id, text);
+  } catch {
+    // a full or forbidden store: the draft lives as long as the page
+  }
+  listeners.forEach((each) => each());
+}
+
+function dropOldest(): void {
+  const kept: { key: string; at: number }[] = [];
+  for (let index = 0; index < localStorage.length; index += 1) {
+    const key = localStorage.key(index);
+    if (!key?.startsWith(PREFIX)) continue;
+    const at = /"at":(\d+)\}$/.exec(localStorage.getItem(key) ?? '')?.[1];
+    kept.push({ key, at: Number(at ?? 0) });
+  }
+  kept.sort((one, other) => other.at - one.at);
+  for (const { key } of kept.slice(MOST)) localStorage.removeItem(key);
+}
+
+export function useDraft(id: string): [Draft, (changes: Partial<Draft>) => void] {
+  const subscribe = useCallback((changed: () => void) => {
+    listeners.add(changed);
+    return () => listeners.delete(changed);
+  }, []);
+  const text = useSyncExternalStore(subscribe, () => read(id));
+  const draft = useCached(id, text);
+  const change = useCallback((changes: Partial<Draft>) => saveDraft({ ...loadDraft(id), ...changes }), [id]);
+  return [draft, change];
+}
+
+const cached = new Map<string, { text: string | null; draft: Draft }>();
+
+function useCached(id: string, text: string | null): Draft {
+  const held = cached.get(id);
+  if (held && held.text === text) return held.draft;
+  const draft = loadDraft(id);
+  cached.set(id, { text, draft });
+  return draft;
+}
+
+/** Keep one small value of the page in this browser. */
+export function remembered(key: string): string | null {
+  try {
+    return localStorage.getItem(`toolplan.${key}`);
+  } catch {
+    return null;
+  }
+}
+
+export function remember(key: string, value: string | null): void {
+  try {
+    if (value === null) localStorage.removeItem(`toolplan.${key}`);
+    else localStorage.setItem(`toolplan.${key}`, value);
+  } catch {
+    // forbidden store: the value holds until the page closes
+  }
+}

@@ -1,0 +1,197 @@
+import {
+  Background,
+  Controls,
+  Handle,
+  MarkerType,
+  Position,
+  ReactFlow,
+  ReactFlowProvider,
+  useReactFlow,
+  type Edge,
+  type Node,
+  type NodeProps,
+} from '@xyflow/react';
+import { memo, useEffect, useMemo, useRef, useState } from 'react';
+import type { GraphData, NodeData, StepOut } from '../api/types';
+import { Icon } from '../parts/Icon';
+import { plain } from '../parts/exact';
+import { texts } from '../texts';
+import { NODE_HEIGHT, NODE_WIDTH } from './layers';
+import { useLayout } from './useLayout';
+
+interface StepData extends Record<string, unknown> {
+  step: NodeData;
+  run: StepOut | undefined;
+  isCritical: boolean;
+  isChosen: boolean;
+  direction: 'LR' | 'TB';
+}
+type StepNode = Node<StepData, 'step'>;
+
+const HALF = 0.5;
+
+function describe({ step, run, isCritical }: StepData): string {
+  const parts = [plain(step.id), plain(step.tool)];
+  if (run) parts.push(texts.states[run.state] ?? run.state);
+  if (run?.items != null) parts.push(texts.run.of(run.items_done, run.items));
+  if (step.effects !== 'read') parts.push(texts.approve.effectKinds[step.effects] ?? step.effects);
+  if (step.problems) parts.push(texts.ask.invalid(step.problems));
+  if (isCritical) parts.push(texts.run.critical);
+  return parts.join(', ');
+}
+
+const StepCard = memo(function StepCard({ data }: NodeProps<StepNode>) {
+  const { step, run, direction, isCritical, isChosen } = data;
+  const state = run?.state ?? 'planned';
+  const classes = ['step-card', `state-${state}`];
+  if (step.problems) classes.push('has-problem');
+  if (isCritical) classes.push('is-critical');
+  if (isChosen) classes.push('is-chosen');
+  return (
+    <div className={classes.join(' ')}>
+      <Handle type="target" position={direction === 'LR' ? Position.Left : Position.Top} isConnectable={false} />
+      <div className="step-card-head">
+        <span className="step-card-id">{plain(step.id, 40)}</span>
+        {step.problems > 0 ? <Icon name="problem" /> : run ? <Icon name={run.state} /> : step.effects !== 'read' && <Icon name="effect" />}
+      </div>
+      <div className="step-card-foot">
+        <span className="step-card-tool">{plain(step.tool, 40)}</span>
+        {run?.items != null ? (
+          <span className="step-card-count">
+            {run.items_done}/{run.items}
+          </span>
+        ) : (
+          step.for_each && <span className="step-card-count">× n</span>
+        )}
+        {run && step.effects !== 'read' && <Icon name="effect" />}
+      </div>
+      {run?.items != null && run.items > 0 && (
+        <progress className="step-card-bar" max={run.items} value={run.items_done} aria-hidden="true" />
+      )}
+      <Handle type="source" position={direction === 'LR' ? Position.Right : Position.Bottom} isConnectable={false} />
+    </div>
+  );
+});
+
+const nodeTypes = { step: StepCard };
+
+export interface PlanGraphProps {
+  graph: GraphData;
+  label: string;
+  states?: Record<string, StepOut> | undefined;
+  critical?: string[] | undefined;
+  chosen?: string | undefined;
+  onChoose?: (step: string) => void;
+}
+
+export function PlanGraph(props: PlanGraphProps) {
+  return (
+    <ReactFlowProvider>
+      <Flow {...props} />
+    </ReactFlowProvider>
+  );
+}
+
+function Flow({ graph, label, states, critical, chosen, onChoose }: PlanGraphProps) {
+  const box = useRef<HTMLDivElement>(null);
+  const [direction, setDirection] = useState<'LR' | 'TB'>('LR');
+  useEffect(() => {
+    const element = box.current;
+    if (!element) return undefined;
+    const seen = new ResizeObserver(() => setDirection(element.clientWidth < 560 ? 'TB' : 'LR'));
+    seen.observe(element);
+    return () => seen.disconnect();
+  }, []);
+  const names = useMemo(() => graph.nodes.map((each) => each.id), [graph]);
+  const pairs = useMemo(() => graph.edges.map((each): [string, string] => [each.source, each.target]), [graph]);
+  const layout = useLayout(names, pairs, direction);
+  const onPath = useMemo(() => new Set(critical), [critical]);
+  const nodes = useMemo<StepNode[]>(
+    () =>
+      layout === undefined
+        ? []
+        : graph.nodes.flatMap((step) => {
+            const position = layout.places[step.id];
+            if (position === undefined) return [];
+            const data: StepData = {
+              step,
+              run: states?.[step.id],
+              isCritical: onPath.has(step.id),
+              isChosen: chosen === step.id,
+              direction,
+            };
+            return [
+              {
+                id: step.id,
+                type: 'step' as const,
+                position,
+                data,
+                width: NODE_WIDTH,
+                height: NODE_HEIGHT,
+                selected: chosen === step.id,
+                ariaLabel: describe(data),
+                ariaRole: 'button' as const,
+                domAttributes: { 'aria-pressed': chosen === step.id },
+              },
+            ];
+          }),
+    [graph, layout, states, onPath, chosen, direction],
+  );
+  const edges = useMemo<Edge[]>(
+    () =>
+      graph.edges.map((each) => {
+        const marked = onPath.has(each.source) && onPath.has(each.target);
+        return {
+          id: `${each.kind}:${each.source}→${each.target}`,
+          source: each.source,
+          target: each.target,
+          className: `edge-${each.kind}${marked ? ' is-critical' : ''}`,
+          markerEnd: { type: MarkerType.ArrowClosed, width: 16, height: 16 },
+          animated: states?.[each.target]?.state === 'running',
+          focusable: false,
+        };
+      }),
+    [graph, states, onPath],
+  );
+  return (
+    <div className="graph" ref={box} role="group" aria-label={label}>
+      {layout !== undefined && (
+        <ReactFlow
+          nodes={nodes}
+          edges={edges}
+          nodeTypes={nodeTypes}
+          onNodeClick={(_, node) => onChoose?.(node.id)}
+          onNodesChange={(changes) => {
+            const picked = changes.find((each) => each.type === 'select' && each.selected);
+            if (picked && 'id' in picked) onChoose?.(picked.id);
+          }}
+          nodesDraggable={false}
+          nodesConnectable={false}
+          edgesFocusable={false}
+          elementsSelectable
+          deleteKeyCode={null}
+          selectionKeyCode={null}
+          multiSelectionKeyCode={null}
+          onlyRenderVisibleElements={names.length > 150}
+          minZoom={0.05}
+          maxZoom={1.6}
+          proOptions={{ hideAttribution: true }}
+        >
+          <Background gap={22} size={1} />
+          <Controls showInteractive={false} />
+          <Fit shape={`${names.length} ${direction} ${layout.id}`} count={names.length} />
+        </ReactFlow>
+      )}
+    </div>
+  );
+}
+
+/** Show the whole plan when its shape changes; of a large one the beginning, at a size to read. */
+function Fit({ shape, count }: { shape: string; count: number }) {
+  const flow = useReactFlow();
+  useEffect(() => {
+    if (count > 150) void flow.setViewport({ x: 16, y: 16, zoom: HALF });
+    else void flow.fitView({ padding: 0.12, maxZoom: 1 });
+  }, [flow, shape, count]);
+  return null;
+}

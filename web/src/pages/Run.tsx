@@ -1,0 +1,274 @@
+import * as Tabs from '@radix-ui/react-tabs';
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useMemo } from 'react';
+import { client } from '../api/client';
+import type { RunOut, StepOut } from '../api/types';
+import { emptyDraft, saveDraft } from '../drafts';
+import { PlanGraph } from '../graph/PlanGraph';
+import { Exact } from '../parts/exact';
+import { Result } from '../parts/Result';
+import { DifferenceView, FailureNote, State, Trouble } from '../parts/small';
+import { printPlan, type Json } from '../plan/plan';
+import { go, href, setParams } from '../router';
+import { Doubts } from '../run/Doubts';
+import { criticalPath, type RunView } from '../run/fold';
+import { Timeline } from '../run/Timeline';
+import { useRun } from '../run/useRun';
+import { moment, seconds, texts } from '../texts';
+import { Decisions } from './Approve';
+import { StepView } from './AskPanel';
+
+const words = texts.run;
+
+export function Run({ id, params }: { id: string; params: URLSearchParams }) {
+  const { run, view, error, connection } = useRun(id);
+  const needs = useMemo(() => {
+    const found = new Map<string, string[]>();
+    for (const edge of run?.graph.edges ?? []) found.set(edge.target, [...(found.get(edge.target) ?? []), edge.source]);
+    return found;
+  }, [run?.graph]);
+  const critical = useMemo(() => (view ? criticalPath(view.steps, needs) : []), [view, needs]);
+  if (error && !run) {
+    return (
+      <div className="page">
+        <Trouble error={error} />
+        <a href={href(['runs'])}>{texts.nav.runs}</a>
+      </div>
+    );
+  }
+  if (!run || !view) return <p className="page muted">{texts.common.loading}</p>;
+  const chosen = params.get('step') ?? undefined;
+  const choose = (step: string): void => setParams({ step, tab: 'step' });
+  const isDone = view.status === 'succeeded';
+  return (
+    <div className="page run">
+      <Head run={run} view={view} connection={connection} />
+      {error && <Trouble error={error} />}
+      <Doubts id={id} steps={view.steps} />
+      {view.error && <FailureNote failure={view.error} />}
+      <div className="split">
+        <section className="pane graph-pane">
+          <PlanGraph graph={run.graph} states={view.steps} critical={view.endedAt === null ? undefined : critical} label={words.graph} chosen={chosen} onChoose={choose} />
+        </section>
+        <section className="pane side-pane">
+          <Panel run={run} view={view} critical={critical} chosen={chosen} onChoose={choose} tab={params.get('tab') ?? (isDone ? 'result' : 'timeline')} />
+        </section>
+      </div>
+    </div>
+  );
+}
+
+function Head({ run, view, connection }: { run: RunOut; view: RunView; connection: keyof typeof words.connection }) {
+  const took = view.startedAt !== null && view.endedAt !== null ? (run.took_s ?? view.endedAt - view.startedAt) : null;
+  const steps = Object.values(view.steps);
+  const done = steps.filter((each) => each.state === 'succeeded').length;
+  return (
+    <div className="run-head">
+      <div className="row between">
+        <h1>
+          <Exact text={run.line.question || run.line.run} most={300} />
+        </h1>
+        <span role="status">
+          <State state={view.status} />
+        </span>
+      </div>
+      <p className="row muted small">
+        {view.startedAt !== null && (
+          <span>
+            {words.started} {moment(view.startedAt)}
+          </span>
+        )}
+        {took !== null && (
+          <span>
+            {words.took} {seconds(took)}
+          </span>
+        )}
+        <span>
+          {words.of(done, steps.length)} {texts.runs.steps.toLowerCase()}
+        </span>
+        <span className={`connection ${connection}`}>{words.connection[connection]}</span>
+      </p>
+      <Actions run={run} view={view} />
+      <Decisions run={run} />
+    </div>
+  );
+}
+
+function Actions({ run, view }: { run: RunOut; view: RunView }) {
+  const queries = useQueryClient();
+  const decide = useMutation({
+    mutationFn: (kind: 'cancel' | 'resume' | 'replan') => client.decide(run.line.run, kind === 'replan' ? { kind, reason: '' } : { kind }),
+    onSuccess: (decided) => {
+      void queries.invalidateQueries({ queryKey: ['run', run.line.run] });
+      void queries.invalidateQueries({ queryKey: ['runs'] });
+      return decided;
+    },
+  });
+  const open = (text: string, proposed = decide.data?.replanned ?? null): void => {
+    const draft = { ...emptyDraft(), question: run.line.question, proposed, text: proposed ? null : text };
+    saveDraft(proposed ? draft : { ...draft, proposed: null });
+    go(href(['ask', draft.id]));
+  };
+  const allowed = new Set(run.allowed);
+  const replanned = decide.data?.replanned;
+  return (
+    <div className="stack">
+      <div className="row">
+        {view.status === 'waiting' && allowed.has('approve') && (
+          <a className="button primary" href={href(['approve', run.line.run])}>
+            {texts.ask.review}
+          </a>
+        )}
+        {(['cancel', 'resume', 'replan'] as const)
+          .filter((kind) => allowed.has(kind) && !(kind === 'replan' && !run.line.question))
+          .map((kind) => (
+            <button key={kind} type="button" disabled={decide.isPending} onClick={() => decide.mutate(kind)}>
+              {words[kind]}
+            </button>
+          ))}
+      </div>
+      {run.plan_fault && (
+        <p className="notice warn">
+          <Exact text={run.plan_fault} />
+        </p>
+      )}
+      {decide.error && <Trouble error={decide.error} />}
+      {replanned && (
+        <section className="notice info">
+          <h2>{words.replanned}</h2>
+          {replanned.reason && (
+            <p>
+              <Exact text={replanned.reason} />
+            </p>
+          )}
+          {decide.data?.difference && <DifferenceView difference={decide.data.difference} />}
+          {replanned.checked && (
+            <button type="button" onClick={() => open(replanned.checked?.text ?? '')}>
+              {words.editPlan}
+            </button>
+          )}
+        </section>
+      )}
+    </div>
+  );
+}
+
+interface PanelProps {
+  run: RunOut;
+  view: RunView;
+  critical: string[];
+  chosen: string | undefined;
+  onChoose: (step: string) => void;
+  tab: string;
+}
+
+function Panel({ run, view, critical, chosen, onChoose, tab }: PanelProps) {
+  const tabs = ['result', 'timeline', 'step', 'plan'] as const;
+  const names = { result: words.result, timeline: words.timeline, step: words.step, plan: texts.ask.tabs.text };
+  return (
+    <Tabs.Root className="tabs fill" value={tabs.find((each) => each === tab) ?? 'timeline'} onValueChange={(next) => setParams({ tab: next })}>
+      <Tabs.List className="tab-list" aria-label={words.title}>
+        {tabs.map((each) => (
+          <Tabs.Trigger key={each} value={each} className="tab">
+            {names[each]}
+          </Tabs.Trigger>
+        ))}
+      </Tabs.List>
+      <Tabs.Content value="result" className="tab-body">
+        <Answer run={run} view={view} />
+      </Tabs.Content>
+      <Tabs.Content value="timeline" className="tab-body">
+        <Timeline view={view} order={run.graph.nodes.map((each) => each.id)} critical={critical} chosen={chosen} onChoose={onChoose} />
+      </Tabs.Content>
+      <Tabs.Content value="step" className="tab-body">
+        <StepView plan={run.plan as Json} step={chosen} />
+        {chosen !== undefined && view.steps[chosen] && <StepResult run={run.line.run} step={chosen} state={view.steps[chosen]} />}
+      </Tabs.Content>
+      <Tabs.Content value="plan" className="tab-body">
+        <pre className="plan-text" tabIndex={0} role="region" aria-label={names.plan}>
+          <Exact text={printPlan(run.plan as Json)} most={20_000} />
+        </pre>
+      </Tabs.Content>
+    </Tabs.Root>
+  );
+}
+
+function Answer({ run, view }: { run: RunOut; view: RunView }) {
+  if (view.endedAt === null || run.output === null) {
+    return run.answer_text ? (
+      <pre className="answer-text">
+        <Exact text={run.answer_text} most={8000} />
+      </pre>
+    ) : (
+      <p className="muted">{words.noOutput}</p>
+    );
+  }
+  return (
+    <div className="stack">
+      {run.answer_text && (
+        <div className="answer-text">
+          <Exact text={run.answer_text} most={1200} />
+        </div>
+      )}
+      <Result value={run.output as Json} label={words.result} />
+    </div>
+  );
+}
+
+/** A step with its output, which is fetched when somebody looks at it. */
+function StepResult({ run, step, state }: { run: string; step: string; state: StepOut }) {
+  const detail = useQuery({
+    queryKey: ['step', run, step, state.state, state.items_done],
+    queryFn: () => client.step(run, step),
+    placeholderData: (before) => (before?.step === step ? before : undefined),
+  });
+  const times = state.started_at !== null && state.ended_at !== null ? seconds(state.ended_at - state.started_at) : null;
+  return (
+    <div className="stack">
+      <p className="row">
+        <State state={state.state} />
+        {times !== null && (
+          <span className="muted">
+            {words.took} {times}
+          </span>
+        )}
+        {state.attempts > 1 && (
+          <span className="muted">
+            {words.attempts}: {state.attempts}
+          </span>
+        )}
+        {state.items !== null && (
+          <span className="muted">
+            {words.items}: {words.of(state.items_done, state.items)}
+            {state.items_failed > 0 && `, ${words.failedItems(state.items_failed)}`}
+          </span>
+        )}
+      </p>
+      {state.error && <FailureNote failure={state.error} />}
+      {detail.error && <Trouble error={detail.error} />}
+      {detail.data && detail.data.output !== null && (
+        <>
+          <h4>{words.output}</h4>
+          <Result value={detail.data.output as Json} label={words.output} />
+        </>
+      )}
+      {detail.data && detail.data.items.length > 0 && (
+        <>
+          <h4>{words.items}</h4>
+          <ul className="items">
+            {detail.data.items.map((each) => (
+              <li key={each.item}>
+                <details>
+                  <summary>
+                    {words.item(each.item)} {each.failure ? <span className="chip bad">{texts.states['failed']}</span> : <span className="chip">{texts.states['succeeded']}</span>}
+                  </summary>
+                  {each.failure ? <FailureNote failure={each.failure} /> : <Result value={each.output as Json} label={words.item(each.item)} />}
+                </details>
+              </li>
+            ))}
+          </ul>
+        </>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,104 @@
+import { useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
+import { client } from '../api/client';
+import type { RunLine } from '../api/types';
+import { Exact, plain } from '../parts/exact';
+import { State, Trouble } from '../parts/small';
+import { href, setParams } from '../router';
+import { moment, texts } from '../texts';
+
+const words = texts.runs;
+const STATES = ['running', 'waiting', 'in_doubt', 'succeeded', 'failed', 'cancelled'];
+const PAGE = 50;
+const MOST = 200;
+
+export function Runs({ params }: { params: URLSearchParams }) {
+  const filter = { state: params.get('state') ?? '', tool: params.get('tool') ?? '', day: params.get('day') ?? '', text: params.get('text') ?? '' };
+  const [limit, setLimit] = useState(PAGE);
+  const [picked, setPicked] = useState<string[]>([]);
+  const found = useQuery({
+    queryKey: ['runs', filter, limit],
+    queryFn: () => client.runs({ ...filter, limit }),
+    refetchInterval: 3_000,
+    placeholderData: (before) => before,
+  });
+  const isFiltered = Object.values(filter).some(Boolean);
+  const pick = (run: string): void => setPicked(picked.includes(run) ? picked.filter((each) => each !== run) : [...picked, run].slice(-2));
+  // side by side: the older one is before
+  const pair = (found.data?.runs ?? []).map((each) => each.run).filter((each) => picked.includes(each)).reverse();
+  return (
+    <div className="page runs">
+      <div className="row between">
+        <h1>{words.title}</h1>
+        {pair.length === 2 ? (
+          <a className="button primary" href={href(['compare', ...pair])}>
+            {words.compare}
+          </a>
+        ) : (
+          <span className="muted small">{words.compareHint}</span>
+        )}
+      </div>
+      <form className="filters" role="search" onSubmit={(event) => event.preventDefault()}>
+        <label>
+          <span className="field-name">{words.state}</span>
+          <select value={filter.state} onChange={(event) => setParams({ state: event.target.value })}>
+            <option value="">{words.any}</option>
+            {STATES.map((each) => (
+              <option key={each} value={each}>
+                {texts.states[each]}
+              </option>
+            ))}
+          </select>
+        </label>
+        <label>
+          <span className="field-name">{words.tool}</span>
+          <input value={filter.tool} onChange={(event) => setParams({ tool: event.target.value })} />
+        </label>
+        <label>
+          <span className="field-name">{words.day}</span>
+          <input type="date" value={filter.day} onChange={(event) => setParams({ day: event.target.value })} />
+        </label>
+        <label>
+          <span className="field-name">{words.text}</span>
+          <input type="search" value={filter.text} placeholder={words.textHint} onChange={(event) => setParams({ text: event.target.value })} />
+        </label>
+        {isFiltered && (
+          <button type="button" className="quiet" onClick={() => setParams({ state: undefined, tool: undefined, day: undefined, text: undefined })}>
+            {words.clear}
+          </button>
+        )}
+      </form>
+      {found.error && <Trouble error={found.error} />}
+      {found.data && <List runs={found.data.runs} picked={picked} onPick={pick} none={isFiltered ? words.noneFound : words.none} />}
+      {!found.data && !found.error && <p className="muted">{texts.common.loading}</p>}
+      {found.data?.more && limit < MOST && (
+        <button type="button" className="quiet" onClick={() => setLimit(Math.min(limit + PAGE, MOST))}>
+          {words.more}
+        </button>
+      )}
+    </div>
+  );
+}
+
+function List({ runs, picked, onPick, none }: { runs: RunLine[]; picked: string[]; onPick: (run: string) => void; none: string }) {
+  if (runs.length === 0) return <p className="empty">{none}</p>;
+  return (
+    <ul className="run-list">
+      {runs.map((each) => (
+        <li key={each.run} className="run-line">
+          <input type="checkbox" checked={picked.includes(each.run)} aria-label={words.select(plain(each.question || each.run, 80))} onChange={() => onPick(each.run)} />
+          <div className="grow">
+            <a href={href([each.status === 'waiting' ? 'approve' : 'runs', each.run])}>
+              <Exact text={each.question || each.run} most={160} />
+            </a>
+            <div className="muted small">
+              <time dateTime={new Date(each.created_at * 1000).toISOString()}>{moment(each.created_at)}</time> · <Exact text={each.tools} most={120} /> ·{' '}
+              <code>{each.run.slice(0, 8)}</code>
+            </div>
+          </div>
+          <State state={each.status} />
+        </li>
+      ))}
+    </ul>
+  );
+}

@@ -1,0 +1,75 @@
+import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useEffect, useMemo, useRef, useState } from 'react';
+import { client } from '../api/client';
+import type { RunEvent, RunOut } from '../api/types';
+import { fold, PROGRESS, viewOf, type RunView } from './fold';
+
+export type Connection = 'live' | 'again' | 'done';
+
+const DRAW_MS = 100;
+const AGAIN_MS = 1_000;
+
+const isOver = (status: string): boolean => ['succeeded', 'failed', 'cancelled'].includes(status);
+
+/** The run as it is now: one answer of the server, then its events; it connects again by itself. */
+export function useRun(id: string): { run: RunOut | undefined; view: RunView | undefined; error: Error | null; connection: Connection } {
+  const queries = useQueryClient();
+  const { data: run, error } = useQuery({ queryKey: ['run', id], queryFn: () => client.oneRun(id) });
+  const [live, setLive] = useState<{ base: RunOut; view: RunView }>();
+  const [connection, setConnection] = useState<Connection>('again');
+  const base = useMemo(() => (run ? viewOf(run) : undefined), [run]);
+  const view = live && live.base === run ? live.view : base;
+  const current = useRef<{ run: RunOut; view: RunView } | undefined>(undefined);
+  current.current = run && view ? { run, view } : undefined;
+  const isKnown = run !== undefined;
+  const over = view !== undefined && isOver(view.status);
+
+  useEffect(() => {
+    if (!isKnown || over) {
+      if (over) setConnection('done');
+      return undefined;
+    }
+    let queue: RunEvent[] = [];
+    let frame = 0;
+    const flush = (): void => {
+      frame = 0;
+      const held = current.current;
+      if (!held || queue.length === 0) return;
+      const next = fold(held.view, queue);
+      queue = [];
+      if (next === held.view) return;
+      current.current = { run: held.run, view: next };
+      setLive({ base: held.run, view: next });
+      if (next.stale !== held.view.stale) void queries.invalidateQueries({ queryKey: ['run', id] });
+    };
+    const take = (event: MessageEvent<string>): void => {
+      const found = JSON.parse(event.data) as RunEvent;
+      // progress is not in the journal, so it has no position of its own
+      queue.push(event.type === 'progress' ? { ...found, seq: PROGRESS } : found);
+      // one drawing for all events of a tenth of a second
+      if (frame === 0) frame = window.setTimeout(flush, DRAW_MS);
+    };
+    let source: EventSource;
+    let again = 0;
+    const open = (): void => {
+      source = new EventSource(client.eventsOf(id, current.current?.view.seq ?? 0));
+      source.addEventListener('open', () => setConnection('live'));
+      source.addEventListener('event', take as EventListener);
+      source.addEventListener('progress', take as EventListener);
+      source.addEventListener('error', () => {
+        setConnection('again');
+        // a server that answers with an error closes the stream for good: open another one
+        if (source.readyState === EventSource.CLOSED) again = window.setTimeout(open, AGAIN_MS);
+        void queries.invalidateQueries({ queryKey: ['run', id] });
+      });
+    };
+    open();
+    return () => {
+      source.close();
+      window.clearTimeout(again);
+      if (frame) window.clearTimeout(frame);
+    };
+  }, [id, isKnown, over, queries]);
+
+  return { run, view, error, connection };
+}
