@@ -190,6 +190,8 @@ export const texts = {
     descending: 'descending',
     editPlan: 'Open the plan',
     replanned: 'A new plan',
+    wholeAnswer: 'The answer as text',
+    leftOut: 'The result is too large for this page. Select a step to see its part, or use the command line.',
     waitingFor: 'This run waits for your approval.',
   },
   runs: {

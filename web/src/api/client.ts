@@ -75,7 +75,7 @@ export const client = {
   check: (text: string, signal?: AbortSignal) => send<api.CheckedPlan>('POST', 'plans/check', { text }, signal),
   planDiff: (before: string, after: string) => send<api.Difference>('POST', 'plans/diff', { before, after }),
   schema: () => send<unknown>('GET', 'schema'),
-  run: (plan: unknown, digest: string, approve: boolean) => send<api.RunLine>('POST', 'runs', { plan, digest, approve }),
+  run: (given: api.RunGiven) => send<api.RunLine>('POST', 'runs', given),
   runs: (filter: Record<string, string | number | undefined>) => send<api.RunList>('GET', `runs${query(filter)}`),
   oneRun: (run: string) => send<api.RunOut>('GET', `runs/${enc(run)}`),
   step: (run: string, step: string, offset = 0) =>

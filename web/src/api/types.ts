@@ -17,6 +17,7 @@ export type GraphData = Schemas['Graph'];
 export type NodeData = Schemas['NodeOut'];
 export type Proposed = Schemas['Proposed'];
 export type RunDiff = Schemas['RunDiff'];
+export type RunGiven = Schemas['RunGiven'];
 export type RunEvent = Schemas['EventOut'];
 export type RunLine = Schemas['RunLine'];
 export type RunList = Schemas['RunList'];

@@ -5,10 +5,10 @@ import { client } from '../api/client';
 import type { RunOut, StepOut } from '../api/types';
 import { emptyDraft, saveDraft } from '../drafts';
 import { PlanGraph } from '../graph/PlanGraph';
-import { Exact } from '../parts/exact';
+import { Exact, plain } from '../parts/exact';
 import { Result } from '../parts/Result';
 import { DifferenceView, FailureNote, State, Trouble } from '../parts/small';
-import { printPlan, type Json } from '../plan/plan';
+import { isObject, printPlan, type Json } from '../plan/plan';
 import { go, href, setParams } from '../router';
 import { Doubts } from '../run/Doubts';
 import { criticalPath, type RunView } from '../run/fold';
@@ -46,7 +46,7 @@ export function Run({ id, params }: { id: string; params: URLSearchParams }) {
       {error && <Trouble error={error} />}
       <Doubts id={id} steps={view.steps} />
       {view.error && <FailureNote failure={view.error} />}
-      <div className="split">
+      <div className="stacked">
         <section className="pane graph-pane">
           <PlanGraph graph={run.graph} states={view.steps} critical={view.endedAt === null ? undefined : critical} label={words.graph} chosen={chosen} onChoose={choose} />
         </section>
@@ -194,25 +194,47 @@ function Panel({ run, view, critical, chosen, onChoose, tab }: PanelProps) {
 }
 
 function Answer({ run, view }: { run: RunOut; view: RunView }) {
-  if (view.endedAt === null || run.output === null) {
-    return run.answer_text ? (
-      <pre className="answer-text">
-        <Exact text={run.answer_text} most={8000} />
-      </pre>
-    ) : (
-      <p className="muted">{words.noOutput}</p>
-    );
-  }
+  const [said = '', ...others] = (run.answer_text ?? '').trim().split(/\n\s*\n/);
+  const isOver = view.endedAt !== null;
+  if (!isOver || (run.output === null && !said)) return <p className="muted">{words.noOutput}</p>;
   return (
     <div className="stack">
-      {run.answer_text && (
-        <div className="answer-text">
-          <Exact text={run.answer_text} most={1200} />
-        </div>
+      {said && (
+        <p className="answer-text">
+          <Exact text={said} most={1200} />
+        </p>
       )}
-      <Result value={run.output as Json} label={words.result} />
+      {run.output_left_out && <p className="muted">{words.leftOut}</p>}
+      {outputsOf(run).map(([name, value]) => (
+        <section key={name} className="stack">
+          {name !== '' && (
+            <h3>
+              <Exact text={name} most={80} />
+            </h3>
+          )}
+          <Result value={value} label={name === '' ? words.result : plain(name)} />
+        </section>
+      ))}
+      {others.length > 0 && (
+        <details>
+          <summary>{words.wholeAnswer}</summary>
+          <pre className="whole-answer" tabIndex={0} role="region" aria-label={words.wholeAnswer}>
+            <Exact text={run.answer_text ?? ''} most={8000} />
+          </pre>
+        </details>
+      )}
     </div>
   );
+}
+
+/** Return the result by parts: an output that is keyed by steps is one part for each. */
+function outputsOf(run: RunOut): [string, Json][] {
+  const output = run.output as Json;
+  if (output === null) return [];
+  if (!isObject(output)) return [['', output]];
+  const entries = Object.entries(output);
+  const isBySteps = entries.length > 1 && entries.every(([name]) => Object.hasOwn(run.steps, name));
+  return isBySteps ? entries : [['', output]];
 }
 
 /** A step with its output, which is fetched when somebody looks at it. */

@@ -8,11 +8,14 @@ export interface Table {
 
 const MOST_COLUMNS = 60;
 
-/** Return the list of records inside a result: itself, or the largest list one level below. */
-export function recordsOf(value: Json): Json[] | undefined {
+/** Return the list of records inside a result: itself, or the largest one some levels below. */
+export function recordsOf(value: Json, depth = 3): Json[] | undefined {
   if (Array.isArray(value)) return value.length && value.every(isObject) ? value : undefined;
-  if (!isObject(value)) return undefined;
-  const lists = Object.values(value).filter((each): each is Json[] => Array.isArray(each) && each.length > 0 && each.every(isObject));
+  if (!isObject(value) || depth === 0) return undefined;
+  const lists = Object.values(value).flatMap((each) => {
+    const found = recordsOf(each, depth - 1);
+    return found === undefined ? [] : [found];
+  });
   return lists.sort((one, other) => other.length - one.length)[0];
 }
 
