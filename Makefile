@@ -1,5 +1,6 @@
 # make ask     sets everything up and answers a question from the demo's data (Q="…" sets it)
 # make test    sets everything up and passes the checks and the tests
+# make page    builds the studio's page into the package, with node from a wheel
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -13,7 +14,7 @@ export Q
 # compile the whole package anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: ask test check lint types layers unit crash simulate long format clean
+.PHONY: ask page page-unit test check lint types layers unit crash simulate long format clean
 
 ask: $(VENV)/.ask
 	@$(BIN)/toolplan ask -- "$$Q"
@@ -21,7 +22,7 @@ ask: $(VENV)/.ask
 test: $(VENV)/.test
 	$(MAKE) --no-print-directory check
 
-check: lint types layers unit
+check: lint types layers page-unit unit
 
 lint: $(VENV)/.test
 	$(BIN)/ruff check .
@@ -35,6 +36,14 @@ types: $(VENV)/.test
 
 layers: $(VENV)/.test
 	$(BIN)/lint-imports
+
+# Without node's packages (a machine that cannot reach them) the tests of the page are skipped.
+page: $(VENV)/.test
+	$(BIN)/python tools/page.py build
+
+page-unit: $(VENV)/.test
+	$(BIN)/python tools/page.py build --if-possible
+	$(BIN)/python tools/page.py test --if-possible
 
 unit: $(VENV)/.test
 	$(BIN)/pytest -n auto -q

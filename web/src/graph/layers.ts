@@ -29,12 +29,17 @@ function layered(nodes: string[], edges: [string, string][], direction: 'LR' | '
   const graph = new Graph();
   graph.setGraph({ rankdir: direction, nodesep: 28, ranksep: 64, marginx: 8, marginy: 8 });
   graph.setDefaultEdgeLabel(() => ({}));
-  for (const name of nodes) graph.setNode(name, { width: NODE_WIDTH, height: NODE_HEIGHT });
-  for (const [from, to] of edges) graph.setEdge(from, to);
+  // dagre keeps its nodes in plain objects: positions are names that no object inherits
+  const index = new Map(nodes.map((name, at) => [name, `n${at}`]));
+  for (const key of index.values()) graph.setNode(key, { width: NODE_WIDTH, height: NODE_HEIGHT });
+  for (const [from, to] of edges) {
+    const [source, target] = [index.get(from), index.get(to)];
+    if (source !== undefined && target !== undefined) graph.setEdge(source, target);
+  }
   layout(graph);
   const places: Placed['places'] = Object.create(null) as Placed['places'];
-  for (const name of nodes) {
-    const { x, y } = graph.node(name) as { x: number; y: number };
+  for (const [name, key] of index) {
+    const { x, y } = graph.node(key) as { x: number; y: number };
     places[name] = { x: x - NODE_WIDTH / 2, y: y - NODE_HEIGHT / 2 };
   }
   const { width = 0, height = 0 } = graph.graph() as { width?: number; height?: number };

@@ -1,0 +1,44 @@
+import { act } from 'react';
+import { createRoot } from 'react-dom/client';
+import { describe, expect, it } from 'vitest';
+import { Exact, lookalikes, pieces, plain } from './exact';
+
+(globalThis as { IS_REACT_ACT_ENVIRONMENT?: boolean }).IS_REACT_ACT_ENVIRONMENT = true;
+
+function rendered(text: string, whole = false): HTMLElement {
+  const box = document.createElement('div');
+  act(() => createRoot(box).render(<Exact text={text} whole={whole} />));
+  return box;
+}
+
+describe('text of others', () => {
+  it.each(['\u202e', '\u200b', '\u2066', '\u0000', '\u001b', '\ufeff', '\u00ad', '\u{e0041}', '\ue000', '\u3164'])('%j is shown by its code', (hidden) => {
+    const found = pieces(`a${hidden}b`);
+    expect(found.map((each) => each.code !== undefined)).toEqual([false, true, false]);
+    expect(plain(`a${hidden}b`)).not.toContain(hidden);
+  });
+
+  it('stays as it is where it can be seen', () => {
+    const text = 'Grüße, 你好 שלום\n\t– 👍';
+    expect(pieces(text)).toEqual([{ text }]);
+  });
+
+  it('is text, whatever markup it has', () => {
+    const box = rendered('<img src=x onerror="boom()"><script>boom()</script>');
+    expect(box.querySelector('img, script')).toBeNull();
+    expect(box.textContent).toContain('<script>');
+  });
+
+  it('is cut where it is long, and never where a person approves it', () => {
+    const long = 'x'.repeat(5000);
+    expect(rendered(long).querySelector('button')).not.toBeNull();
+    expect(rendered(long, true).textContent).toBe(long);
+  });
+});
+
+describe('letters that look like others', () => {
+  it('are named where they are mixed with Latin', () => {
+    expect(lookalikes('pаypal')).toHaveLength(1);
+    expect(lookalikes('Москва and Paris, Ελλάδα')).toEqual([]);
+  });
+});
