@@ -20,6 +20,9 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 # The demo's rows are generated once for all tests, and not in the user's own cache.
 os.environ["TOOLPLAN_CACHE"] = str(Path(__file__).parents[1] / ".pytest_cache" / "toolplan")
 
+# Tests keep sign-ins in files: the user's key ring is not touched.
+os.environ["PYTHON_KEYRING_BACKEND"] = "keyring.backends.fail.Keyring"
+
 # pytest-xdist gives its workers a width: sentences for a program are not wrapped.
 os.environ.pop("COLUMNS", None)
 

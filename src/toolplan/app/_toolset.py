@@ -53,6 +53,7 @@ class Toolset(NamedTuple):
         accept: pins the tools as they are now; None where they cannot change by themselves.
         faults: which servers could not be used, and why.
         address: the URL of the service, where the user has set it.
+        signed_in: sentences on who is signed in to where the tools are.
     """
 
     tools: Toolbox
@@ -61,6 +62,7 @@ class Toolset(NamedTuple):
     accept: Callable[[str | None], Path] | None = None
     faults: tuple[str, ...] = ()
     address: str | None = None
+    signed_in: tuple[str, ...] = ()
 
 
 @contextmanager
@@ -115,7 +117,8 @@ def open_tools(
         with source.open(spec, context) as opened:
             yield _labelled(opened, advice, labels, asked, context, reading)
     except ToolObjectError as error:
-        raise ToolplanError("bad-tools", str(error), error.help or help_) from error
+        code = error.code if error.code != "tool-object" else "bad-tools"
+        raise ToolplanError(code, str(error), error.help or help_) from error
 
 
 def reopening(plan: Json) -> tuple[str | None, dict[str, str], str | None]:
@@ -240,7 +243,15 @@ def _labelled(
         tools = tools.labelled(known)
         advice["effects"] = {tool: label.value for tool, label in known.items()}
     tools = with_learned(tools, context.data / LEARNED, context.note)
-    return Toolset(tools, opened.insights, advice, opened.accept, opened.faults, opened.address)
+    return Toolset(
+        tools,
+        opened.insights,
+        advice,
+        opened.accept,
+        opened.faults,
+        opened.address,
+        opened.signed_in,
+    )
 
 
 def _sql(context: SourceContext) -> Tool | None:

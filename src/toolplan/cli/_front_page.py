@@ -24,6 +24,8 @@ COMMANDS: Final = {
     "resume": "Resume a run.",
     "show": "Show a plan, or a run, as a tree.",
     "tools": "List the tools.",
+    "login": "Sign in to an MCP server.",
+    "logout": "Sign out of an MCP server.",
     "schema": "Print the JSON Schema of plans.",
     "test": "Compare the plans of questions with what is expected.",
     "policy": "Write a policy, or show what one decides about a plan.",

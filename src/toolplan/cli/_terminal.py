@@ -46,6 +46,7 @@ _FAILED: Final = frozenset(
         "cannot-express",
         "journal-taken",
         "run-stopped",
+        "sign-in-failed",
         "unreadable-plan",
     )
 )

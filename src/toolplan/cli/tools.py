@@ -53,6 +53,8 @@ def tools_command(
             return _accept(toolset, query)
         if lint:
             return _lint(toolbox, as_json=as_json)
+        for sentence in toolset.signed_in:
+            note(printable(sentence))
     if query is None:
         shown = list(toolbox.values())
     elif query in toolbox:

@@ -46,7 +46,8 @@ class OpenedTools(NamedTuple):
     `insights` are functions that find sentences in what the tools return (`toolplan.answer`).
     `accept` pins all tools as they are now, or the one of that name, and returns the lock file; it
     is None where tools cannot change by themselves. `faults` say which servers could not be used,
-    and why. `address` is the URL of the service, where the user has set it.
+    and why. `address` is the URL of the service, where the user has set it. `signed_in` are
+    sentences on who is signed in where.
     """
 
     tools: Toolbox
@@ -54,6 +55,7 @@ class OpenedTools(NamedTuple):
     accept: Callable[[str | None], Path] | None = None
     faults: tuple[str, ...] = ()
     address: str | None = None
+    signed_in: tuple[str, ...] = ()
 
 
 class ToolSource(Protocol):

@@ -13,10 +13,15 @@ from typing import Any, Final
 import httpx2
 from mcp.types import CONNECTION_CLOSED, INVALID_REQUEST
 
+from toolplan.sources.mcp._authorised import Access, Authorised
 from toolplan.sources.mcp._interceptors import DELIVERY
+from toolplan.sources.mcp._oauth import NotAuthorised
 
 MAX_BODY_BYTES: Final = 200_000_000
 CONNECT_TIMEOUT_S: Final = 10.0
+
+NO_ACCESS: Final = -32_090
+"""The code of an answer that says that nobody has signed in; the SDK gives it no meaning."""
 
 _SESSION: Final = "mcp-session-id"
 _NOT_FOUND: Final = 404
@@ -45,6 +50,9 @@ class FailuresAsAnswers(httpx2.AsyncBaseTransport):
         except _NEVER_REACHED as error:
             _mark_as_not_sent()
             return _failure(CONNECTION_CLOSED, f"The server cannot be reached ({_kind(error)}).")
+        except NotAuthorised as refused:
+            _mark_as_not_sent()
+            return _failure(NO_ACCESS, str(refused), 401)
         except httpx2.TransportError as error:
             return _failure(CONNECTION_CLOSED, f"The connection broke ({_kind(error)}).")
         if response.status_code == _NOT_FOUND and _SESSION in request.headers:
@@ -59,13 +67,19 @@ class FailuresAsAnswers(httpx2.AsyncBaseTransport):
         await self._inner.aclose()
 
 
-def http_client(headers: dict[str, str], on_session_lost: Callable[[], None]) -> httpx2.AsyncClient:
+def http_client(
+    headers: dict[str, str], on_session_lost: Callable[[], None], access: Access | None = None
+) -> httpx2.AsyncClient:
     """Return a client for one server. It follows no redirect itself, and never sends twice.
+
+    What the server refused, and did nothing for, is sent once more with a token of `access`.
 
     Reading has no time limit of its own: calls have one each, and streams of notifications last.
     """
     timeout = httpx2.Timeout(CONNECT_TIMEOUT_S, read=None)
-    inner = httpx2.AsyncHTTPTransport(retries=0)
+    inner: httpx2.AsyncBaseTransport = httpx2.AsyncHTTPTransport(retries=0)
+    if access is not None and access.provider is not None:
+        inner = Authorised(inner, access, access.provider)
     transport = FailuresAsAnswers(inner, on_session_lost)
     return httpx2.AsyncClient(headers=headers, timeout=timeout, transport=transport)
 

@@ -27,6 +27,7 @@ from mcp.types import (
 from pydantic import TypeAdapter
 
 from toolplan.path import Json
+from toolplan.sources.mcp._authorised import Access
 from toolplan.sources.mcp._interceptors import Interceptor
 from toolplan.sources.mcp._listing import Listing, Page, read_listing
 from toolplan.sources.mcp._secrets import Mask
@@ -205,6 +206,7 @@ async def linked(
     mask: Mask,
     terms: Terms,
     report: Report,
+    access: Access | None = None,
 ) -> AsyncGenerator[Link, None]:
     """Connect to `server`, list its tools, and yield the connection.
 
@@ -236,7 +238,7 @@ async def linked(
 
     interceptor = Interceptor(on_end, on_request)
     async with Client(
-        _target(server, interceptor, stderr, on_end),
+        _target(server, interceptor, stderr, on_end, access),
         client_info=_CLIENT,
         read_timeout_seconds=None,
         cache=None,
@@ -260,6 +262,7 @@ def _target(
     interceptor: Interceptor,
     stderr: StandardError | None,
     on_session_lost: Callable[[], None],
+    access: Access | None,
 ) -> Transport | SdkServer[Any] | MCPServer[Any]:
     match server:
         case StdioServer():
@@ -267,7 +270,7 @@ def _target(
                 raise ValueError("A process needs somewhere to write its errors to.")
             return over_stdio(server, interceptor, stderr)
         case HttpServer():
-            return over_http(server, interceptor, on_session_lost)
+            return over_http(server, interceptor, on_session_lost, access)
         case LocalServer(server=target):
             if isinstance(target, SdkServer):
                 return cast("SdkServer[Any]", target)

@@ -20,15 +20,19 @@ from mcp.types import CONNECTION_CLOSED, REQUEST_TIMEOUT, InputRequiredResult, R
 from pydantic import ValidationError
 
 from toolplan.path import Json
+from toolplan.sources.mcp._authorised import Access
+from toolplan.sources.mcp._http import NO_ACCESS
 from toolplan.sources.mcp._interceptors import DELIVERY, Delivery
 from toolplan.sources.mcp._link import Called, Link, Progress, Report, Terms, linked
 from toolplan.sources.mcp._listing import Listing, ListingError
+from toolplan.sources.mcp._oauth import Asks
 from toolplan.sources.mcp._results import result_of
 from toolplan.sources.mcp._secrets import Mask
 from toolplan.sources.mcp._stderr import StandardError
 from toolplan.sources.mcp._texts import clean, reason_of
 from toolplan.sources.mcp.notices import ServerLost, ServerSaid, ServerStarted, ToolRefused
 from toolplan.sources.mcp.servers import HttpServer, LocalServer, Server, StdioServer
+from toolplan.sources.mcp.sign_ins import SignIns
 from toolplan.tools import OutcomeUnknown, ToolError
 
 FIRST_PAUSE_S: Final = 0.1
@@ -83,12 +87,23 @@ class _Start:
 class Owner:
     """Holds the connection to one server. Everything here runs in one event loop."""
 
-    def __init__(self, name: str, server: Server, terms: Terms, report: Report) -> None:
+    def __init__(
+        self,
+        name: str,
+        server: Server,
+        terms: Terms,
+        report: Report,
+        sign_ins: SignIns | None = None,
+        asks: Asks | None = None,
+    ) -> None:
         self.name = name
         self._server = server
         self._terms = terms
         self._report = report
         self._mask = Mask(() if isinstance(server, LocalServer) else server.secrets)
+        self._access: Access | None = None
+        if isinstance(server, HttpServer) and not server.has_own_header:
+            self._access = Access(name, server, self._mask, sign_ins, asks)
         self._timeout_s = terms.timeout_s if server.timeout_s is None else server.timeout_s
         self._wanted = anyio.Event()
         self._closing = anyio.Event()
@@ -98,6 +113,11 @@ class Owner:
         self._starts = 0
         self._failures = 0
         self._refused_reported: set[ToolRefused] = set()
+
+    @property
+    def wants_sign_in(self) -> bool:
+        """Whether the server was refused for want of a sign-in."""
+        return self._access is not None and self._access.wants_sign_in
 
     async def run(self) -> None:
         """Start the server whenever it is wanted and not there, until `close`."""
@@ -159,7 +179,9 @@ class Owner:
                 " cannot give; pass it as arguments, or use another tool."
             )
         try:
-            return result_of(called, wrapped=request.wrapped)
+            result = result_of(called, wrapped=request.wrapped)
+            # a token is long and random: nothing else reads like it
+            return result if self._access is None else self._access.mask_tokens.every_text(result)
         except ToolError as error:
             raise ToolError(self._mask(str(error))) from None
 
@@ -175,6 +197,8 @@ class Owner:
             try:
                 return await link.call(request.name, request.arguments, request.progress, meta)
             except MCPError as error:
+                if error.code == NO_ACCESS:
+                    raise Unreachable(self._sentence(reason_of(error))) from error
                 if not self._is_loss(error, link, delivery):
                     raise ToolError(self._mask(clean(error.message))) from error
                 if delivery.begun or not link.over.is_set():
@@ -267,7 +291,13 @@ class Owner:
         with anyio.CancelScope(deadline=began + self._terms.start_timeout_s) as self._scope:
             scope = self._scope
             async with linked(
-                self.name, self._server, stderr, self._mask, self._terms, self._report
+                self.name,
+                self._server,
+                stderr,
+                self._mask,
+                self._terms,
+                self._report,
+                self._access,
             ) as link:
                 scope.deadline = math.inf
                 self._link = link

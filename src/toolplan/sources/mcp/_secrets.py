@@ -58,9 +58,18 @@ class Mask:
     """Puts three stars in the place of secrets."""
 
     def __init__(self, secrets: Iterable[str]) -> None:
-        # the longest first, so that no rest of one is left where another is a part of it
-        kept = sorted({s for s in secrets if len(s) >= _LEAST_LENGTH}, key=len, reverse=True)
-        self._found = re.compile("|".join(map(re.escape, kept))) if kept else None
+        self._secrets: frozenset[str] = frozenset()
+        self._found: re.Pattern[str] | None = None
+        self.add(secrets)
+
+    def add(self, secrets: Iterable[str]) -> None:
+        """Put stars in the place of `secrets` too, from now on."""
+        more = {each for each in secrets if len(each) >= _LEAST_LENGTH} - self._secrets
+        if more:
+            self._secrets |= more
+            # the longest first, so that no rest of one is left where another is a part of it
+            longest_first = sorted(self._secrets, key=len, reverse=True)
+            self._found = re.compile("|".join(map(re.escape, longest_first)))
 
     def __call__(self, text: str) -> str:
         """Return `text` without secrets."""

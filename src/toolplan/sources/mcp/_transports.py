@@ -15,6 +15,7 @@ from mcp.client.sse import sse_client
 from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamable_http_client
 
+from toolplan.sources.mcp._authorised import Access
 from toolplan.sources.mcp._http import http_client
 from toolplan.sources.mcp._interceptors import InterceptedReceiving, InterceptedSending, Interceptor
 from toolplan.sources.mcp._stderr import StandardError
@@ -52,10 +53,13 @@ async def over_stdio(
 
 @asynccontextmanager
 async def over_http(
-    server: HttpServer, interceptor: Interceptor, on_session_lost: Callable[[], None]
+    server: HttpServer,
+    interceptor: Interceptor,
+    on_session_lost: Callable[[], None],
+    access: Access | None = None,
 ) -> AsyncGenerator[Streams, None]:
     """Speak to the server's address; requests that fail fail alone."""
-    client = http_client(dict(server.headers), on_session_lost)
+    client = http_client(dict(server.headers), on_session_lost, access)
     if server.transport == "sse":
         # the transport opens a client of its own, and closes it
         async with sse_client(

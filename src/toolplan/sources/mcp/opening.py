@@ -16,7 +16,15 @@ from toolplan.sources.mcp._shown import (
     shown_commands,
 )
 from toolplan.sources.mcp.notices import Notice, ServerLost, ToolsChanged
-from toolplan.sources.mcp.servers import Command, commands, read_servers
+from toolplan.sources.mcp.servers import (
+    Command,
+    HttpServer,
+    Server,
+    commands,
+    is_machine,
+    read_servers,
+)
+from toolplan.sources.mcp.sign_ins import SignIns, standing
 from toolplan.sources.mcp.source import connected
 from toolplan.sources.modules import insights_in, load_attribute
 from toolplan.sources.pins import FILE_NAME, Change, Pins, pin_of
@@ -54,7 +62,10 @@ class McpToolSource:
         insights = _insights(json_in(spec, context.folder), context.folder)
         servers = read_servers(path, context.environment)
         _show(commands(servers), context)
-        with connected(servers, on_event=partial(_report, context.note)) as source:
+        sign_ins = SignIns(context.data, spec)
+        with connected(
+            servers, on_event=partial(_report, context.note), sign_ins=sign_ins
+        ) as source:
             tools = source.toolbox()
             faults = tuple(source.faults.values())
             for fault in faults:
@@ -65,7 +76,25 @@ class McpToolSource:
             shown = shown_changes(context.data, lock)
             pinned = _pinned(tools, path, context)
             accept = partial(_accept, tools, lock, shown)
-            yield OpenedTools(pinned, insights, accept, faults)
+            signed_in = _signed_in(servers, sign_ins, source.sign_ins_wanted)
+            yield OpenedTools(pinned, insights, accept, faults, signed_in=signed_in)
+
+
+def _signed_in(
+    servers: Mapping[str, Server], sign_ins: SignIns, wanted: Sequence[str]
+) -> tuple[str, ...]:
+    """Return a sentence on each server that people or machines sign in to."""
+    said: list[str] = []
+    for name, server in servers.items():
+        found = standing(server, sign_ins)
+        if name in wanted:
+            said.append(f"{name}: not signed in. {sign_ins.login_command(name)}")
+        elif found is not None:
+            scope = f", for {found.scope}" if found.scope else ""
+            said.append(f"{name}: signed in at {found.issuer or 'its own address'}{scope}.")
+        elif isinstance(server, HttpServer) and is_machine(server):
+            said.append(f"{name}: signed in as a machine.")
+    return tuple(said)
 
 
 def _insights(document: object, folder: Path) -> tuple[Callable[..., object], ...]:

@@ -7,13 +7,14 @@ import json
 import re
 import shlex
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final, Literal, NamedTuple, TypeAlias, cast
 from urllib.parse import SplitResult, urlsplit, urlunsplit
 
 from toolplan.diagnostics import did_you_mean, near
 from toolplan.path import Json
+from toolplan.sources.mcp._oauth_settings import OAuth, is_safe, read_oauth
 from toolplan.sources.mcp._secrets import (
     MASK,
     names_a_variable,
@@ -31,7 +32,7 @@ SERVER_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
 """What a server may be called: `server.tool` is then a tool's name in every dialect."""
 
 _STDIO_FIELDS: Final = ("command", "args", "env", "cwd")
-_HTTP_FIELDS: Final = ("url", "headers")
+_HTTP_FIELDS: Final = ("url", "headers", "oauth")
 _OWN_FIELDS: Final = ("transport", "type", "timeout_s", "disabled")
 _KNOWN: Final = (*_STDIO_FIELDS, *_HTTP_FIELDS, *_OWN_FIELDS)
 _IGNORED: Final = frozenset(  # what other clients keep there; none of it approves anything
@@ -81,6 +82,7 @@ class HttpServer:
         transport: streamable HTTP, or the older SSE.
         secrets: what may never be shown.
         timeout_s: seconds for each call; None is the source's.
+        oauth: how a token is got, where the entry says it.
     """
 
     url: str = field(repr=False)
@@ -88,6 +90,12 @@ class HttpServer:
     transport: HttpTransport = "streamable-http"
     secrets: tuple[str, ...] = field(default=(), repr=False)
     timeout_s: float | None = None
+    oauth: OAuth | None = None
+
+    @property
+    def has_own_header(self) -> bool:
+        """Whether `headers` say who asks: then nobody signs in."""
+        return any(name.lower() == "authorization" for name in self.headers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,6 +184,11 @@ def place_of(server: Server) -> dict[str, Json]:
             return {"transport": server.transport, "url": shown_url(server.url)}
         case LocalServer():
             return {"transport": "local"}
+
+
+def is_machine(server: HttpServer) -> bool:
+    """Return whether a machine signs in to `server`, not a person."""
+    return server.oauth is not None and server.oauth.grant == "client_credentials"
 
 
 def shown_url(url: str) -> str:
@@ -292,7 +305,17 @@ def _http(
             raise ToolObjectError(f"{place}.headers.{name} is not a header that can be sent.")
     transport: HttpTransport = "sse" if _transport(fields, place) == "sse" else "streamable-http"
     words = (word for value in headers.values() for word in (value, *value.split()))
-    return HttpServer(url, headers, transport, (*secrets, *words), timeout_s)
+    oauth = read_oauth(fields.get("oauth"), environment, f"{place}.oauth")
+    server = HttpServer(url, headers, transport, (*secrets, *words), timeout_s, oauth)
+    if oauth is None:
+        return server
+    if server.has_own_header:
+        raise ToolObjectError(f"{place} takes 'oauth' or the header 'Authorization', not both.")
+    if not is_safe(url, near_loopback=True):
+        raise ToolObjectError(f"{place}.url must be https: a token is sent there.")
+    if oauth.client_secret:
+        server = replace(server, secrets=(*server.secrets, oauth.client_secret))
+    return server
 
 
 def _resolved(

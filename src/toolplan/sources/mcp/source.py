@@ -21,10 +21,12 @@ from anyio.from_thread import start_blocking_portal
 from toolplan.path import Json
 from toolplan.sources.mcp._bridge import Closed, run_in, wait_in
 from toolplan.sources.mcp._link import Terms
+from toolplan.sources.mcp._oauth import Asks
 from toolplan.sources.mcp._offers import Target, tools_of
 from toolplan.sources.mcp._owner import Offer, Owner, Request, Unreachable
 from toolplan.sources.mcp.notices import Notice, ToolRefused
 from toolplan.sources.mcp.servers import Server
+from toolplan.sources.mcp.sign_ins import SignIns
 from toolplan.tools import (
     Arguments,
     Call,
@@ -50,6 +52,14 @@ OnEvent: TypeAlias = Callable[[Notice], None]
 """Called with what happens to servers, from threads of the source; it should be quick."""
 
 
+class SignInNeeded(ToolObjectError):
+    """No tools can be used before somebody signs in; the message holds the command."""
+
+    def __init__(self, message: str, help: str | None = None) -> None:
+        super().__init__(message, help or "Sign in with the command above, then run this again.")
+        self.code = "sign-in-needed"
+
+
 class McpSource:
     """The tools of connected servers, for as long as `connected` lasts."""
 
@@ -63,6 +73,11 @@ class McpSource:
     def faults(self) -> Mapping[str, str]:
         """Why servers gave no tools when `toolbox` last asked them, by their names."""
         return dict(self._faults)
+
+    @property
+    def sign_ins_wanted(self) -> tuple[str, ...]:
+        """The servers that give nothing before somebody signs in to them."""
+        return tuple(name for name, owner in self._owners.items() if owner.wants_sign_in)
 
     @property
     def refused(self) -> tuple[ToolRefused, ...]:
@@ -96,7 +111,8 @@ class McpSource:
 
     def _toolbox(self, offers: Mapping[str, Offer]) -> Toolbox:
         if self._faults and not offers:
-            raise ToolObjectError(" ".join(self._faults.values()))
+            why = " ".join(self._faults.values())
+            raise (SignInNeeded if self.sign_ins_wanted else ToolObjectError)(why)
         self._refused = tuple(each for o in offers.values() for each in o.listing.refused)
         return Toolbox(tools_of(offers, self._call_to))
 
@@ -155,6 +171,8 @@ def connected(
     start_timeout_s: float = DEFAULT_START_TIMEOUT_S,
     recheck_s: float | None = DEFAULT_RECHECK_S,
     clock: Callable[[], float] = time.monotonic,
+    sign_ins: SignIns | None = None,
+    asks: Asks | None = None,
 ) -> Generator[McpSource, None, None]:
     """Yield a source of the tools of `servers`, and end them all for sure behind it.
 
@@ -169,11 +187,15 @@ def connected(
         recheck_s: seconds after which a server's tools are listed again before a call, so that
             changes that are not reported are noticed; None is never.
         clock: a monotonic clock, in seconds.
+        sign_ins: who has signed in, for servers that want it; None is nobody.
+        asks: asks a person to sign in where a server wants it; None is nobody.
     """
     terms = Terms(timeout_s, start_timeout_s, recheck_s, clock)
     with (
         start_blocking_portal(name="toolplan-mcp") as portal,
-        portal.wrap_async_context_manager(_running(servers, terms, on_event)) as owners,
+        portal.wrap_async_context_manager(
+            _running(servers, terms, on_event, sign_ins, asks)
+        ) as owners,
     ):
         yield McpSource(portal.call(_loop), owners)
 
@@ -187,6 +209,8 @@ async def connected_here(
     start_timeout_s: float = DEFAULT_START_TIMEOUT_S,
     recheck_s: float | None = DEFAULT_RECHECK_S,
     clock: Callable[[], float] = time.monotonic,
+    sign_ins: SignIns | None = None,
+    asks: Asks | None = None,
 ) -> AsyncGenerator[McpSource, None]:
     """Yield a source whose connections live in the event loop that runs; as `connected` otherwise.
 
@@ -194,7 +218,7 @@ async def connected_here(
     and a loop that is blocked blocks the connections.
     """
     terms = Terms(timeout_s, start_timeout_s, recheck_s, clock)
-    async with _running(servers, terms, on_event) as owners:
+    async with _running(servers, terms, on_event, sign_ins, asks) as owners:
         yield McpSource(asyncio.get_running_loop(), owners)
 
 
@@ -204,14 +228,20 @@ async def _loop() -> asyncio.AbstractEventLoop:
 
 @asynccontextmanager
 async def _running(
-    servers: Mapping[str, Server], terms: Terms, on_event: OnEvent | None
+    servers: Mapping[str, Server],
+    terms: Terms,
+    on_event: OnEvent | None,
+    sign_ins: SignIns | None,
+    asks: Asks | None,
 ) -> AsyncGenerator[dict[str, Owner], None]:
     report = partial(_report, on_event)
     for name in _LOGGERS:
         logger = logging.getLogger(name)
         if not logger.handlers:
             logger.addHandler(logging.NullHandler())
-    owners = {name: Owner(name, server, terms, report) for name, server in servers.items()}
+    owners = {
+        name: Owner(name, server, terms, report, sign_ins, asks) for name, server in servers.items()
+    }
     raised: BaseException | None = None
     async with anyio.create_task_group() as tasks:
         for owner in owners.values():

@@ -1,0 +1,354 @@
+"""Requests that carry an access token, and what is done when a server refuses one.
+
+The SDK's own flow holds a lock while a request is under way, so that calls on one connection would
+wait for each other. Here the flow only gets tokens; the requests themselves go past it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import AsyncIterator, Iterable
+from typing import Final, cast
+from urllib.parse import parse_qsl
+
+import anyio
+import httpx2
+from mcp.client.auth import OAuthFlowError
+from mcp.client.auth.exceptions import OAuthRegistrationError, OAuthTokenError
+from mcp.client.auth.utils import extract_field_from_www_auth
+
+from toolplan.sources.mcp._oauth import Asks, Machine, NotAuthorised, Person, Provider, token_of
+from toolplan.sources.mcp._oauth_settings import is_loopback, is_safe
+from toolplan.sources.mcp._secrets import Mask
+from toolplan.sources.mcp._texts import clean
+from toolplan.sources.mcp.servers import HttpServer
+from toolplan.sources.mcp.sign_ins import SignIn, SignIns
+
+MAX_ANSWER_BYTES: Final = 1_000_000
+ANSWER_TIMEOUT_S: Final = 20.0
+
+_TIMES: Final = httpx2.Timeout(ANSWER_TIMEOUT_S).as_dict()
+_TRIES: Final = 2
+_TOKEN_LENGTH: Final = 16
+_SECRET_FIELDS: Final = frozenset(
+    {
+        "access_token",
+        "assertion",
+        "client_assertion",
+        "client_secret",
+        "code",
+        "code_verifier",
+        "id_token",
+        "refresh_token",
+        "registration_access_token",
+    }
+)
+_CODE: Final = re.compile(r"[a-z][a-z_]{2,40}")
+
+
+class Access:
+    """The tokens of one server."""
+
+    def __init__(
+        self, name: str, server: HttpServer, mask: Mask, sign_ins: SignIns | None, asks: Asks | None
+    ) -> None:
+        """Use what `sign_ins` keeps.
+
+        Args:
+            name: of the server, for messages.
+            server: what the tokens are for.
+            mask: gets every secret, so that none is shown.
+            sign_ins: None is only what a machine signs in with.
+            asks: asks a person, once; None where nobody may be asked.
+        """
+        self.name = name
+        self.mask_tokens = Mask(())
+        self._mask = mask
+        self.wants_sign_in = False
+        self.fault: NotAuthorised | None = None
+        self._server = server
+        self._sign_ins = sign_ins
+        self._asks = asks
+        self._asked = False
+        oauth = server.oauth
+        self.provider: Provider | None = None
+        if oauth is not None and oauth.grant == "client_credentials":
+            self.provider = Machine(server, oauth)
+        elif sign_ins is not None and is_safe(server.url, near_loopback=True):
+            self.provider = Person(server, sign_ins, asks)
+
+    def hide(self, secrets: Iterable[str]) -> None:
+        """Have `secrets` shown nowhere; the long ones not in results either."""
+        found = [*secrets]
+        self._mask.add(found)
+        self.mask_tokens.add(each for each in found if len(each) >= _TOKEN_LENGTH)
+
+    def masked(self, text: str) -> str:
+        """Return `text` without secrets."""
+        return self._mask(text)
+
+    @property
+    def has_asked(self) -> bool:
+        """Whether a person was asked."""
+        return self._asked
+
+    def may_ask(self) -> bool:
+        """Return whether new tokens may be asked for: a person only once."""
+        if isinstance(self.provider, Machine):
+            return True
+        if self._asks is None or self._asked:
+            return False
+        self._asked = True
+        return True
+
+    def refused(self, response: httpx2.Response) -> NotAuthorised | None:
+        """Return what is said where no token can be had; None where the refusal is another one."""
+        provider = self.provider
+        if self.fault is not None:
+            return self.fault
+        if self._asked or isinstance(provider, Machine):
+            return NotAuthorised(
+                f"it refuses the token that it led to (HTTP {response.status_code}), which may be"
+                " meant for another server"
+            )
+        challenge = response.headers.get("www-authenticate", "").lower().startswith("bearer")
+        has_signed_in = provider is not None and provider.context.current_tokens is not None
+        if self._sign_ins is None or not (
+            challenge or has_signed_in or self._server.oauth is not None
+        ):
+            return None
+        self.wants_sign_in = True
+        why = "wants you to sign in"
+        if response.status_code == 403:
+            why = "wants more rights than you have given"
+        elif has_signed_in:
+            why = "does not take your sign-in any more"
+        return NotAuthorised(f"it {why}: `{self._sign_ins.login_command(self.name)}`")
+
+
+class Authorised(httpx2.AsyncBaseTransport):
+    """A transport whose requests to one server carry its token."""
+
+    def __init__(
+        self, inner: httpx2.AsyncBaseTransport, access: Access, provider: Provider
+    ) -> None:
+        self._inner = inner
+        self._access = access
+        self._provider = provider
+        self._renewing = anyio.Lock()
+        self._failed = ""
+        self._origin = _origin(httpx2.URL(provider.context.server_url))
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        """Return the server's answer to `request`.
+
+        Raises:
+            NotAuthorised: it was refused, and there is no token for it.
+        """
+        for last in range(_TRIES):
+            token = await self._token(request)
+            if token is not None and _origin(request.url) == self._origin:
+                request.headers["Authorization"] = f"Bearer {token}"
+            response = await self._inner.handle_async_request(request)
+            if not _is_refusal(response):
+                return response
+            whole = await _read(response, request)
+            renewed = last + 1 < _TRIES and await self._renewed(request, whole, token)
+            if not renewed:
+                why = self._access.refused(whole)
+                if why is None:
+                    return whole
+                raise why
+        raise AssertionError("the last try returns or raises")
+
+    async def aclose(self) -> None:
+        """Close all connections."""
+        await self._inner.aclose()
+
+    async def _token(self, request: httpx2.Request) -> str | None:
+        """Return the token to send, renewed where it has come to its end."""
+        provider = self._provider
+        token = token_of(provider)
+        if token is None:
+            async with self._renewing:
+                await provider.load()
+                token = token_of(provider)
+                if token is None and isinstance(provider, Person):
+                    provider.reload()
+                    await provider.load()
+                    token = token_of(provider)
+                if token is None and provider.context.can_refresh_token():
+                    provider.context.token_expiry_time = 1.0
+                    await self._flow(request, None)
+                # one that lives but a few seconds is better than none
+                token = token_of(provider, to_its_end=True)
+        if token is not None:
+            self._access.hide([token])
+        return token
+
+    async def _renewed(
+        self, request: httpx2.Request, refusal: httpx2.Response, used: str | None
+    ) -> bool:
+        """Get another token after `refusal`; return whether there is one."""
+        provider = self._provider
+        async with self._renewing:
+            if token_of(provider) not in (None, used):
+                return True  # another call has renewed it
+            if isinstance(provider, Person):
+                provider.reload()  # another process may have
+                await provider.load()
+                if token_of(provider) not in (None, used):
+                    return True
+            if refusal.status_code == 401 and provider.context.current_tokens is not None:
+                provider.context.token_expiry_time = 1.0  # its time has come, whatever it says
+            await self._flow(request, refusal)
+        return token_of(provider, to_its_end=True) not in (None, used)
+
+    async def _flow(self, request: httpx2.Request, refusal: httpx2.Response | None) -> None:
+        """Run the SDK's flow up to where it would send `request`: with a token, or without.
+
+        Raises:
+            NotAuthorised: the authorization server refuses, or cannot be used.
+        """
+        self._failed = ""
+        flow = self._provider.async_auth_flow(request)
+        try:
+            outgoing = await anext(flow)
+            while True:
+                if outgoing is not request:
+                    outgoing = await flow.asend(await self._asked(outgoing))
+                    continue
+                is_renewed = refusal is not None and refusal.status_code == 401
+                if refusal is None or (
+                    is_renewed and token_of(self._provider, to_its_end=True) is not None
+                ):
+                    return
+                if not self._access.may_ask():
+                    return
+                answer, refusal = refusal, None
+                outgoing = await flow.asend(answer)
+        except StopAsyncIteration:
+            return
+        except Exception as error:  # of many kinds: the answers are another program's
+            fault = error if isinstance(error, NotAuthorised) else NotAuthorised(self._why(error))
+            if self._access.has_asked:
+                self._access.fault = fault
+            raise fault from None
+        finally:
+            await flow.aclose()
+
+    async def _asked(self, request: httpx2.Request) -> httpx2.Response:
+        """Return the answer of an authorization server, or of the server on who that is.
+
+        Raises:
+            NotAuthorised: there is none, or the address is none that a secret may be sent to.
+        """
+        url = request.url
+        if not is_safe(str(url), near_loopback=is_loopback(str(self._provider.context.server_url))):
+            raise NotAuthorised(f"it leads to {url.scheme}://{url.host}, which is not https")
+        self._access.hide(_secrets_sent(request))
+        request.extensions["timeout"] = _TIMES
+        try:
+            with anyio.fail_after(ANSWER_TIMEOUT_S):
+                response = await self._inner.handle_async_request(request)
+                answer = await _read(response, request)
+        except (httpx2.TransportError, TimeoutError) as error:
+            why = f"the authorization server at {url.host} cannot be reached"
+            raise NotAuthorised(f"{why} ({type(error).__name__})") from None
+        self._access.hide(_secrets_in(answer))
+        if answer.status_code >= 500 and request.method == "POST":
+            raise NotAuthorised(
+                f"the authorization server at {url.host} failed: HTTP {answer.status_code}"
+            )
+        if answer.status_code >= 400:
+            self._failed = f"HTTP {answer.status_code}{_error_code(answer)}"
+        return answer
+
+    def _why(self, error: Exception) -> str:
+        """Return why there is no token: of an answer only its status and its code."""
+        match error:
+            case OAuthRegistrationError():
+                what = "the authorization server does not register toolplan"
+            case OAuthTokenError():
+                what = "the authorization server gives no token"
+            case OAuthFlowError():
+                return clean(self._access.masked(str(error)), 300)
+            case OSError():
+                return f"the sign-in cannot be kept: {error.strerror or type(error).__name__}"
+            case _:
+                what = f"what it says of signing in cannot be read ({type(error).__name__})"
+        return f"{what}: {self._failed}" if self._failed else what
+
+
+def _origin(url: httpx2.URL) -> tuple[str, str, int | None]:
+    return (url.scheme, url.host, url.port)
+
+
+def _is_refusal(response: httpx2.Response) -> bool:
+    if response.status_code == 403:
+        return extract_field_from_www_auth(response, "error") == "insufficient_scope"
+    return response.status_code == 401
+
+
+async def _read(response: httpx2.Response, request: httpx2.Request) -> httpx2.Response:
+    """Return the whole answer.
+
+    Raises:
+        ReadError: it is larger than any such answer.
+    """
+    content = bytearray()
+    try:
+        async for part in cast("AsyncIterator[bytes]", response.aiter_raw()):
+            content += part
+            if len(content) > MAX_ANSWER_BYTES:
+                raise httpx2.ReadError(f"More than {MAX_ANSWER_BYTES} bytes")
+    finally:
+        await response.aclose()
+    return httpx2.Response(
+        response.status_code, headers=response.headers, content=bytes(content), request=request
+    )
+
+
+def _secrets_sent(request: httpx2.Request) -> list[str]:
+    kind, _, credentials = request.headers.get("authorization", "").partition(" ")
+    form = parse_qsl(request.content.decode("utf-8", "replace"))
+    sent = [value for name, value in form if name in _SECRET_FIELDS]
+    return [*sent, credentials] if kind else sent
+
+
+def _secrets_in(answer: httpx2.Response) -> list[str]:
+    found = _object(answer)
+    return [v for k, v in found.items() if k in _SECRET_FIELDS and isinstance(v, str)]
+
+
+def _error_code(answer: httpx2.Response) -> str:
+    """Return the code of RFC 6749 that a refusal has; its description may hold what was sent."""
+    code = _object(answer).get("error")
+    return f", {code}" if isinstance(code, str) and _CODE.fullmatch(code) else ""
+
+
+def _object(answer: httpx2.Response) -> dict[str, object]:
+    try:
+        found = cast("object", json.loads(answer.content))
+    except (ValueError, RecursionError):
+        return {}
+    return cast("dict[str, object]", found) if isinstance(found, dict) else {}
+
+
+async def revoke(sign_in: SignIn) -> bool:
+    """Have the tokens of `sign_in` revoked (RFC 7009); return whether the server said so."""
+    metadata = sign_in.metadata
+    if metadata is None or metadata.revocation_endpoint is None:
+        return False
+    url, tokens, client = str(metadata.revocation_endpoint), sign_in.tokens, sign_in.client
+    if not is_safe(url, near_loopback=is_loopback(str(metadata.issuer))):
+        return False
+    form = {"token": tokens.refresh_token or tokens.access_token, "client_id": client.client_id}
+    if client.client_secret:
+        form["client_secret"] = client.client_secret
+    try:
+        async with httpx2.AsyncClient(timeout=ANSWER_TIMEOUT_S) as http:
+            return (await http.post(url, data=form)).status_code == 200
+    except (httpx2.HTTPError, OSError):
+        return False

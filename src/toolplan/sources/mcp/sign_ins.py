@@ -1,0 +1,205 @@
+"""Who is signed in to which server: kept in the system's key ring, or in files of mode 600."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import importlib
+import json
+import os
+import shlex
+import stat
+from pathlib import Path
+from typing import Any, Final, NamedTuple, Protocol, cast
+
+from mcp.shared.auth import (
+    OAuthClientInformationFull,
+    OAuthMetadata,
+    OAuthToken,
+    ProtectedResourceMetadata,
+)
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from toolplan.sources.mcp._texts import clean
+from toolplan.sources.mcp.servers import HttpServer, Server
+from toolplan.storage.shared_file import write_whole
+from toolplan.tools import ToolObjectError
+
+FOLDER: Final = "sign-ins"
+SERVICE: Final = "toolplan"
+
+_USABLE: Final = 1.0  # backends below it keep nothing, or keep it unencrypted
+
+
+class SignIn(BaseModel):
+    """A sign-in to one server: the tokens, and what it takes to renew them.
+
+    Attributes:
+        tokens: for the server, and for new tokens.
+        expires_at: when the access token ends, in seconds since the epoch; None is not known.
+        client: who signed in, for the authorization server.
+        metadata: of the authorization server; a token is renewed nowhere else.
+        resource: what the server said of itself.
+        issuer: the authorization server.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    tokens: OAuthToken = Field(repr=False)
+    expires_at: float | None = None
+    client: OAuthClientInformationFull = Field(repr=False)
+    metadata: OAuthMetadata | None = None
+    resource: ProtectedResourceMetadata | None = None
+    issuer: str = ""
+
+
+class Standing(NamedTuple):
+    """A sign-in, as it may be shown: where it was, what was given, and where it is kept."""
+
+    issuer: str
+    scope: str
+    kept_in: str
+
+
+class KeyRing(Protocol):
+    """As much of a backend of the library `keyring` as is used."""
+
+    def get_password(self, service: str, username: str) -> str | None:
+        """Return what is kept under these names."""
+        ...
+
+    def set_password(self, service: str, username: str, password: str) -> None:
+        """Keep a text under these names."""
+        ...
+
+    def delete_password(self, service: str, username: str) -> None:
+        """Delete what is kept under these names."""
+        ...
+
+
+class SignIns:
+    """The sign-ins of this user. What is kept for one address is used for no other."""
+
+    def __init__(self, data: Path, tools: str = "FILE") -> None:
+        """Use the system's key ring, and files below the folder `data` where there is none.
+
+        `tools` is what `--tools` names the servers with, for commands that are shown to people.
+        """
+        self._folder = data / FOLDER
+        self._tools = tools
+        self._ring = _key_ring()
+
+    def login_command(self, name: str) -> str:
+        """Return the command that signs in to the server called `name`."""
+        return f"toolplan login {name} --tools {shlex.quote(self._tools)}"
+
+    def get(self, server: HttpServer) -> SignIn | None:
+        """Return the sign-in to `server`, None where there is none.
+
+        Raises:
+            ToolObjectError: it is kept in a file that others may read, or that cannot be read.
+        """
+        text = self._from_ring(_key(server)) or self._from_file(_key(server))
+        try:
+            return None if text is None else SignIn.model_validate_json(text)
+        except ValidationError:
+            return None  # of another version: the user signs in again
+
+    def place(self, server: HttpServer) -> str:
+        """Return where the sign-in to `server` is kept, for a person."""
+        file = self._file(_key(server))
+        return str(file) if file.exists() else "the system's key ring"
+
+    def keep(self, server: HttpServer, sign_in: SignIn) -> None:
+        """Keep a sign-in in the place of an earlier one.
+
+        Raises:
+            OSError: there is no key ring, and the file cannot be written.
+        """
+        key, text = _key(server), sign_in.model_dump_json(exclude_none=True)
+        file = self._file(key)
+        if self._ring is not None:
+            # a ring may be locked, or too small for a long token
+            with contextlib.suppress(Exception):
+                self._ring.set_password(SERVICE, key, text)
+                if self._ring.get_password(SERVICE, key) == text:
+                    file.unlink(missing_ok=True)
+                    return
+            self._forget_in_ring(key)
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        write_whole(file, text)
+
+    def forget(self, server: HttpServer) -> None:
+        """Delete the sign-in to `server`, if there is one.
+
+        Raises:
+            OSError: the file cannot be deleted.
+        """
+        key = _key(server)
+        self._forget_in_ring(key)
+        self._file(key).unlink(missing_ok=True)
+
+    def _from_ring(self, key: str) -> str | None:
+        if self._ring is None:
+            return None
+        try:
+            return self._ring.get_password(SERVICE, key)
+        except Exception:  # as many kinds as there are systems: then it is not there
+            return None
+
+    def _forget_in_ring(self, key: str) -> None:
+        if self._ring is not None:
+            with contextlib.suppress(Exception):  # there is none, or the ring is locked
+                self._ring.delete_password(SERVICE, key)
+
+    def _from_file(self, key: str) -> str | None:
+        file = self._file(key)
+        try:
+            if os.name == "posix" and stat.S_IMODE(file.stat().st_mode) & 0o077:
+                raise ToolObjectError(
+                    f"The sign-in in {str(file)!r} is not used: others may read the file.",
+                    f"Delete it, and sign in again; or, if nobody has: chmod 600 {file}",
+                )
+            return file.read_text("utf-8")
+        except FileNotFoundError:
+            return None
+        except (OSError, UnicodeDecodeError) as error:
+            reason = getattr(error, "strerror", None) or type(error).__name__
+            raise ToolObjectError(
+                f"The sign-in in {str(file)!r} cannot be read: {reason}."
+            ) from None
+
+    def _file(self, key: str) -> Path:
+        return self._folder / f"{key}.json"
+
+
+def standing(server: Server, sign_ins: SignIns) -> Standing | None:
+    """Return the sign-in to `server`, None where there is none."""
+    if not isinstance(server, HttpServer):
+        return None
+    kept = sign_ins.get(server)
+    if kept is None:
+        return None
+    issuer = kept.issuer or ("" if kept.metadata is None else str(kept.metadata.issuer))
+    scope = clean(kept.tokens.scope or "", 200)
+    return Standing(clean(issuer, 200), scope, sign_ins.place(server))
+
+
+def _key(server: HttpServer) -> str:
+    """Return the name that a sign-in is kept under: of the address and the client, not of either.
+
+    The address may hold a secret, and the name is not one.
+    """
+    oauth = server.oauth
+    parts = [server.url, *([] if oauth is None else [oauth.issuer, oauth.client_id, oauth.scope])]
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:32]
+
+
+def _key_ring() -> KeyRing | None:
+    """Return the system's key ring; None where there is none, or the extra is not installed."""
+    try:
+        library: Any = importlib.import_module("keyring")
+        ring: Any = library.get_keyring()
+        return cast("KeyRing", ring) if ring.priority >= _USABLE else None
+    except Exception:  # not installed, or a backend that the system breaks
+        return None
