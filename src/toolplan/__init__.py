@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from toolplan.app.resume import resume
     from toolplan.approval import Approval, ApprovalRequired, ApprovalUsed, approve
     from toolplan.compiler import Compiled, check, compile_plan, compile_stream, parse, to_text
+    from toolplan.consent import Denied, Effect, ValueApproval
     from toolplan.diagnostics import CannotExpress, Diagnostic, Severity
     from toolplan.dry_run import DryRun, simulate
     from toolplan.engines import CannotRun, Decided, RunOptions, StreamRefused, run, run_stream
@@ -63,8 +64,10 @@ _HOMES: Final = {
     "CheckResult": "toolplan.app.results",
     "Compiled": "toolplan.compiler",
     "Decided": "toolplan.engines",
+    "Denied": "toolplan.consent",
     "Diagnostic": "toolplan.diagnostics",
     "DryRun": "toolplan.dry_run",
+    "Effect": "toolplan.consent",
     "Effects": "toolplan.tools",
     "Event": "toolplan.events",
     "ExecutionPlan": "toolplan.execution_plan",
@@ -86,6 +89,7 @@ _HOMES: Final = {
     "ToolObjectError": "toolplan.tools",
     "Toolbox": "toolplan.tools",
     "ToolplanError": "toolplan.errors",
+    "ValueApproval": "toolplan.consent",
     "approve": "toolplan.approval",
     "check": "toolplan.compiler",
     "compile_plan": "toolplan.compiler",
@@ -117,8 +121,10 @@ __all__ = [
     "CheckResult",
     "Compiled",
     "Decided",
+    "Denied",
     "Diagnostic",
     "DryRun",
+    "Effect",
     "Effects",
     "Event",
     "ExecutionPlan",
@@ -140,6 +146,7 @@ __all__ = [
     "ToolObjectError",
     "Toolbox",
     "ToolplanError",
+    "ValueApproval",
     "approve",
     "check",
     "compile_plan",

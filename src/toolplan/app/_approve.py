@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from toolplan.approval import Approval, ApprovalRequired, Approver, approve
+from toolplan.consent import ValueApproval
 from toolplan.execution_plan import ExecutionPlan
 
 
@@ -22,12 +23,27 @@ class DigestApprover:
         return None if plan.digest != self.digest else await self.ask(plan)
 
 
-Approve: TypeAlias = Approver | Approval | str
-"""A callable that is given the plan and returns an approval or None; an approval; or a digest."""
+VALUES: Final = "values"
+
+Approve: TypeAlias = Approver | Approval | ValueApproval | str
+"""A callable that is given the plan and returns an approval or None; an approval; or a digest.
+
+`VALUES` and a `ValueApproval` have calls approved with their values, and not the plan.
+"""
 
 
-def approver_of(given: Approve | None, *, yes: bool) -> Approver | None:
+def by_values(given: Approve | None) -> ValueApproval | None:
+    """Return how calls are approved with their values; None where the plan is approved."""
+    if given == VALUES:
+        return ValueApproval()
+    return given if isinstance(given, ValueApproval) else None
+
+
+def approver_of(given: Approve | None, *, yes: bool) -> Approver | ValueApproval | None:
     """Return what an engine asks; None where no plan with effects may run."""
+    values = by_values(given)
+    if values is not None:
+        return values
     if callable(given):
         return given
     if given is None and not yes:
@@ -43,6 +59,8 @@ def approver_of(given: Approve | None, *, yes: bool) -> Approver | None:
 
 def is_other(given: Approve | None, plan: ExecutionPlan) -> bool:
     """Return whether an approval was given beforehand, for another plan than `plan`."""
+    if by_values(given) is not None:
+        return False
     digest = given.digest if isinstance(given, Approval | DigestApprover) else given
     return isinstance(digest, str) and plan.digest != digest
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from datetime import date, datetime
 from typing import Final
 
+from toolplan.consent import Consent, Effect
 from toolplan.engines import Decided
 from toolplan.errors import ToolplanError
 from toolplan.events import Decision
@@ -40,6 +41,30 @@ def decisions_of(
     pairs = resolve.items() if isinstance(resolve, Mapping) else map(_resolved, resolve)
     for place, output in pairs:
         decide(place, "resolve", output)
+    return found
+
+
+def consents_of(
+    allow: Sequence[str | Effect], deny: Sequence[str | Effect], reason: str
+) -> dict[str, Consent]:
+    """Return what is decided about calls that wait, by step.
+
+    Raises:
+        ToolplanError: a step has two decisions.
+    """
+    found: dict[str, Consent] = {}
+    for given, allowed in ((allow, True), (deny, False)):
+        for each in (given,) if isinstance(given, str) else given:
+            step = each if isinstance(each, str) else each.step
+            before = found.get(step)
+            if before is not None and (
+                before.allowed != allowed or before.calls is None or isinstance(each, str)
+            ):
+                raise ToolplanError("usage", f"{step!r} has two decisions.", "Give one of them.")
+            calls = None
+            if isinstance(each, Effect):
+                calls = {**(before.calls or {} if before else {}), each.item: each.digest}
+            found[step] = Consent(allowed, "" if allowed else reason, calls)
     return found
 
 

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 
 from toolplan import traces
 from toolplan.answer import Answer, InsightFunction, Thresholds, answer
-from toolplan.app._approve import Approve, approver_of, refuse_other
+from toolplan.app._approve import Approve, approver_of, by_values, refuse_other
 from toolplan.app._streaming import ReportedSteps, StreamedDraft, StreamingDraft
 from toolplan.app.notes import estimate, foreseen, noted
 from toolplan.app.results import AskResult
@@ -292,6 +292,7 @@ class Loop:
         approval = approver_of(self.approve, yes=self.yes)
         if (
             change is not None
+            and by_values(self.approve) is None  # values are asked for anew
             and before is not None
             and before.plan.effects
             and not change.unapproved

@@ -18,6 +18,7 @@ from toolplan.app.results import AskResult, RunResult
 from toolplan.app.resume import plan_of, resume
 from toolplan.app.settings import Settings
 from toolplan.compiler import output_schemas
+from toolplan.consent import Consent
 from toolplan.dry_run import DryRun, simulate
 from toolplan.engines import CannotRun, Decided, RunOptions, run
 from toolplan.events import CallIntended, Event, Run, fold
@@ -91,6 +92,7 @@ async def continue_run(
     run_id: str,
     journal: Store,
     decisions: Mapping[Slot, Decided],
+    consents: Mapping[str, Consent],
     start: Start,
 ) -> Run:
     """Resume a run; see `App.resume`."""
@@ -102,6 +104,7 @@ async def continue_run(
             journal=journal,
             approval=approver_of(start.approve, yes=start.yes),
             decisions=decisions,
+            consents=consents,
             limits=setup.limits,
             run_options=start.options,
             on_event=start.on_event,

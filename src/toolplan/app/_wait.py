@@ -42,3 +42,22 @@ def run_to_end(work: Coroutine[Any, Any, _T]) -> _T:
         if isinstance(error, RuntimeError) and error in raised:
             raise
     raise RunStopped("`toolplan runs` lists the run, and `toolplan resume RUN` resumes it.")
+
+
+def wait(work: Coroutine[Any, Any, _T]) -> _T:
+    """Run a coroutine of an app to its end, where no event loop runs.
+
+    Raises:
+        ToolplanError: one runs already.
+    """
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return run_to_end(work)
+    name = getattr(work, "__name__", "ask")
+    work.close()
+    raise ToolplanError(
+        "running-loop",
+        "An event loop is running already, as in a notebook.",
+        f"Write `await app.{name}(…)` instead of `app.wait(app.{name}(…))`.",
+    )

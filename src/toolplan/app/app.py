@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import time
 import uuid
@@ -16,7 +15,7 @@ from typing import Any, Literal, Self, TypeVar, overload
 from toolplan.answer import InsightFunction
 from toolplan.app._approve import Approve
 from toolplan.app._check import PlanArgument, check
-from toolplan.app._decisions import day_of, decisions_of, metadata_of, read_day
+from toolplan.app._decisions import consents_of, day_of, decisions_of, metadata_of, read_day
 from toolplan.app._kept import Kept
 from toolplan.app._loop import Loop, Setup, Watchers
 from toolplan.app._planning import DEFAULT_ATTEMPTS
@@ -31,12 +30,13 @@ from toolplan.app._runs import (
     summarised,
 )
 from toolplan.app._toolset import ADVICE
-from toolplan.app._wait import run_to_end
+from toolplan.app._wait import wait
 from toolplan.app.limits import NO_LIMITS, Concurrency, LimitOptions, run_options
 from toolplan.app.notes import estimate, foreseen, noted
 from toolplan.app.results import AskResult, CheckResult, RunResult
 from toolplan.app.resume import plan_of
 from toolplan.compiler import Compiled, Tools, toolbox
+from toolplan.consent import Effect
 from toolplan.deltas import Delta
 from toolplan.dry_run import DryRun
 from toolplan.engines import RunOptions
@@ -150,7 +150,7 @@ class App:
         Raises:
             ToolplanError: an event loop runs already, as in a notebook: `await` the coroutine.
         """
-        return _wait(work)
+        return wait(work)
 
     async def plan(
         self,
@@ -211,6 +211,7 @@ class App:
             plan_only: make the plan, and run nothing.
             yes: approve any plan with effects without asking.
             approve: asked to approve a plan with effects; or an approval or digest given before.
+                "values", or a `ValueApproval`: reads run first, and calls wait with their values.
             concurrency: the most calls at once: N, or `NAME=N` for a tool or a source.
             timeout: the most seconds of each try of a call.
             conversation: the conversation that the question belongs to.
@@ -235,7 +236,7 @@ class App:
         journal = await self._kept.journal_to_run()
         loop = self._loop(conversation, journal, given, watchers)
         loop = replace(loop, approve=approve, yes=yes, eager=eager, replan=replan)
-        with on_day(self._day(today)):
+        with on_day(_day(self._setup, today)):
             asked = await loop.answer(await self._asked(question, today, context, conversation))
         asked = await summarised(asked, self.model, summary)
         return await self._finished(asked, conversation)
@@ -315,8 +316,8 @@ class App:
         options = self.run_options(given)
         if dry_run:
             return await simulate_run(self._setup, checked, await self._kept.journal_so_far())
-        expected = await in_thread(self._expected, checked, given)
-        start = Start(self._day(today), options, approve, yes, on_event)
+        expected = await in_thread(_expected, self, checked, given)
+        start = Start(_day(self._setup, today), options, approve, yes, on_event)
         notes = run_notes(self._metadata, self._user.advice, given, start.day)
         checked = noted(checked, {**notes, **expected})
         if on_plan is not None:
@@ -332,6 +333,9 @@ class App:
         retry: Sequence[str] = (),
         resolve: Sequence[str] | Mapping[str, Json] = (),
         abort: Sequence[str] = (),
+        allow: Sequence[str | Effect] = (),
+        deny: Sequence[str | Effect] = (),
+        reason: str = "",
         yes: bool = False,
         approve: Approve | None = None,
         concurrency: Concurrency | None = None,
@@ -348,6 +352,9 @@ class App:
             retry: calls in doubt to make again: `STEP` or `STEP:ITEM`.
             resolve: calls in doubt that succeeded, with their results: `STEP=JSON`, or a mapping.
             abort: calls in doubt that failed.
+            allow: steps whose calls wait and may be made; or these calls, as they were shown.
+            deny: steps whose calls wait and are not to be made.
+            reason: why they are not; the planner and the journal get it.
             yes: approve the plan without asking, where it was not approved yet.
             approve: as for `ask`.
             concurrency: as for `run`; by default as the run was started.
@@ -357,19 +364,20 @@ class App:
 
         Raises:
             ToolplanError: an option is wrong.
-            CannotRun: the tools have changed, or a decision fits no call in doubt.
+            CannotRun: the tools have changed, or a decision fits no call that waits for it.
             ApprovalRequired: the plan has effects and was not approved.
             JournalError: there is no such run, or another process works on it.
         """
         decisions = decisions_of(retry, resolve, abort)
+        consents = consents_of(allow, deny, reason)
         journal = await in_thread(self.needed_journal)
         name, metadata, plan = await in_thread(_kept_run, self._setup, journal, run)
         given = LimitOptions.of(concurrency, timeout)
         if on_plan is not None:
             on_plan(plan)
         options = self.run_options(LimitOptions.kept(metadata.get(ADVICE)), given)
-        start = Start(self._day(day_of(metadata)), options, approve, yes, on_event)
-        ended = await continue_run(self._setup, plan, name, journal, decisions, start)
+        start = Start(_day(self._setup, day_of(metadata)), options, approve, yes, on_event)
+        ended = await continue_run(self._setup, plan, name, journal, decisions, consents, start)
         return await in_thread(self._ended, plan, ended)
 
     def runs(self, limit: int = 20) -> list[RunEntry]:
@@ -416,10 +424,6 @@ class App:
         """Return the journal; make its file where there is none."""
         return self._kept.needed_journal()
 
-    def _expected(self, plan: ExecutionPlan, given: LimitOptions) -> dict[str, Json]:
-        """Return what the metadata of a plan that runs says of its forecast."""
-        return {} if self.journal is None else estimate(self.forecast(plan, given))
-
     def _loop(
         self,
         conversation: str | None,
@@ -441,7 +445,7 @@ class App:
         if conversation is not None and context is None:
             _refuse_other_than(str, conversation=conversation)
             context = await self._kept.recall(conversation, text)
-        question = Question(text, self._day(today).isoformat(), context)
+        question = Question(text, _day(self._setup, today).isoformat(), context)
         return AskResult(question, Refusal("Nothing was proposed."))
 
     async def _finished(self, asked: AskResult, conversation: str | None) -> AskResult:
@@ -459,11 +463,6 @@ class App:
 
     def _note(self, sentence: str) -> None:
         (logger.info if self._on_note is None else self._on_note)(printable(sentence))
-
-    def _day(self, today: date | str | None) -> date:
-        if today is None:
-            return datetime.fromtimestamp(self._setup.clock()).date()
-        return read_day(today)
 
 
 def _refuse_other_than(kind: type, **given: object) -> None:
@@ -486,15 +485,12 @@ def _kept_run(
     return name, metadata, plan
 
 
-def _wait(work: Coroutine[Any, Any, _T]) -> _T:
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return run_to_end(work)
-    name = getattr(work, "__name__", "ask")
-    work.close()
-    raise ToolplanError(
-        "running-loop",
-        "An event loop is running already, as in a notebook.",
-        f"Write `await app.{name}(…)` instead of `app.wait(app.{name}(…))`.",
-    )
+def _expected(app: App, plan: ExecutionPlan, given: LimitOptions) -> dict[str, Json]:
+    """Return what the metadata of a plan that runs says of its forecast."""
+    return {} if app.journal is None else estimate(app.forecast(plan, given))
+
+
+def _day(setup: Setup, today: date | str | None) -> date:
+    if today is None:
+        return datetime.fromtimestamp(setup.clock()).date()
+    return read_day(today)

@@ -7,6 +7,7 @@ from typing import Self
 
 from toolplan.answer import Answer
 from toolplan.compiler import Compiled
+from toolplan.consent import Effect, effects_of
 from toolplan.diagnostics import Diagnostic
 from toolplan.errors import ToolplanError
 from toolplan.events import Run
@@ -50,6 +51,11 @@ class AskResult(Shown):
     def plan(self) -> ExecutionPlan | None:
         """The plan that may run, or has run."""
         return None if self.compiled is None else self.compiled.plan
+
+    @property
+    def effects(self) -> tuple[Effect, ...]:
+        """The calls that wait until a person allows or refuses them, with their values."""
+        return () if self.run is None else effects_of(self.run.waiting)
 
     @property
     def succeeded(self) -> bool:
@@ -105,6 +111,11 @@ class RunResult(Run):
         """Return `run` with its plan and answer."""
         own = {each.name: getattr(run, each.name) for each in fields(Run)}
         return cls(**own, plan=plan, answer=answer)
+
+    @property
+    def effects(self) -> tuple[Effect, ...]:
+        """The calls that wait until a person allows or refuses them, with their values."""
+        return effects_of(self.waiting)
 
     def __str__(self) -> str:
         return Run.__str__(self) if self.answer is None else self.answer.text.rstrip()

@@ -10,6 +10,7 @@ from typing import Final
 
 from toolplan.approval import Approver
 from toolplan.compiler import Tools, compile_plan, toolbox
+from toolplan.consent import NO_CONSENTS, Consent, ValueApproval
 from toolplan.engines import CannotRun, Decided, RunOptions
 from toolplan.engines import resume as go_on
 from toolplan.errors import ToolplanError
@@ -29,8 +30,9 @@ async def resume(
     tools: Tools,
     *,
     journal: Store,
-    approval: Approver | None = None,
+    approval: Approver | ValueApproval | None = None,
     decisions: Mapping[Slot, Decided] = _NO_DECISIONS,
+    consents: Mapping[str, Consent] = NO_CONSENTS,
     limits: Limits = Limits(),
     run_options: RunOptions = RunOptions(),
     on_event: Callable[[Event], None] | None = None,
@@ -47,6 +49,7 @@ async def resume(
         approval: called with a plan with effects that has no approval yet.
         decisions: by step and item (None without `for_each`), what is to be done about calls in
             doubt.
+        consents: by step, whether its calls that wait may be made.
         limits: the limits of plans and runs.
         run_options: concurrency and timeouts of the run.
         on_event: called with every new event.
@@ -54,7 +57,7 @@ async def resume(
 
     Raises:
         CannotRun: the plan does not pass its check with these tools, or they have changed, or a
-            decision is about no call that is in doubt. No call was made.
+            decision is about no call that waits for it. No call was made.
         ApprovalRequired: the plan has effects, and was not approved.
         JournalError: there is no such run, another process works on it, or the journal cannot be
             written.
@@ -67,6 +70,7 @@ async def resume(
         journal=journal,
         approval=approval,
         decisions=decisions,
+        consents=consents,
         limits=limits,
         on_event=on_event,
         clock=clock,

@@ -1,0 +1,136 @@
+"""Approval of calls with their values, in Python."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+import toolplan
+from toolplan.errors import ToolplanError
+from toolplan.events import RunState, StepFailed
+from toolplan.path import Json
+from toolplan.planners import Attempt, Draft, OnText, Proposal, Question
+from toolplan.tools import Arguments, Effects, Tool, Toolbox
+
+TEXT: Json = {"type": "string"}
+
+
+class Mailbox:
+    """An inbox with an address that an outsider chose, and what was sent."""
+
+    def __init__(self) -> None:
+        self.sent: list[Arguments] = []
+        self.tools = Toolbox([self._tool("inbox", Effects.READ), self._tool("send", Effects.WRITE)])
+
+    def _tool(self, name: str, effects: Effects) -> Tool:
+        async def call(args: Arguments) -> Json:
+            if name == "inbox":
+                return [{"sender": "eve@evil.example"}, {"sender": "bob@ours.example"}]
+            self.sent.append(args)
+            return {"id": f"m{len(self.sent)}"}
+
+        mails: Json = {
+            "type": "array", "items": {"type": "object", "properties": {"sender": TEXT}}
+        }  # fmt: skip
+        return Tool(
+            name=name,
+            description="",
+            raw_input={"type": "object"},
+            raw_output=mails if name == "inbox" else None,
+            effects=effects,
+            call=call,
+        )
+
+
+def plan(at: int = 0) -> dict[str, Json]:
+    return {
+        "toolplan": 1,
+        "steps": [
+            {"id": "mails", "tool": "inbox", "args": {}},
+            {"id": "answer", "tool": "send", "args": {"to": f"${{mails[{at}].sender}}"}},
+        ],
+    }
+
+
+def opened(box: Mailbox, folder: Path) -> toolplan.App:
+    return toolplan.open(box.tools, planner="grounded", journal=folder / "runs.sqlite")
+
+
+def test_a_run_waits_and_is_resumed_with_the_calls_that_were_shown(tmp_path: Path) -> None:
+    box = Mailbox()
+    with opened(box, tmp_path) as app:
+        ended = app.wait(app.run(plan(), run_id="r1", approve="values", yes=True))
+        assert (ended.status, box.sent) == (RunState.WAITING, [])
+    with opened(box, tmp_path) as app:  # as in another process
+        (effect,) = app.result("r1").effects
+        assert (effect.tool, effect.args) == ("send", {"to": "eve@evil.example"})
+        assert [str(each) for each in effect.sources["to"]] == ["mails[0].sender (inbox)"]
+        assert app.wait(app.resume("r1", yes=True)).status is RunState.WAITING
+        assert app.wait(app.resume("r1", allow=[effect])).succeeded
+    assert box.sent == [{"to": "eve@evil.example"}]
+
+
+def test_a_run_is_resumed_with_a_refusal(tmp_path: Path) -> None:
+    box = Mailbox()
+    with opened(box, tmp_path) as app:
+        app.wait(app.run(plan(), run_id="r1", approve="values"))
+        ended = app.wait(app.resume("r1", deny=["answer"], reason="Not to strangers."))
+    assert ended.status is RunState.FAILED
+    assert "Not to strangers." in str(ended.steps["answer"].error)
+    assert box.sent == []
+
+
+def test_a_step_has_one_decision(tmp_path: Path) -> None:
+    with opened(Mailbox(), tmp_path) as app, pytest.raises(ToolplanError, match="two decisions"):
+        app.wait(app.resume("r1", allow=["answer"], deny=["answer"]))
+
+
+class Planner:
+    """Answers the first mail, and another one when that was refused."""
+
+    def __init__(self) -> None:
+        self.tried: list[tuple[Attempt, ...]] = []
+
+    async def propose(
+        self,
+        question: Question,
+        tools: Toolbox,
+        attempts: Sequence[Attempt],
+        *,
+        on_text: OnText | None = None,
+    ) -> Proposal:
+        del question, tools, on_text
+        self.tried.append(tuple(attempts))
+        return Draft(json.dumps(plan(len(attempts))), "toolplan", "scripted")
+
+
+def test_the_reason_of_a_refusal_goes_to_the_planner_and_new_values_are_asked_for() -> None:
+    box, planner = Mailbox(), Planner()
+    asked: list[str] = []
+
+    def decide(effects: tuple[toolplan.Effect, ...]) -> bool | toolplan.Denied:
+        asked.append(str(effects[0].args["to"]))
+        return len(asked) > 1 or toolplan.Denied("Only to our own people.")
+
+    with toolplan.App(box.tools, planner) as app:
+        approval = toolplan.ValueApproval(decide)
+        done = app.wait(app.ask("Answer the mail", approve=approval, replan=True))
+    assert done.succeeded
+    assert asked == ["eve@evil.example", "bob@ours.example"]
+    assert box.sent == [{"to": "bob@ours.example"}]
+    failed = [each for each in planner.tried[1][0].events if isinstance(each, StepFailed)]
+    assert "Only to our own people." in failed[0].failure.message
+
+
+def test_a_question_that_nobody_answers_waits() -> None:
+    box, planner = Mailbox(), Planner()
+    with toolplan.App(box.tools, planner) as app:
+        done = app.wait(app.ask("Answer the mail", approve="values", replan=True))
+    assert done.run is not None
+    assert done.run.status is RunState.WAITING
+    assert [each.step for each in done.effects] == ["answer"]
+    assert len(planner.tried) == 1
+    assert box.sent == []
