@@ -6,10 +6,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Generator
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from tests.postgres import Server, missing, server
+from tests.stores import Files, Stores, Tables
 
 settings.register_profile("default", deadline=None, derandomize=True, max_examples=50)
 settings.register_profile(
@@ -34,3 +38,21 @@ def home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPat
     monkeypatch.setenv("TOOLPLAN_HOME", str(folder))
     monkeypatch.delenv("TOOLPLAN_JOURNAL", raising=False)
     return folder
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Generator[Server]:
+    """A server of Postgres for the tests of one process, which may stop and start it."""
+    if reason := missing():
+        pytest.skip(f"{reason}.")
+    with server() as running:
+        yield running
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def stores(request: pytest.FixtureRequest, tmp_path: Path) -> Generator[Stores]:
+    """A place for a journal, of each kind."""
+    is_file = request.param == "sqlite"
+    found = Files(tmp_path / "j") if is_file else Tables(request.getfixturevalue("postgres"))
+    with found.opened:
+        yield found

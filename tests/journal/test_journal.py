@@ -15,10 +15,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.plans_strategy import execution_plan, scripted_tools
-from toolplan.app.resume import plan_of, resume
-from toolplan.approval import ApprovalRequired, approve
-from toolplan.engines import CannotRun, Decided, run
+from tests.plans_strategy import execution_plan
+from toolplan.approval import approve
+from toolplan.engines import run
 from toolplan.events import (
     CallIntended,
     Event,
@@ -36,12 +35,11 @@ from toolplan.events import (
     fold,
 )
 from toolplan.path import Json
-from toolplan.plan import Literal, Plan, Ref, Step
+from toolplan.plan import Plan, Ref, Step
 from toolplan.storage.journal import (
     BadRecord,
     Journal,
     JournalError,
-    LeaseLost,
     RunRecord,
     from_record,
     recover,
@@ -111,88 +109,6 @@ def test_an_event_that_is_no_json_is_not_written() -> None:
             to_record(event)
 
 
-def begun(journal: Journal, name: str = "r") -> None:
-    journal.accept(name, "digest", RECORD, [RunStarted(name, "digest", ("a",), 1.0)])
-
-
-def test_events_stand_in_the_order_in_which_they_were_written(tmp_path: Path) -> None:
-    journal = Journal(tmp_path / "j.sqlite")
-    lease = journal.accept("r", "digest", RECORD, [RunStarted("r", "digest", ("a",), 1.0)])
-    more: list[Event] = [
-        StepStarted("a", None, 2.0),
-        StepSucceeded("a", "x" * 100_000, 1, None, 3.0),
-        RunEnded(RunState.SUCCEEDED, {"a": 1}, 4.0),
-    ]
-    journal.append(lease, [to_record(event) for event in more], lease.at, sync=True)
-    assert journal.events("r")[1:] == more
-    assert [path.stat().st_size > 100_000 for path in blobs_of(tmp_path / "j.sqlite")] == [True]
-    journal.close()
-    again = Journal(tmp_path / "j.sqlite")
-    assert again.events("r")[1:] == more
-    assert again.load("r").steps["a"].output == "x" * 100_000
-    again.close()
-
-
-def test_a_group_that_is_written_again_is_there_once(tmp_path: Path) -> None:
-    journal = Journal(tmp_path / "j.sqlite")
-    lease = journal.accept("r", "digest", RECORD, [RunStarted("r", "digest", ("a",), 1.0)])
-    texts = [to_record(StepStarted("a", None, 2.0))]
-    for _ in range(3):
-        journal.append(lease, texts, lease.at, sync=False)
-    assert len(journal.events("r")) == 2
-    with pytest.raises(JournalError, match="were expected"):
-        journal.append(lease, texts, lease.at + 5, sync=False)
-    journal.close()
-
-
-def test_who_was_taken_over_writes_nothing_more(tmp_path: Path) -> None:
-    now = [100.0]
-    one = Journal(tmp_path / "j.sqlite", age_clock=lambda: now[0], owner="elsewhere:1")
-    two = Journal(tmp_path / "j.sqlite", age_clock=lambda: now[0], owner="elsewhere:2")
-    lease = one.accept("r", "digest", RECORD, [RunStarted("r", "digest", ("a",), 1.0)])
-    with pytest.raises(JournalError, match="being worked on by process 1 on elsewhere") as caught:
-        two.take("r")
-    assert caught.value.code == "journal-taken"
-    now[0] += 60
-    newer = two.take("r")
-    assert newer.token > lease.token
-    with pytest.raises(LeaseLost):
-        one.append(lease, [to_record(StepStarted("a", None, 2.0))], lease.at, sync=True)
-    with pytest.raises(LeaseLost):
-        one.append(lease, [], lease.at, sync=True)
-    two.release(newer)
-    assert one.take("r").token > newer.token  # nobody has it: there is nothing to wait for
-    one.close()
-    two.close()
-
-
-def test_an_approval_is_used_by_one_run_whatever_process_asks(tmp_path: Path) -> None:
-    journal = Journal(tmp_path / "j.sqlite")
-    given_: list[Event] = [RunApproved("approval", "digest", 1.0)]
-    journal.accept("one", "digest", RECORD, given_)
-    with pytest.raises(JournalError) as caught:
-        journal.accept("two", "digest", RECORD, given_)
-    assert caught.value.code == "approval-used"
-    with pytest.raises(JournalError):
-        journal.events("two")  # nothing of it is there
-    journal.close()
-
-
-def test_a_name_is_found_by_its_beginning(tmp_path: Path) -> None:
-    journal = Journal(tmp_path / "j.sqlite")
-    for name in ("abc1", "abc2", "abc"):
-        begun(journal, name)
-    assert journal.find("abc1") == "abc1"
-    assert journal.find("abc") == "abc"
-    for start, said in (("ab", "Several"), ("x", "no run"), ("", "no run"), ("%", "no run")):
-        with pytest.raises(JournalError, match=said):
-            journal.find(start)
-    with pytest.raises(JournalError) as caught:
-        begun(journal, "abc")
-    assert caught.value.code == "run-exists"
-    journal.close()
-
-
 def test_damage_is_named_and_not_passed_on(tmp_path: Path) -> None:
     path = tmp_path / "j.sqlite"
     journal = Journal(path)
@@ -235,16 +151,6 @@ def test_a_file_of_a_newer_version_and_one_of_another_program_are_refused(tmp_pa
         Journal(other)
 
 
-def test_durations_keep_the_latest(tmp_path: Path) -> None:
-    journal = Journal(tmp_path / "j.sqlite")
-    journal.keep_durations("r1", [("t", float(at)) for at in range(500)])
-    found = journal.durations(["t", "none"])
-    assert found["none"] == []
-    assert found["t"][:2] == [499.0, 498.0]
-    assert len(found["t"]) < 500
-    journal.close()
-
-
 def test_recovery_does_not_hang_on_the_order_of_events() -> None:
     chance = random.Random(1)
     events: list[Event] = [
@@ -281,41 +187,6 @@ def _key(event: Event) -> object:
     return (type(event).__name__, getattr(event, "step", None), getattr(event, "item", None))
 
 
-def test_a_run_with_for_each_reads_back_with_its_output(tmp_path: Path) -> None:
-    tools = scripted_tools()
-    plan = execution_plan(
-        Plan((Step("a", "echo", {"value": Ref("item")}, for_each=Literal([1, 2, 3])),))
-    )
-    journal = Journal(tmp_path / "j.sqlite")
-    done = asyncio.run(run(plan, tools.toolbox, journal=journal, run_id="r"))
-    assert journal.load("r") == done
-    assert journal.load("r").steps["a"].output == [{"value": 1}, {"value": 2}, {"value": 3}]
-    journal.close()
-
-
-def test_recordings_are_the_latest_different_results_of_tools(tmp_path: Path) -> None:
-    tools = scripted_tools()
-    journal = Journal(tmp_path / "j.sqlite")
-    for value in (1, 1, 2, 3, 4):
-        steps = (
-            Step("a", "echo", {"value": Literal(value)}),
-            Step("b", "echo", {"value": Ref("item")}, for_each=Literal([value * 10])),
-            Step("c", "fail", on_error="continue"),
-            Step("d", "echo", {"value": Literal("x" * 100_000)}),
-        )
-        asyncio.run(run(execution_plan(Plan(steps)), tools.toolbox, journal=journal))
-    found = journal.recordings(["echo", "fail", "rows"], most=3)
-    assert found == {"echo": [{"value": 4}, {"value": 40}, {"value": 3}]}
-    journal.close()
-
-
-def office() -> ScriptedTools:
-    tools = ScriptedTools()
-    tools.add("read", Gives({"n": 1}))
-    tools.add("send", Gives({"ok": True}), effects=Effects.WRITE)
-    return tools
-
-
 def test_the_intents_of_calls_that_become_ready_together_share_a_sync(tmp_path: Path) -> None:
     """What is committed together stands in one row."""
     path = tmp_path / "runs.sqlite"
@@ -331,88 +202,6 @@ def test_the_intents_of_calls_that_become_ready_together_share_a_sync(tmp_path: 
     with closing(sqlite3.connect(path)) as file:
         rows = [row.count("call-intended") for (row,) in file.execute("SELECT event FROM events")]
     assert [intents for intents in rows if intents] == [5]
-
-
-def test_resume_takes_plan_and_policy_from_the_journal(tmp_path: Path) -> None:
-    tools = office()
-    plan = execution_plan(
-        Plan((Step("a", "read"), Step("b", "send", {"x": Ref("a", ("n",))}))), tools.toolbox
-    )
-    journal = Journal(tmp_path / "j.sqlite")
-
-    async def interrupted() -> None:
-        asked = asyncio.Event()
-
-        async def never(_: object) -> None:
-            asked.set()
-            await asyncio.Event().wait()
-
-        going = asyncio.ensure_future(
-            run(plan, tools.toolbox, journal=journal, approval=never, run_id="r")
-        )
-        await asked.wait()
-        going.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await going
-
-    asyncio.run(interrupted())
-    assert journal.load("r").status is RunState.WAITING
-    with pytest.raises(ApprovalRequired):
-        asyncio.run(resume("r", tools.toolbox, journal=journal))
-    with pytest.raises(ApprovalRequired):
-        asyncio.run(resume("r", tools.toolbox, journal=journal, approval=lambda _: None))
-    assert plan_of("r", tools.toolbox, journal=journal).digest == plan.digest
-    assert tools.args_of("send") == []
-    journal.close()
-
-
-def test_a_waiting_run_continues_when_it_is_approved(tmp_path: Path) -> None:
-    tools = office()
-    plan = execution_plan(Plan((Step("b", "send", {"x": Literal(1)}),)), tools.toolbox)
-    journal = Journal(tmp_path / "j.sqlite")
-
-    async def test() -> None:
-        async def crash(_: object) -> None:
-            raise ConnectionError("the person's terminal is gone")
-
-        with pytest.raises(ConnectionError):
-            await run(plan, tools.toolbox, journal=journal, approval=crash, run_id="r")
-        done = await resume("r", tools.toolbox, journal=journal, approval=approve)
-        assert done.status is RunState.SUCCEEDED
-
-    asyncio.run(test())
-    assert tools.args_of("send") == [{"x": 1}]
-    assert journal.load("r").status is RunState.SUCCEEDED
-    journal.close()
-
-
-def test_other_tools_than_those_of_the_run_are_refused(tmp_path: Path) -> None:
-    tools, others = office(), office()
-    others.add("read", Gives({"n": 2}), output_schema={"type": "object"})
-    plan = execution_plan(Plan((Step("a", "read"), Step("b", "read"))), tools.toolbox)
-    journal = Journal(tmp_path / "j.sqlite")
-
-    async def cancelled() -> None:
-        going = asyncio.ensure_future(
-            run(plan, tools.toolbox, journal=journal, run_id="r", concurrency=1)
-        )
-        await tools.started("read")
-        going.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await going
-
-    asyncio.run(cancelled())
-    with pytest.raises(CannotRun, match="'read'"):
-        asyncio.run(resume("r", others.toolbox, journal=journal))
-    with pytest.raises(CannotRun, match="in doubt"):
-        asyncio.run(
-            resume("r", tools.toolbox, journal=journal, decisions={("a", None): Decided("retry")})
-        )
-    with pytest.raises(JournalError, match="no run"):
-        asyncio.run(resume("x", tools.toolbox, journal=journal))
-    done = asyncio.run(resume("r", tools.toolbox, journal=journal))
-    assert done.status is RunState.SUCCEEDED
-    journal.close()
 
 
 def test_what_a_run_took_begins_with_its_approval() -> None:

@@ -17,12 +17,16 @@ class JournalError(ToolplanError):
 
 
 class LeaseLost(JournalError):
-    """Another process has taken the run over; what this one would still write is refused."""
+    """The run is not this process's any more; what it would still write is refused.
 
-    def __init__(self, run: str) -> None:
+    `reason` is a clause; without it another process has taken the run over.
+    """
+
+    def __init__(self, run: str, reason: str = "") -> None:
+        reason = reason or f"Another process has taken over run {run!r}"
         super().__init__(
             "journal-taken",
-            f"Another process has taken over run {run!r}; this one has stopped.",
+            f"{reason}; this one has stopped.",
             f"`toolplan show {run}` shows the state of the run.",
         )
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import Final, TypeAlias
 
+from toolplan.extras import install_command
 from toolplan.storage.journal._errors import JournalError
 from toolplan.storage.journal._journal import Journal
 from toolplan.storage.journal._store import Store
@@ -28,11 +31,7 @@ def open_journal(place: Place) -> Store:
         JournalError: it cannot be opened.
     """
     if is_address(place):
-        raise JournalError(
-            "journal-unavailable",
-            "Journals in Postgres are not there yet.",
-            "Give the path of a file.",
-        )
+        return _postgres()(str(place))
     file = Path(place)
     try:
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -44,3 +43,16 @@ def open_journal(place: Place) -> Store:
             "Name another place: TOOLPLAN_JOURNAL=FILE, or another folder: TOOLPLAN_HOME=FOLDER.",
         ) from None
     return Journal(file)
+
+
+def _postgres() -> Callable[[str], Store]:
+    """Return what opens journals in Postgres; its library is loaded only for them."""
+    try:
+        return import_module("toolplan.storage.journal.postgres").PostgresJournal
+    except ImportError as error:
+        reason = str(error).partition("\n")[0]
+    raise JournalError(
+        "journal-unavailable",
+        f"A journal in Postgres needs the extra 'distributed': {reason}.",
+        f"Install it: {install_command('distributed')}",
+    )

@@ -35,20 +35,21 @@ _Work: TypeAlias = queue.SimpleQueue[Callable[[], None] | None]
 
 
 class WriterThread:
-    """One daemon thread for all writes.
+    """One daemon thread for all writes, or `size` of them for writes that need not be in order.
 
-    It starts with the first write, and ends when it is stopped, when this object is collected, or
-    with the process.
+    They start with the first write, and end when they are stopped, when this object is collected,
+    or with the process.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, size: int = 1) -> None:
+        self._size = size
         self._work: _Work = queue.SimpleQueue()
         self._end: weakref.finalize[[None], WriterThread] | None = None
-        self._last: threading.Thread | None = None
+        self._last: list[threading.Thread] = []
         self._starting = threading.Lock()
 
     def submit(self, loop: AbstractEventLoop, work: Callable[[], None], done: Done) -> None:
-        """Do `work` after all earlier work."""
+        """Do `work`, with one thread after all earlier work."""
 
         def job() -> None:
             error: BaseException | None = None
@@ -62,28 +63,32 @@ class WriterThread:
         with self._starting:
             if self._end is None:
                 queued: _Work = queue.SimpleQueue()
-                thread = threading.Thread(
-                    target=_serve, args=(queued, self._last), name="toolplan-journal", daemon=True
-                )
-                thread.start()
-                self._work, self._last = queued, thread
+                before, self._last = self._last, []
+                for _ in range(self._size):
+                    thread = threading.Thread(
+                        target=_serve, args=(queued, before), name="toolplan-journal", daemon=True
+                    )
+                    thread.start()
+                    self._last.append(thread)
+                self._work = queued
                 self._end = weakref.finalize(self, queued.put, None)
                 self._end.atexit = False
             self._work.put(job)
 
     def stop(self) -> None:
-        """End the thread after all submitted work; more work starts another."""
+        """End the threads after all submitted work; more work starts others."""
         with self._starting:
             if self._end is not None:
                 self._end()
                 self._end = None
 
 
-def _serve(work: _Work, before: threading.Thread | None) -> None:
-    if before is not None:  # it may still do earlier work
-        before.join()
-        del before
+def _serve(work: _Work, before: list[threading.Thread]) -> None:
+    for thread in before:  # it may still do earlier work
+        thread.join()
+    del before
     # only the queue: a reference to the object would keep it alive
     while (job := work.get()) is not None:
         job()
         del job
+    work.put(None)  # for the next thread

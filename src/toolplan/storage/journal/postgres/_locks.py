@@ -1,0 +1,95 @@
+"""Names that are held as long as a session lasts: what shows at once that a process is gone."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Collection
+
+import psycopg
+
+from toolplan.storage.journal.postgres._connections import Connection, Connections
+from toolplan.storage.journal.postgres._faults import fault
+
+
+class Locks:
+    """Session advisory locks by name, all on one connection of their own.
+
+    They end with the connection, so with the process or its machine. Its methods block and are
+    thread-safe. They do not work through a pool that shares sessions between clients.
+    """
+
+    def __init__(self, connections: Connections) -> None:
+        self._connections = connections
+        self._connection: Connection | None = None
+        self._held: set[str] = set()
+        self._lock = threading.Lock()
+
+    def hold(self, name: str) -> bool:
+        """Hold `name`, unless it is held already, here or elsewhere; return whether that worked.
+
+        Raises:
+            JournalError: the database cannot be used.
+        """
+        with self._lock:
+            if name in self._held:  # the session would hold it twice
+                return False
+            if self._ask("SELECT pg_try_advisory_lock(hashtextextended(%s, 0))", name):
+                self._held.add(name)
+                return True
+            return False
+
+    def let_go(self, name: str) -> None:
+        """Do not hold `name` any more."""
+        with self._lock:
+            if name in self._held:
+                self._held.remove(name)
+                self._ask("SELECT pg_advisory_unlock(hashtextextended(%s, 0))", name)
+
+    def lost(self) -> frozenset[str]:
+        """Return the names that are held no more because the connection ended; each once.
+
+        Raises:
+            JournalError: the database cannot be used.
+        """
+        with self._lock:
+            before = frozenset(self._held)
+            self._ask("SELECT true WHERE %s = ''", "")
+            return before - self._held
+
+    def free(self, names: Collection[str]) -> frozenset[str]:
+        """Return those of `names` that nobody holds.
+
+        Raises:
+            JournalError: the database cannot be used.
+        """
+        query = (
+            "SELECT name FROM unnest(%s::text[]) AS name"
+            " WHERE pg_try_advisory_xact_lock(hashtextextended(name, 0))"
+        )
+        with self._lock:
+            others = [name for name in names if name not in self._held]
+        if not others:
+            return frozenset()
+        rows = self._connections.do(lambda each: each.execute(query, (others,)).fetchall())
+        return frozenset(str(row[0]) for row in rows)
+
+    def close(self) -> None:
+        """Let all of them go."""
+        with self._lock:
+            if self._connection is not None:
+                self._connection.close()
+            self._connection = None
+            self._held.clear()
+
+    def _ask(self, query: str, name: str) -> bool:
+        connection = self._connection
+        if connection is None or connection.closed:
+            self._held.clear()
+            connection = self._connection = self._connections.open()
+        try:
+            row = connection.execute(query.encode(), (name,)).fetchone()
+        except psycopg.Error as error:
+            if connection.closed:
+                self._held.clear()
+            raise fault(error, self._connections.address) from None
+        return bool(row and row[0])

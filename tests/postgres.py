@@ -1,0 +1,158 @@
+"""A Postgres server for tests, in a temporary folder, reachable by a socket only.
+
+`python -m tests.postgres COMMAND…` runs a command with the address of a fresh one in POSTGRES_URL.
+"""
+
+from __future__ import annotations
+
+import os
+import pwd
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import uuid
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import Final
+from urllib.parse import quote
+
+PLACES: Final = ("/usr/lib/postgresql", "/usr/local/pgsql", "/opt/homebrew/opt/postgresql")
+USER: Final = "toolplan"
+_START_S: Final = 60
+
+
+@cache
+def programs() -> Path | None:
+    """Return the folder of `initdb`, `postgres` and `pg_ctl`, or None."""
+    found = shutil.which("postgres")
+    folders = [Path(found).resolve().parent] if found else []
+    for place in PLACES:
+        folders += sorted(Path(place).glob("**/bin"), reverse=True)
+    return next((each for each in folders if (each / "initdb").exists()), None)
+
+
+def missing() -> str:
+    """Return why there can be no server; empty if there can."""
+    if programs() is None:
+        return "PostgreSQL is not installed (Debian: apt-get install postgresql)"
+    if os.geteuid() == 0 and not _as_user():
+        return "PostgreSQL does not run as root, and there is no other user to run it"
+    return ""
+
+
+@cache
+def _as_user() -> tuple[str, ...]:
+    """Return what a command begins with to run as another user than root."""
+    if os.geteuid():
+        return ()
+    for name in ("postgres", "nobody"):
+        try:
+            user = pwd.getpwnam(name)
+        except KeyError:
+            continue
+        if shutil.which("setpriv"):
+            ids = (f"--reuid={user.pw_uid}", f"--regid={user.pw_gid}", "--clear-groups")
+            return ("setpriv", *ids)
+    return ()
+
+
+class Server:
+    """A server that runs; `options` are settings of it."""
+
+    def __init__(self, options: Sequence[str] = ()) -> None:
+        bin_ = programs()
+        assert bin_ is not None
+        self._bin = bin_
+        self.folder = Path(tempfile.mkdtemp(prefix="tp-pg-", dir="/tmp"))
+        self._data = self.folder / "data"
+        if os.geteuid() == 0:
+            user = next(each for each in _as_user() if each.startswith("--reuid="))
+            os.chown(self.folder, int(user.partition("=")[2]), -1)
+        self._call(
+            "initdb", "-D", str(self._data), "-U", USER, "-A", "trust", "-E", "UTF8",
+            "--locale=C", "--no-sync", "--no-instructions",
+        )  # fmt: skip
+        settings = (
+            "listen_addresses=''", f"unix_socket_directories='{self.folder}'", "fsync=off",
+            "max_connections=200", "shared_buffers=32MB", "autovacuum=off", *options,
+        )  # fmt: skip
+        with (self._data / "postgresql.conf").open("a") as file:
+            file.write("\n".join(settings) + "\n")
+        self.start()
+
+    def start(self) -> None:
+        """Start it, and wait until it can be used."""
+        log = str(self.folder / "log")
+        self._call("pg_ctl", "-D", str(self._data), "-l", log, "-w", "-t", str(_START_S), "start")
+
+    def stop(self, mode: str = "fast") -> None:
+        """Stop it; with `immediate` as if it crashed."""
+        self._call("pg_ctl", "-D", str(self._data), "-m", mode, "-w", "stop")
+
+    def pause(self) -> None:
+        """Let all of its processes stand still, as behind a network that lost its cable."""
+        self._signal(signal.SIGSTOP)
+
+    def go_on(self) -> None:
+        """Let them go on."""
+        self._signal(signal.SIGCONT)
+
+    def url(self, schema: str = "", name: str = "postgres") -> str:
+        """Return the address of a database on it, with tables in `schema`."""
+        options = f"&options={quote(f'-c search_path={schema}')}" if schema else ""
+        return f"postgres://{USER}@/{name}?host={quote(str(self.folder), safe='')}{options}"
+
+    def schema(self) -> str:
+        """Return an address with a schema that is not used yet."""
+        return self.url(f"t_{uuid.uuid4().hex[:12]}")
+
+    def close(self) -> None:
+        """Stop it, and delete what it has kept."""
+        try:
+            self.stop("immediate")
+        finally:
+            shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _call(self, program: str, *words: str) -> None:
+        # its output goes to a file: the server would keep a pipe open
+        with tempfile.TemporaryFile("w+") as output:
+            done = subprocess.run(
+                [*_as_user(), str(self._bin / program), *words],
+                cwd="/",
+                stdout=output,
+                stderr=output,
+                check=False,
+            )
+            output.seek(0)
+            assert done.returncode == 0, f"{program}: {output.read()}"
+
+    def _signal(self, number: int) -> None:
+        first = int((self._data / "postmaster.pid").read_text().split()[0])
+        children = Path(f"/proc/{first}/task/{first}/children").read_text().split()
+        for each in (first, *map(int, children)):
+            os.kill(each, number)
+
+
+@contextmanager
+def server(options: Sequence[str] = ()) -> Generator[Server]:
+    """Run a server for a while."""
+    running = Server(options)
+    try:
+        yield running
+    finally:
+        running.close()
+
+
+if __name__ == "__main__":
+    if reason := missing():
+        sys.exit(f"{reason}.")
+    with server() as one:
+        sys.exit(
+            subprocess.run(
+                sys.argv[1:], env={**os.environ, "POSTGRES_URL": one.schema()}, check=False
+            ).returncode
+        )
