@@ -131,7 +131,7 @@ def test_a_newer_version_and_tables_of_another_program_are_refused(
 
 def test_processes_that_open_it_together_make_the_tables_once(tables: Tables) -> None:
     with ThreadPoolExecutor(8) as threads:
-        journals = [*threads.map(lambda _: opened(tables), range(8))]
+        journals = [*threads.map(opened, [tables] * 8)]
     for at, journal in enumerate(journals):
         journal.accept(f"r{at}", "digest", RECORD, first())
     assert len(journals[0].runs()) == 8
@@ -180,16 +180,16 @@ def test_a_run_belongs_to_one_task_of_a_process(tables: Tables) -> None:
     journal.release(journal.accept("r", "digest", RECORD, first()))
     barrier = threading.Barrier(8)
 
-    def take() -> bool:
+    def take(run: str) -> bool:
         barrier.wait()
         try:
-            journal.take("r")
+            journal.take(run)
         except LeaseHeld:
             return False
         return True
 
     with ThreadPoolExecutor(8) as threads:
-        taken = [*threads.map(lambda _: take(), range(8))]
+        taken = [*threads.map(take, ["r"] * 8)]
     assert sum(taken) == 1
 
 

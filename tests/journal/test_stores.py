@@ -27,6 +27,7 @@ from toolplan.storage.journal import (
     JournalError,
     LeaseLost,
     RunRecord,
+    Store,
     open_journal,
     to_record,
 )

@@ -54,7 +54,7 @@ def open(
             `module:attribute`; a module; or tools, functions and tool objects. None: the demo.
         model: a model, or names of models in the order of asking. None: those of the settings.
         planner: `auto`, the name of a planner, or a planner.
-        journal: where runs are kept: a file, or a journal. None: the user's own.
+        journal: where runs are kept: a file, `postgres://…`, or a journal. None: the user's own.
         policy: a policy, or its file. None: `toolplan.policy.toml` beside the settings.
         settings: the folder of `toolplan.toml`, or its content. None: the user's own.
         base_url: the address of the service of an OpenAPI document.

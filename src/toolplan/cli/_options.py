@@ -27,7 +27,8 @@ JournalOption: TypeAlias = Annotated[
     str | None,
     Parameter(
         name="--journal",
-        help="The file where runs are kept; by default runs.sqlite in the user's folder.",
+        help="Where runs are kept: a file, or postgres://USER@HOST/DATABASE; by default "
+        "runs.sqlite in the user's folder.",
     ),
 ]
 TodayOption: TypeAlias = Annotated[
