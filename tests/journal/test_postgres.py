@@ -79,7 +79,7 @@ def test_the_library_is_loaded_only_for_an_address(tmp_path: Any) -> None:
         ("postgres://ann:12?{}@127.0.0.1:1/runs", "journal-unavailable"),
         ("postgres://ann:@{}@127.0.0.1:1/runs", "journal-address"),
         ("postgres://ann:{}@[::1/runs", "journal-address"),
-        ("postgres://ann@127.0.0.1:1/runs?pasword={}", "journal-address"),
+        ("postgres://ann@127.0.0.1:1/runs?pass={}", "journal-address"),
     ],
 )
 def test_no_error_shows_a_password(
