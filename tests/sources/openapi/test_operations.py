@@ -259,7 +259,7 @@ def test_a_body_of_another_kind_is_a_fault() -> None:
     (fault,) = read_openapi(SHOP).faults
     assert str(fault) == (
         "/paths/~1photos/post/requestBody/content: "
-        "It takes multipart/form-data; JSON, forms and text are written."
+        "It takes multipart/form-data; JSON, forms, uploads and text are written."
     )
 
 

@@ -6,6 +6,7 @@
 
 from toolplan.sources.openapi._addresses import Guard, HostBlocked, Origin, Resolve
 from toolplan.sources.openapi._answers import Response
+from toolplan.sources.openapi._client_credentials import ClientCredentials
 from toolplan.sources.openapi._document import Fault, RemoteReference
 from toolplan.sources.openapi._operations import Operation, Operations, read_openapi
 from toolplan.sources.openapi._request import Request
@@ -14,6 +15,7 @@ from toolplan.sources.openapi._toolbox import OpenApiToolbox, openapi_toolbox
 from toolplan.sources.openapi._transport import HttpLimits, HttpTransport, Transport
 
 __all__ = [
+    "ClientCredentials",
     "Fault",
     "Guard",
     "HostBlocked",

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, Literal, TypeAlias
 
 from toolplan.path import Json
 from toolplan.sources.openapi._document import Document, Node, Place, Unusable
+from toolplan.sources.openapi._multipart import file_schema, is_file
 from toolplan.sources.openapi._parameters import free_name
 from toolplan.sources.openapi._schemas import Schemas, Use
 from toolplan.sources.openapi._styles import STYLES, Style, Writing
@@ -17,6 +18,7 @@ _JSON: Final = re.compile(
     r"(?:application/(?:[\w.+-]+\+)?|text/)json(?:;.*)?|\*/\*|application/\*", re.IGNORECASE
 )
 _FORM: Final = re.compile(r"application/x-www-form-urlencoded(?:;.*)?", re.IGNORECASE)
+_MULTIPART: Final = re.compile(r"multipart/form-data(?:;.*)?", re.IGNORECASE)
 _TEXT: Final = re.compile(r"text/plain(?:;.*)?", re.IGNORECASE)
 _SUCCESS: Final = re.compile(r"2(?:\d\d|XX)", re.IGNORECASE)
 _WITHOUT_CONTENT: Final = ("204", "205", "304")
@@ -35,7 +37,7 @@ _OF_A_PLAIN_OBJECT: Final = frozenset(
     }
 )
 
-Kind: TypeAlias = Literal["json", "form", "text"]
+Kind: TypeAlias = Literal["json", "form", "multipart", "text"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +46,9 @@ class Body:
 
     `fields` are the arguments that are properties of it, with their names there; None where one
     argument, `whole`, is all of it. With `rest`, arguments that are nothing else are properties of
-    it too. `schemas` are those of the arguments, `required` the arguments that a call must have.
+    it too. `schemas` are those of the arguments, `required` the arguments that a call must have. Of
+    a multipart body, `files` are the fields that are files, and `types` the media types that the
+    document states.
     """
 
     kind: Kind
@@ -56,6 +60,8 @@ class Body:
     rest: bool | Node = False
     dependent: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
     writings: Mapping[str, Writing] = field(default_factory=dict[str, Writing])
+    files: frozenset[str] = frozenset()
+    types: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 def read_body(document: Document, schemas: Schemas, place: Place, taken: set[str]) -> Body | None:
@@ -74,12 +80,15 @@ def read_body(document: Document, schemas: Schemas, place: Place, taken: set[str
         schema = content.at(media_type, "schema")
         media = content.at(media_type)
         if kind != "text" and (plain := _plain_object(document, schema, taken)) is not None:
-            return _of_fields(schemas, kind, media, plain, needed)
-        if kind != "form":
+            made = _of_fields(schemas, kind, media, plain, needed)
+            return _with_files(document, made, media, plain) if kind == "multipart" else made
+        if kind not in ("form", "multipart"):
             return _of_one(schemas, kind, media, taken, needed)
     if content.node:
         listed = ", ".join(content.node)
-        raise Unusable(content.pointer, f"It takes {listed}; JSON, forms and text are written.")
+        raise Unusable(
+            content.pointer, f"It takes {listed}; JSON, forms, uploads and text are written."
+        )
     return None
 
 
@@ -132,6 +141,7 @@ def _kinds(content: Node) -> Iterator[tuple[Kind, str]]:
     tests: tuple[tuple[Kind, re.Pattern[str]], ...] = (
         ("json", _JSON),
         ("form", _FORM),
+        ("multipart", _MULTIPART),
         ("text", _TEXT),
     )
     for kind, pattern in tests:
@@ -205,6 +215,24 @@ def _of_fields(schemas: Schemas, kind: Kind, media: Place, plain: _Plain, needed
         dependent=dependent,
         writings=_writings(media, plain.properties) if kind == "form" else {},
     )
+
+
+def _with_files(document: Document, body: Body, media: Place, plain: _Plain) -> Body:
+    """Return a multipart body whose fields that are files take a name and a content."""
+    nodes, types, files = dict(body.schemas), dict[str, str](), set[str]()
+    for name, place in plain.properties.items():
+        found = document.follow(place)
+        items = found.at("items")
+        inner = found if items.value is None else document.follow(items)
+        stated = media.at("encoding", name).text("contentType").partition(",")[0].strip()
+        if stated and "*" not in stated:
+            types[name] = stated
+        if is_file(inner.node):
+            files.add(name)
+            file = file_schema(inner.node)
+            nodes[name] = file if items.value is None else {"type": "array", "items": file}
+    rest = body.rest if isinstance(body.rest, bool) else True
+    return replace(body, schemas=nodes, files=frozenset(files), types=types, rest=rest)
 
 
 def _of_one(schemas: Schemas, kind: Kind, media: Place, taken: set[str], needed: bool) -> Body:

@@ -11,6 +11,7 @@ from typing import Final
 from toolplan.path import Json
 from toolplan.sources.openapi._addresses import Origin
 from toolplan.sources.openapi._bodies import Body
+from toolplan.sources.openapi._multipart import multipart
 from toolplan.sources.openapi._operations import Operation
 from toolplan.sources.openapi._security import Credentials
 from toolplan.sources.openapi._styles import Pair, Writing, header_text, path_text, query_pairs
@@ -191,6 +192,9 @@ def _content(
             return _encoded(str(given)), body.media_type
         case "form":
             return _form(body, given), body.media_type
+        case "multipart":
+            fields = given if isinstance(given, dict) else {}
+            return multipart(fields, body.files, body.types)
 
 
 def _fields(

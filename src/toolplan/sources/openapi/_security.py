@@ -9,7 +9,7 @@ import base64
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, Protocol, TypeAlias
 from urllib.parse import quote
 
 from toolplan.diagnostics import did_you_mean, near
@@ -35,14 +35,26 @@ class Scheme:
     field: str = "Authorization"
 
 
+class Tokens(Protocol):
+    """Tokens that are got for a client, and got anew."""
+
+    def refused(self, credentials: Credentials) -> None:
+        """Record that a service does not take the token in `credentials`."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """What is added to a request; `secrets` are the texts that may be seen nowhere."""
+    """What is added to a request; `secrets` are the texts that may be seen nowhere.
+
+    `tokens` are got before the request is made, and are then in `headers`.
+    """
 
     headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
     query: tuple[tuple[str, str], ...] = field(default=(), repr=False)
     cookies: tuple[tuple[str, str], ...] = field(default=(), repr=False)
     secrets: frozenset[str] = field(default=frozenset(), repr=False)
+    tokens: tuple[Tokens, ...] = field(default=(), repr=False)
 
     def __bool__(self) -> bool:
         return bool(self.headers or self.query or self.cookies)
@@ -91,9 +103,11 @@ def read_requirements(place: Place) -> tuple[Requirement, ...]:
 
 
 def read_credentials(
-    schemes: Mapping[str, Scheme], auth: Mapping[str, str], environment: Mapping[str, str]
+    schemes: Mapping[str, Scheme], auth: Mapping[str, object], environment: Mapping[str, str]
 ) -> dict[str, Credentials]:
     """Return the credentials of each scheme that `auth` names a variable of `environment` for.
+
+    Of what is no name of a variable, only the scheme is looked at.
 
     Raises:
         ToolObjectError: there is no such scheme, or its variable is not set, or cannot be sent.
@@ -107,6 +121,8 @@ def read_credentials(
                 f"The document has no security scheme {name!r}. {hint}",
                 "`auth` in [openapi.NAME] of the settings names schemes.",
             )
+        if not isinstance(variable, str):
+            continue
         value = environment.get(variable, "").strip()
         if not value:
             raise ToolObjectError(
@@ -126,7 +142,7 @@ def chosen(
         return Credentials()
     for needed in sorted(requirements, key=lambda each: not each):  # none, only if nothing else
         if needed and all(name in known for name in needed):
-            return _together(known[name] for name in needed)
+            return together(known[name] for name in needed)
     return Credentials() if () in requirements else None
 
 
@@ -188,11 +204,13 @@ def _struck(secrets: set[str]) -> frozenset[str]:
     return frozenset(each for each in secrets if len(each) >= _SHORTEST_STRUCK)
 
 
-def _together(credentials: Iterable[Credentials]) -> Credentials:
+def together(credentials: Iterable[Credentials]) -> Credentials:
+    """Return all of `credentials` as one."""
     listed = tuple(credentials)
     return Credentials(
         tuple(pair for each in listed for pair in each.headers),
         tuple(pair for each in listed for pair in each.query),
         tuple(pair for each in listed for pair in each.cookies),
         frozenset(secret for each in listed for secret in each.secrets),
+        tuple(token for each in listed for token in each.tokens),
     )

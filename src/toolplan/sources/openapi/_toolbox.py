@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from http import HTTPStatus
 from types import MappingProxyType
 from typing import Final
 from urllib.parse import urlsplit
@@ -11,6 +12,11 @@ from urllib.parse import urlsplit
 from toolplan.path import Json
 from toolplan.sources.openapi._addresses import Guard, Origin, origin_of
 from toolplan.sources.openapi._answers import answer_of
+from toolplan.sources.openapi._client_credentials import (
+    ClientCredentials,
+    read_clients,
+    with_tokens,
+)
 from toolplan.sources.openapi._document import Fault
 from toolplan.sources.openapi._operations import Operation, Operations, read_openapi
 from toolplan.sources.openapi._request import request_of
@@ -58,7 +64,7 @@ def openapi_toolbox(
     document: Json,
     *,
     base_url: str | None = None,
-    auth: Mapping[str, str] = _NOTHING,
+    auth: Mapping[str, str | ClientCredentials] = _NOTHING,
     environment: Mapping[str, str] = _NOTHING,
     allow_hosts: Iterable[str] = (),
     limits: HttpLimits | None = None,
@@ -71,7 +77,8 @@ def openapi_toolbox(
         base_url: the URL of the service, in place of the one that the document gives. Written with
             `localhost` or an address, it allows that host.
         auth: by security scheme of the document, the name of the environment variable that holds
-            its token, key, or `NAME:PASSWORD`. It is sent to the service's own origin only.
+            its token, key, or `NAME:PASSWORD`; or how a machine gets a token. It is sent to the
+            service's own origin only.
         environment: the variables and their values.
         allow_hosts: names or addresses of hosts on this machine or in its network that may be
             asked. Others that resolve there are blocked.
@@ -89,6 +96,7 @@ def openapi_toolbox(
         raise ToolObjectError(f"The document has no operation that can be used. {reason}")
     base = _base(base_url)
     known = read_credentials(read.schemes, auth, environment)
+    known |= read_clients(read.schemes, auth, environment)
     guard = Guard.made(allow_hosts, None if base is None else base.origin)
     bounds = HttpLimits() if limits is None else limits
     sender = HttpTransport(guard, bounds) if transport is None else transport
@@ -200,8 +208,15 @@ def _call(
             )
         attended = current_call()
         key = None if attended is None else attended.key
-        request = request_of(operation, server.origin, server.prefix, credentials, arguments, key)
-        answer = answer_of(request, await transport.send(request))
+        for is_last in (not credentials.tokens, True):
+            ready = await with_tokens(credentials, transport)
+            request = request_of(operation, server.origin, server.prefix, ready, arguments, key)
+            response = await transport.send(request)
+            if is_last or response.status != HTTPStatus.UNAUTHORIZED:
+                break
+            for each in credentials.tokens:  # the service did nothing: it wants another token
+                each.refused(ready)
+        answer = answer_of(request, response)
         if operation.omitted and isinstance(answer, dict):
             return {k: each for k, each in answer.items() if k not in operation.omitted}
         return answer

@@ -10,6 +10,7 @@ from typing import Final
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from toolplan.sources._base import OpenedTools, SourceContext, ToolSource
+from toolplan.sources.openapi._client_credentials import ClientCredentials
 from toolplan.sources.openapi._text import read_document
 from toolplan.sources.openapi._toolbox import openapi_toolbox
 from toolplan.sources.tool_files import json_in, path_of
@@ -22,7 +23,7 @@ class ServiceSettings(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
     base_url: str | None = None
-    auth: dict[str, str] = {}
+    auth: dict[str, str | ClientCredentials] = {}
     allow_hosts: list[str] = []
 
 
@@ -30,8 +31,8 @@ class OpenApiToolSource:
     """The operations of an OpenAPI document, in JSON or YAML.
 
     The table `[openapi.NAME]` of the settings, with NAME the name of the file without its ending,
-    may give `base_url`, `auth` (the names of variables that hold credentials, by security scheme)
-    and `allow_hosts`.
+    may give `base_url`, `auth` (by security scheme, the name of the variable that holds a
+    credential, or a client of OAuth2) and `allow_hosts`.
     """
 
     takes_base_url = True
@@ -79,7 +80,8 @@ def _settings(name: str, context: SourceContext) -> ServiceSettings:
     try:
         return ServiceSettings.model_validate(services.get(name, {}))
     except ValidationError as error:
-        first = error.errors()[0]
+        # of a table that is no text either, what is wrong with the table says more
+        first = min(error.errors(), key=lambda each: each["loc"][-1] == "str")
         place = ".".join(map(str, ("openapi", name, *first["loc"])))
         raise ToolObjectError(
             f"{context.settings_path}: {place}: {first['msg']}.",
