@@ -16,16 +16,18 @@ _STATUS: Final = {
     "foreign-site": 403,
     "has-effects": 403,
     "run-exists": 409,
+    "run-over": 409,
+    "journal-taken": 409,
     "approval-used": 409,
     "approval-required": 409,
-    "lease-held": 409,
-    "lease-lost": 409,
     "digest-changed": 409,
     "not-allowed-now": 409,
     "cannot-run": 409,
     "busy": 429,
     "journal-damaged": 500,
     "journal-unavailable": 503,
+    "journal-locked": 503,
+    "journal-full": 503,
     "storage": 503,
     "planner-failed": 502,
 }
@@ -40,7 +42,7 @@ def status_of(code: str) -> int:
     """Return the status of the response for an error with `code`."""
     if code in _STATUS:
         return _STATUS[code]
-    return 502 if code.startswith(("model", "provider")) else 422
+    return 502 if code.startswith("llm-") else 422
 
 
 def problem(code: str, detail: str, help_: str | None, status: int) -> dict[str, object]:

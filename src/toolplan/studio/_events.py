@@ -7,7 +7,7 @@ the plan and however often this server is started again.
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, Iterator
 from typing import Final, cast
 
 from fastapi.sse import ServerSentEvent
@@ -39,7 +39,7 @@ def event_view(seq: int, event: Event) -> EventOut:
 
 async def run_events(
     run: str, start: int, journal: Store, active: ActiveRuns
-) -> AsyncIterator[ServerSentEvent]:
+) -> AsyncGenerator[ServerSentEvent]:
     """Yield the events of `run` from position `start` on, for as long as somebody listens.
 
     Progress that tools report is not in the journal: it comes without an id while it is new.

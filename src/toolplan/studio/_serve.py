@@ -20,6 +20,7 @@ from toolplan.app.app import App
 from toolplan.errors import ToolplanError
 from toolplan.http_server.guard import Guard, Rules
 from toolplan.http_server.serving import CannotServe, checked_rules, serve_http
+from toolplan.studio._active import ActiveRuns
 from toolplan.studio._errors import problem
 from toolplan.studio._page import STATIC, SafeHeaders
 from toolplan.studio._server import make_app
@@ -74,10 +75,16 @@ async def serve(
     await serve_http(http_app(app, sessions, rules), host, port, ready)
 
 
-def http_app(app: App, sessions: Sessions, rules: Rules, page: Path = STATIC) -> ASGIApp:
+def http_app(
+    app: App,
+    sessions: Sessions,
+    rules: Rules,
+    page: Path = STATIC,
+    active: ActiveRuns | None = None,
+) -> ASGIApp:
     """Return the ASGI application that serves the studio, behind the guard."""
     # a token is exchanged for a cookie: the guard does not ask for it with each request
-    guarded = Guard(make_app(app, sessions, page), replace(rules, token=None), _refusal)
+    guarded = Guard(make_app(app, sessions, page, active), replace(rules, token=None), _refusal)
     return SafeHeaders(guarded)
 
 

@@ -30,9 +30,11 @@ logger = logging.getLogger("toolplan")
 _MOST_FAULTS: Final = 3
 
 
-def make_app(app: App, sessions: Sessions, page: Path = STATIC) -> FastAPI:
+def make_app(
+    app: App, sessions: Sessions, page: Path = STATIC, active: ActiveRuns | None = None
+) -> FastAPI:
     """Return the application that serves `app`: the API and the page, without its guard."""
-    studio = Studio(app, ActiveRuns())
+    studio = Studio(app, ActiveRuns() if active is None else active)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncGenerator[None]:

@@ -19,6 +19,7 @@ from toolplan.app.app import App
 from toolplan.app.results import AskResult, CheckResult
 from toolplan.app.resume import cancel, plan_of
 from toolplan.comparison import compare_plans
+from toolplan.compiler import parse
 from toolplan.diagnostics import Diagnostic, Severity
 from toolplan.errors import ToolplanError
 from toolplan.events import Event, Run, RunState
@@ -70,6 +71,8 @@ from toolplan.tools import Effects
 
 logger = logging.getLogger("toolplan")
 
+TOOLPLAN: Final = "toolplan"
+"""The dialect in which a person edits a plan."""
 _KEPT: Final = ("query", "reference_date", "provenance", "planner")
 """What is kept of the metadata of a plan from a page: other entries would be read as our own."""
 _OPTIONS: Final = {"again": "retry", "failed": "abort"}
@@ -139,7 +142,15 @@ class Studio:
         return await in_thread(self._proposed_view, asked)
 
     def _proposed_view(self, asked: AskResult) -> Proposed:
-        return proposed_view(asked, self._forecast(asked.plan), self.app.tools)
+        checked: CheckedPlan | None = None
+        if asked.plan is not None:
+            checked = self.check(plan_json_text(asked.plan.plan), TOOLPLAN)
+        elif isinstance(asked.proposal, Draft):
+            draft = asked.proposal
+            read = parse(draft.text, draft.dialect, self.app.tools).plan
+            known = read is None or draft.dialect == TOOLPLAN
+            checked = self.check(draft.text if known else plan_json_text(read), TOOLPLAN)
+        return proposed_view(asked, checked)
 
     def _forecast(self, plan: ExecutionPlan | None) -> Forecast | None:
         return None if plan is None or self.app.journal is None else self.app.forecast(plan)
@@ -147,7 +158,8 @@ class Studio:
     def check(self, text: str, dialect: str) -> CheckedPlan:
         """Return what is wrong with a plan."""
         checked = self.app.check(text, dialect=dialect)
-        return checked_view(checked, self._forecast(checked.plan), self.app.tools)
+        written = parse(text, dialect, self.app.tools).plan if checked.plan is None else None
+        return checked_view(checked, written, self._forecast(checked.plan), self.app.tools)
 
     def compare(self, before: str, after: str) -> Difference:
         """Return what differs between two plans.
@@ -338,14 +350,14 @@ class Studio:
         return Tried(
             run=ended.run,
             status=ended.status.value,
-            output=ended.output,
+            output=ended.steps["try"].output,
             error=failure_view(ended.steps["try"].error or ended.error),
             took_s=ended.took_s,
         )
 
 
 def _plan(text: str, name: str) -> Plan:
-    found = load(text).plan
+    found = parse(text).plan
     if found is None:
         raise Refused("bad-plan", f"The plan `{name}` cannot be read.", "Check it first.")
     return found

@@ -17,7 +17,7 @@ from toolplan.execution_plan import ExecutionPlan
 from toolplan.forecast import Forecast
 from toolplan.path import Json
 from toolplan.plan import Plan, Step, needs, split_pointer, step_refs
-from toolplan.plan_json import dump, dump_value, load
+from toolplan.plan_json import dump, dump_value
 from toolplan.planners import Clarification, Draft, Refusal
 from toolplan.render.approval_view import approval_json
 from toolplan.render.diagnostics import Located
@@ -56,10 +56,9 @@ def plan_json_text(plan: Plan) -> str:
     return json.dumps(dump(plan), indent=2, ensure_ascii=False)
 
 
-def proposed_view(asked: AskResult, forecast: Forecast | None, tools: Toolbox) -> Proposed:
-    """Return what became of a question."""
+def proposed_view(asked: AskResult, checked: CheckedPlan | None) -> Proposed:
+    """Return what became of a question; `checked` is its draft."""
     proposal = asked.proposal
-    checked: CheckedPlan | None = None
     clarification: ClarificationOut | None = None
     outcome = "problems"
     match proposal:
@@ -74,8 +73,7 @@ def proposed_view(asked: AskResult, forecast: Forecast | None, tools: Toolbox) -
         case Refusal():
             outcome = "refusal"
         case Draft():
-            checked = _draft_view(asked, proposal, forecast, tools)
-            outcome = "plan" if checked.valid else "problems"
+            outcome = "problems" if asked.plan is None else "plan"
     return Proposed(
         outcome=outcome,  # pyright: ignore[reportArgumentType]
         question=asked.question.text,
@@ -88,23 +86,12 @@ def proposed_view(asked: AskResult, forecast: Forecast | None, tools: Toolbox) -
     )
 
 
-def _draft_view(
-    asked: AskResult, draft: Draft, forecast: Forecast | None, tools: Toolbox
+def checked_view(
+    checked: CheckResult, written: Plan | None, forecast: Forecast | None, tools: Toolbox
 ) -> CheckedPlan:
-    compiled = asked.compiled
-    diagnostics = () if compiled is None else compiled.diagnostics
-    text = draft.text if asked.plan is None else plan_json_text(asked.plan.plan)
-    return checked_view(
-        CheckResult(asked.plan, diagnostics, tuple(map(Located, diagnostics)), text),
-        forecast,
-        tools,
-    )
-
-
-def checked_view(checked: CheckResult, forecast: Forecast | None, tools: Toolbox) -> CheckedPlan:
-    """Return a checked plan; where it has errors, as much of it as could be read."""
+    """Return a checked plan; where it has errors, `written` is as much as could be read."""
     plan, text = checked.plan, checked.text
-    shown = load(text).plan if plan is None else plan.plan
+    shown = written if plan is None else plan.plan
     return CheckedPlan(
         text=text,
         valid=checked.valid,

@@ -1,0 +1,177 @@
+"""Events as a page gets them: none is lost and none comes twice."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+from pathlib import Path
+from typing import Any
+
+from tests.mcp_server.served import READS, scripted
+from tests.studio.served import Browser, browsing, in_loop
+from toolplan.events import (
+    RunEnded,
+    RunStarted,
+    RunState,
+    StepProgressed,
+    StepStarted,
+    StepSucceeded,
+)
+from toolplan.storage.journal import Journal, RunRecord, to_record
+from toolplan.studio._active import ActiveRuns
+from toolplan.studio._events import run_events
+from toolplan.testing import Computes, Gives, Hangs
+
+COUNT = 3_000
+
+
+async def _seen(events: AsyncIterator[Any], until: str) -> list[Any]:
+    """Return the journal's events up to one of the kind `until`."""
+    found: list[Any] = []
+    async with asyncio.timeout(30):
+        async for each in events:
+            if each.id is None:
+                continue
+            found.append((int(each.id), json.loads(each.raw_data)))
+            if found[-1][1]["kind"] == until:
+                break
+    return found
+
+
+async def _followed(browser: Browser, run: str, start: int, until: str) -> list[Any]:
+    journal = browser.app.needed_journal()
+    async with aclosing(run_events(run, start, journal, ActiveRuns())) as events:
+        return await _seen(events, until)
+
+
+def test_events_are_those_of_the_journal_from_any_position(tmp_path: Path) -> None:
+    async def work() -> None:
+        async with browsing(tmp_path) as browser:
+            line = await browser.start(READS)
+            ended = await browser.until(line["run"], "succeeded")
+            whole = await _followed(browser, line["run"], 0, "run-ended")
+            assert [seq for seq, _ in whole] == [*range(ended["seq"])]
+            assert [each["kind"] for _, each in whole] == [
+                "run-started",
+                "step-started",
+                "step-succeeded",
+                "run-ended",
+            ]
+            assert all("output" not in each for _, each in whole)
+            for start in range(ended["seq"]):
+                assert await _followed(browser, line["run"], start, "run-ended") == whole[start:]
+
+    in_loop(work)
+
+
+def test_a_burst_of_events_comes_whole_to_all_who_listen(tmp_path: Path) -> None:
+    """A run of another process: 1,000 events a second and more, read while they are written."""
+
+    async def work() -> None:
+        async with browsing(tmp_path) as browser:
+            record = RunRecord({"toolplan": 1, "steps": []}, [], {})
+            with_ = Journal(tmp_path / "runs.sqlite", owner="another process")
+            lease = with_.accept(
+                "burst", "0" * 64, record, [RunStarted("burst", "0" * 64, (), 0.0)]
+            )
+            at = lease.at
+
+            async def write() -> None:
+                nonlocal at
+                for group in range(COUNT // 50):
+                    texts = [
+                        to_record(StepStarted(f"s{group}-{n}", None, 0.0))
+                        if n % 2
+                        else to_record(StepSucceeded(f"s{group}-{n}", {"n": n}, 1, None, 0.0))
+                        for n in range(50)
+                    ]
+                    with_.append(lease, texts, at, sync=False)
+                    at += 50
+                    await asyncio.sleep(0)
+                end = to_record(RunEnded(RunState.SUCCEEDED, None, 0.0))
+                with_.append(lease, [end], at, sync=True, status=RunState.SUCCEEDED)
+
+            early = asyncio.ensure_future(_followed(browser, "burst", 0, "run-ended"))
+            late = asyncio.ensure_future(_followed(browser, "burst", 1_000, "run-ended"))
+            await write()
+            assert [seq for seq, _ in await early] == [*range(COUNT + 2)]
+            assert [seq for seq, _ in await late] == [*range(1_000, COUNT + 2)]
+            with_.close()
+
+    in_loop(work)
+
+
+def test_a_page_catches_up_after_restarts_in_the_middle_of_a_run(tmp_path: Path) -> None:
+    plan: Any = {
+        "steps": [
+            {
+                "id": f"s{n}",
+                "tool": "people",
+                "args": {"team": "red"},
+                "after": [f"s{n - 1}"] * (n > 0),
+            }
+            for n in range(5)
+        ]
+    }
+
+    async def work() -> None:
+        seen: list[Any] = []
+        run = ""
+        for restart in range(5):
+            # each server is stopped while it works on the next step; the key of cookies is kept
+            tools = scripted(Gives({"data": []}), Hangs())
+            async with browsing(tmp_path, tools=tools) as browser:
+                if run:
+                    await browser.post(f"runs/{run}/decisions", {"kind": "resume"})
+                else:
+                    run = (await browser.start(plan))["run"]
+                if restart < 4:
+                    await tools.started("people", 2)
+                else:
+                    await browser.until(run, "succeeded")
+                at = seen[-1][0] + 1 if seen else 0
+                journal = browser.app.needed_journal()
+                await asyncio.to_thread(journal.wait, run, at, 20.0)
+                more = await asyncio.to_thread(journal.tail, run, at)
+                async with aclosing(run_events(run, at, journal, ActiveRuns())) as events:
+                    async for each in events:
+                        seen.append((int(each.id or -1), json.loads(each.raw_data or "")))
+                        if seen[-1][0] == at + len(more) - 1:
+                            break
+        async with browsing(tmp_path) as browser:
+            ended = await browser.get(f"runs/{run}")
+            assert ended["line"]["status"] == "succeeded"
+            if seen[-1][0] + 1 < ended["seq"]:
+                seen += await _followed(browser, run, seen[-1][0] + 1, "run-ended")
+            assert [seq for seq, _ in seen] == [*range(ended["seq"])]
+            done = [each["step"] for _, each in seen if each["kind"] == "step-succeeded"]
+            assert done == [f"s{n}" for n in range(5)]
+
+    in_loop(work)
+
+
+def test_progress_comes_beside_the_journal(tmp_path: Path) -> None:
+    async def work() -> None:
+        async with browsing(
+            tmp_path, tools=scripted(Computes(lambda _: {"data": []}, 0.2))
+        ) as browser:
+            line = await browser.start(READS)
+            active = browser.active
+            running = active.get(line["run"])
+            assert running is not None
+            running.add(StepProgressed("people", 1.0, 2.0, "half", 0.0))
+            kinds: list[tuple[str | None, str | None]] = []
+            journal = browser.app.needed_journal()
+            async with (
+                asyncio.timeout(20),
+                aclosing(run_events(line["run"], 0, journal, active)) as events,
+            ):
+                async for each in events:
+                    kinds.append((each.event, each.id))
+                    if "run-ended" in (each.raw_data or ""):
+                        break
+            assert kinds.count(("progress", None)) == 1
+
+    in_loop(work)
