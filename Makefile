@@ -51,6 +51,7 @@ unit: $(VENV)/.test
 # What looks harder than the tests do, for minutes or hours.
 crash: $(VENV)/.test
 	$(BIN)/python -m tests.crash --kills 1000
+	$(BIN)/python -m tests.crash --kills 400 --journal postgres
 
 simulate: $(VENV)/.test
 	$(BIN)/python -m tests.simulation --seeds 100000

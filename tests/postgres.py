@@ -150,7 +150,7 @@ def server(options: Sequence[str] = ()) -> Generator[Server]:
 if __name__ == "__main__":
     if reason := missing():
         sys.exit(f"{reason}.")
-    with server() as one:
+    with server(("fsync=on", "autovacuum=on")) as one:
         sys.exit(
             subprocess.run(
                 sys.argv[1:], env={**os.environ, "POSTGRES_URL": one.schema()}, check=False

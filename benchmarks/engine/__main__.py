@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from benchmarks.engine import costs, fan, makespan, memory, peers, streams
+from benchmarks.engine import costs, fan, makespan, memory, peers, stores, streams
 from benchmarks.engine.rows import Row, heading, line, to_json
 
 PARTS: Final[dict[str, Callable[[bool], Iterator[Row]]]] = {
@@ -22,6 +22,7 @@ PARTS: Final[dict[str, Callable[[bool], Iterator[Row]]]] = {
     "makespan": makespan.rows,
     "streams": streams.rows,
     "fan": fan.rows,
+    "stores": stores.rows,
     "peers": peers.rows,
 }
 

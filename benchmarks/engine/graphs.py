@@ -18,7 +18,7 @@ from toolplan.execution_plan import ExecutionPlan
 from toolplan.flows import Policy
 from toolplan.path import Json
 from toolplan.plan import Limits, Literal, Plan, Ref, Step, Value, needs
-from toolplan.storage.journal import Journal
+from toolplan.storage.journal import Store
 from toolplan.tools import Arguments, Effects, Tool, Toolbox
 
 Work: TypeAlias = Callable[[Arguments], Awaitable[Json]]
@@ -107,7 +107,7 @@ async def ours(
     plan: ExecutionPlan,
     tools: Toolbox,
     *,
-    journal: Journal | None = None,
+    journal: Store | None = None,
     on_event: Callable[[Event], None] | None = None,
 ) -> None:
     """Run `plan` on the local engine, with nothing bound.

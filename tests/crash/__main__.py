@@ -7,32 +7,41 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Generator
+from contextlib import contextmanager
 from itertools import product
 from pathlib import Path
 
 from tests.crash import plans
 from tests.crash.ledger import Ledger
 from tests.crash.story import Breach, Story
+from tests.postgres import server
 
 
 def kill(
-    kills: int, seed: int, *, only: bool = False, streams: bool = False, quiet: bool = False
+    kills: int,
+    seed: int,
+    *,
+    only: bool = False,
+    streams: bool = False,
+    quiet: bool = False,
+    place: str | None = None,
 ) -> Counter[str]:
     """Make runs be killed until there were so many `kills`; give them by their labels.
 
     `only` plays the story of `seed` alone. `streams` lets every run begin while its plan is being
-    written, and not just a third of them.
+    written, and not just a third of them. The journal is at `place`, by default in a file.
 
     Raises:
         Breach: something happened that must never happen; its text has the seed.
     """
     counts: Counter[str] = Counter()
     with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        ledger = Ledger(folder)
+        ledger = Ledger(Path(name))
+        place = place or str(Path(name) / "runs.sqlite")
         try:
             places = {
-                kind: Story(kind[0], -at, folder, ledger, streamed=kind[1]).places()
+                kind: Story(kind[0], -at, place, ledger, streamed=kind[1]).places()
                 for at, kind in enumerate(product(plans.SHAPES, (False, True)), 1)
             }
             shapes = list(plans.SHAPES)
@@ -40,7 +49,7 @@ def kill(
                 turn, at = divmod(seed, len(shapes))
                 shape, streamed = shapes[at], streams or turn % 3 == 1
                 try:
-                    story = Story(shape, seed, folder, ledger, streamed=streamed)
+                    story = Story(shape, seed, place, ledger, streamed=streamed)
                     outcome = story.play(places[shape, streamed])
                 except Breach as breach:
                     kind = f"{shape}, streamed" if streamed else shape
@@ -56,6 +65,16 @@ def kill(
     return counts
 
 
+@contextmanager
+def _place(named: str | None) -> Generator[str | None]:
+    """Give the place that is named; a server of Postgres runs meanwhile if it is asked for."""
+    if named != "postgres":
+        yield named
+        return
+    with server() as running:
+        yield running.schema()
+
+
 def main() -> int:
     """Run the command; the exit code is 1 where something was breached."""
     parser = argparse.ArgumentParser(prog="python -m tests.crash", description=__doc__)
@@ -65,12 +84,23 @@ def main() -> int:
     parser.add_argument(
         "--streams", action="store_true", help="just runs that begin while their plan is written"
     )
+    parser.add_argument(
+        "--journal", help="the place of the journal; `postgres` starts a server for it"
+    )
     options = parser.parse_args()
     start = time.perf_counter()
     try:
-        counts = kill(options.kills, options.seed, only=options.only, streams=options.streams)
+        with _place(options.journal) as place:
+            counts = kill(
+                options.kills,
+                options.seed,
+                only=options.only,
+                streams=options.streams,
+                place=place,
+            )
     except Breach as breach:
         again = "--only --streams" if options.streams else "--only"
+        again += f" --journal {options.journal}" if options.journal else ""
         print(f"\nBREACH {breach}\nAgain: python -m tests.crash {again} --seed THAT_SEED")
         return 1
     spent = time.perf_counter() - start

@@ -10,7 +10,7 @@ import signal
 import traceback
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple, cast
 
 from tests.crash import plans
 from tests.crash.ledger import Client
@@ -20,7 +20,7 @@ from toolplan.engines import Decided, resume, run, run_stream
 from toolplan.events import Event, RunApproved, RunState
 from toolplan.execution_plan import ExecutionPlan
 from toolplan.path import Json
-from toolplan.storage.journal import Journal, Lease, RunRecord, Slot
+from toolplan.storage.journal import Journal, Lease, RunRecord, Slot, Store, open_journal
 from toolplan.storage.journal._blobs import Blobs
 from toolplan.tools import Arguments, Call, ToolError, current_call
 
@@ -64,17 +64,19 @@ class _Blobs(Blobs):
         return name
 
 
-class _Journal(Journal):
+class _Watched:
     """A journal with places to be killed at before and after all that it writes."""
 
-    def __init__(self, path: Path, points: Points) -> None:
-        super().__init__(path)
+    def __init__(self, journal: Store, points: Points) -> None:
+        self._journal = journal
         self._points = points
-        self._blobs = _Blobs(path.with_name(path.name + "-blobs"), points)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._journal, name)
 
     def accept(self, run: str, digest: str, record: RunRecord, events: Sequence[Event]) -> Lease:
         self._points.hit("accept: before")
-        lease = super().accept(run, digest, record, events)
+        lease = self._journal.accept(run, digest, record, events)
         self._points.hit("accept: after")
         return lease
 
@@ -90,37 +92,46 @@ class _Journal(Journal):
         kinds = dict.fromkeys(_kind(text) for text in texts)
         for kind in kinds:
             self._points.hit(f"{kind}: before it is on disk")
-        super().append(lease, texts, at, sync=sync, status=status)
+        self._journal.append(lease, texts, at, sync=sync, status=status)
         for kind in kinds:
             self._points.hit(f"{kind}: on disk")
 
     def approve(self, lease: Lease, event: RunApproved, at: int) -> None:
         self._points.hit("approval: before it is on disk")
-        super().approve(lease, event, at)
+        self._journal.approve(lease, event, at)
         self._points.hit("approval: on disk")
 
     def take(self, run: str, watched: tuple[int, float] | None = None) -> Lease:
         self._points.hit("take over: before")
-        lease = super().take(run, watched)
+        lease = self._journal.take(run, watched)
         self._points.hit("take over: after")
         return lease
 
     def release(self, lease: Lease) -> None:
         self._points.hit("release: before")
-        super().release(lease)
+        self._journal.release(lease)
         self._points.hit("release: after")
+
+
+def _opened(place: str, points: Points) -> Store:
+    """Open the journal at `place` with places to be killed at."""
+    journal = open_journal(place)
+    if isinstance(journal, Journal):
+        folder = Path(f"{place}-blobs")
+        journal._blobs = _Blobs(folder, points)  # pyright: ignore[reportPrivateUsage]
+    return cast("Store", _Watched(journal, points))
 
 
 class Life(NamedTuple):
     """What a process is to do.
 
-    `begins` says that the run is not in the journal yet, `streamed` that it begins while its plan
-    is being written.
+    `place` is that of the journal. `begins` says that the run is not in the journal yet, `streamed`
+    that it begins while its plan is being written.
     """
 
     run: str
     plan: ExecutionPlan
-    folder: Path
+    place: str
     address: str
     seed: int
     begins: bool
@@ -169,7 +180,7 @@ def _live(life: Life) -> list[str]:
     chance = random.Random(life.seed)
     client = Client(life.address)
     tools = plans.toolbox(lambda name: _call(name, client, points, chance))
-    journal = _Journal(life.folder / "runs.sqlite", points)
+    journal = _opened(life.place, points)
 
     async def approver(plan: ExecutionPlan) -> Approval:
         points.hit("approval: asked for")

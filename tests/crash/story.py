@@ -7,7 +7,6 @@ import json
 import random
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Final, NamedTuple
 
 from tests.crash import plans, stream
@@ -30,7 +29,7 @@ from toolplan.execution_plan import ExecutionPlan
 from toolplan.flows import Policy
 from toolplan.path import Json
 from toolplan.plan import Plan
-from toolplan.storage.journal import Journal, JournalError, Recovered, Slot, recover
+from toolplan.storage.journal import JournalError, Recovered, Slot, open_journal, recover
 from toolplan.testing import interpret
 from toolplan.tools import Arguments, Call, Toolbox
 
@@ -79,15 +78,15 @@ class _Seen(NamedTuple):
 class Story:
     """A run with a plan of `shape`, made by `seed`, and all that is known of it.
 
-    A `streamed` run begins while its plan is being written.
+    Its journal is at `place`. A `streamed` run begins while its plan is being written.
     """
 
     def __init__(
-        self, shape: str, seed: int, folder: Path, ledger: Ledger, *, streamed: bool
+        self, shape: str, seed: int, place: str, ledger: Ledger, *, streamed: bool
     ) -> None:
         self.name = f"r{seed}"
         self._chance = random.Random(seed)
-        self._folder = folder
+        self._place = place
         self._ledger = ledger
         self._streamed = streamed
         self._tools = plans.toolbox(_computing)
@@ -139,7 +138,7 @@ class Story:
         return Life(
             self.name,
             self._plan,
-            self._folder,
+            self._place,
             self._ledger.address,
             seed,
             begins,
@@ -186,7 +185,7 @@ class Story:
         return seen
 
     def _seen(self) -> _Seen | None:
-        journal = Journal(self._folder / "runs.sqlite")
+        journal = open_journal(self._place)
         try:
             events = journal.events(self.name)
         except JournalError as error:

@@ -16,6 +16,7 @@ import pytest
 
 from tests.crash.chains import Calls, chain, tools
 from tests.crash.stream import GIVEN, NEXT, WHOLE
+from tests.postgres import Server
 from toolplan.approval import approve
 from toolplan.engines import Decided, resume, run
 from toolplan.events import Run, RunState
@@ -37,6 +38,16 @@ def test_killed_runs_lose_nothing_and_repeat_no_effect() -> None:
     done = python("from tests.crash.__main__ import kill; print(kill(60, 1, quiet=True).total())")
     assert done.returncode == 0, done.stderr
     assert int(done.stdout) >= 60
+
+
+def test_killed_runs_lose_nothing_and_repeat_no_effect_in_postgres(postgres: Server) -> None:
+    code = (
+        "import sys\nfrom tests.crash.__main__ import kill\n"
+        "print(kill(20, 1, quiet=True, place=sys.argv[1]).total())"
+    )
+    done = python(code, postgres.schema())
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) >= 20
 
 
 def test_runs_that_are_killed_while_their_plan_is_written_leave_no_traces() -> None:

@@ -2,13 +2,13 @@
 
 import asyncio
 from contextlib import closing
-from pathlib import Path
 from threading import Event as Signal
 
 import pytest
 
 from tests.engines._running import codes, in_loop, ran, started, states
 from tests.plans_strategy import execution_plan
+from tests.stores import Stores
 from toolplan.engines import resume, run
 from toolplan.events import (
     AttemptFailed,
@@ -20,7 +20,6 @@ from toolplan.events import (
 )
 from toolplan.path import Json
 from toolplan.plan import Literal, Plan, Ref, Step
-from toolplan.storage.journal import Journal
 from toolplan.testing import Gives, Hangs, Raises, RecordingSink, ScriptedTools
 from toolplan.tools import Arguments, Effects, Tool, Toolbox, ToolError
 
@@ -165,7 +164,7 @@ def test_the_end_of_a_run_is_reported_although_it_was_cancelled_as_its_last_call
 
 @pytest.mark.parametrize("turns", range(6))
 def test_a_run_that_is_cancelled_while_the_journal_takes_it_is_released(
-    tmp_path: Path, turns: int
+    stores: Stores, turns: int
 ) -> None:
     """It is cancelled there as well, and this process does not hold it."""
 
@@ -174,7 +173,7 @@ def test_a_run_that_is_cancelled_while_the_journal_takes_it_is_released(
         tools.add("hang", Hangs())
         plan = execution_plan(Plan((Step("s", "hang"),)), tools.toolbox)
         sink = RecordingSink()
-        with closing(Journal(tmp_path / "runs.sqlite")) as journal:
+        with closing(stores.open()) as journal:
             running = run(plan, tools.toolbox, journal=journal, run_id="r", on_event=sink)
             task = asyncio.ensure_future(running)
             await asyncio.sleep(0)

@@ -8,7 +8,6 @@ import socket
 import ssl
 from collections.abc import Callable, Sequence
 from contextlib import closing
-from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -16,6 +15,7 @@ import pytest
 
 from tests.engines._running import ran
 from tests.plans_strategy import execution_plan
+from tests.stores import Stores
 from toolplan.approval import approve
 from toolplan.engines import CannotRun, Decided, resume, run
 from toolplan.engines._failures import MAX_KEPT, kept_result
@@ -24,7 +24,7 @@ from toolplan.events import CallInDoubt, Run, RunState, StepState, to_json
 from toolplan.path import Json
 from toolplan.plan import Literal, Plan, Step
 from toolplan.sources.python import tool
-from toolplan.storage.journal import Journal, Slot, from_record, recover, to_record
+from toolplan.storage.journal import Slot, from_record, recover, to_record
 from toolplan.testing import Computes, Gives, Outcome, Raises, ScriptedTools, interpret
 from toolplan.tools import Effects, OutcomeUnknown, Tool, Toolbox, ToolError
 
@@ -191,11 +191,11 @@ def _run(function: Tool, step: Step) -> Run:
     ],
 )
 def test_a_person_decides_with_the_result_that_the_journal_keeps(
-    decision: Decided, status: RunState, tmp_path: Path
+    decision: Decided, status: RunState, stores: Stores
 ) -> None:
     tools = charging(Gives({"id": "ch_1"}), Gives({"id": 2}))
     plan = execution_plan(Plan((Step("pay", "charge", {"eur": Literal(5)}),)), tools.toolbox)
-    with closing(Journal(tmp_path / "runs.sqlite")) as journal:
+    with closing(stores.open()) as journal:
         asyncio.run(run(plan, tools.toolbox, journal=journal, approval=approve(plan), run_id="r"))
         for _ in range(2):  # without a decision the doubt stays as it is
             again = asyncio.run(resume(plan, tools.toolbox, "r", journal=journal))

@@ -8,13 +8,13 @@ import pytest
 
 from tests.engines._running import in_loop, states
 from tests.plans_strategy import execution_plan
+from tests.stores import Stores
 from toolplan.approval import Approval, ApprovalRequired, approve
 from toolplan.compiler import compile_stream
 from toolplan.engines import CannotRun, StepStream, StreamRefused, run, run_stream
 from toolplan.events import PlanSettled, Run, RunState, StepArrived, StepState
 from toolplan.execution_plan import ExecutionPlan
 from toolplan.plan import Literal, Plan, Ref, Step
-from toolplan.storage.journal import Journal
 from toolplan.testing import Gives, Hangs, Raises, RecordingSink, ScriptedTools
 from toolplan.tools import Effects, Toolbox, ToolError
 
@@ -214,10 +214,10 @@ def test_who_writes_is_reported_when_the_run_has_ended(tool: str) -> None:
     in_loop(test)
 
 
-def test_a_journal_gets_a_streamed_run_when_its_plan_is_whole(tmp_path: object) -> None:
+def test_a_journal_gets_a_streamed_run_when_its_plan_is_whole(stores: Stores) -> None:
     async def test() -> None:
         made = tools()
-        journal = Journal(f"{tmp_path}/runs.sqlite")
+        journal = stores.open()
         plan = execution_plan(Plan((A, B, W)), made.toolbox)
         stream = Written([A, B, W], plan)
         going = asyncio.ensure_future(
