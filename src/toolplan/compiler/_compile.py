@@ -16,7 +16,7 @@ from toolplan.flows import Flow, Policy
 from toolplan.path import Json
 from toolplan.plan import Limits, Plan, Step, split_pointer
 from toolplan.plan_json import Parsed, dump, load
-from toolplan.rules import PlanContext, Rule, diagnose, ordered
+from toolplan.rules import PlanContext, Rule, diagnose
 from toolplan.shown import counted, shown_html, shown_text
 from toolplan.tools import Tool, Toolbox
 
@@ -383,7 +383,7 @@ def _execution_plan(context: PlanContext, tools: Toolbox, policy: Policy) -> Exe
     used = {step.tool: tools[step.tool] for step in context.plan.steps}
     return ExecutionPlan(
         plan=context.plan,
-        order=ordered(context.positions, context.needs),
+        order=context.order,
         needs=context.needs,
         signatures={name: tool.signature for name, tool in used.items()},
         effects=tuple(s.id for s in context.plan.steps if _is_approved(s, used, context)),

@@ -67,12 +67,15 @@ def least(labels: Iterable[Label]) -> Label:
     """Return the label of a value that is made of parts with these labels."""
     found = SAID
     for label in labels:
-        found = _both(found, label)
+        if label is not SAID and label is not found:  # the usual cases cost nothing
+            found = label if found is SAID else _both(found, label)
     return found
 
 
 def picked(value: Label, by: Label) -> Label:
     """Return the label of `value` where something with the label `by` decides which one it is."""
+    if by is SAID:
+        return value
     if by.trust >= Trust.TRUSTED:
         return value._replace(secrets=_joined(value.secrets, by.secrets)) if by.secrets else value
     if value.trust < Trust.LISTED:

@@ -6,7 +6,7 @@ nobody vouched for contain, a value with a better label is not of their making.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
 from toolplan.flows.labels import (
@@ -35,7 +35,6 @@ from toolplan.plan import (
     Value,
     escape_pointer,
     object_,
-    step_refs,
 )
 from toolplan.schema import Schema
 from toolplan.tools import Lineage, Tool
@@ -68,6 +67,14 @@ class _Known(NamedTuple):
     follows: bool
 
 
+class _Sink(NamedTuple):
+    """What a tool needs: its arguments, what decides about its calls, and whether it is read."""
+
+    needs: Mapping[str, Need] | None
+    decide: Need | None
+    is_egress: bool
+
+
 class PlanFlows:
     """The labels of a plan's references, and its flows."""
 
@@ -91,7 +98,7 @@ class PlanFlows:
         self._shape = shape
         self._known: dict[str, _Known] = {}
         self._arguments_of: dict[str, dict[str, Label]] = {}
-        self._has_choices = False  # most plans have none, and then nothing is inherited
+        self._met: dict[str, None] = {}  # the steps that the step in hand refers to
         self._labels: dict[tuple[str, Path], Label] = {}
         self._depth = 0
         for name in order:
@@ -121,27 +128,38 @@ class PlanFlows:
 
     def flows(self) -> Iterator[Flow]:
         """Yield every flow into a place where it can do harm, in the order of the plan."""
+        sinks = {name: self._sink(tool) for name, tool in self._tools.items() if tool is not None}
         for step in self._steps.values():
-            tool, known = self._tools.get(step.tool), self._known.get(step.id)
-            if tool is None or known is None:
+            sink, known = sinks.get(step.tool), self._known.get(step.id)
+            if sink is None or known is None:
                 continue
-            needs = self._vouched.needs(tool)
-            if needs is not None:
-                yield from self._arguments(step, needs)
-            decide = self._vouched.policy.decide.get(tool.name)
-            if tool.has_effects or decide is not None:
-                yield from self._decisions(known, _DEFAULT if decide is None else decide)
-            if self._vouched.policy.secret and self._vouched.is_egress(tool):
+            if sink.needs is not None and step.args:
+                yield from self._arguments(step, sink.needs)
+            if sink.decide is not None:
+                yield from self._decisions(known, sink.decide)
+            if sink.is_egress:
                 yield from self._secrets(known)
 
+    def _sink(self, tool: Tool) -> _Sink | None:
+        policy = self._vouched.policy
+        decide = policy.decide.get(tool.name, _DEFAULT if tool.has_effects else None)
+        is_egress = bool(policy.secret) and self._vouched.is_egress(tool)
+        needs = self._vouched.needs(tool)
+        if needs is None and decide is None and not is_egress:
+            return None
+        return _Sink(needs, decide, is_egress)
+
     def _arguments(self, step: Step, needs: Mapping[str, Need]) -> Iterator[Flow]:
+        start = self._pointer(step, "args") + "/"
         for name, label in self._arguments_of[step.id].items():
             need = needs.get(name, _DEFAULT)
-            pointer = self._pointer(step, f"args/{escape_pointer(name)}")
+            pointer = f"{start}{escape_pointer(name)}"
             yield Flow(step.id, pointer, need, label, need.verdict(label))
 
     def _decisions(self, known: _Known, need: Need) -> Iterator[Flow]:
         step = known.step
+        if step.when is None and step.for_each is None and not known.under_at:
+            return
         decided: list[tuple[str, Label, FlowKind]] = []
         if step.when is not None:
             label = self.label(step, step.when.value)
@@ -171,6 +189,7 @@ class PlanFlows:
 
     def _look_at(self, step: Step) -> _Known:
         tool = self._tools.get(step.tool)
+        self._met.clear()
         count = SAID if step.for_each is None else self.label(step, step.for_each)
         labels = {
             name: SAID if type(value) is Literal else self.label(step, value)
@@ -184,21 +203,16 @@ class PlanFlows:
             if label.trust < under.trust:
                 at = self._pointer(step, "when/value")
             under = least((under, label))
-        for name in self._behind(step):
+        for name in self._met:
             behind = self._known.get(name)
             if behind is not None and behind.under is not SAID:
                 at = behind.under_at if behind.under.trust < under.trust or not at else at
                 under = least((under, behind.under))
-        self._has_choices = self._has_choices or under is not SAID
         follows = tool is not None and tool.compute_flow is not None
         lineage = None
         if tool is not None and tool.compute_flow is not None:
             lineage = tool.compute_flow(*self._shape(step))
         return _Known(step, step.tool, args, count, under, at, lineage, follows)
-
-    def _behind(self, step: Step) -> Iterable[str]:
-        """Return the steps that `step` refers to, where some of the plan are choices."""
-        return {ref.step: None for _, ref in step_refs(step)} if self._has_choices else ()
 
     def _reference(self, step: Step, ref: Ref, path: Path) -> Label:
         if step.for_each is not None and ref.step == INDEX:
@@ -219,6 +233,8 @@ class PlanFlows:
         known = self._known.get(name)
         if known is None:
             return _UNKNOWN
+        if self._depth == 0:
+            self._met[name] = None
         if known.step.for_each is not None:
             # a list with the result of each call; what is not an element of it is all of it
             path = () if path and isinstance(path[0], str) else path[1:]

@@ -28,15 +28,27 @@ class Fault(NamedTuple):
     help: str | None = None
 
 
-class Outputs(NamedTuple):
+class Outputs:
     """What is said of the output of one tool: the trust of paths, and which paths are secret."""
 
-    trusts: tuple[tuple[Path, Trust], ...] = ()
-    secrets: tuple[Path, ...] = ()
+    def __init__(
+        self, trusts: tuple[tuple[Path, Trust], ...] = (), secrets: tuple[Path, ...] = ()
+    ) -> None:
+        self.trusts = trusts
+        self.secrets = secrets
+        self._found: dict[Path, tuple[Trust, bool]] = {}
 
     def label(self, step: str, tool: str, path: Path) -> Label:
         """Return the label of the part of the output at `path`."""
+        found = self._found.get(path)
+        if found is None:
+            found = self._found[path] = self._look_up(path)
+        trust, is_secret = found
         source = (Source(step, tool, path),)
+        return Label(trust, source, source if is_secret else ())
+
+    def _look_up(self, path: Path) -> tuple[Trust, bool]:
+        """Return how far the part at `path` is to be trusted, and whether it is secret."""
         depth, trust = -1, Trust.UNTRUSTED
         of_parts = Trust.SAID
         for place, given in self.trusts:
@@ -46,8 +58,7 @@ class Outputs(NamedTuple):
             elif len(place) > depth:  # what is said of the smaller part holds
                 depth, trust = len(place), given
         trust = min(trust, of_parts)
-        secret = any(_meets(place, path) for place in self.secrets)
-        return Label(trust, source, source if secret else ())
+        return trust, any(_meets(place, path) for place in self.secrets)
 
 
 _NOTHING: Final = Outputs()
@@ -138,13 +149,13 @@ class Vouched:
 
     def _pattern(self, pattern: str, keys: Keys) -> tuple[str, Path] | Fault:
         """Return the tool and the path of `pattern`; a tool's name may have dots itself."""
-        owners = [name for name in self._tools if _begins(pattern, name)]
-        if not owners:
+        ends = [*(at for at, char in enumerate(pattern) if char in ".["), len(pattern)]
+        tool = next((pattern[:end] for end in reversed(ends) if pattern[:end] in self._tools), None)
+        if tool is None:
             # a name ends at the first bracket, or where no longer name is known
             name = pattern.partition("[")[0]
             meant = near(name, self._tools) or near(name.partition(".")[0], self._tools)
             return _no_tool(name, keys, did_you_mean(meant))
-        tool = max(owners, key=len)
         try:
             path = parse_path(pattern[len(tool) :])
         except PathSyntaxError as error:
@@ -182,10 +193,6 @@ class Vouched:
                         ("sinks", tool, name),
                         did_you_mean(near(name, known.signature.inputs)),
                     )
-
-
-def _begins(pattern: str, name: str) -> bool:
-    return pattern.startswith(name) and (len(pattern) == len(name) or pattern[len(name)] in ".[")
 
 
 def _no_tool(name: str, keys: Keys, hint: str | None) -> Fault:

@@ -215,6 +215,11 @@ class PlanContext:
         return Vouched(self.policy, {} if self.tools is None else self.tools)
 
     @cached_property
+    def order(self) -> tuple[str, ...]:
+        """The ids of the steps, each behind what it needs; without those that a cycle stops."""
+        return ordered(self.positions, self.needs)
+
+    @cached_property
     def flows(self) -> tuple[Flow, ...]:
         """The flows of the plan: none where the tools are not known, or the order is not."""
         if self.tools is None or len(self.steps) < len(self.plan.steps):
@@ -223,8 +228,7 @@ class PlanContext:
             tool is not None and self.vouched.is_sink(tool) for tool in self.called.values()
         ):
             return ()
-        order = ordered(self.positions, self.needs)
-        found = PlanFlows(self.plan.steps, order, self.called, self.vouched, self._shape)
+        found = PlanFlows(self.plan.steps, self.order, self.called, self.vouched, self._shape)
         return tuple(found.flows())
 
     @cached_property
