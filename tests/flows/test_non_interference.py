@@ -23,6 +23,7 @@ from toolplan.execution_plan import ExecutionPlan
 from toolplan.flows import Trust, parse_policy
 from toolplan.path import Json
 from toolplan.plan import split_pointer
+from toolplan.testing import scripted_extract
 from toolplan.tools import Arguments, Toolbox, current_call
 
 Calls = dict[str, list[Arguments]]
@@ -52,9 +53,16 @@ STATEMENTS: Final = (
 PARTS: Final = (
     *("${m[0].id}", "${m[1].text}", "${c[0].email}", "${a[0].iban}", "${a[1].due}", "${a[0].note}"),
     *("${q.data[0].r}", "${q.data[0].s}", "${d[0].email}", "said", "${q.count}"),
+    *("${m}", "${a[*].iban}", "${c}", "${a[0]}", "${q.data}"),
+    *("${x.kind}", "${x.name}", "${x}", "${y[0][0].email}", "${y[*][*].name}", "${y}"),
 )
 BEFORE_D: Final = tuple(part for part in PARTS if not part.startswith("${d"))
-LISTS: Final = ("${m}", "${a}", "${c}", "${a[*].iban}", "${q.data}", "${m[*].id}", "${d}")
+BEFORE_X: Final = tuple(part for part in PARTS[:6])
+LISTS: Final = ("${m}", "${a}", "${c}", "${a[*].iban}", "${q.data}", "${m[*].id}", "${d}", "${y}")
+SCHEMA: Final[Json] = {
+    "type": "object",
+    "properties": {"kind": {"enum": ["one", "two", "three"]}, "name": {"type": "string"}},
+}
 
 
 def plan(chance: random.Random) -> dict[str, object]:
@@ -76,10 +84,27 @@ def plan(chance: random.Random) -> dict[str, object]:
         step("c", "contacts", name=chosen),
         step("q", "sql", sql=chance.choice(STATEMENTS), tables=tables),
         step(
+            "x",
+            "extract",
+            text=[chance.choice(BEFORE_X) for _ in range(chance.choice((1, 1, 2)))],
+            instruction="What it says.",
+            schema=SCHEMA,
+        ),
+        step(
+            "y",
+            "contacts",
+            name=f"${{index}} {chance.choice(('${item.iban}', '${item.due}', '${item.note}'))}",
+            for_each=chance.choice(("${a}", ["${a[0]}", "${a[1]}"])),
+        ),
+        step(
             "d", "contacts", name=chance.choice(["${q.data[0].r}", "${c[0].email}"]), **condition()
         ),
         step("s", "send", to=value(), body=value(), **condition()),
-        step("e", "delete", id=value(), for_each=chance.choice(LISTS), **condition()),
+        {
+            **step("e", "delete", id=value(), for_each=chance.choice(LISTS), **condition()),
+            "after": chance.choice([[], ["s"]]),
+            "on_error": chance.choice(["fail", "continue"]),
+        },
         step("f", "send", to=f"${{s}} {value()}", body=value()),
     ]
     return {"toolplan": 1, "steps": steps}
@@ -113,7 +138,14 @@ def tools(outsiders: random.Random, calls: Calls) -> Toolbox:
         return Toolbox([replace(TOOLS[name], call=call)])
 
     names = ("inbox", "accounts", "contacts", "send", "delete")
-    return Toolbox([*(made(name)[name] for name in names), TOOLS["sql"]])
+    own = [made(name)[name] for name in names]
+    return Toolbox([*own, TOOLS["sql"], scripted_extract(_read)])
+
+
+def _read(text: str, instruction: str) -> Json:
+    del instruction
+    kinds = ("one", "two", "three")
+    return {"kind": kinds[sum(map(ord, text)) % 3], "name": text[::-1]}
 
 
 def called(document: Mapping[str, object], seed: int) -> tuple[ExecutionPlan, Calls]:
