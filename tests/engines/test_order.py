@@ -130,8 +130,8 @@ def test_thousands_of_items_are_never_thousands_of_tasks_and_hold_nothing_up() -
         )
         done = await task
         assert done.succeeded
-        # the calls, the one that is making way for the next, the run and the test itself
-        assert most <= 4 + 3
+        # each call, and one that makes way for it where calls are slow; the run, the test itself
+        assert most <= 2 * 4 + 2
         # the three steps came first, although the many are written before them
         ended = [e.step for e in sink.events if isinstance(e, StepSucceeded | ItemEnded)]
         assert ended.index("c") < 50
