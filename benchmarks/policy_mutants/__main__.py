@@ -22,11 +22,11 @@ from benchmarks.policy_mutants.mutants import MUTANTS, Mutant
 
 ROOT: Final = Path(__file__).parents[2]
 TESTS: Final = (
+    "tests/flows/test_rules_by_hand.py",
     "tests/flows/test_policy.py",
     "tests/flows/test_guards.py",
     "tests/test_extract.py",
     "tests/flows/test_plan_flows.py",
-    "tests/flows/test_rules_by_hand.py",
     "tests/flows/test_lineage_laws.py",
 )
 _SLOW: Final = "not chains_and_long_plans and not column_outside"
