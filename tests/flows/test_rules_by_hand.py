@@ -236,8 +236,8 @@ def test_a_secret_is_refused_wherever_it_stands() -> None:
     decided = step("s", "fetch", url="x", when=known)
     assert [each.verdict for each in flows(VAULT, decided) if each.kind == "secret"] == ["refuse"]
     behind = step("f", "contacts", name="Bob", when=known)
-    told = step("s", "fetch", url="${f[0].name}")
-    assert "refuse" in [each.verdict for each in flows(VAULT, behind, told)]
+    named = step("s", "fetch", url="${f[0].name}")
+    assert "refuse" in [each.verdict for each in flows(VAULT, behind, named)]
 
 
 def test_choices_are_said_where_they_stand() -> None:
