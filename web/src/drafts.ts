@@ -55,16 +55,20 @@ export function loadDraft(id: string): Draft {
 export function saveDraft(draft: Draft): void {
   const text = JSON.stringify({ ...draft, at: Date.now() });
   memory.set(draft.id, text);
-  try {
-    dropOldest();
-    localStorage.setItem(PREFIX + draft.id, text);
-  } catch {
-    // a full or forbidden store: the draft lives as long as the page
+  // a full store keeps this draft rather than older ones
+  for (const most of [MOST, 5, 0]) {
+    try {
+      dropOldest(most);
+      localStorage.setItem(PREFIX + draft.id, text);
+      break;
+    } catch {
+      // full, or forbidden: then the draft lives as long as the page
+    }
   }
   listeners.forEach((each) => each());
 }
 
-function dropOldest(): void {
+function dropOldest(most: number): void {
   const kept: { key: string; at: number }[] = [];
   for (let index = 0; index < localStorage.length; index += 1) {
     const key = localStorage.key(index);
@@ -73,7 +77,7 @@ function dropOldest(): void {
     kept.push({ key, at: Number(at ?? 0) });
   }
   kept.sort((one, other) => other.at - one.at);
-  for (const { key } of kept.slice(MOST)) localStorage.removeItem(key);
+  for (const { key } of kept.slice(most)) localStorage.removeItem(key);
 }
 
 export function useDraft(id: string): [Draft, (changes: Partial<Draft>) => void] {

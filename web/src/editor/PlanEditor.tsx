@@ -42,6 +42,14 @@ const colours = HighlightStyle.define([
   { tag: tags.invalid, color: 'var(--bad)' },
 ]);
 
+/** Return a position in characters, as the server counts them, in the units of this language. */
+export function units(text: string, characters: number): number {
+  if (!/[\ud800-\udbff]/.test(text)) return characters;
+  let at = 0;
+  for (let left = characters; left > 0 && at < text.length; left -= 1) at += (text.codePointAt(at) ?? 0) > 0xffff ? 2 : 1;
+  return at;
+}
+
 export interface PlanEditorProps {
   text: string;
   found: Diagnostic[];
@@ -105,7 +113,6 @@ export function PlanEditor({ text, found, known, onChange, onStep, chosen }: Pla
       view.current = undefined;
     };
     // the editor is made once; later texts come through the effect below
-    // eslint-disable-next-line
   }, []);
 
   useEffect(() => {
@@ -121,8 +128,8 @@ export function PlanEditor({ text, found, known, onChange, onStep, chosen }: Pla
     const marks: Mark[] = found
       .filter((each) => each.place !== null)
       .map((each) => ({
-        from: Math.min(each.place?.start ?? 0, length),
-        to: Math.min(Math.max(each.place?.end ?? 0, each.place?.start ?? 0), length),
+        from: Math.min(units(text, each.place?.start ?? 0), length),
+        to: Math.min(units(text, Math.max(each.place?.end ?? 0, each.place?.start ?? 0)), length),
         severity: each.severity === 'error' && !each.fixed ? 'error' : 'warning',
         source: each.code,
         message: [each.message, each.help ?? ''].map((part) => plain(part, 500)).join('\n').trim(),

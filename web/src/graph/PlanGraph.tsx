@@ -30,10 +30,13 @@ type StepNode = Node<StepData, 'step'>;
 
 const HALF = 0.5;
 
-function describe({ step, run, isCritical }: StepData): string {
-  const parts = [plain(step.id), plain(step.tool)];
+const countOf = (step: NodeData, run: StepOut | undefined): string =>
+  run?.items != null ? `${run.items_done}/${run.items}` : step.for_each ? '× n' : '';
+
+/** What the colours and signs of a card say, for readers of the screen. */
+function spoken({ step, run, isCritical }: StepData): string {
+  const parts: string[] = [];
   if (run) parts.push(texts.states[run.state] ?? run.state);
-  if (run?.items != null) parts.push(texts.run.of(run.items_done, run.items));
   if (step.effects !== 'read') parts.push(texts.approve.effectKinds[step.effects] ?? step.effects);
   if (step.problems) parts.push(texts.ask.invalid(step.problems));
   if (isCritical) parts.push(texts.run.critical);
@@ -56,18 +59,13 @@ const StepCard = memo(function StepCard({ data }: NodeProps<StepNode>) {
       </div>
       <div className="step-card-foot">
         <span className="step-card-tool">{plain(step.tool, 40)}</span>
-        {run?.items != null ? (
-          <span className="step-card-count">
-            {run.items_done}/{run.items}
-          </span>
-        ) : (
-          step.for_each && <span className="step-card-count">× n</span>
-        )}
+        {countOf(step, run) && <span className="step-card-count">{countOf(step, run)}</span>}
         {run && step.effects !== 'read' && <Icon name="effect" />}
       </div>
       {run?.items != null && run.items > 0 && (
         <progress className="step-card-bar" max={run.items} value={run.items_done} aria-hidden="true" />
       )}
+      <span className="visually-hidden">{spoken(data)}</span>
       <Handle type="source" position={direction === 'LR' ? Position.Right : Position.Bottom} isConnectable={false} />
     </div>
   );
@@ -129,7 +127,6 @@ function Flow({ graph, label, states, critical, chosen, onChoose }: PlanGraphPro
                 width: NODE_WIDTH,
                 height: NODE_HEIGHT,
                 selected: chosen === step.id,
-                ariaLabel: describe(data),
                 ariaRole: 'button' as const,
                 domAttributes: { 'aria-pressed': chosen === step.id },
               },

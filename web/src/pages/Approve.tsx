@@ -24,6 +24,7 @@ export function Approve({ id }: { id: string }) {
   if (error && !run) {
     return (
       <div className="page">
+        <h1>{words.title}</h1>
         <Trouble error={error} />
       </div>
     );

@@ -31,6 +31,7 @@ export function Run({ id, params }: { id: string; params: URLSearchParams }) {
   if (error && !run) {
     return (
       <div className="page">
+        <h1>{words.title}</h1>
         <Trouble error={error} />
         <a href={href(['runs'])}>{texts.nav.runs}</a>
       </div>

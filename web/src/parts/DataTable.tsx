@@ -4,6 +4,7 @@ import { compare, textOf, type Table } from './data';
 import { Exact } from './exact';
 
 const PAGE = 100;
+const LONG = 48;
 
 /** Records as a table that sorts by any column; long ones show more on demand. */
 export function DataTable({ table, label }: { table: Table; label: string }) {
@@ -54,7 +55,7 @@ export function DataTable({ table, label }: { table: Table; label: string }) {
             {rows.slice(0, most).map((row, at) => (
               <tr key={at}>
                 {row.map((cell, column) => (
-                  <td key={column} className={numeric[column] ? 'number' : ''}>
+                  <td key={column} className={numeric[column] ? 'number' : textOf(cell).length > LONG ? 'long' : ''}>
                     {cell === null ? <span className="muted">–</span> : <Exact text={textOf(cell)} most={160} />}
                   </td>
                 ))}

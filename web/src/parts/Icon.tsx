@@ -1,6 +1,6 @@
 // The few drawings of the page, in the bundle. They repeat what text says, so readers skip them.
 const PATHS: Record<string, string> = {
-  pending: 'M12 7v5l3 2',
+  pending: 'M12 3a9 9 0 1 0 .01 0M12 7.5V12l3 2',
   running: 'M12 3a9 9 0 1 1-9 9',
   succeeded: 'm5 12.5 4.5 4.5L19 7.5',
   failed: 'M6 6l12 12M18 6 6 18',
