@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import pwd
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
@@ -93,14 +92,6 @@ class Server:
         """Stop it; with `immediate` as if it crashed."""
         self._call("pg_ctl", "-D", str(self._data), "-m", mode, "-w", "stop")
 
-    def pause(self) -> None:
-        """Let all of its processes stand still, as behind a network that lost its cable."""
-        self._signal(signal.SIGSTOP)
-
-    def go_on(self) -> None:
-        """Let them go on."""
-        self._signal(signal.SIGCONT)
-
     def url(self, schema: str = "", name: str = "postgres") -> str:
         """Return the address of a database on it, with tables in `schema`."""
         options = f"&options={quote(f'-c search_path={schema}')}" if schema else ""
@@ -129,12 +120,6 @@ class Server:
             )
             output.seek(0)
             assert done.returncode == 0, f"{program}: {output.read()}"
-
-    def _signal(self, number: int) -> None:
-        first = int((self._data / "postmaster.pid").read_text().split()[0])
-        children = Path(f"/proc/{first}/task/{first}/children").read_text().split()
-        for each in (first, *map(int, children)):
-            os.kill(each, number)
 
 
 @contextmanager

@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from pathlib import Path
 from typing import Any, TypeVar
 
 import psycopg
@@ -169,6 +170,21 @@ def test_durations_take_one_row_for_a_tool_and_a_run(tables: Tables) -> None:
     for at in range(300):
         journal.keep_durations(f"x{at}", [("t", 1.0)])
     assert tables.execute("SELECT count(*) < 301 FROM durations WHERE tool = 't'") == [(True,)]
+
+
+def test_old_runs_are_removed_as_the_page_says(tables: Tables) -> None:
+    page = (Path(__file__).parents[2] / "docs/workers.md").read_text("utf-8")
+    statements = page.partition("```sql\n")[2].partition("```")[0].replace("toolplan.", "")
+    journal = opened(tables, clock=lambda: 1.0)
+    for name, status in (("over", RunState.SUCCEEDED), ("waits", RunState.WAITING), ("runs", None)):
+        lease = journal.accept(name, "digest", RECORD, first(name))
+        journal.append(lease, STARTED, lease.at, sync=True, status=status)
+        if status is not None:
+            journal.release(lease)
+    opened(tables).accept("new", "digest", RECORD, first("new"))
+    tables.execute(statements)
+    assert {entry.run for entry in journal.runs()} == {"waits", "runs", "new"}
+    assert tables.execute("SELECT count(*) FROM events") == [(5,)]
 
 
 # Its leases

@@ -157,7 +157,11 @@ def _existing(place: str | None) -> Path:
     """
     path = user_journal(place)
     if not isinstance(path, Path):
-        raise CommandError("usage", "The journal is a database.", "Copy it with pg_dump.")
+        raise CommandError(
+            "usage",
+            "--backup and --prune are for a journal in a file; this one is a database.",
+            "docs/workers.md shows how a database is copied and pruned.",
+        )
     if not path.exists():
         raise CommandError("unknown-run", f"There is no journal {path}.", "No run was kept yet.")
     opened_journal(place).close()
