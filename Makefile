@@ -2,6 +2,7 @@
 # make test    sets everything up and passes the checks and the tests
 # make studio  builds the studio's page with node from a wheel, and opens the studio
 # make page    builds it only
+# make wheel   builds the package with the page into dist/
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -15,7 +16,7 @@ export Q
 # compile the whole package anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: ask studio page page-unit test check lint types layers unit crash simulate long format clean
+.PHONY: ask studio wheel page page-unit test check lint types layers unit crash simulate long format clean
 
 ask: $(VENV)/.ask
 	@$(BIN)/toolplan ask -- "$$Q"
@@ -43,6 +44,9 @@ studio: page
 
 page: $(VENV)/.studio
 	$(BIN)/python tools/page.py build
+
+wheel: $(VENV)/.test page
+	$(BIN)/python -m build --no-isolation
 
 # Without node's packages (a machine that cannot reach them) the tests of the page are skipped.
 page-unit: $(VENV)/.test

@@ -13,12 +13,17 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
+PAGE = ROOT / "src" / "toolplan" / "studio" / "static" / "index.html"
 
 
 def run(*command: str | Path, folder: Path, home: Path | None = None) -> str:
     """Return what a command prints; fail with all of it where it fails."""
     environment = {name: text for name, text in os.environ.items() if name != "PYTHONPATH"}
-    environment |= {"NO_COLOR": "1", **({} if home is None else {"TOOLPLAN_HOME": str(home)})}
+    environment |= {
+        "NO_COLOR": "1",
+        "TOOLPLAN_PAGE": "0",
+        **({} if home is None else {"TOOLPLAN_HOME": str(home)}),
+    }
     done = subprocess.run(
         [str(word) for word in command],
         cwd=folder,
@@ -49,6 +54,8 @@ def test_the_wheel_answers_a_question_in_a_fresh_environment(tmp_path: Path) -> 
     assert "](docs/" not in page
     assert "](https://" in page
     assert "toolplan/py.typed" in names
+    # the page of the studio, where it was built: `make page` comes before the tests
+    assert ("toolplan/studio/static/index.html" in names) == PAGE.is_file()
     assert not [name for name in names if name.startswith(("tests/", "benchmarks/"))]
     with tarfile.open(archive) as packed:
         assert any(name.endswith("/tests/test_package.py") for name in packed.getnames())
