@@ -50,23 +50,25 @@ class YamlError(ToolplanError):
 
 
 class Yaml(NamedTuple):
-    """The value of a document and, of a strict one, the line of each JSON pointer."""
+    """The value of a document and, where they are asked for, the line of each JSON pointer."""
 
     value: Json
     lines: dict[str, int]
 
 
-def read_yaml(text: str, *, max_depth: int, strict: bool = False) -> Yaml:
+def read_yaml(text: str, *, max_depth: int, strict: bool = False, with_lines: bool = False) -> Yaml:
     """Return what the YAML `text` says.
 
     With `strict`, aliases, tags, repeated keys and empty documents are refused, and the only
-    numbers are integers.
+    numbers are integers. Lines are those of a strict document, or of any `with_lines`.
 
     Raises:
         YamlError: it is not YAML, or too large, or nested too deep.
     """
     try:
-        return _Reader(_Loader(text), max_depth, strict=strict).document()
+        return _Reader(
+            _Loader(text), max_depth, strict=strict, with_lines=with_lines or strict
+        ).document()
     except (yaml.YAMLError, UnicodeEncodeError) as error:  # the latter: half of a character
         mark = error.problem_mark if isinstance(error, yaml.MarkedYAMLError) else None
         problem = error.problem if isinstance(error, yaml.MarkedYAMLError) else None
@@ -88,10 +90,11 @@ class _Reader:
     What an alias names is built once and shared; its size counts as often as it is named.
     """
 
-    def __init__(self, parser: _Parser, max_depth: int, *, strict: bool) -> None:
+    def __init__(self, parser: _Parser, max_depth: int, *, strict: bool, with_lines: bool) -> None:
         self._parser = parser
         self._max_depth = max_depth
         self._strict = strict
+        self._with_lines = with_lines
         self._named: dict[str, tuple[Json, int]] = {}
         self._lines: dict[str, int] = {}
 
@@ -116,8 +119,9 @@ class _Reader:
 
     def _value(self, event: yaml.Event, depth: int, pointer: str) -> tuple[Json, int]:
         """Return the value that begins with `event`, and how many values it is made of."""
-        if self._strict:
+        if self._with_lines:
             self._lines[pointer] = _line(event)
+        if self._strict:
             self._refuse_unsafe(event)
         match event:
             case yaml.AliasEvent():
@@ -168,7 +172,7 @@ class _Reader:
             key = str(event.value)
             if self._strict and key in made:
                 raise YamlError(f"The key {key!r} is there twice.", _line(event))
-            inner = f"{pointer}/{escape_pointer(key)}" if self._strict else ""
+            inner = f"{pointer}/{escape_pointer(key)}" if self._with_lines else ""
             value, size = self._value(self._next(), depth + 1, inner)
             total += size
             if key == _MERGE and event.implicit[0] and not self._strict:

@@ -143,6 +143,11 @@ def under_a_long_name(before: str, after: str) -> Callable[[int], str]:
 
 
 FRAMES = {
+    "arazzo": (
+        '{"arazzo": "1.0.0", "workflows": [{"steps": [{"stepId": "a", "operationId": "t", '
+        '"requestBody": {"payload": {"a": "',
+        '"}}}]}]}',
+    ),
     "toolplan": ('{"steps": [{"id": "a", "tool": "t", "args": {"a": "', '"}}]}'),
     "clear": ('{"steps": [{"tool": "t", "params": {"a": "', '"}}]}'),
     "kirha": ('<plan>[{"toolName": "t", "arguments": {"a": "', '"}}]</plan>'),
@@ -182,6 +187,11 @@ BOMBS: dict[str, Callable[[int], str]] = {
     "llmcompiler arguments": inside("1. t(", "a=1,", ")"),
     "llmcompiler nesting": lambda size: "1. t(a=" + nested("[", "]")(size) + ")",
     "llmcompiler name": under_a_long_name('1. t(**{"NAME": [', "]})"),
+    "arazzo inputs": inside("arazzo: 1.0.0\nworkflows:\n- steps:\n", "  - {stepId: a}\n", ""),
+    "arazzo conditions": inside(
+        "arazzo: 1.0.0\nworkflows: [{steps: [{successCriteria: [{condition: '", "$a==", "'}]}]}]"
+    ),
+    "arazzo nesting": lambda size: "arazzo: " + nested("[", "]")(size),
     "canonical name": under_a_long_name(FRAMES["toolplan"][0][:-4] + '"NAME": [', "]}}]}"),
 }  # fmt: skip
 

@@ -58,7 +58,9 @@ DIALECT: Final = FunctionDialect(
     write=lambda plan, _: _json.write(dump(plan)),
     expected=lambda plan: plan,
     is_lenient=True,
-    looks_like=lambda text: has_key(text, "steps") and not is_clear(text),
+    looks_like=lambda text: (
+        has_key(text, "steps") and not is_clear(text) and not has_key(text, "arazzo")
+    ),
     steps=lambda _, limits: JsonSteps("steps", _Steps, limits),
 )
 """Says every plan that is made of JSON, with well-formed ids and paths."""

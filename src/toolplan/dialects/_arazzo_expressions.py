@@ -1,0 +1,276 @@
+"""Runtime expressions and conditions of Arazzo, as values and schemas of a plan."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple, TypeAlias
+
+from toolplan.dialects import _values
+from toolplan.path import EVERY, Json, Path
+from toolplan.plan import Literal, Ref, Template, Value, escape_pointer, split_pointer
+from toolplan.plan_json import ParsedText, TextProblem, shown
+
+Problem: TypeAlias = TextProblem
+
+_EXPRESSION = re.compile(
+    r"\$(?:inputs|outputs|steps|workflows|sourceDescriptions|components|request|response|message)"
+    r"\.[^\s{}]+|\$(?:url|method|statusCode|self)"
+)
+_EMBEDDED = re.compile(r"\{(\$[^{}]+)\}")
+_STEP = re.compile(r"\$steps\.(?P<step>[\w-]+)\.outputs\.(?P<name>[\w-]+)(?P<rest>.*)")
+_INPUT = re.compile(r"\$inputs\.(?P<name>[\w-]+)(?P<rest>.*)")
+_BODY = re.compile(r"\$response\.body(?P<rest>.*)")
+_INDEX = re.compile(r"0|[1-9][0-9]{0,8}")
+_DOTTED = re.compile(r"(?:\.[^.\[\]#]+|\[[0-9]{1,9}\])*")
+_DOT_SEGMENT = re.compile(r"\.([^.\[\]#]+)|\[([0-9]{1,9})\]")
+_COMPARISON = re.compile(
+    r"\s*(?P<left>\$[^\s=!<>&|]+)\s*(?P<operator>==|!=|<=|>=|<|>)\s*(?P<right>'(?:[^']|'')*'|[^\s'&|]+)\s*"
+)
+_LOWER_BOUNDS: Final = {">": "exclusiveMinimum", ">=": "minimum"}
+_UPPER_BOUNDS: Final = {"<": "exclusiveMaximum", "<=": "maximum"}
+_HELP: Final = (
+    "A plan can say $inputs.NAME, $steps.STEP.outputs.NAME and, in outputs and criteria,"
+    " $response.body#/POINTER."
+)
+
+
+class Condition(NamedTuple):
+    """A success criterion: what is looked at in the step's response, and the schema it must fit."""
+
+    path: Path
+    schema: Json
+
+
+@dataclass
+class Scope:
+    """What expressions refer to: the values of inputs, and the outputs of the steps so far."""
+
+    inputs: Mapping[str, Json]
+    outputs: dict[str, dict[str, Value]] = field(default_factory=dict[str, dict[str, Value]])
+
+    def read_text(self, text: str) -> ParsedText:
+        """Return what a text says: an expression, text with expressions in it, or the text."""
+        if "$" not in text:
+            return ParsedText(Literal(text))
+        if _EXPRESSION.fullmatch(text):
+            found = self.value_of(text)
+            if isinstance(found, TextProblem):
+                return ParsedText(Literal(text), (found,))
+            return ParsedText(found)
+        return _values.read_parts(text, _EMBEDDED, self._embedded)
+
+    def value_of(self, expression: str) -> Value | Problem:
+        """Return what an expression stands for."""
+        found = _STEP.fullmatch(expression)
+        if found is not None:
+            return self._output(found["step"], found["name"], found["rest"], expression)
+        found = _INPUT.fullmatch(expression)
+        if found is not None:
+            return self._input(found["name"], found["rest"], expression)
+        return _cannot(f"A plan has no {shown(expression)}.")
+
+    def _embedded(self, found: re.Match[str]) -> _values.Resolved:
+        if not _EXPRESSION.fullmatch(found[1]):
+            return None
+        value = self.value_of(found[1])
+        match value:
+            case TextProblem():
+                return value
+            case Ref():
+                return (value,)
+            case Literal(str(text)):
+                return (text,)
+            case Literal(other):
+                return (json.dumps(other, ensure_ascii=False),)
+            case _:
+                return _cannot(f"{shown(found[1])} cannot stand inside a text.")
+
+    def _output(self, step: str, name: str, rest: str, expression: str) -> Value | Problem:
+        outputs = self.outputs.get(step)
+        if outputs is None:
+            return TextProblem(
+                "unknown-step", f"No earlier step has the id {shown(step)}: {shown(expression)}."
+            )
+        if name not in outputs:
+            said = f"The step {shown(step)} has no output {shown(name)}."
+            return TextProblem("unknown-output", said)
+        path = read_path(rest)
+        if path is None:
+            return TextProblem("reference-syntax", f"{shown(expression)} cannot be read.", _HELP)
+        return _further(outputs[name], path, expression)
+
+    def _input(self, name: str, rest: str, expression: str) -> Value | Problem:
+        if name not in self.inputs:
+            return _cannot(
+                f"The input {shown(name)} has no value, and a plan has no inputs.",
+                "Give it one: 'default' in the schema of the workflow's inputs.",
+            )
+        path = read_path(rest)
+        if path is None:
+            return TextProblem("reference-syntax", f"{shown(expression)} cannot be read.", _HELP)
+        return _further(Literal(self.inputs[name]), path, expression)
+
+
+def body_path(expression: str) -> Path | None:
+    """Return the path of `$response.body#/POINTER`, None for any other expression."""
+    found = _BODY.fullmatch(expression)
+    return None if found is None else read_path(found["rest"])
+
+
+def read_path(rest: str) -> Path | None:
+    """Return the path that `#/a/0`, or `.a[0]`, spells; None where it cannot be read."""
+    if rest.startswith("#"):
+        pointer = rest[1:]
+        if pointer and not pointer.startswith("/"):
+            return None
+        return tuple(int(t) if _INDEX.fullmatch(t) else t for t in split_pointer(pointer))
+    if _DOTTED.fullmatch(rest) is None:
+        return None
+    return tuple(
+        int(found[2]) if found[2] is not None else found[1] for found in _DOT_SEGMENT.finditer(rest)
+    )
+
+
+def write_path(path: Path) -> str:
+    """Return `path` as the pointer behind `$response.body`."""
+    return "#" + "".join(f"/{escape_pointer(str(each))}" for each in path) if path else ""
+
+
+def refusal(ref: Ref) -> str | None:
+    """Return why the path of `ref` cannot be written, None where it can."""
+    for each in ref.path:
+        if each is EVERY:
+            return "has no '[*]'"
+        if isinstance(each, str) and (_INDEX.fullmatch(each) or re.search(r"[\s{}]", each)):
+            return f"has no way to write the key {shown(each)}"
+    return None
+
+
+def write_text(value: _values.Written, names: Mapping[Ref, str]) -> str:
+    """Return a text, with the output that holds each reference in its place."""
+
+    def write(ref: Ref) -> str:
+        return f"$steps.{ref.step}.outputs.{names[ref]}"
+
+    match value:
+        case Literal(str(text)):
+            return text
+        case Literal():
+            raise TypeError("only text is written as text")
+        case Ref():
+            return write(value)
+        case Template(parts):
+            return "".join(p if isinstance(p, str) else "{" + write(p) + "}" for p in parts)
+
+
+def conditions(text: str) -> list[Condition] | str:
+    """Return what a condition asks of the response, or why a plan cannot ask it.
+
+    A status of 2xx is what makes a call succeed: it asks nothing more.
+    """
+    alternatives = text.split("||")
+    if len(alternatives) > 1:
+        if all(_is_success(each) for each in alternatives):
+            return []
+        return "A plan has no '||' in a condition."
+    found: list[Condition] = []
+    for part in text.split("&&"):
+        if _is_success(part):
+            continue
+        read = _condition(part)
+        if isinstance(read, str):
+            return read
+        found.append(read)
+    return found
+
+
+def _condition(text: str) -> Condition | str:
+    found = _COMPARISON.fullmatch(text)
+    if found is None:
+        return f"The condition {shown(text.strip())} cannot be said."
+    if found["left"] == "$statusCode":
+        return "A call succeeds with a status of 2xx, and with no other."
+    path = body_path(found["left"])
+    if path is None:
+        return f"A condition looks at $response.body, not at {shown(found['left'])}."
+    if refusal(Ref("x", path)) is not None:
+        return f"The condition {shown(text.strip())} cannot be said."
+    literal = _literal(found["right"])
+    if isinstance(literal, Literal):
+        schema = _schema(found["operator"], literal.value)
+        if schema is not None:
+            return Condition(path, schema)
+    return f"The condition {shown(text.strip())} cannot be said."
+
+
+def _schema(operator: str, value: Json) -> Json:
+    """Return the schema of what fulfils a comparison, None where there is none."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if operator in ("==", "!="):
+        # texts are compared without regard to case
+        equal: Json = {"const": value}
+        if isinstance(value, str):
+            equal = {"type": "string", "pattern": f"^{''.join(map(_either_case, value))}$"}
+        return equal if operator == "==" else {"not": equal}
+    bound = {**_LOWER_BOUNDS, **_UPPER_BOUNDS}[operator]
+    return {"type": "number", bound: value} if is_number else None
+
+
+def _either_case(letter: str) -> str:
+    if letter.lower() != letter.upper() and len(letter.lower()) == len(letter.upper()) == 1:
+        return f"[{letter.lower()}{letter.upper()}]"
+    return re.escape(letter) if letter in r"\.^$*+?()[]{}|/" else letter
+
+
+def _is_success(text: str) -> bool:
+    """Return whether a condition is a status that every successful call may have."""
+    found = _COMPARISON.fullmatch(text)
+    if found is None or found["left"] != "$statusCode" or not found["right"].isdecimal():
+        return False
+    number, operator = int(found["right"][:9]), found["operator"]
+    match operator:
+        case "==":
+            return 200 <= number < 300
+        case ">=":
+            return number <= 200
+        case ">":
+            return number < 200
+        case "<":
+            return number >= 300
+        case "<=":
+            return number >= 299
+        case _:
+            return not 200 <= number < 300
+
+
+def _literal(text: str) -> Literal | None:
+    if text.startswith("'"):
+        return Literal(text[1:-1].replace("''", "'"))
+    if text in ("true", "false", "null") or re.fullmatch(r"-?[0-9]{1,15}(?:\.[0-9]{1,15})?", text):
+        return Literal(json.loads(text)) if not re.fullmatch(r"-?0[0-9]+.*", text) else None
+    return None
+
+
+def _further(value: Value, path: Path, expression: str) -> Value | Problem:
+    """Return the part of `value` at `path`."""
+    if not path:
+        return value
+    if isinstance(value, Ref):
+        return Ref(value.step, (*value.path, *path))
+    inner = value.value if isinstance(value, Literal) else None
+    for each in path:
+        match inner:
+            case dict() if isinstance(each, str) and each in inner:
+                inner = inner[each]
+            case list() if isinstance(each, int) and each < len(inner):
+                inner = inner[each]
+            case _:
+                return TextProblem("unknown-output", f"There is nothing at {shown(expression)}.")
+    return Literal(inner)
+
+
+def _cannot(message: str, help: str = _HELP) -> Problem:
+    return TextProblem("cannot-express", message, help)

@@ -1,0 +1,279 @@
+"""Arazzo: what it says as a plan, and its workflows run against a service on loopback."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Generator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from flask import Flask, Response, jsonify, request
+from hypothesis import given
+from hypothesis import strategies as st
+from werkzeug.serving import make_server
+
+import toolplan
+from tests.dialects.native_plans import PLAIN_TEXTS, calls
+from toolplan.compiler import compile_plan
+from toolplan.diagnostics import CannotExpress, Severity
+from toolplan.dialects import DIALECTS
+from toolplan.dialects._arazzo_expressions import conditions, read_path
+from toolplan.path import Json
+from toolplan.plan import Literal, Plan, Ref, Signature, Step, Template, array, object_, step_refs
+from toolplan.sources.openapi import openapi_toolbox
+from toolplan.tools import Effects, Toolbox
+
+ARAZZO = DIALECTS["arazzo"]
+COUPON = (Path(__file__).parent / "arazzo" / "coupon.txt").read_text("utf-8")
+ID = st.from_regex(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,8}", fullmatch=True)
+
+
+def in_order(plan: Plan) -> Plan:
+    """Return `plan` with each step after the one before it, as Arazzo has it."""
+    steps: list[Step] = []
+    for step in plan.steps:
+        implied = {ref.step for _, ref in step_refs(step)}
+        before = steps[-1].id if steps else None
+        after = () if before is None or before in implied else (before,)
+        steps.append(replace(step, after=after))
+    return replace(plan, steps=tuple(steps))
+
+
+def printed(plan: Plan) -> str | None:
+    try:
+        return ARAZZO.print(plan)
+    except CannotExpress as error:
+        codes = {each.code for each in error.diagnostics}
+    assert codes == {"cannot-express"}
+    return None
+
+
+@given(calls(PLAIN_TEXTS, st.just(())))
+def test_calls_in_order_read_back(plan: Plan) -> None:
+    plan = in_order(plan)
+    text = printed(plan)
+    if text is not None:
+        parsed = ARAZZO.parse(text)
+        assert parsed.plan == plan
+        assert not [each for each in parsed.diagnostics if each.severity is Severity.ERROR]
+
+
+def test_references_texts_and_outputs_read_back() -> None:
+    ref = Ref("a", ("items", 0, "a/b~c"))
+    plan = Plan(
+        (
+            Step("a", "list", {"q": Literal("$5")}, thought="Look."),
+            Step("b", "get", {"id": ref, "t": Template(("of ", Ref("a"), "!"))}),
+            Step("c", "put", {"all": array((Literal(1), object_((("x", ref),))))}, ("b",)),
+        ),
+        object_((("first", ref), ("all", Ref("c")))),
+    )
+    assert ARAZZO.parse(ARAZZO.print(plan)).plan == plan
+
+
+@pytest.mark.parametrize(
+    ("plan", "why"),
+    [
+        (Plan((Step("a", "t"), Step("b", "t"))), "after the one before it"),
+        (Plan((Step("a", "t"), Step("b", "t", {"x": Ref("a", ("0",))}))), "the key '0'"),
+        (Plan((Step("a", "t", {"x": Literal("$inputs.x")}),)), "no value"),
+        (Plan((Step("a", "t", {"x": Literal("{$inputs.x}")}),)), "no value"),
+        (Plan((Step("a", "t", retries=2),)), "no 'retries'"),
+        (Plan((Step("a", "t"),), Ref("a")), "outputs of a workflow"),
+        (Plan((Step("a", "t"),), metadata={"query": "x"}), "no 'metadata'"),
+    ],
+)
+def test_what_it_cannot_say_is_named(plan: Plan, why: str) -> None:
+    with pytest.raises(CannotExpress) as raised:
+        ARAZZO.print(plan)
+    assert any(why in each.message for each in raised.value.diagnostics)
+
+
+@pytest.mark.parametrize(
+    ("text", "schemas"),
+    [
+        ("$statusCode == 200", []),
+        ("$statusCode < 300 && $statusCode >= 200", []),
+        ("$statusCode == 200 || $statusCode == 204", []),
+        ("$response.body#/a == 1", [{"const": 1}]),
+        ("$response.body#/a != null", [{"not": {"const": None}}]),
+        ("$response.body#/a >= -1.5", [{"type": "number", "minimum": -1.5}]),
+        (
+            "$response.body#/a == 'it''s 1+'",
+            [{"type": "string", "pattern": r"^[iI][tT]'[sS] 1\+$"}],
+        ),
+        ("$response.body#/a == true && $response.body#/b > 1", [{"const": True}, None]),
+    ],
+)
+def test_conditions_that_a_plan_can_say(text: str, schemas: list[Json]) -> None:
+    read = conditions(text)
+    assert not isinstance(read, str)
+    assert len(read) == len(schemas)
+    for found, wanted in zip(read, schemas, strict=True):
+        assert wanted is None or found.schema == wanted
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "$statusCode == 404",
+        "$statusCode == 200 || $response.body#/a == 1",
+        "$response.header.x == 1",
+        "$response.body#/a",
+        "$response.body#/a == b",
+        "$response.body#/a < 'x'",
+        "$inputs.x == 1",
+        "!($response.body#/a == 1)",
+        "$response.body#/a b == 1",
+        "$response.body#/a == 01",
+    ],
+)
+def test_conditions_that_a_plan_cannot_say(text: str) -> None:
+    assert isinstance(conditions(text), str)
+
+
+def test_paths() -> None:
+    assert read_path("#/a~1b/0/x~0y") == ("a/b", 0, "x~y")
+    assert read_path("[0].id") == (0, "id")
+    assert read_path(".a.b[2]") == ("a", "b", 2)
+    assert read_path("") == ()
+    assert read_path("#a") is None
+    assert read_path("..a") is None
+
+
+def test_an_operation_by_its_path_needs_a_tool() -> None:
+    signatures = {"other": Signature((), ())}
+    codes = [each.code for each in ARAZZO.parse(COUPON, signatures).diagnostics]
+    assert codes == ["unknown-tool"]
+
+
+def test_a_body_that_is_one_argument_stays_one() -> None:
+    text = ARAZZO.print(Plan((Step("a", "t", {"x": Literal(1)}),)))
+    known = {"t": Signature(("body",), ())}
+    assert ARAZZO.parse(text, known).plan == Plan((Step("a", "t", {"body": Literal({"x": 1})}),))
+
+
+def operation(name: str | None, parameters: list[Json], body: Json = None) -> dict[str, Json]:
+    made: dict[str, Json] = {
+        "parameters": parameters,
+        "responses": {"200": {"description": "Done.", "content": {"application/json": {}}}},
+    }
+    if name is not None:
+        made["operationId"] = name
+    if body is not None:
+        content: Json = {"application/json": {"schema": {"type": "object", "properties": body}}}
+        made["requestBody"] = {"required": True, "content": content}
+    return made
+
+
+THING_ID: Json = {"name": "id", "in": "path", "required": True, "schema": {"type": "integer"}}
+DOCUMENT: dict[str, Json] = {
+    "openapi": "3.1.0",
+    "info": {"title": "Shop", "version": "1"},
+    "paths": {
+        "/things": {
+            "get": operation(
+                "findThings",
+                [
+                    {"name": "tags", "in": "query", "schema": {"type": "array"}},
+                    {"name": "page", "in": "query", "schema": {"type": "integer"}},
+                ],
+            )
+        },
+        "/things/{id}/coupons": {
+            "get": operation(
+                None,
+                [{"name": "id", "in": "path", "required": True, "schema": {"type": "integer"}}],
+            )
+        },
+        "/orders": {
+            "post": operation(
+                "placeOrder", [], {"thing": {}, "lines": {}, "quantity": {}, "price": {}}
+            )
+        },
+        "/thanks": {"get": operation("sayThanks", [])},
+    },
+}
+
+
+class Shop:
+    """A service that remembers what it was asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+        self.price = 9.5
+        self.order: Any = None
+        self.app = Flask("shop")
+        self.app.before_request(self._remember)
+        self.app.get("/things")(self._things)
+        self.app.get("/things/<int:number>/coupons")(self._coupons)
+        self.app.post("/orders")(self._orders)
+        self.app.get("/thanks")(self._thanks)
+
+    def _remember(self) -> None:
+        self.asked.append(request.full_path.removesuffix("?"))
+
+    def _things(self) -> Response:
+        seller = {"name": "Bo"}
+        return jsonify([{"id": 7, "state": "for sale", "price": self.price, "seller": seller}])
+
+    def _coupons(self, number: int) -> Response:
+        return jsonify({"codes": [f"C{number}"]})
+
+    def _orders(self) -> Response:
+        self.order = request.get_json()
+        return jsonify({"number": 42})
+
+    def _thanks(self) -> Response:
+        return jsonify({})
+
+
+@pytest.fixture
+def shop() -> Generator[tuple[Shop, Toolbox]]:
+    service = Shop()
+    web = make_server("127.0.0.1", 0, service.app, threaded=True)
+    thread = threading.Thread(target=web.serve_forever, args=(0.02,), daemon=True)
+    thread.start()
+    tools = openapi_toolbox(DOCUMENT, base_url=f"http://127.0.0.1:{web.server_port}")
+    try:
+        yield service, tools.labelled({"placeOrder": Effects.READ})
+    finally:
+        web.shutdown()
+        web.server_close()
+        thread.join(10)
+
+
+def run(tools: Toolbox) -> Any:
+    compiled = compile_plan(COUPON, "arazzo", tools=tools)
+    assert compiled.plan is not None, str(compiled)
+    return asyncio.run(toolplan.run(compiled.plan, tools))
+
+
+def test_a_workflow_is_checked_and_run(shop: tuple[Shop, Toolbox]) -> None:
+    service, tools = shop
+    ended = run(tools)
+    assert ended.status == "succeeded"
+    assert ended.output == {"order": 42}
+    assert service.asked == [
+        "/things?tags=red&tags=small&page=2",
+        "/things/7/coupons",
+        "/orders",
+        "/thanks",
+    ]
+    assert service.order == {
+        "thing": 7,
+        "lines": [{"coupon": "C7", "note": "From Bo, for Ada"}],
+        "quantity": 2,
+        "price": "$5",
+    }
+
+
+def test_a_criterion_that_is_not_met_ends_the_workflow(shop: tuple[Shop, Toolbox]) -> None:
+    service, tools = shop
+    service.price = 99
+    run(tools)
+    assert service.asked == ["/things?tags=red&tags=small&page=2"]
