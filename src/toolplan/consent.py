@@ -240,6 +240,11 @@ def _origin(value: Value | None, flow: Flow | None) -> Json:
     }
 
 
+def has_values_of_tools(plan: ExecutionPlan) -> bool:
+    """Return whether a value that a tool gives reaches a place where it can do harm."""
+    return any(flow.label.trust is not Trust.SAID for flow in plan.flows)
+
+
 def effect_of(waiting: CallWaiting) -> Effect:
     """Return the call that waits, as it is given to who decides."""
     args = waiting.args if isinstance(waiting.args, dict) else {}

@@ -25,11 +25,27 @@ class DigestApprover:
 
 VALUES: Final = "values"
 
-Approve: TypeAlias = Approver | Approval | ValueApproval | str
+
+@dataclass(frozen=True, slots=True)
+class ByPlan:
+    """Lets the plan decide who approves: `choose` gets it; `otherwise` is for an unwritten one."""
+
+    choose: Callable[[ExecutionPlan], Approver | ValueApproval]
+    otherwise: Approver
+
+
+Approve: TypeAlias = Approver | Approval | ValueApproval | ByPlan | str
 """A callable that is given the plan and returns an approval or None; an approval; or a digest.
 
 `VALUES` and a `ValueApproval` have calls approved with their values, and not the plan.
 """
+
+
+def chosen(given: Approve | None, plan: ExecutionPlan | None) -> Approve | None:
+    """Return who approves `plan`; None is a plan that is not written yet."""
+    if not isinstance(given, ByPlan):
+        return given
+    return given.otherwise if plan is None else given.choose(plan)
 
 
 def by_values(given: Approve | None) -> ValueApproval | None:

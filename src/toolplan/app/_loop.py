@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 
 from toolplan import traces
 from toolplan.answer import Answer, InsightFunction, Thresholds, answer
-from toolplan.app._approve import Approve, approver_of, by_values, refuse_other
+from toolplan.app._approve import Approve, approver_of, by_values, chosen, refuse_other
 from toolplan.app._streaming import ReportedSteps, StreamedDraft, StreamingDraft
 from toolplan.app.notes import estimate, foreseen, noted
 from toolplan.app.results import AskResult
@@ -231,7 +231,7 @@ class Loop:
         if self.watchers.on_plan is not None:
             self.watchers.on_plan(compiled)
         if compiled.plan is not None:
-            refuse_other(self.approve, compiled.plan)
+            refuse_other(chosen(self.approve, compiled.plan), compiled.plan)
 
     def _compile_stream(self, texts: AsyncIterator[str], dialect: str) -> CompileStream:
         setup = self.setup
@@ -274,7 +274,7 @@ class Loop:
             steps,
             self.setup.tools,
             journal=self.journal,
-            approval=approver_of(self.approve, yes=self.yes),
+            approval=approver_of(chosen(self.approve, None), yes=self.yes),
             limits=self.setup.limits,
             on_event=self._keep,
             run_id=self.setup.new_id(),
@@ -289,17 +289,18 @@ class Loop:
             watchers.on_delta(change)
         if watchers.on_plan is not None and asked.compiled is not None:
             watchers.on_plan(asked.compiled)
-        approval = approver_of(self.approve, yes=self.yes)
+        given = chosen(self.approve, plan)
+        approval = approver_of(given, yes=self.yes)
         if (
             change is not None
-            and by_values(self.approve) is None  # values are asked for anew
+            and by_values(given) is None  # values are asked for anew
             and before is not None
             and before.plan.effects
             and not change.unapproved
         ):
             approval = approve  # with the plan before, these very calls were approved
         else:
-            refuse_other(self.approve, plan)
+            refuse_other(given, plan)
         self.events.clear()
         ended = await run(
             plan,

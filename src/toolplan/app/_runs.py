@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from toolplan.answer import answer
-from toolplan.app._approve import Approve, approver_of, refuse_other
+from toolplan.app._approve import Approve, approver_of, chosen, refuse_other
 from toolplan.app._loop import Setup
 from toolplan.app._toolset import ADVICE
 from toolplan.app.limits import LimitOptions
@@ -69,13 +69,14 @@ async def start_run(
     setup: Setup, plan: ExecutionPlan, run_id: str | None, journal: Store | None, start: Start
 ) -> Run:
     """Run a plan; see `App.run`."""
-    refuse_other(start.approve, plan)
+    approve = chosen(start.approve, plan)
+    refuse_other(approve, plan)
     with on_day(start.day), workflow("run") as traced:
         ended = await run(
             plan,
             setup.tools,
             journal=journal,
-            approval=approver_of(start.approve, yes=start.yes),
+            approval=approver_of(approve, yes=start.yes),
             limits=setup.limits,
             run_id=run_id or setup.new_id(),
             on_event=start.on_event,
@@ -96,13 +97,14 @@ async def continue_run(
     start: Start,
 ) -> Run:
     """Resume a run; see `App.resume`."""
-    refuse_other(start.approve, plan)
+    approve = chosen(start.approve, plan)
+    refuse_other(approve, plan)
     with on_day(start.day), workflow("resume") as traced:
         ended = await resume(
             run_id,
             setup.tools,
             journal=journal,
-            approval=approver_of(start.approve, yes=start.yes),
+            approval=approver_of(approve, yes=start.yes),
             decisions=decisions,
             consents=consents,
             limits=setup.limits,

@@ -9,16 +9,40 @@ import uuid
 from collections.abc import Generator
 from contextlib import closing, contextmanager, redirect_stdout
 
-from toolplan.app._approve import Approve, DigestApprover
+from toolplan.app._approve import VALUES, Approve, ByPlan, DigestApprover
 from toolplan.app._wait import RunStopped
 from toolplan.app.app import App
-from toolplan.approval import Approval, ApprovalRequired, EffectStep, approve, effect_steps
+from toolplan.approval import (
+    Approval,
+    ApprovalRequired,
+    Approver,
+    EffectStep,
+    approve,
+    effect_steps,
+)
 from toolplan.cli._display import Display
 from toolplan.cli._outcome import interrupted, stopped_help
 from toolplan.cli._terminal import CommandError, discard_input, err, note, show_long
+from toolplan.cli._values import ValuesQuestion
+from toolplan.consent import ValueApproval, has_values_of_tools
 from toolplan.execution_plan import ExecutionPlan
 from toolplan.render.approval_view import ApprovalView, approval_json
 from toolplan.storage.journal import JournalError
+
+
+def wanted(digest: str | None, values: bool) -> str | None:
+    """Return what is to be approved: the plan of a digest, `VALUES`, or what is asked for.
+
+    Raises:
+        CommandError: both are given.
+    """
+    if values and digest is not None:
+        raise CommandError(
+            "usage",
+            "--approve approves a plan as it stands, --approve-values its calls one by one.",
+            "Give one of them.",
+        )
+    return VALUES if values else digest
 
 
 class RunGuard:
@@ -26,11 +50,18 @@ class RunGuard:
 
     `yes` approves any plan. `digest` approves the one that has it, after its effects are shown, and
     a person at the terminal has said yes. Without both a person is asked on the terminal, where
-    `may_ask` says that more than JSON is wanted.
+    `may_ask` says that more than JSON is wanted. Where `digest` is `VALUES`, each call with effects
+    is approved with its values, and `yes` does not answer for it.
     """
 
     def __init__(
-        self, display: Display, *, yes: bool, digest: str | None, may_ask: bool, run: str = ""
+        self,
+        display: Display,
+        *,
+        yes: bool,
+        digest: str | None,
+        may_ask: bool,
+        run: str = "",
     ) -> None:
         self.display = display
         self.plan: ExecutionPlan | None = None
@@ -49,9 +80,20 @@ class RunGuard:
     @property
     def approve(self) -> Approve | None:
         """Who approves, as `App` takes it: the plan of the digest, the person, or None."""
+        if self._digest == VALUES:
+            return self._by_values() if self._can_ask() else ValueApproval()
         if self._digest is not None:
             return DigestApprover(self._digest, self._ask)
-        return self._ask if self._yes or self._can_ask() else None
+        if self._yes:
+            return self._ask
+        return ByPlan(self._who, self._ask) if self._can_ask() else None
+
+    def _who(self, plan: ExecutionPlan) -> Approver | ValueApproval:
+        """Return who approves `plan`: values that tools give are shown before a person decides."""
+        return self._by_values() if has_values_of_tools(plan) else self._ask
+
+    def _by_values(self) -> ValueApproval:
+        return ValueApproval(ValuesQuestion(self.display, _line))
 
     @contextmanager
     def interruptions_reported(self) -> Generator[None]:

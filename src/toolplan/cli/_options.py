@@ -100,6 +100,14 @@ YesFlag: TypeAlias = Annotated[
     bool,
     Parameter(name="--yes", negative="", help="Approve a plan with effects without asking."),
 ]
+ApproveValuesFlag: TypeAlias = Annotated[
+    bool,
+    Parameter(
+        name="--approve-values",
+        negative="",
+        help="Run what only reads first, then ask about each call with effects with its values.",
+    ),
+]
 ConcurrencyOption: TypeAlias = Annotated[
     tuple[str, ...],
     Parameter(

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from toolplan.answer import Answer
 from toolplan.cli._terminal import Exit, note, out, print_json
+from toolplan.cli._values import print_waiting
 from toolplan.events import Run, to_json
 from toolplan.forecast import Forecast
 from toolplan.path import Json
@@ -42,6 +43,7 @@ def print_run(
             if summary is not None:
                 _print_words(summary)
         print_doubts(run)
+        print_waiting(run)
     return (Exit.FINE if run.succeeded else Exit.FAILED).value
 
 

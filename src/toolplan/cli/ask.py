@@ -13,10 +13,11 @@ from toolplan.app._open import open
 from toolplan.app._wait import run_to_end
 from toolplan.app.app import App
 from toolplan.app.results import AskResult
-from toolplan.cli._approval import RunGuard
+from toolplan.cli._approval import RunGuard, wanted
 from toolplan.cli._display import Display
 from toolplan.cli._options import (
     ApproveOption,
+    ApproveValuesFlag,
     BaseUrlOption,
     ConcurrencyOption,
     ContractsOption,
@@ -76,6 +77,7 @@ def ask_command(
     plan_only: PlanOnly = False,
     yes: YesFlag = False,
     approve: ApproveOption = None,
+    approve_values: ApproveValuesFlag = False,
     tools: ToolsOption = None,
     base_url: BaseUrlOption = None,
     policy: PolicyOption = None,
@@ -95,6 +97,7 @@ def ask_command(
     as_json: JsonFlag = False,
 ) -> int:
     """Answer a question: plan, show the plan, run it, print the answer."""
+    approve = wanted(approve, approve_values)
     with closing(Display(silent=as_json or summary == "json")) as display:
         guard = RunGuard(display, yes=yes, digest=approve, may_ask=not as_json)
         with open(

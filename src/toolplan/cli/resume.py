@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import closing
+from functools import partial
 from typing import Annotated
 
 from cyclopts import Parameter
 
-from toolplan.app._decisions import decisions_of
+from toolplan.app._decisions import consents_of, decisions_of
 from toolplan.app._open import open
 from toolplan.app._toolset import effect_labels, reopening
 from toolplan.app._wait import run_to_end
-from toolplan.cli._approval import RunGuard
+from toolplan.app.results import RunResult
+from toolplan.cli._approval import RunGuard, wanted
 from toolplan.cli._display import Display
 from toolplan.cli._journal import opened_journal
 from toolplan.cli._options import (
     ApproveOption,
+    ApproveValuesFlag,
     ConcurrencyOption,
     EffectsOption,
     JournalOption,
@@ -52,6 +55,18 @@ AbortOption = Annotated[
     Parameter(name="--abort", negative="", help="STEP or STEP:ITEM: the call failed."),
 ]
 
+AllowOption = Annotated[
+    tuple[str, ...],
+    Parameter(name="--allow", negative="", help="STEP: make its calls that wait, as shown."),
+]
+DenyOption = Annotated[
+    tuple[str, ...],
+    Parameter(name="--deny", negative="", help="STEP: its calls that wait are not made."),
+]
+ReasonOption = Annotated[
+    str, Parameter(name="--reason", help="Why they are not; it is kept with the run.")
+]
+
 
 def resume_command(
     run: RunArgument,
@@ -61,8 +76,12 @@ def resume_command(
     retry: RetryOption = (),
     resolve: ResolveOption = (),
     abort: AbortOption = (),
+    allow: AllowOption = (),
+    deny: DenyOption = (),
+    reason: ReasonOption = "",
     yes: YesFlag = False,
     approve: ApproveOption = None,
+    approve_values: ApproveValuesFlag = False,
     effects: EffectsOption = (),
     model: ModelOption = (),
     concurrency: ConcurrencyOption = (),
@@ -71,8 +90,11 @@ def resume_command(
 ) -> int:
     """Resume a run that was interrupted, or that waits for a person.
 
-    What is done is not done again. A call in doubt needs --retry, --resolve or --abort.
+    What is done is not done again. A call in doubt needs --retry, --resolve or --abort;
+    one that waits with its values --allow or --deny. `toolplan show RUN` shows both.
     """
+    approve = wanted(approve, approve_values)
+    consents_of(allow, deny, reason)
     decisions_of(retry, resolve, abort)  # a wrong one is an error before anything is opened
     with closing(opened_journal(journal)) as store, closing(Display(silent=as_json)) as display:
         name = store.find(run)
@@ -92,27 +114,26 @@ def resume_command(
                 guard.plan = plan
                 display.open(plan, () if as_json else store.events(name))
 
-            try:
-                with guard.interruptions_reported():
-                    ended = run_to_end(
-                        app.resume(
-                            name,
-                            retry=retry,
-                            resolve=resolve,
-                            abort=abort,
-                            yes=yes,
-                            approve=guard.approve,
-                            concurrency=concurrency,
-                            timeout=timeout,
-                            on_plan=show,
-                            on_event=display.show_event,
-                        )
-                    )
-            except CannotRun as error:
-                raise CommandError(
-                    "cannot-run", str(error), f"`toolplan show {name[:SHORT]}` shows the run."
-                ) from None
+            go_on = partial(
+                app.resume, name, retry=retry, resolve=resolve, abort=abort,
+                allow=allow, deny=deny, reason=reason, yes=yes, approve=guard.approve,
+                concurrency=concurrency, timeout=timeout,
+                on_plan=show, on_event=display.show_event,
+            )  # fmt: skip
+            ended = _resumed(go_on, guard)
     return print_run(ended, ended.answer, as_json=as_json)
+
+
+def _resumed(
+    go_on: Callable[[], Coroutine[object, object, RunResult]], guard: RunGuard
+) -> RunResult:
+    try:
+        with guard.interruptions_reported():
+            return run_to_end(go_on())
+    except CannotRun as error:
+        raise CommandError(
+            "cannot-run", str(error), f"`toolplan show {guard.run[:SHORT]}` shows the run."
+        ) from None
 
 
 def _tools_of(

@@ -10,11 +10,12 @@ from cyclopts import Parameter
 from toolplan.app._open import open
 from toolplan.app._wait import run_to_end
 from toolplan.app.app import App
-from toolplan.cli._approval import RunGuard
+from toolplan.cli._approval import RunGuard, wanted
 from toolplan.cli._display import Display
 from toolplan.cli._options import (
     TOOLS_HELP,
     ApproveOption,
+    ApproveValuesFlag,
     BaseUrlOption,
     ConcurrencyOption,
     DialectOption,
@@ -55,6 +56,7 @@ def run_command(
     dialect: DialectOption = "toolplan",
     yes: YesFlag = False,
     approve: ApproveOption = None,
+    approve_values: ApproveValuesFlag = False,
     effects: EffectsOption = (),
     model: ModelOption = (),
     concurrency: ConcurrencyOption = (),
@@ -69,7 +71,7 @@ def run_command(
     on the terminal, or by --yes or --approve DIGEST. With --dry-run no tool is called:
     the plan is simulated with sample values, once for each outcome of its conditions.
     """
-    plan_file = read_plan(file, dialect)
+    plan_file, approve = read_plan(file, dialect), wanted(approve, approve_values)
     with closing(Display(silent=as_json)) as display:
         guard = RunGuard(display, yes=yes, digest=approve, may_ask=not as_json)
         with open(

@@ -26,6 +26,7 @@ from toolplan.cli._outcome import print_doubts
 from toolplan.cli._plan_file import print_diagnostics, read_plan, whole_plan
 from toolplan.cli._terminal import CommandError, Exit, err, note, out, print_json
 from toolplan.cli._tools import opened_if_given
+from toolplan.cli._values import print_waiting
 from toolplan.compiler import output_schemas, parse
 from toolplan.diagnostics import to_json as diagnostic_to_json
 from toolplan.events import CallIntended, Event, ItemEnded, Run, RunState, StepState, fold, to_json
@@ -204,6 +205,7 @@ def _print_text(shown: _Shown) -> None:
         out().print()
         out().print(answer_view(shown.answer))
     print_doubts(run)
+    print_waiting(run)
     if shown.is_left and run.status is not RunState.IN_DOUBT:
         note(f"It was interrupted: `toolplan resume {run.run[:SHORT]}` resumes it.")
 

@@ -66,18 +66,19 @@ def approval_lines(
         yield f"  {name}: {tool}, {effects}{unsaid}", style
         if step.for_each is not None:
             calls = ("" if step.exact else "at most ") + count_text(step.calls, "call")
-            yield from _value_lines(f"{calls}: one for each of ", step.for_each, width, encoding)
+            yield from value_lines(f"{calls}: one for each of ", step.for_each, width, encoding)
         if step.conditional:
             yield f"{_INDENT}only if its condition holds", ""
         for argument, value in step.args.items():
             sign = "=" if isinstance(value, Literal) else "<-"
             head = f"{exact_name(argument, encoding)} {sign} "
-            yield from _value_lines(head, value, width, encoding)
-        yield from _warnings(step)
+            yield from value_lines(head, value, width, encoding)
+        values = (step.for_each, *step.args.values(), *step.args, step.step, step.tool)
+        yield from script_warnings(*values)
     yield f"digest {digest}", "dim"
 
 
-def _value_lines(head: str, value: Value, width: int, encoding: str) -> Shown:
+def value_lines(head: str, value: Value | Json, width: int, encoding: str) -> Shown:
     """Yield `value` after `head`, all of it."""
     beside = len(_INDENT) + text_width(head)
     below = " " * (beside if beside <= min(_WIDEST_HEAD, width - _ROOM) else len(_INDENT) + 2)
@@ -87,10 +88,10 @@ def _value_lines(head: str, value: Value, width: int, encoding: str) -> Shown:
     yield from ((below + line, "") for line in lines[1:])
 
 
-def _warnings(step: EffectStep) -> Shown:
-    """Yield which letters of a step look like those of another script."""
+def script_warnings(*values: Value | Json) -> Shown:
+    """Yield which letters of `values` look like those of another script."""
     found: dict[str, str] = {}
-    for value in (step.for_each, *step.args.values(), *step.args, step.step, step.tool):
+    for value in values:
         found |= {} if value is None else mixed_scripts(value)
     shown = [f"{exact_text(char)[1:-1]} is {name}" for char, name in found.items()]
     if shown:

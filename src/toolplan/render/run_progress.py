@@ -12,11 +12,14 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.live import Live
 
 from toolplan.events import (
+    ApprovalStaged,
     AttemptFailed,
     CallAnsweredLate,
     CallDecided,
     CallInDoubt,
     CallIntended,
+    CallWaiting,
+    ConsentGiven,
     Event,
     Failure,
     ItemEnded,
@@ -230,6 +233,8 @@ def _run_line(event: RunEvent) -> str:
             return "run: waiting for an approval"
         case RunApproved():
             return "run: approved"
+        case ApprovalStaged():
+            return "run: calls with effects wait until their values are approved"
         case RunResumed():
             return "run: resumed"
         case RunParked(status=status) | RunEnded(status=status):
@@ -250,6 +255,8 @@ def _step_line(event: StepEvent, steps: dict[str, StepRun]) -> str:
         case CallAnsweredLate() | CallInDoubt() | CallDecided():
             place = name if event.item is None else f"{name}[{event.item}]"
             return f"{place}: {_doubt(event)}"
+        case CallWaiting() | ConsentGiven():
+            return f"{name}{_consent(event)}"
         case StepSucceeded(failure=failure):
             if failure is not None:
                 return f"{name}: failed, the plan continues: {_reason(failure)}"
@@ -260,6 +267,12 @@ def _step_line(event: StepEvent, steps: dict[str, StepRun]) -> str:
             return f"{name}: skipped: {_reason(failure)}"
         case StepCancelled():
             return f"{name}: cancelled"
+
+
+def _consent(event: CallWaiting | ConsentGiven) -> str:
+    if isinstance(event, ConsentGiven):
+        return f": {'allowed' if event.allowed else 'refused'} by a person"
+    return f"{'' if event.item is None else f'[{event.item}]'}: waits for a person"
 
 
 def _doubt(event: CallAnsweredLate | CallInDoubt | CallDecided) -> str:

@@ -1,0 +1,124 @@
+"""Calls that wait for a person, with their values, and where each value comes from."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from rich.console import Console, ConsoleOptions, RenderResult
+
+from toolplan.consent import Effect, Origin
+from toolplan.flows import Trust
+from toolplan.render._lines import Piece, styled, wrapped
+from toolplan.render.approval_view import Shown, script_warnings, value_lines
+from toolplan.render.exact import exact_name, exact_text
+from toolplan.render.printable import fit_encoding
+
+_BELOW = " " * 8
+
+
+@dataclass(frozen=True)
+class EffectsView:
+    """Calls that wait, for a rich console: every value whole and exact.
+
+    What is less than its place needs is marked with `!`.
+    """
+
+    effects: tuple[Effect, ...]
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        for text, style in effects_lines(self.effects, options.max_width, options.encoding):
+            line = (Piece(fit_encoding(text, options.encoding), style),)
+            below = text[: len(text) - len(text.lstrip())] + "  "
+            width = options.max_width if style else None  # lines of values are as they are
+            yield from styled(wrapped(line, width, below=below))
+
+
+def effects_text(effects: Sequence[Effect]) -> str:
+    """Return what `EffectsView` shows as text, each value in one line."""
+    return "\n".join(text for text, _ in effects_lines(effects, sys.maxsize))
+
+
+def effects_lines(effects: Sequence[Effect], width: int, encoding: str = "utf-8") -> Shown:
+    """Yield the lines that are shown in `width` columns of a terminal, with their styles."""
+    for step, calls in by_step(effects):
+        yield from step_lines(step, calls, width, encoding)
+
+
+def by_step(effects: Sequence[Effect]) -> Iterator[tuple[str, tuple[Effect, ...]]]:
+    """Yield the calls of each step: a person decides about all of them at once."""
+    for step, calls in groupby(effects, key=lambda effect: effect.step):
+        yield step, tuple(calls)
+
+
+def step_lines(step: str, calls: Sequence[Effect], width: int, encoding: str = "utf-8") -> Shown:
+    """Yield the lines on the calls of one step that wait."""
+    tool = exact_name(calls[0].tool, encoding)
+    what = "waits for you"
+    if calls[0].item is not None:
+        what = f"{len(calls)} calls wait for you, all or none of them"
+        what = what if len(calls) > 1 else "1 call waits for you"
+    yield f"{exact_name(step, encoding)}  {tool}  {what}", "bold yellow"
+    for pointer, origin in calls[0].choices.items():
+        yield f"  {_mark(origin)} it depends on {exact_name(pointer, encoding)}", ""
+        yield f"{_BELOW}{origin_text(origin, encoding)}", "red" if origin.asked else "dim"
+    for call in calls:
+        if call.item is not None:
+            yield f"  call {call.item}", "bold"
+        for name, value in call.args.items():
+            origin = call.origins.get(name, Origin(Trust.UNTRUSTED, asked=True))
+            head = f"{_mark(origin)} {exact_name(name, encoding)} = "
+            yield from value_lines(head, value, width, encoding)
+            yield f"{_BELOW}{origin_text(origin, encoding)}", "red" if origin.asked else "dim"
+        if not call.args:
+            yield "    (no arguments)", ""
+        yield from script_warnings(dict(call.args), call.step, call.tool)
+
+
+def origin_text(origin: Origin, encoding: str = "utf-8") -> str:
+    """Return where a value comes from, and how far it is to be trusted, in one line."""
+    if origin.label is Trust.SAID:
+        return "said"
+    places = [_plain(ref, encoding) for ref in origin.refs]
+    behind = [_plain(str(source), encoding) for source in origin.sources]
+    made_of = ", ".join((*places, *(each for each in behind if each not in places)))
+    needed = f"; {origin.needs} needed" if origin.asked and origin.needs else ""
+    return f"from {made_of or 'what is not known'}: {origin.label}{needed}"
+
+
+def effects_json(effects: Sequence[Effect]) -> list[Mapping[str, object]]:
+    """Return what `EffectsView` shows as JSON."""
+    return [
+        {
+            "step": effect.step,
+            "item": effect.item,
+            "tool": effect.tool,
+            "args": dict(effect.args),
+            "digest": effect.digest,
+            "origins": {name: _origin_json(each) for name, each in effect.origins.items()},
+            "choices": {name: _origin_json(each) for name, each in effect.choices.items()},
+        }
+        for effect in effects
+    ]
+
+
+def _origin_json(origin: Origin) -> Mapping[str, object]:
+    return {
+        "label": origin.label.word,
+        "needs": origin.needs,
+        "asked": origin.asked,
+        "refs": list(origin.refs),
+        "sources": [str(source) for source in origin.sources],
+    }
+
+
+def _mark(origin: Origin) -> str:
+    return "!" if origin.asked else " "
+
+
+def _plain(text: str, encoding: str) -> str:
+    if text.isascii() and text.isprintable():
+        return text
+    return exact_text(text, encoding)[1:-1]
