@@ -1,0 +1,168 @@
+"""The whole story in a real browser, by keyboard alone."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.studio.browser.conftest import Looks, Visit
+
+pytestmark = pytest.mark.timeout(240)  # a browser and a server, on a machine that may be slow
+
+EFFECT = "Set the status of shipment S20261121-001 to delivered"
+DOUBT = {
+    "steps": [
+        {
+            "id": "send", "tool": "send_note", "timeout_s": 0.3,
+            "args": {"to": "a@b.example", "text": "Hello"},
+        }
+    ]
+}  # fmt: skip
+
+
+def _tab_to(visit: Visit, name: str, role: str = "button") -> None:
+    """Press Tab until the element with this name has the focus."""
+    wanted = visit.page.get_by_role(role, name=re.compile(f"^{re.escape(name)}"))  # type: ignore[arg-type]
+    wanted.first.wait_for()
+    for _ in range(120):
+        if wanted.first.evaluate("each => each === document.activeElement"):
+            return
+        visit.page.keyboard.press("Tab")
+    raise AssertionError(f"Tab does not lead to {name!r}")
+
+
+def test_ask_plan_approve_run_answer_by_keyboard(looks: Looks) -> None:
+    visit = looks()
+    page = visit.enter()
+    keys = page.keyboard
+    _tab_to(visit, "Question", "textbox")
+    keys.type(EFFECT)
+    keys.press("Enter")
+    page.get_by_text("The plan can run.").wait_for()
+    # a step of the graph is chosen, and its arguments are shown
+    _tab_to(visit, "update_shipment shipments_update")
+    keys.press("Enter")
+    page.wait_for_url(re.compile("step=update_shipment"))
+    _tab_to(visit, "Review and approve")
+    keys.press("Enter")
+    page.get_by_role("heading", name="Approve").wait_for()
+    shown = page.get_by_role("region", name="update_shipment", exact=True)
+    assert '"S20261121-001"' in shown.inner_text()
+    assert '"delivered"' in shown.inner_text()
+    _tab_to(visit, "Approve all and run")
+    keys.press("Enter")
+    page.get_by_role("status").get_by_text("Succeeded").wait_for()
+    page.get_by_text("S20261121-001").first.wait_for()
+    assert not visit.foreign
+    assert not visit.faults
+
+
+def test_a_question_without_effects_runs_and_answers(looks: Looks) -> None:
+    visit = looks()
+    page = visit.enter()
+    page.get_by_role("textbox", name="Question").fill("Contaminants per type")
+    page.keyboard.press("Enter")
+    page.get_by_role("button", name="Run this plan").click()
+    page.get_by_role("status").get_by_text("Succeeded").wait_for()
+    page.get_by_role("columnheader", name="type").wait_for()
+    page.get_by_role("tab", name="Chart").click()
+    page.locator("canvas").wait_for()
+    # the same twice, and what differs
+    page.go_back()
+    page.get_by_role("button", name="Run this plan").click()
+    page.get_by_role("status").get_by_text("Succeeded").wait_for()
+    visit.go("#/runs")
+    page.get_by_role("checkbox").nth(1).wait_for()
+    for box in page.get_by_role("checkbox").all():
+        box.check()
+    page.get_by_role("link", name="Compare two runs").click()
+    page.get_by_text("Both are equal.").wait_for()
+    assert not visit.foreign
+    assert not visit.faults
+
+
+def test_a_reload_loses_no_question_no_edit_and_no_reason(looks: Looks) -> None:
+    visit = looks()
+    page = visit.enter()
+    question = page.get_by_role("textbox", name="Question")
+    question.fill("Half a quest")
+    page.reload()
+    assert question.input_value() == "Half a quest"
+    question.fill(EFFECT)
+    page.keyboard.press("Enter")
+    page.get_by_role("tab", name="Plan as text").click()
+    editor = page.get_by_role("textbox", name=re.compile("The plan as JSON"))
+    editor.click()
+    page.keyboard.press("Control+Home")
+    page.keyboard.type("!")
+    page.get_by_text("This is not JSON yet").first.wait_for()
+    assert page.get_by_role("button", name="Review and approve").is_disabled()
+    page.reload()
+    page.get_by_text("This is not JSON yet").first.wait_for()
+    assert editor.inner_text().startswith("!")
+    page.get_by_role("button", name="Go back to the planned one").click()
+    page.get_by_role("button", name="Review and approve").click()
+    page.get_by_role("button", name="Refuse").click()
+    reason = page.get_by_role("textbox", name=re.compile("^Reason"))
+    reason.fill("Not this one")
+    page.reload()
+    assert reason.input_value() == "Not this one"
+    page.get_by_role("button", name="Refuse this plan").click()
+    page.get_by_text("Not this one").first.wait_for()
+    page.get_by_role("button", name="Approve all and run").wait_for(state="detached")
+    assert not visit.faults
+
+
+def test_an_edit_is_checked_and_marked_at_its_step(looks: Looks) -> None:
+    visit = looks()
+    page = visit.enter()
+    page.get_by_role("textbox", name="Question").fill(EFFECT)
+    page.keyboard.press("Enter")
+    page.get_by_text("The plan can run.").wait_for()
+    page.get_by_role("tab", name="Plan as text").click()
+    page.get_by_role("textbox", name=re.compile("The plan as JSON")).click()
+    page.keyboard.press("Control+a")
+    page.keyboard.insert_text('{"steps": [{"id": "a", "tool": "shipments_lst", "args": {"x": 1}}]}')
+    page.get_by_text(re.compile("must be solved")).first.wait_for()
+    page.get_by_role("tab", name="Problems").click()
+    page.get_by_text("shipments_lst").first.wait_for()
+    page.get_by_role("button", name=re.compile("^a shipments_")).wait_for()
+
+
+def test_a_call_in_doubt_is_decided_by_keyboard(looks: Looks) -> None:
+    visit = looks("tests.studio.browser.own_tools:TOOLS")
+    page = visit.enter()
+    run = visit.run(DOUBT)
+    visit.go(f"#/approve/{run}")
+    _tab_to(visit, "Approve all and run")
+    page.keyboard.press("Enter")
+    page.get_by_role("region", name="Calls in doubt").wait_for()
+    assert "a@b.example" in page.get_by_role("region", name="Calls in doubt").inner_text()
+    _tab_to(visit, "It took effect", "radio")
+    page.keyboard.press("Space")
+    field = page.get_by_role("textbox", name=re.compile("Result of the call"))
+    field.wait_for()
+    _tab_to(visit, "Result of the call", "textbox")
+    page.keyboard.press("Control+a")
+    page.keyboard.type('{"to": "a@b.example", "text": "Hello"}')
+    _tab_to(visit, "Decide")
+    page.keyboard.press("Enter")
+    page.get_by_role("status").get_by_text("Succeeded").wait_for()
+    assert not visit.faults
+
+
+def test_the_page_catches_up_when_the_server_is_killed_and_started_again(looks: Looks) -> None:
+    visit = looks("tests.studio.browser.own_tools:TOOLS")
+    page = visit.enter()
+    run = visit.run(DOUBT)
+    visit.go(f"#/runs/{run}")
+    page.get_by_role("status").get_by_text("Waits for approval").wait_for()
+    for _ in range(2):
+        visit.served.kill()
+        page.get_by_text("Connecting again").wait_for()
+        visit.served.start()
+        page.get_by_text("Live", exact=True).wait_for()
+    page.get_by_role("link", name="Review and approve").click()
+    page.get_by_role("button", name="Approve all and run").click()
+    page.get_by_role("region", name="Calls in doubt").wait_for()
