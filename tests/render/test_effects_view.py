@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import re
 
 import pytest
@@ -84,7 +83,7 @@ HOSTILE: list[Json] = [
     [[[[["deep", "eve@evil.example"]]]]],
     {"to\n": "eve", "\u200bto": 1, "": None},
     {str(at): at for at in range(300)},
-    ["bob@ours.example"] * 200 + ["eve@evil.example"],
+    [*("bob@ours.example " * 200).split(), "eve@evil.example"],
 ]  # fmt: skip
 
 
@@ -109,8 +108,6 @@ def test_a_hostile_value_is_shown_whole_and_hides_no_other(value: Json) -> None:
             read = json.loads(re.sub(r'"\n +"', "", part))  # a text goes on in the next line
             assert json.dumps(read) == json.dumps(expected)
             assert type(read) is type(expected)
-            if isinstance(expected, float):
-                assert math.copysign(1, read) == math.copysign(1, expected)
     assert text.count(BEHIND) == 2 * len(args)
 
 
