@@ -1,5 +1,6 @@
 # make ask     sets everything up and answers a question from the demo's data (Q="…" sets it)
 # make test    sets everything up and passes the checks and the tests
+# make docs    builds the documentation into build/docs
 # make studio  builds the studio's page with node from a wheel, and opens the studio
 # make page    builds it only
 # make wheel   builds the package with the page into dist/
@@ -67,6 +68,10 @@ simulate: $(VENV)/.test
 long: $(VENV)/.test
 	HYPOTHESIS_PROFILE=long $(BIN)/pytest -n auto -q --timeout 0 tests/dialects tests/test_plan_json.py \
 		tests/simulation tests/engines tests/summary tests/schema
+
+# The documentation as a folder of pages that need no server: build/docs/index.html.
+docs: $(VENV)/.test
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
 format: $(VENV)/.test
 	$(BIN)/ruff check --fix .

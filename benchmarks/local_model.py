@@ -3,7 +3,7 @@
 `python -m benchmarks.local_model DATA_DIR [--rows N] [--demo N] [--minutes N] [--json]` starts a
 llama.cpp server with SmolLM2-135M-Instruct (see `benchmarks.llama`) and asks it for plans: the
 demo's questions, and rows of published plans with two calls or more, drawn by seed, whose request
-has at most 1,500 tokens. A reply may have 256 tokens; two drafts are asked for at the most. After
+has at most 1,100 tokens. A reply may have 256 tokens; two drafts are asked for at the most. After
 so many minutes no further question is asked.
 
 Counted are: replies that are read as a plan, first drafts that pass the check, plans that pass it
@@ -40,7 +40,7 @@ from toolplan.tools import Toolbox
 
 TODAY: Final = "2025-10-12"
 SETS: Final = ("nestful_v2", "nestools", "acebench", "agentdojo", "tau", "workbench")
-LONGEST_PROMPT: Final = 1_500
+LONGEST_PROMPT: Final = 1_100
 DRAFTS: Final = 2
 REPLY_TOKENS: Final = 256
 SEED: Final = "local model"

@@ -1,0 +1,108 @@
+"""The documentation as a site: it builds without a warning, and loads nothing from elsewhere."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from toolplan import compile_plan
+from toolplan.cli._front_page import COMMANDS
+from toolplan.demo import TOOLS
+from toolplan.sources.sql import sql_tool
+
+ROOT = Path(__file__).parents[1]
+_FENCE = re.compile(r'^```(\w+)(?: title="([^"]+)")?\n(.*?)^```', re.MULTILINE | re.DOTALL)
+_OUTSIDE = re.compile(r'<(?:script|img|iframe|link)\b[^>]*?(?:src|href)="(?:https?:)?//[^"]*"')
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The site, built as `make docs` builds it."""
+    folder = tmp_path_factory.mktemp("site")
+    ended = subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "-d", str(folder)],
+        cwd=ROOT,
+        env={**os.environ, "NO_MKDOCS_2_WARNING": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert "WARNING" not in ended.stderr
+    return folder
+
+
+@pytest.mark.timeout(300)
+def test_every_page_is_there_and_loads_nothing_from_elsewhere(site: Path) -> None:
+    for name in ("index", "install", "tutorial", "plan-language", "python", "rules/index"):
+        assert (site / f"{name}.html").is_file()
+    for command in COMMANDS:
+        assert f"toolplan {command}" in (site / f"commands/{command}.html").read_text("utf-8")
+    for page in site.rglob("*.html"):
+        outside = [
+            tag for tag in _OUTSIDE.findall(page.read_text("utf-8")) if 'rel="canonical"' not in tag
+        ]
+        assert outside == [], page
+    for style in site.rglob("*.css"):
+        assert not re.search(r"(?:@import|url\()\s*[\"']?(?:https?:)?//", style.read_text("utf-8"))
+    for script in (site / "assets/javascripts").glob("*.js"):
+        assert script.is_file()
+
+
+@pytest.mark.timeout(300)
+def test_public_names_and_decisions_are_listed(site: Path) -> None:
+    python = (site / "python.html").read_text("utf-8")
+    for name in ("compile_plan", "App", "Journal", "ToolplanError"):
+        assert f">{name}<" in python or f"{name}" in python
+    decisions = (site / "decisions/index.html").read_text("utf-8")
+    assert "0165-a-first-day.html" in decisions
+
+
+def test_the_plans_of_the_language_pass_their_check() -> None:
+    text = (ROOT / "docs/plan-language.md").read_text("utf-8")
+    plans = [code for language, _, code in _FENCE.findall(text) if language == "json"]
+    assert len(plans) == 4
+    for plan in plans:
+        compiled = compile_plan(plan, tools=TOOLS.with_tools(sql_tool()))
+        assert compiled.diagnostics == ()
+
+
+@pytest.mark.timeout(300)
+def test_the_tutorial_is_what_happens(tmp_path: Path) -> None:
+    """Every file is written as shown, and every command prints each line that is shown."""
+    text = (ROOT / "docs/tutorial.md").read_text("utf-8")
+    commands = 0
+    for language, title, code in _FENCE.findall(text):
+        if title:
+            (tmp_path / title).write_text(code, "utf-8")
+        elif language == "console":
+            line, *shown = code.splitlines()
+            words = shlex.split(line.removeprefix("$ toolplan"))
+            ended = subprocess.run(
+                [sys.executable, "-m", "toolplan", *words],
+                cwd=tmp_path,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+            printed = ended.stdout + ended.stderr
+            assert "Traceback" not in printed
+            for each in shown:
+                assert each in printed, f"{line}:\n{printed}"
+            commands += 1
+    assert commands == 10
+
+
+def test_what_the_readme_and_the_tutorial_write_is_json() -> None:
+    text = (ROOT / "docs/tutorial.md").read_text("utf-8")
+    for language, _, code in _FENCE.findall(text):
+        if language == "json":
+            assert json.loads(code)["toolplan"] == 1
