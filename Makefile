@@ -17,7 +17,7 @@ export Q
 # compile the whole package anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: ask studio wheel page page-unit test check lint types layers unit crash simulate long format clean
+.PHONY: ask studio wheel page page-unit test check lint types layers unit crash crash-workers simulate long format clean
 
 ask: $(VENV)/.ask
 	@$(BIN)/toolplan ask -- "$$Q"
@@ -61,6 +61,9 @@ unit: $(VENV)/.test
 crash: $(VENV)/.test
 	$(BIN)/python -m tests.crash --kills 1000
 	$(BIN)/python -m tests.crash --kills 400 --journal postgres
+
+crash-workers: $(VENV)/.test
+	$(BIN)/python -m tests.workers --kills 1000
 
 simulate: $(VENV)/.test
 	$(BIN)/python -m tests.simulation --seeds 100000

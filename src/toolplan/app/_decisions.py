@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime
 from typing import Final
 
@@ -114,6 +114,11 @@ def read_day(text: object) -> date:
             "Write YYYY-MM-DD, as in 2025-10-12.",
         )
     return found
+
+
+def day_at(today: date | str | None, clock: Callable[[], float]) -> date:
+    """Return the date that counts as today; without one that is given, the date of `clock`."""
+    return datetime.fromtimestamp(clock()).date() if today is None else read_day(today)
 
 
 def metadata_of(plan: Json) -> dict[str, Json]:

@@ -15,7 +15,7 @@ from toolplan.app._home import home, journal_place
 from toolplan.app._planning import planning
 from toolplan.app._policy import PolicyArgument, policy_of
 from toolplan.app._runs import User
-from toolplan.app._toolset import EffectsArgument, ToolsArgument, open_tools
+from toolplan.app._toolset import EffectsArgument, ToolsArgument, open_toolbox, open_tools
 from toolplan.app.app import App
 from toolplan.app.settings import Settings, read_settings
 from toolplan.errors import ToolplanError
@@ -32,6 +32,7 @@ logger = logging.getLogger("toolplan")
 def open(
     tools: ToolsArgument = None,
     *,
+    toolbox: str | None = None,
     model: str | Sequence[str] | Model | None = None,
     planner: str | Planner = "auto",
     journal: str | os.PathLike[str] | Store | None = None,
@@ -52,6 +53,7 @@ def open(
     Args:
         tools: a JSON file of tool objects, an MCP configuration, an OpenAPI document or
             `module:attribute`; a module; or tools, functions and tool objects. None: the demo.
+        toolbox: instead of tools, the name of a table [toolboxes.NAME] of the settings.
         model: a model, or names of models in the order of asking. None: those of the settings.
         planner: `auto`, the name of a planner, or a planner.
         journal: where runs are kept: a file, `postgres://…`, or a journal. None: the user's own.
@@ -72,22 +74,20 @@ def open(
     policy = policy_of(policy, known.path)
     how = planning(planner, model, known, data, weeks, contracts, policy, note)
     with ExitStack() as opening:
-        given = open_tools(tools, known, note, effects, base_url, contracts, how.reading)
+        given = (
+            open_tools(tools, known, note, effects, base_url, contracts, how.reading)
+            if toolbox is None
+            else open_toolbox(toolbox, known, note)
+        )
         opened = opening.enter_context(given)
-        user = User(known, data, opened.advice, weeks, how.tracker, opening.pop_all())
+        learns = None if toolbox else data  # what is learned here, other machines do not know
+        user = User(
+            known, learns, opened.advice, weeks, how.tracker, toolbox or "", opening.pop_all()
+        )
     return App(
-        opened.tools,
-        how.planner,
-        insights=opened.insights,
-        policy=policy,
-        limits=limits,
-        rules=rules,
-        attempts=how.attempts,
-        journal=_journal(journal, known),
-        model=how.model,
-        user=user,
-        on_note=note,
-        clock=clock, new_id=new_id,
+        opened.tools, how.planner, insights=opened.insights, policy=policy, limits=limits,
+        rules=rules, attempts=how.attempts, journal=_journal(journal, known), model=how.model,
+        user=user, on_note=note, clock=clock, new_id=new_id,
     )  # fmt: skip
 
 

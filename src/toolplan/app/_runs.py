@@ -44,6 +44,7 @@ class User:
         advice: what the tools were opened with; a plan that runs has it in its metadata.
         weeks: what *last week* is: the last 7 days, or Monday to Sunday.
         tracker: what models have used.
+        toolbox: the name of the toolbox in the settings that the tools are; empty for none.
         resources: closed with the app.
     """
 
@@ -52,6 +53,7 @@ class User:
     advice: Mapping[str, Json] | None = None
     weeks: Literal["rolling", "calendar"] = "rolling"
     tracker: UsageTracker = field(default_factory=UsageTracker)
+    toolbox: str = ""
     resources: ExitStack = field(default_factory=ExitStack)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import os
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Final, NamedTuple, TypeAlias, cast
@@ -74,6 +74,8 @@ def open_tools(
     base_url: str | None = None,
     contracts: Sequence[str] = (),
     reading: Callable[[], Model] | None = None,
+    *,
+    learns: bool = True,
 ) -> Generator[Toolset]:
     """Yield the tools that `tools` is or names, the demo's where it is None; then close them.
 
@@ -81,7 +83,8 @@ def open_tools(
 
     The built-in tool `sql` is added where its extra is installed, and `extract` where there is a
     model for it, which `reading` returns. Labels of `effects` come before
-    those of the settings, and these before the source's own.
+    those of the settings, and these before the source's own. With `learns` tools have the schemas
+    that were learned here.
 
     Raises:
         ToolplanError: there are no such tools, or a label is wrong.
@@ -105,7 +108,7 @@ def open_tools(
         if spec is None:
             if base_url is not None:
                 raise _no_address()
-            yield _labelled(OpenedTools(_given(tools)), {}, labels, asked, context, reading)
+            yield _labelled(OpenedTools(_given(tools)), {}, labels, asked, context, reading, learns)
             return
         _, source = source_of(spec, context.folder)
         help_ = source.help
@@ -115,10 +118,39 @@ def open_tools(
         if base_url is not None:
             advice["base_url"] = base_url
         with source.open(spec, context) as opened:
-            yield _labelled(opened, advice, labels, asked, context, reading)
+            yield _labelled(opened, advice, labels, asked, context, reading, learns)
     except ToolObjectError as error:
         code = error.code if error.code != "tool-object" else "bad-tools"
         raise ToolplanError(code, str(error), error.help or help_) from error
+
+
+@contextmanager
+def open_toolbox(name: str, settings: Settings, note: Callable[[str], None]) -> Generator[Toolset]:
+    """Yield the tools of the toolbox `name` of the settings, the same on each machine.
+
+    Raises:
+        ToolplanError: there is no such toolbox, or its tools cannot be opened.
+    """
+    with ExitStack() as opened:
+        found = [
+            opened.enter_context(open_tools(each, settings, note, learns=False))
+            for each in settings.toolbox(name)
+        ]
+        tools: dict[str, Tool] = {}
+        for tool in (tool for each in found for tool in each.tools.values()):
+            if tool.to_json() != tools.setdefault(tool.name, tool).to_json():
+                raise ToolplanError(
+                    "bad-tools",
+                    f"The toolbox {name!r} has two tools named {tool.name!r}.",
+                    "Rename one of them, or make two toolboxes.",
+                )
+        insights = tuple(insight for each in found for insight in each.insights)
+        faults = tuple(fault for each in found for fault in each.faults)
+        if not tools:
+            raise ToolplanError(
+                "bad-tools", f"The toolbox {name!r} has no tools.", " ".join(faults) or None
+            )
+        yield Toolset(Toolbox(tools.values()), insights, {"toolbox": name}, faults=faults)
 
 
 def reopening(plan: Json) -> tuple[str | None, dict[str, str], str | None]:
@@ -227,6 +259,7 @@ def _labelled(
     asked: Mapping[str, Effects],
     context: SourceContext,
     reading: Callable[[], Model] | None,
+    learns: bool,
 ) -> Toolset:
     tools = opened.tools
     for more in (_sql(context), None if reading is None else extract_tool(reading)):
@@ -242,7 +275,8 @@ def _labelled(
     if known:
         tools = tools.labelled(known)
         advice["effects"] = {tool: label.value for tool, label in known.items()}
-    tools = with_learned(tools, context.data / LEARNED, context.note)
+    if learns:
+        tools = with_learned(tools, context.data / LEARNED, context.note)
     return Toolset(
         tools,
         opened.insights,

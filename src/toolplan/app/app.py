@@ -7,7 +7,7 @@ import time
 import uuid
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import replace
-from datetime import date, datetime
+from datetime import date
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal, Self, TypeVar, overload
@@ -15,7 +15,7 @@ from typing import Any, Literal, Self, TypeVar, overload
 from toolplan.answer import InsightFunction
 from toolplan.app._approve import Approve
 from toolplan.app._check import PlanArgument, check
-from toolplan.app._decisions import consents_of, day_of, decisions_of, metadata_of, read_day
+from toolplan.app._decisions import consents_of, day_at, day_of, decisions_of, metadata_of
 from toolplan.app._kept import Kept
 from toolplan.app._loop import Loop, Setup, Watchers
 from toolplan.app._planning import DEFAULT_ATTEMPTS
@@ -35,6 +35,7 @@ from toolplan.app.limits import NO_LIMITS, Concurrency, LimitOptions, run_option
 from toolplan.app.notes import estimate, foreseen, noted
 from toolplan.app.results import AskResult, CheckResult, RunResult
 from toolplan.app.resume import plan_of
+from toolplan.app.workers import Workers
 from toolplan.compiler import Compiled, Tools, toolbox
 from toolplan.consent import Effect
 from toolplan.deltas import Delta
@@ -124,6 +125,7 @@ class App:
         self._metadata = dict(metadata)
         self._on_note = on_note
         self._kept = Kept(journal, memory, self._user.data, self._note, self._user.resources)
+        self.workers = Workers(self._setup, self._kept, self._user, metadata, self.run_options)
 
     def __repr__(self) -> str:
         return f"App({len(self.tools)} tools)"
@@ -233,13 +235,11 @@ class App:
             )
         watchers = Watchers(on_step, on_plan, on_delta, on_event)
         given = LimitOptions.of(concurrency, timeout)
-        journal = await self._kept.journal_to_run()
-        loop = self._loop(conversation, journal, given, watchers)
+        loop = self._loop(conversation, await self._kept.journal_to_run(), given, watchers)
         loop = replace(loop, approve=approve, yes=yes, eager=eager, replan=replan)
-        with on_day(_day(self._setup, today)):
+        with on_day(day_at(today, self._setup.clock)):
             asked = await loop.answer(await self._asked(question, today, context, conversation))
-        asked = await summarised(asked, self.model, summary)
-        return await self._finished(asked, conversation)
+        return await self._finished(await summarised(asked, self.model, summary), conversation)
 
     def check(self, plan: PlanArgument, *, dialect: str = "toolplan") -> CheckResult:
         """Check a plan against the tools and the policy.
@@ -317,7 +317,7 @@ class App:
         if dry_run:
             return await simulate_run(self._setup, checked, await self._kept.journal_so_far())
         expected = await in_thread(_expected, self, checked, given)
-        start = Start(_day(self._setup, today), options, approve, yes, on_event)
+        start = Start(day_at(today, self._setup.clock), options, approve, yes, on_event)
         notes = run_notes(self._metadata, self._user.advice, given, start.day)
         checked = noted(checked, {**notes, **expected})
         if on_plan is not None:
@@ -376,7 +376,7 @@ class App:
         if on_plan is not None:
             on_plan(plan)
         options = self.run_options(LimitOptions.kept(metadata.get(ADVICE)), given)
-        start = Start(_day(self._setup, day_of(metadata)), options, approve, yes, on_event)
+        start = Start(day_at(day_of(metadata), self._setup.clock), options, approve, yes, on_event)
         ended = await continue_run(self._setup, plan, name, journal, decisions, consents, start)
         return await in_thread(self._ended, plan, ended)
 
@@ -445,7 +445,7 @@ class App:
         if conversation is not None and context is None:
             _refuse_other_than(str, conversation=conversation)
             context = await self._kept.recall(conversation, text)
-        question = Question(text, _day(self._setup, today).isoformat(), context)
+        question = Question(text, day_at(today, self._setup.clock).isoformat(), context)
         return AskResult(question, Refusal("Nothing was proposed."))
 
     async def _finished(self, asked: AskResult, conversation: str | None) -> AskResult:
@@ -488,9 +488,3 @@ def _kept_run(
 def _expected(app: App, plan: ExecutionPlan, given: LimitOptions) -> dict[str, Json]:
     """Return what the metadata of a plan that runs says of its forecast."""
     return {} if app.journal is None else estimate(app.forecast(plan, given))
-
-
-def _day(setup: Setup, today: date | str | None) -> date:
-    if today is None:
-        return datetime.fromtimestamp(setup.clock()).date()
-    return read_day(today)

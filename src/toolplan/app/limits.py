@@ -135,6 +135,8 @@ def _of_settings(settings: Settings) -> _Found:
                 found.concurrency = calls
             case "timeout", (int() | float()) as seconds if _is_time(seconds):
                 found.timeout_s = float(seconds)
+            case "everywhere", dict():
+                pass  # of all machines, not of a run
             case (("tools" | "sources"), dict()):
                 calls = _calls(cast("dict[str, object]", value), name, settings)
                 (found.tools if name == "tools" else found.sources).update(calls)
@@ -143,6 +145,23 @@ def _of_settings(settings: Settings) -> _Found:
                     f"{settings.place}: {name!r} in [{TABLE}] cannot be used.", _EXAMPLE
                 )
     return found
+
+
+def limits_everywhere(settings: Settings, tools: Toolbox) -> dict[str, int]:
+    """Return the most calls at once over all machines, by the names of tools and sources.
+
+    Raises:
+        SettingsError: a limit is not valid. A name that these tools do not have is left out.
+    """
+    table = settings.table(TABLE).get("everywhere", {})
+    if not isinstance(table, dict):
+        raise SettingsError(
+            f"{settings.place}: 'everywhere' in [{TABLE}] cannot be used.",
+            "The table [limits.everywhere] has lines such as `github = 2`.",
+        )
+    found = _calls(cast("dict[str, object]", table), "everywhere", settings)
+    names = {*tools, *(tool.source for tool in tools.values())}
+    return {name: most for name, most in found.items() if name in names}
 
 
 def _calls(table: Mapping[str, object], name: str, settings: Settings) -> dict[str, int]:

@@ -21,7 +21,7 @@ from toolplan.errors import ToolplanError
 from toolplan.tools import Effects
 
 FILE: Final = "toolplan.toml"
-TABLES: Final = ("answer", "effects", "limits", "openapi", "retention", "runs")
+TABLES: Final = ("answer", "effects", "limits", "openapi", "retention", "runs", "toolboxes")
 LABELS: Final = tuple(label.value for label in Effects)
 _OLLAMA: Final = "http://localhost:11434"
 _FLAGS: Final = {
@@ -285,6 +285,33 @@ class Settings:
         if "TOOLPLAN_JOURNAL" in self._set or "://" in found or self.path is None:
             return found
         return self.path.parent / Path(found).expanduser()
+
+    def toolbox(self, name: str) -> tuple[str, ...]:
+        """Return what opens the tools of the toolbox `name`, of the table `[toolboxes.NAME]`.
+
+        Raises:
+            SettingsError: there is none, or it cannot be used.
+        """
+        table, example = self.table("toolboxes"), 'tools = ["module:TOOLS", "mcp.json"]'
+        if name not in table:
+            known = ", ".join(map(repr, table)) or "none"
+            raise SettingsError(
+                f"{self.place}: there is no toolbox {name!r}.",
+                did_you_mean(near(name, table))
+                or f"Known toolboxes: {known}. The table [toolboxes.{name}] has a line such as"
+                f" `{example}`.",
+            )
+        found = table[name]
+        lines = cast("dict[str, object]", found) if isinstance(found, dict) else {}
+        specs = (
+            cast("list[object]", listed) if isinstance(listed := lines.get("tools"), list) else []
+        )
+        if specs and len(lines) == 1 and all(isinstance(each, str) and each for each in specs):
+            return tuple(map(str, specs))
+        raise SettingsError(
+            f"{self.place}: [toolboxes.{name}] cannot be used.",
+            f"It has one line, with at least one text: `{example}`.",
+        )
 
     @property
     def thresholds(self) -> Thresholds:

@@ -20,7 +20,11 @@ COMMANDS: Final = {
     "diff": "Show what differs between two plans or runs.",
     "convert": "Convert a plan to another dialect.",
     "run": "Run a plan.",
+    "submit": "Give a plan to workers.",
+    "worker": "Run the plans that others submit.",
     "runs": "List the runs.",
+    "approve": "Approve the plan of a run that waits.",
+    "cancel": "Cancel a run.",
     "resume": "Resume a run.",
     "show": "Show a plan, or a run, as a tree.",
     "tools": "List the tools.",
@@ -40,7 +44,7 @@ ABOUT: Final = (
     "Turns a question into a plan of tool calls, checks all of it before anything runs, "
     "shows it, and runs exactly that plan."
 )
-SERVERS: Final = ("demo", "mcp", "studio")
+SERVERS: Final = ("demo", "mcp", "studio", "worker")
 """Commands that serve until they are ended: they print nothing on standard output by themselves."""
 
 _EXITS: Final = "Exit: 0 fine, 1 failed or no plan, 2 usage, 3 storage."

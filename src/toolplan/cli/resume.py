@@ -31,6 +31,7 @@ from toolplan.cli._options import (
     for_given_plans,
 )
 from toolplan.cli._outcome import print_run
+from toolplan.cli._placed import placed, send
 from toolplan.cli._terminal import CommandError, note
 from toolplan.engines import CannotRun
 from toolplan.execution_plan import ExecutionPlan
@@ -98,16 +99,14 @@ def resume_command(
     decisions_of(retry, resolve, abort)  # a wrong one is an error before anything is opened
     with closing(opened_journal(journal)) as store, closing(Display(silent=as_json)) as display:
         name = store.find(run)
+        if placed(store, name) is not None:
+            return send(store, name, (retry, resolve, abort), approve, as_json=as_json)
         spec, labels, base_url = _tools_of(store.record(name).plan, tools, effects)
         guard = RunGuard(display, yes=yes, digest=approve, may_ask=not as_json, run=name)
         with open(
-            spec,
-            **for_given_plans(model),
-            journal=store,
-            effects=labels,
-            base_url=base_url,
+            spec, **for_given_plans(model), journal=store, effects=labels, base_url=base_url,
             on_note=note,
-        ) as app:
+        ) as app:  # fmt: skip
             guard.app = app
 
             def show(plan: ExecutionPlan) -> None:

@@ -11,6 +11,7 @@ from toolplan.app._open import open
 from toolplan.app._wait import run_to_end
 from toolplan.app.app import App
 from toolplan.cli._approval import RunGuard, wanted
+from toolplan.cli._checked import checked_plan
 from toolplan.cli._display import Display
 from toolplan.cli._options import (
     TOOLS_HELP,
@@ -31,9 +32,8 @@ from toolplan.cli._options import (
     for_given_plans,
 )
 from toolplan.cli._outcome import print_run, report_comparison, report_forecast, report_usage
-from toolplan.cli._plan_file import PlanFile, print_diagnostics, read_plan
-from toolplan.cli._terminal import CommandError, Exit, err, note, out, print_json
-from toolplan.diagnostics import to_json
+from toolplan.cli._plan_file import read_plan
+from toolplan.cli._terminal import Exit, note, out, print_json
 from toolplan.dry_run import dry_view
 from toolplan.execution_plan import ExecutionPlan
 from toolplan.forecast import Forecast
@@ -85,7 +85,7 @@ def run_command(
             new_id=guard.new_id,
         ) as app:
             guard.app = app
-            plan = _checked(app, plan_file, as_json=as_json)
+            plan = checked_plan(app, plan_file, as_json=as_json)
             if dry_run:
                 return _dry_run(app, plan, as_json=as_json)
             watching = _Watching(app, guard, as_json=as_json)
@@ -125,25 +125,6 @@ class _Watching:
         if not self._as_json:
             report_forecast(self.expected)
         self._guard.display.open(plan)
-
-
-def _checked(app: App, file: PlanFile, *, as_json: bool) -> ExecutionPlan:
-    """Return the plan in `file`, and report its problems.
-
-    Raises:
-        CommandError: it does not pass the check.
-    """
-    checked = app.check(file.text, dialect=file.dialect)
-    if checked.diagnostics and not as_json:
-        print_diagnostics(err(), file, checked.diagnostics)
-    if checked.plan is None:
-        raise CommandError(
-            "bad-plan",
-            "The plan does not pass the check; nothing was run.",
-            "`toolplan explain CODE` explains each problem.",
-            diagnostics=[to_json(each) for each in checked.diagnostics],
-        )
-    return checked.plan
 
 
 def _dry_run(app: App, plan: ExecutionPlan, *, as_json: bool) -> int:

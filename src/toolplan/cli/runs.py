@@ -15,6 +15,7 @@ from toolplan.app.retention import retention
 from toolplan.app.settings import read_settings
 from toolplan.cli._journal import opened_journal
 from toolplan.cli._options import JournalOption, JsonFlag
+from toolplan.cli._placed import report_placed
 from toolplan.cli._terminal import CommandError, Exit, note, out, print_json
 from toolplan.path import Json
 from toolplan.render.runs_view import RunLine, RunsView
@@ -85,6 +86,8 @@ def runs_command(
         return _prune(journal, older_than, keep, apply=yes, as_json=as_json)
     with closing(opened_journal(journal)) as store:
         entries = store.runs(limit)
+        if not as_json:
+            report_placed(store, [each.run for each in entries if each.is_left])
     if as_json:
         print_json([_entry_json(entry) for entry in entries])
     elif entries:

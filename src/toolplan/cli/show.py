@@ -23,6 +23,7 @@ from toolplan.cli._options import (
     ToolsOption,
 )
 from toolplan.cli._outcome import print_doubts
+from toolplan.cli._placed import report_placed
 from toolplan.cli._plan_file import print_diagnostics, read_plan, whole_plan
 from toolplan.cli._terminal import CommandError, Exit, err, note, out, print_json
 from toolplan.cli._tools import opened_if_given
@@ -149,6 +150,8 @@ def _show_run(
         events = journal.events(name)
         is_left = journal.entry(name).is_left
         record = journal.record(name).plan
+        if is_left and form == "text":
+            report_placed(journal, [name])
     run, plan = fold(events), load(record).plan
     if form in ("mermaid", "svg"):
         if plan is None:

@@ -1,6 +1,7 @@
 """Engines: each takes an `ExecutionPlan` and runs exactly that."""
 
 from toolplan.engines._calls import CannotRun, RunOptions
+from toolplan.engines._given_away import Prepared, cancel, prepare
 from toolplan.engines._leaving import Leaving
 from toolplan.engines._ready_queue import SharedLimit
 from toolplan.engines._runs import Decided
@@ -11,10 +12,13 @@ __all__ = [
     "CannotRun",
     "Decided",
     "Leaving",
+    "Prepared",
     "RunOptions",
     "SharedLimit",
     "StepStream",
     "StreamRefused",
+    "cancel",
+    "prepare",
     "resume",
     "run",
     "run_stream",

@@ -76,6 +76,7 @@ class PostgresJournal(Readings):
             JournalError: the database cannot be used.
         """
         self._address = read_address(address)
+        self.conninfo = self._address.conninfo  # for another client of the database
         self._connections = Connections(self._address)
         self.lease_s = lease_s
         self.worker: Worker = WriterThread(WRITERS) if worker is None else worker

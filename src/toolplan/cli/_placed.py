@@ -1,0 +1,93 @@
+"""Runs that workers take, as the commands reach them from anywhere."""
+
+from __future__ import annotations
+
+import getpass
+import socket
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from typing import cast
+
+from toolplan.app._home import home
+from toolplan.app._open import open
+from toolplan.app._wait import run_to_end
+from toolplan.app.app import App
+from toolplan.cli._terminal import CommandError, Exit, note, print_json
+from toolplan.render.runs_view import SHORT
+from toolplan.storage.journal import Store
+from toolplan.storage.queue import Dispatch, SharedJournal, dispatch_of
+
+
+def placed(journal: Store, run: str) -> Dispatch | None:
+    """Return what reaches the workers of `run`; None if it was not given to workers."""
+    dispatch = dispatch_of(journal) if isinstance(journal, SharedJournal) else None
+    return None if dispatch is None or dispatch.placement(run) is None else dispatch
+
+
+@contextmanager
+def reached(journal: Store, run: str) -> Generator[App]:
+    """Open an app that reaches the workers of `run`; its tools are those of the run, uncallable.
+
+    Raises:
+        CommandError: the run was not given to workers.
+    """
+    if placed(journal, run) is None:
+        raise CommandError(
+            "not-placed",
+            f"Run {run!r} was not given to workers.",
+            f"`toolplan resume {run[:SHORT]}` continues it here.",
+        )
+    tools = cast("list[dict[str, object]]", journal.record(run).tools)
+    with open(tools, journal=journal, planner="grounded", on_note=note) as app:
+        yield app
+
+
+def send(
+    journal: Store,
+    run: str,
+    decisions: tuple[Sequence[str], Sequence[str], Sequence[str]],
+    digest: str | None,
+    *,
+    as_json: bool,
+) -> int:
+    """Send decisions, or an approval, to a run that was given to workers.
+
+    `decisions` are calls to make again, those that succeeded, and those that failed.
+    """
+    retry, resolve, abort = decisions
+    with reached(journal, run) as app:
+        if digest is not None:
+            run_to_end(app.workers.approve(run, digest, who=user_name()))
+        if digest is None or any(decisions):
+            run_to_end(
+                app.workers.decide(run, retry=retry, resolve=resolve, abort=abort, who=user_name())
+            )
+    if as_json:
+        print_json({"run": run, "sent": True})
+    else:
+        note(f"Sent. A worker continues the run: `toolplan show {run[:SHORT]}` shows it.")
+    return Exit.FINE.value
+
+
+def user_name() -> str:
+    """Return who uses this machine, as others know them."""
+    try:
+        return f"{getpass.getuser()}@{socket.gethostname()}"
+    except (KeyError, OSError):
+        return socket.gethostname()
+
+
+def report_placed(journal: Store, runs: Sequence[str]) -> None:
+    """Report which of `runs` no worker will continue, and why."""
+    dispatch = dispatch_of(journal) if isinstance(journal, SharedJournal) else None
+    if dispatch is None:
+        return
+    for run, queue in dispatch.without_worker(runs).items():
+        toolbox = queue.partition("@")[0]
+        note(f"Run {run[:SHORT]}: no worker for {queue}. `toolplan worker {toolbox}` is one, with")
+        note(f"the tools that the run was planned for; the settings are in {home()}.")
+    for run in runs:
+        placement = dispatch.placement(run)
+        if placement is not None and placement.parked:
+            note(f"Run {run[:SHORT]} is parked: {placement.parked}")
+            note(f"`toolplan resume {run[:SHORT]}` gives it to the workers again.")

@@ -1,0 +1,67 @@
+"""`toolplan approve RUN DIGEST`."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import closing
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from toolplan.app._wait import run_to_end
+from toolplan.app.resume import plan_of
+from toolplan.approval import effect_steps
+from toolplan.cli._journal import opened_journal
+from toolplan.cli._options import JournalOption, JsonFlag
+from toolplan.cli._placed import reached, user_name
+from toolplan.cli._terminal import CommandError, Exit, discard_input, err, note, print_json
+from toolplan.cli.resume import RunArgument
+from toolplan.render.approval_view import ApprovalView
+from toolplan.render.runs_view import SHORT
+
+DigestArgument = Annotated[str, Parameter(help="The digest of its plan, as it was shown.")]
+UnaskedFlag = Annotated[
+    bool, Parameter(name="--yes", negative="", help="Do not ask on the terminal.")
+]
+
+
+def approve_command(
+    run: RunArgument,
+    digest: DigestArgument,
+    *,
+    yes: UnaskedFlag = False,
+    journal: JournalOption = None,
+    as_json: JsonFlag = False,
+) -> int:
+    """Approve the plan of a run that waits; a worker then continues it.
+
+    It shows what the plan may change. The digest is that of the plan,
+    so another plan is never approved.
+    """
+    with closing(opened_journal(journal)) as store:
+        name = store.find(run)
+        with reached(store, name) as app:
+            plan = plan_of(name, app.tools, journal=store)
+            view = ApprovalView(effect_steps(plan, app.tools), plan.digest)
+            if plan.digest != digest:
+                raise CommandError(
+                    "approval-required",
+                    f"The plan of run {name[:SHORT]} has the digest {plan.digest}, not {digest}.",
+                    f"`toolplan show {name[:SHORT]}` shows the run.",
+                )
+            if not as_json:
+                err().print(view)
+            if sys.stdin.isatty() and not yes and not _is_said():
+                raise CommandError("approval-required", "The plan was not approved.")
+            run_to_end(app.workers.approve(name, digest, who=user_name()))
+    if as_json:
+        print_json({"run": name, "digest": digest})
+    else:
+        note(f"Approved. `toolplan show {name[:SHORT]}` shows how the run goes on.")
+    return Exit.FINE.value
+
+
+def _is_said() -> bool:
+    discard_input()
+    err().print("Approve it? [y/N] ", end="")
+    return sys.stdin.readline().strip().lower() in ("y", "yes")

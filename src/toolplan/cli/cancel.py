@@ -1,0 +1,39 @@
+"""`toolplan cancel RUN`."""
+
+from __future__ import annotations
+
+from contextlib import closing
+
+from toolplan.app._wait import run_to_end
+from toolplan.cli._journal import opened_journal
+from toolplan.cli._options import JournalOption, JsonFlag
+from toolplan.cli._placed import placed, reached, user_name
+from toolplan.cli._terminal import Exit, note, print_json
+from toolplan.cli.resume import RunArgument
+from toolplan.engines import cancel
+from toolplan.render.runs_view import SHORT
+
+
+def cancel_command(
+    run: RunArgument, *, journal: JournalOption = None, as_json: JsonFlag = False
+) -> int:
+    """Cancel a run, whichever worker has it; one that nobody works on ends here.
+
+    `toolplan resume RUN` can still continue it.
+    """
+    with closing(opened_journal(journal)) as store:
+        name = store.find(run)
+        is_sent = placed(store, name) is not None
+        if is_sent:
+            with reached(store, name) as app:
+                run_to_end(app.workers.cancel(name, who=user_name()))
+        else:
+            run_to_end(cancel(name, journal=store))
+        status = store.entry(name).status.value
+    if as_json:
+        print_json({"run": name, "status": status})
+    elif is_sent:
+        note(f"The worker of run {name[:SHORT]} cancels it; without one, the next that comes.")
+    else:
+        note(f"Run {name[:SHORT]} is {status}.")
+    return Exit.FINE.value

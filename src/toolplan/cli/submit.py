@@ -1,0 +1,100 @@
+"""`toolplan submit FILE TOOLBOX`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from toolplan.app._open import open
+from toolplan.app._wait import run_to_end
+from toolplan.app.app import App
+from toolplan.approval import effect_steps
+from toolplan.cli._checked import checked_plan
+from toolplan.cli._options import (
+    ApproveOption,
+    ConcurrencyOption,
+    DialectOption,
+    JournalOption,
+    JsonFlag,
+    PlanFileArgument,
+    PolicyOption,
+    TimeoutOption,
+    TodayOption,
+    YesFlag,
+)
+from toolplan.cli._outcome import print_run
+from toolplan.cli._plan_file import read_plan
+from toolplan.cli._terminal import Exit, err, note, out, print_json
+from toolplan.cli.worker import ToolboxArgument
+from toolplan.events import RunState
+from toolplan.execution_plan import ExecutionPlan
+from toolplan.render.approval_view import ApprovalView, approval_json
+from toolplan.render.runs_view import SHORT
+
+WaitFlag = Annotated[
+    bool,
+    Parameter(name="--wait", negative="", help="Wait until the run is over, and print its result."),
+]
+
+
+def submit_command(
+    file: PlanFileArgument,
+    toolbox: ToolboxArgument,
+    *,
+    policy: PolicyOption = None,
+    journal: JournalOption = None,
+    dialect: DialectOption = "toolplan",
+    yes: YesFlag = False,
+    approve: ApproveOption = None,
+    concurrency: ConcurrencyOption = (),
+    timeout: TimeoutOption = None,
+    today: TodayOption = None,
+    wait: WaitFlag = False,
+    as_json: JsonFlag = False,
+) -> int:
+    """Check a plan and give it to the workers of a toolbox.
+
+    It prints the name of the run. A plan that changes something waits
+    until `toolplan approve RUN DIGEST`, unless --yes or --approve
+    DIGEST approves it here.
+    """
+    plan_file = read_plan(file, dialect)
+    with open(
+        toolbox=toolbox, policy=policy, journal=journal, planner="grounded", on_note=note
+    ) as app:
+        plan = checked_plan(app, plan_file, as_json=as_json)
+        run = run_to_end(
+            app.workers.submit(
+                plan,
+                today=today,
+                yes=yes,
+                approve=approve,
+                concurrency=concurrency,
+                timeout=timeout,
+            )
+        )
+        waits = app.needed_journal().entry(run).status is RunState.WAITING
+        if wait and not waits:
+            run_to_end(_followed(app, run))
+            ended = app.result(run)
+            return print_run(ended, ended.answer, as_json=as_json)
+        _report(app, plan, run, waits=waits, as_json=as_json)
+    return Exit.FINE.value
+
+
+async def _followed(app: App, run: str) -> None:
+    async for _ in app.workers.follow(run):
+        pass
+
+
+def _report(app: App, plan: ExecutionPlan, run: str, *, waits: bool, as_json: bool) -> None:
+    steps = effect_steps(plan, app.tools)
+    if as_json:
+        approval = approval_json(steps, plan.digest) if waits else None
+        print_json({"run": run, "queue": app.workers.queue, "approval": approval})
+        return
+    if waits:
+        err().print(ApprovalView(steps, plan.digest))
+        note(f"The run waits: `toolplan approve {run[:SHORT]} {plan.digest}` approves it.")
+    out().print(run)

@@ -1,0 +1,261 @@
+"""Runs that workers take: where each was put, what was sent to it, and which workers there are."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from typing import Any, Final, NamedTuple, Protocol, cast, runtime_checkable
+
+from toolplan.events import Event
+from toolplan.path import Json
+from toolplan.storage.journal import JournalError, RunRecord, Store
+from toolplan.storage.queue._queue import Queue
+
+_LOCK: Final = 0x746F6F6C776F726B  # "toolwork": one process at a time makes the tables
+
+_TABLES: Final = """
+    CREATE TABLE placements (
+        run text PRIMARY KEY,
+        queue text NOT NULL,
+        lives int NOT NULL DEFAULT 0,
+        progress bigint NOT NULL DEFAULT -1,
+        parked text NOT NULL DEFAULT ''
+    );
+    CREATE TABLE inbox (
+        number bigint PRIMARY KEY GENERATED ALWAYS AS IDENTITY,
+        run text NOT NULL,
+        kind text NOT NULL,
+        content text NOT NULL,
+        who text NOT NULL,
+        at timestamptz NOT NULL DEFAULT clock_timestamp(),
+        answer text
+    );
+    CREATE INDEX inbox_by_run ON inbox (run, number);
+    CREATE INDEX inbox_open ON inbox (run) WHERE answer IS NULL;
+    CREATE TABLE workers (
+        name text NOT NULL,
+        number text NOT NULL,
+        queue text NOT NULL,
+        PRIMARY KEY (name, number)
+    );
+"""
+
+
+class Locks(Protocol):
+    """Names that end with the session of who holds them."""
+
+    def hold(self, name: str) -> bool: ...
+    def let_go(self, name: str) -> None: ...
+    def lost(self) -> frozenset[str]: ...
+    def free(self, names: Sequence[str]) -> frozenset[str]: ...
+
+
+@runtime_checkable
+class SharedJournal(Store, Protocol):
+    """A journal in a database that queues can share."""
+
+    locks: Any
+    conninfo: str
+    """How another client connects to the database."""
+
+    def transaction(self) -> AbstractContextManager[Any]:
+        """Commit all of the block or nothing."""
+        ...
+
+    def submit(
+        self,
+        connection: Any,  # noqa: ANN401 — of the database
+        run: str,
+        digest: str,
+        record: RunRecord,
+        events: Sequence[Event],
+    ) -> None:
+        """Write a new run that nobody has, in `transaction`."""
+
+
+class Message(NamedTuple):
+    """What was sent to a run: `approve`, `decide` or `cancel`, with its content, and by whom.
+
+    `answer` says what became of it; None while no worker has read it.
+    """
+
+    number: int
+    kind: str
+    content: Json
+    who: str
+    answer: str | None
+
+
+class Placement(NamedTuple):
+    """The queue of a run, and why it was parked; empty if it was not."""
+
+    queue: str
+    parked: str
+
+
+class Dispatch:
+    """The runs of a journal that workers take. Its methods block.
+
+    Whatever a run is to do next is a row and a job, in one transaction: no approval is lost with a
+    job, and no job is there without its row.
+    """
+
+    def __init__(self, journal: SharedJournal, queue: Queue, tables: str) -> None:
+        """Use `journal` and `queue`; make their tables, those of the queue with the SQL `tables`.
+
+        Raises:
+            JournalError: the database cannot be used.
+        """
+        self.journal = journal
+        self.queue = queue
+        with journal.transaction() as connection:
+            connection.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
+            if not _has(connection, "procrastinate_jobs"):
+                connection.execute(tables.encode())
+            if not _has(connection, "placements"):
+                connection.execute(_TABLES)
+
+    # Sending
+
+    def submit(
+        self,
+        run: str,
+        digest: str,
+        record: RunRecord,
+        events: Sequence[Event],
+        queue: str,
+        *,
+        starts: bool,
+    ) -> None:
+        """Write a new run for `queue`, and its job if it `starts` without an approval.
+
+        Raises:
+            JournalError: the run exists, its approval was used, or nothing can be written.
+        """
+        with self.journal.transaction() as connection:
+            self.journal.submit(connection, run, digest, record, events)
+            connection.execute("INSERT INTO placements VALUES (%s, %s)", (run, queue))
+            if starts:
+                self.queue.put(connection, run, queue)
+
+    def send(self, run: str, kind: str, content: Json, who: str) -> int:
+        """Send a message to a run, and have a worker read it; return its number.
+
+        Raises:
+            JournalError: no worker takes this run, or nothing can be written.
+        """
+        with self.journal.transaction() as connection:
+            row = connection.execute(
+                "UPDATE placements SET parked = '', lives = 0 WHERE run = %s RETURNING queue",
+                (run,),
+            ).fetchone()
+            if row is None:
+                raise JournalError(
+                    "not-placed",
+                    f"Run {run!r} was not given to workers.",
+                    f"`toolplan resume {run}` runs it here.",
+                )
+            number = connection.execute(
+                "INSERT INTO inbox (run, kind, content, who) VALUES (%s, %s, %s, %s)"
+                " RETURNING number",
+                (run, kind, json.dumps(content), who),
+            ).fetchone()
+            self.queue.put(connection, run, str(row[0]))
+        return int(cast("tuple[Any, ...]", number)[0])
+
+    def put_again(self, run: str, queue: str) -> None:
+        """Put a run that its worker leaves into its queue again."""
+        with self.journal.transaction() as connection:
+            self.queue.put(connection, run, queue)
+
+    # Reading
+
+    def messages(self, run: str, *, answered: bool = False) -> list[Message]:
+        """Return the messages of `run` without an answer, or all of them, in order."""
+        rows = self._rows(
+            "SELECT number, kind, content, who, answer FROM inbox"
+            " WHERE run = %s AND (answer IS NULL OR %s) ORDER BY number",
+            (run, answered),
+        )
+        return [Message(row[0], row[1], json.loads(row[2]), row[3], row[4]) for row in rows]
+
+    def to_cancel(self, runs: Sequence[str]) -> set[str]:
+        """Return those of `runs` that are to be cancelled."""
+        rows = self._rows(
+            "SELECT run FROM inbox WHERE answer IS NULL AND kind = 'cancel' AND run = ANY(%s)",
+            (list(runs),),
+        )
+        return {str(row[0]) for row in rows}
+
+    def placement(self, run: str) -> Placement | None:
+        """Return where `run` was put; None if no worker is to take it."""
+        rows = self._rows("SELECT queue, parked FROM placements WHERE run = %s", (run,))
+        return Placement(*rows[0]) if rows else None
+
+    def without_worker(self, runs: Sequence[str]) -> dict[str, str]:
+        """Return those of `runs` whose queue has no worker, with the queue."""
+        rows = self._rows(
+            "SELECT run, queue FROM placements WHERE run = ANY(%s)"
+            " AND queue NOT IN (SELECT queue FROM workers)",
+            (list(runs),),
+        )
+        return {str(run): str(queue) for run, queue in rows}
+
+    # Working
+
+    def answer(self, answers: Sequence[tuple[int, str]]) -> None:
+        """Write what became of messages, by their numbers."""
+        if answers:
+            numbers, texts = [each[0] for each in answers], [each[1] for each in answers]
+            self._do(
+                "UPDATE inbox SET answer = new.said FROM unnest(%s::bigint[], %s::text[])"
+                " AS new (message, said) WHERE number = new.message AND answer IS NULL",
+                (numbers, texts),
+            )
+
+    def note_life(self, run: str, progress: int) -> int:
+        """Note that a worker takes `run`; return how many have in a row without progress."""
+        rows = self._rows(
+            "UPDATE placements SET progress = %s,"
+            " lives = CASE WHEN progress = %s THEN lives + 1 ELSE 1 END"
+            " WHERE run = %s RETURNING lives",
+            (progress, progress, run),
+        )
+        return int(rows[0][0]) if rows else 1
+
+    def note_end_of_life(self, run: str) -> None:
+        """Note that the worker of the last `note_life` did not end while it had the run."""
+        self._do("UPDATE placements SET lives = greatest(lives - 1, 0) WHERE run = %s", (run,))
+
+    def park(self, run: str, reason: str) -> None:
+        """Let no worker take `run` before something is sent to it, and say why."""
+        self._do("UPDATE placements SET parked = %s WHERE run = %s", (reason, run))
+
+    def join(self, name: str, number: str, queue: str) -> None:
+        """Note that the worker `name` has a number in the queue's own books."""
+        self._do(
+            "INSERT INTO workers VALUES (%s, %s, %s) ON CONFLICT (name, number) DO NOTHING",
+            (name, number, queue),
+        )
+
+    def leave(self, name: str) -> None:
+        """Note that the worker `name` is gone, and has nothing any more."""
+        self._do("DELETE FROM workers WHERE name = %s", (name,))
+
+    def workers(self) -> list[tuple[str, str, str]]:
+        """Return the name, the number and the queue of each worker."""
+        rows = self._rows("SELECT name, number, queue FROM workers", ())
+        return [(str(name), str(number), str(queue)) for name, number, queue in rows]
+
+    def _rows(self, query: str, values: tuple[object, ...]) -> list[tuple[Any, ...]]:
+        with self.journal.transaction() as connection:
+            return connection.execute(query, values).fetchall()
+
+    def _do(self, query: str, values: tuple[object, ...]) -> None:
+        with self.journal.transaction() as connection:
+            connection.execute(query, values)
+
+
+def _has(connection: Any, table: str) -> bool:  # noqa: ANN401 — of the database
+    return bool(connection.execute("SELECT to_regclass(%s) IS NOT NULL", (table,)).fetchone()[0])

@@ -1,0 +1,80 @@
+"""What a queue is to workers: who works on which run is its business, what a run did is not."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any, NamedTuple, Protocol, TypeAlias
+
+
+class Job(NamedTuple):
+    """A run in a queue that a worker has taken.
+
+    Attributes:
+        number: the number of the job; a run may have several, one after another.
+        run: the name of the run.
+        worker: the number of the worker in the queue; empty if the queue does not know it any more.
+        tries: how many workers had the job before and did not finish it.
+    """
+
+    number: int
+    run: str
+    worker: str
+    tries: int
+
+
+class Again(Exception):
+    """A job cannot be finished now, and is tried again after `pause_s` seconds."""
+
+    def __init__(self, pause_s: float = 0.2) -> None:
+        super().__init__()
+        self.pause_s = pause_s
+
+
+Handle: TypeAlias = Callable[[Job], Awaitable[None]]
+"""Works on a run until it ends or waits; cancelled where the run is to be cancelled."""
+
+
+class Queue(Protocol):
+    """Says which worker works on which run; jobs of one run are worked on one after another.
+
+    It may be wrong about who is dead: the journal refuses what a worker writes after its lease.
+    """
+
+    def put(self, connection: Any, run: str, queue: str) -> None:  # noqa: ANN401 — a transaction
+        """Put a run into a queue, in the transaction of `connection`."""
+
+    async def work(
+        self, queue: str, handle: Handle, concurrency: int, joined: Callable[[str], Awaitable[None]]
+    ) -> None:
+        """Take jobs of `queue`, at most `concurrency` at the same time, until `stop`.
+
+        `joined` is called with the number of the worker in the queue before it takes anything.
+        """
+
+    def stop(self) -> None:
+        """Take no more jobs; `work` returns when those that were taken are over."""
+
+    mine: set[int]
+    """The numbers of the jobs that this process works on."""
+
+    async def open(self) -> None:
+        """Open the connections of a worker, or of who looks at jobs."""
+
+    async def close(self) -> None:
+        """Close the connections."""
+
+    async def cancel(self, run: str) -> bool:
+        """Cancel the job of `run` that a worker has, if there is one."""
+        ...
+
+    async def doing(self) -> list[Job]:
+        """Return the jobs that workers have."""
+        ...
+
+    async def stalled(self, silent_s: float) -> list[Job]:
+        """Return the jobs whose workers are not known, or were silent for so long."""
+        ...
+
+    async def back(self, job: Job) -> bool:
+        """Put a job back that a worker has; return False if it has it no more."""
+        ...

@@ -1,0 +1,222 @@
+"""Queues of procrastinate, in the database of the journal."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Generator
+from contextlib import contextmanager
+from typing import Any, Final, cast
+
+import procrastinate
+from procrastinate.exceptions import ConnectorException, ProcrastinateException
+from procrastinate.job_context import JobContext
+from procrastinate.jobs import DeleteJobCondition, Status
+from procrastinate.jobs import Job as TheirJob
+from procrastinate.manager import JobManager
+from procrastinate.retry import BaseRetryStrategy, RetryDecision
+from procrastinate.utils import utcnow
+
+from toolplan.storage.journal import JournalError
+from toolplan.storage.queue._queue import Again, Handle, Job
+
+TASK: Final = "toolplan.run"
+_POLL_S: Final = 0.4
+"""How often a worker looks for jobs that were put back, of which there is no notice."""
+_ABORT_S: Final = 1.0
+_HEARTBEAT_S: Final = 2.0
+_LOG: Final = logging.getLogger(__name__)
+_GONE: Final = "was not found"
+
+
+class ProcrastinateQueue:
+    """A `Queue`; its tables are in the first schema of the connection's search path."""
+
+    def __init__(self, conninfo: str) -> None:
+        self._conninfo = conninfo
+        self._sender = procrastinate.App(
+            connector=procrastinate.SyncPsycopgConnector(conninfo=conninfo)
+        )
+        self._app: procrastinate.App | None = None
+        self._working: asyncio.Event | None = None
+        self._worker: Any = None
+        self._runs: dict[str, int] = {}
+        self.mine: set[int] = set()
+        """The numbers of the jobs that this process works on."""
+
+    @staticmethod
+    def tables() -> str:
+        """Return the SQL that makes the tables, where there are none."""
+        return procrastinate.App(
+            connector=procrastinate.SyncPsycopgConnector()
+        ).schema_manager.get_schema()
+
+    def put(self, connection: Any, run: str, queue: str) -> None:  # noqa: ANN401 — psycopg's
+        """Put a run into a queue, in the transaction of `connection`."""
+        with _faults():
+            deferred = self._sender.configure_task(
+                TASK, allow_unknown=True, lock=run, queue=queue, connection=connection
+            )
+            deferred.defer(run=run)
+
+    async def open(self) -> None:
+        """Open the connections of a worker, or of who looks at jobs."""
+        if self._app is None:
+            connector = procrastinate.PsycopgConnector(
+                conninfo=self._conninfo, min_size=1, max_size=4
+            )
+            app = procrastinate.App(connector=connector)
+            with _faults():
+                await app.open_async()
+            self._app = app
+
+    async def close(self) -> None:
+        """Close the connections."""
+        app, self._app = self._app, None
+        if app is not None:
+            with _faults():
+                await app.close_async()
+
+    async def work(
+        self, queue: str, handle: Handle, concurrency: int, joined: Callable[[str], Awaitable[None]]
+    ) -> None:
+        """Take jobs of `queue` until `stop`, or until the database is lost."""
+        await self.open()
+        app = self._needed()
+        app.job_manager = _Jobs(app.job_manager.connector, joined)
+        mine = self.mine
+
+        @app.task(name=TASK, pass_context=True, retry=_Retry(), queue=queue)
+        async def work(context: JobContext, run: str) -> None:
+            job = _job(context.job)
+            mine.add(job.number)
+            try:
+                await handle(job)
+            finally:
+                mine.discard(job.number)
+
+        del work
+        with _faults():
+            worker = app._worker(  # pyright: ignore[reportPrivateUsage] — `run_worker_async` has no `stop`
+                queues=[queue],
+                concurrency=concurrency,
+                fetch_job_polling_interval=_POLL_S,
+                abort_job_polling_interval=_ABORT_S,
+                delete_jobs=DeleteJobCondition.ALWAYS,
+                install_signal_handlers=False,
+                update_heartbeat_interval=_HEARTBEAT_S,
+            )
+            self._worker = worker
+            try:
+                await worker.run()
+            finally:
+                self._worker = None
+                cast("Any", app).tasks.pop(TASK, None)
+
+    def stop(self) -> None:
+        """Take no more jobs."""
+        if self._worker is not None:
+            self._worker.stop()
+
+    async def cancel(self, run: str) -> bool:
+        """Cancel the job of `run` that a worker has, if there is one."""
+        manager = self._needed().job_manager
+        with _faults():
+            jobs = await manager.list_jobs_async(lock=run, status=Status.DOING.value)
+            return any(
+                [
+                    await manager.cancel_job_by_id_async(each.id, abort=True)
+                    for each in jobs
+                    if each.id
+                ]
+            )
+
+    async def doing(self) -> list[Job]:
+        """Return the jobs that workers have."""
+        with _faults():
+            manager = self._needed().job_manager
+            jobs = await manager.list_jobs_async(task=TASK, status=Status.DOING.value)
+        return [_job(each) for each in jobs]
+
+    async def stalled(self, silent_s: float) -> list[Job]:
+        """Return the jobs whose workers are not known, or were silent for so long."""
+        with _faults():
+            manager = self._needed().job_manager
+            jobs = await manager.get_stalled_jobs(seconds_since_heartbeat=silent_s)
+        return [_job(each) for each in jobs]
+
+    async def back(self, job: Job) -> bool:
+        """Put a job back that a worker has; return False if it has it no more."""
+        try:
+            await self._needed().job_manager.retry_job_by_id_async(job.number, utcnow())
+        except ProcrastinateException as error:
+            if _is_gone(error):
+                return False
+            raise _fault(error) from None
+        return True
+
+    def _needed(self) -> procrastinate.App:
+        if self._app is None:
+            raise RuntimeError("The queue is not open.")
+        return self._app
+
+
+class _Retry(BaseRetryStrategy):
+    def get_retry_decision(self, *, exception: BaseException, job: TheirJob) -> RetryDecision:
+        pause = exception.pause_s if isinstance(exception, Again) else 1.0
+        return RetryDecision(retry_in={"milliseconds": int(1_000 * pause)})
+
+
+class _Jobs(JobManager):
+    """Says who a worker is before it takes anything, and ends jobs that others have taken."""
+
+    def __init__(self, connector: Any, joined: Callable[[str], Awaitable[None]]) -> None:  # noqa: ANN401
+        super().__init__(connector)
+        self._joined = joined
+
+    async def register_worker(self) -> int:
+        number = await super().register_worker()
+        await self._joined(str(number))
+        return number
+
+    async def finish_job(self, job: TheirJob, status: Status, delete_job: bool) -> None:
+        with _expected():
+            await super().finish_job(job, status, delete_job)
+
+    async def retry_job(self, job: TheirJob, *args: Any, **named: Any) -> None:  # noqa: ANN401
+        with _expected():
+            await super().retry_job(job, *args, **named)
+
+
+def _job(job: TheirJob) -> Job:
+    worker = "" if job.worker_id is None else str(job.worker_id)
+    return Job(job.id or 0, str(cast("Any", job.task_kwargs)["run"]), worker, job.attempts)
+
+
+@contextmanager
+def _expected() -> Generator[None]:
+    """Pass over a job that was put back meanwhile, because its worker was taken for dead."""
+    try:
+        yield
+    except ProcrastinateException as error:
+        if not _is_gone(error):
+            raise
+        _LOG.debug("A job was put back meanwhile.")
+
+
+def _is_gone(error: BaseException) -> bool:
+    cause = error.__cause__
+    return _GONE in str(error) or (cause is not None and _GONE in str(cause))
+
+
+@contextmanager
+def _faults() -> Generator[None]:
+    try:
+        yield
+    except (ConnectorException, ProcrastinateException) as error:
+        raise _fault(error) from None
+
+
+def _fault(error: BaseException) -> JournalError:
+    kind = type(error.__cause__ or error).__name__
+    return JournalError("journal-unavailable", f"The queue cannot be used: {kind}.")

@@ -1,0 +1,241 @@
+"""Going on with a run: what one worker does with one job."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Final, NamedTuple
+
+from toolplan.app.app import App
+from toolplan.app.workers import Worked
+from toolplan.approval import Approval, approve
+from toolplan.engines import (
+    CannotRun,
+    Decided,
+    Leaving,
+    RunOptions,
+    SharedLimit,
+    cancel,
+    resume,
+)
+from toolplan.errors import ToolplanError
+from toolplan.events import (
+    Event,
+    ItemEnded,
+    Run,
+    RunState,
+    StepFailed,
+    StepSkipped,
+    StepSucceeded,
+    fold,
+)
+from toolplan.execution_plan import ExecutionPlan
+from toolplan.storage.journal import JournalError, Recovered, Slot, recover
+from toolplan.storage.queue import Again, Dispatch, Job, Message
+from toolplan.threads import in_thread
+from toolplan.tools import on_day
+from toolplan.workers._inbox import COUNTED, Answer, read_messages
+
+MOST_LIVES: Final = 10
+"""After so many workers in a row that ended without progress, a run is parked."""
+
+_LOG: Final = logging.getLogger(__name__)
+
+
+class _Kept(NamedTuple):
+    """A run as the journal has it."""
+
+    events: Sequence[Event]
+    recovered: Recovered
+    run: Run
+    messages: Sequence[Message]
+    parked: str
+
+
+class GoingOn:
+    """Goes on with runs, one for each job, until they end, wait, or are left."""
+
+    def __init__(
+        self,
+        app: App,
+        dispatch: Dispatch,
+        queue: str,
+        leaving: Leaving,
+        limits: Mapping[str, SharedLimit],
+    ) -> None:
+        self._app = app
+        self._dispatch = dispatch
+        self._queue = queue
+        self._leaving = leaving
+        self._limits = limits
+        self._tasks: dict[str, asyncio.Task[Run]] = {}
+
+    async def work(self, job: Job) -> None:
+        """Go on with the run of `job`.
+
+        Raises:
+            Again: another process has the run, or the database cannot be used: try later.
+        """
+        if self._leaving.is_asked:
+            raise Again(0.0)
+        try:
+            await self._go_on(job)
+        except JournalError as error:
+            if error.code == "unknown-run":  # it was removed
+                return
+            _LOG.info("Run %s is tried again: %s", job.run, error)
+            raise Again(0.2 if error.code == "journal-taken" else 1.0) from None
+        except ToolplanError as error:
+            await self._park(job.run, error.with_help)
+        except Exception as error:
+            _LOG.exception("Run %s cannot go on.", job.run)
+            await self._park(job.run, f"The worker failed: {type(error).__name__}: {error}")
+
+    async def _go_on(self, job: Job) -> None:
+        kept = await in_thread(self._read, job.run)
+        run, recovered = job.run, kept.recovered
+        if recovered.status is not None:
+            text = f"refused: the run is over; it {recovered.status.value}."
+            return await self._answer([Answer(each.number, text) for each in kept.messages])
+        if kept.parked:  # what is sent to it wakes it up
+            return None
+        if not job.tries:
+            return await self._continue(run, kept)
+        if await self._has_died_too_often(run, kept.events):
+            return None
+        try:
+            return await self._continue(run, kept)
+        finally:  # this life did not end in between
+            await in_thread(self._dispatch.note_end_of_life, run)
+
+    async def _continue(self, run: str, kept: _Kept) -> None:
+        recovered = kept.recovered
+        worked = await in_thread(self._app.workers.worked, run)
+        plan = worked.plan
+        effects = bool(plan.effects)
+        read = read_messages(kept.messages, kept.run.digest, recovered, effects)
+        await self._answer(read.refused)
+        if read.is_cancelled:
+            await cancel(run, journal=self._dispatch.journal)
+            return await self._answer(read.counted)
+        if effects and not recovered.approval and not read.is_approved:
+            return await self._answer(
+                [each._replace(text="refused: the plan is not approved.") for each in read.counted]
+            )
+        needless = kept.run.status in (RunState.IN_DOUBT, RunState.CANCELLED)
+        if needless and not kept.messages:
+            return None  # an old job of it; a person sends what is to happen
+        approval = approve(plan) if read.is_approved and not recovered.approval else None
+        await self._resume(run, worked, approval, read.decisions)
+        await self._answer(read.counted)
+        return None
+
+    async def _resume(
+        self, run: str, worked: Worked, approval: Approval | None, decisions: Mapping[Slot, Decided]
+    ) -> None:
+        """Resume the run; a cancellation of this job cancels it for good."""
+        with on_day(worked.day):
+            task = asyncio.create_task(
+                self._resumed(run, worked.plan, approval, decisions, worked.options)
+            )
+        self._tasks[run] = task
+        try:
+            while not task.done():
+                try:
+                    await asyncio.wait([task])
+                except asyncio.CancelledError:  # the queue says so: the inbox knows
+                    me = asyncio.current_task()
+                    if me is not None:
+                        me.uncancel()
+                    with suppress(JournalError):  # the watch asks again
+                        await self.obey_cancellations()
+        finally:
+            del self._tasks[run]
+        if task.cancelled():
+            await self._answer_cancellations(run)
+        elif task.result().status is RunState.RUNNING and self._leaving.is_asked:
+            await in_thread(self._dispatch.put_again, run, self._queue)
+
+    async def obey_cancellations(self) -> None:
+        """Cancel the runs of this process that are to be cancelled.
+
+        Raises:
+            JournalError: the database cannot be used.
+        """
+        if self._tasks:
+            for run in await in_thread(self._dispatch.to_cancel, sorted(self._tasks)):
+                if run in self._tasks:
+                    self._tasks[run].cancel()
+
+    async def _resumed(
+        self,
+        run: str,
+        plan: ExecutionPlan,
+        approval: Approval | None,
+        decisions: Mapping[Slot, Decided],
+        options: RunOptions,
+    ) -> Run:
+        names = {tool.name for tool in self._app.tools.values()}
+        names |= {tool.source for tool in self._app.tools.values()}
+        limits = {name: limit for name, limit in self._limits.items() if name in names}
+        arguments = options._replace(shared_limits=limits).arguments()
+        try:
+            return await resume(
+                plan,
+                self._app.tools,
+                run,
+                journal=self._dispatch.journal,
+                approval=approval,
+                decisions=decisions,
+                limits=self._app.limits,
+                leaving=self._leaving,
+                **arguments,
+            )
+        except CannotRun as error:
+            if not decisions:
+                raise
+            # a decision cannot be obeyed: which, the error says; nothing was called
+            await self._refuse_decisions(run, str(error))
+            return await in_thread(self._dispatch.journal.load, run)
+
+    async def _refuse_decisions(self, run: str, why: str) -> None:
+        messages = await in_thread(self._dispatch.messages, run)
+        found = [each for each in messages if each.kind == "decide"]
+        await self._answer([Answer(each.number, f"refused: {why}") for each in found])
+
+    async def _answer_cancellations(self, run: str) -> None:
+        messages = await in_thread(self._dispatch.messages, run)
+        found = [each for each in messages if each.kind == "cancel"]
+        await self._answer([Answer(each.number, COUNTED) for each in found])
+
+    async def _has_died_too_often(self, run: str, events: Sequence[Event]) -> bool:
+        """Return whether the run was parked, because its workers died again and again."""
+        ended = (StepSucceeded, StepFailed, StepSkipped, ItemEnded)
+        progress = sum(isinstance(each, ended) for each in events)
+        lives = await in_thread(self._dispatch.note_life, run, progress)
+        if lives <= MOST_LIVES:
+            return False
+        await self._park(
+            run,
+            f"{MOST_LIVES} workers in a row ended while they had this run, and it came no further."
+            " A tool may end its process.",
+        )
+        return True
+
+    async def _park(self, run: str, reason: str) -> None:
+        _LOG.warning("Run %s is parked: %s", run, reason)
+        await in_thread(self._dispatch.park, run, reason)
+
+    async def _answer(self, answers: Sequence[Answer]) -> None:
+        if answers:
+            await in_thread(self._dispatch.answer, [(each.number, each.text) for each in answers])
+
+    def _read(self, run: str) -> _Kept:
+        journal, dispatch = self._dispatch.journal, self._dispatch
+        placement = dispatch.placement(run)
+        messages = dispatch.messages(run)
+        events = journal.events(run)
+        parked = "" if placement is None else placement.parked
+        return _Kept(events, recover(events), fold(events), messages, parked)

@@ -1,0 +1,93 @@
+"""What was sent to a run, read by the worker that has it: each message gets an answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final, NamedTuple, cast, get_args
+
+from toolplan.engines import Decided
+from toolplan.events import Decision
+from toolplan.path import Json
+from toolplan.storage.journal import Recovered, Slot
+from toolplan.storage.queue import Message
+
+COUNTED: Final = "counted"
+
+
+class Answer(NamedTuple):
+    """What becomes of a message."""
+
+    number: int
+    text: str
+
+
+class Read(NamedTuple):
+    """What the messages of a run come to.
+
+    Attributes:
+        is_approved: a person approves the plan.
+        decisions: what is to be done about calls in doubt.
+        is_cancelled: the run is to be cancelled.
+        counted: the answers to the messages that count, once they have been obeyed.
+        refused: the answers to the others.
+    """
+
+    is_approved: bool
+    decisions: Mapping[Slot, Decided]
+    is_cancelled: bool
+    counted: Sequence[Answer]
+    refused: Sequence[Answer]
+
+
+def read_messages(
+    messages: Sequence[Message], digest: str, recovered: Recovered, effects: bool
+) -> Read:
+    """Return what `messages` come to for a run of the plan `digest` that is as `recovered`."""
+    counted: list[Answer] = []
+    refused: list[Answer] = []
+    decisions: dict[Slot, Decided] = {}
+    is_approved = is_cancelled = False
+    for message in messages:
+        why = ""
+        match message.kind, message.content:
+            case "approve", str(given) if given == digest and effects:
+                is_approved = True
+            case "approve", str(given) if given != digest:
+                why = f"refused: it approves the plan {given}, and this is {digest}."
+            case "approve", _:
+                why = "refused: the plan changes nothing, and needs no approval."
+            case "decide", dict() as content:
+                why = _decide(content, recovered, decisions)
+            case "cancel", _:
+                is_cancelled = True
+            case "resume", _:
+                pass
+            case _:
+                why = "refused: a newer program sent it."
+        (refused if why else counted).append(Answer(message.number, why or COUNTED))
+    return Read(is_approved, decisions, is_cancelled, counted, refused)
+
+
+def _decide(
+    content: Mapping[str, Json], recovered: Recovered, decisions: dict[Slot, Decided]
+) -> str:
+    """Add a decision; return why it is refused, or nothing.
+
+    It is about one attempt: a person who has decided about one knows nothing of the next.
+    """
+    match content:
+        case {"step": str(step), "item": item, "attempt": int(attempt), "decision": str(decision)}:
+            pass
+        case _:
+            return "refused: a newer program sent it."
+    if decision not in get_args(Decision) or not (item is None or isinstance(item, int)):
+        return "refused: a newer program sent it."
+    slot: Slot = (step, item)
+    place = f"{step!r}" if item is None else f"{step!r}, item {item}"
+    if recovered.intents.get(slot) != attempt:
+        return f"refused: the call of {place} is not in doubt any more, or another one is."
+    if slot in decisions:
+        return f"refused: an earlier message decides about the call of {place}."
+    if slot not in recovered.decisions:  # else an earlier worker has obeyed it
+        decisions[slot] = Decided(cast("Decision", decision), content.get("output"))
+    return ""

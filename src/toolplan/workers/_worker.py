@@ -1,0 +1,133 @@
+"""One worker: it takes runs of one toolbox until it is asked to leave."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from functools import partial
+from typing import Final
+
+from toolplan.app.app import App
+from toolplan.engines import Leaving
+from toolplan.storage.journal import JournalError
+from toolplan.storage.queue import Dispatch
+from toolplan.threads import in_thread
+from toolplan.workers._going_on import GoingOn
+from toolplan.workers._slots import Slots
+from toolplan.workers._watch import Watch, lock_of
+
+DEFAULT_CONCURRENCY: Final = 16
+_LOOK_S: Final = 0.4
+"""How often a worker looks for dead ones: a run of theirs waits about that long."""
+_SILENT_EVERY: Final = 10
+"""At each of so many looks it also asks for workers that hang."""
+_PAUSE_S: Final = 1.0
+"""How long it waits before it tries to reach the database again."""
+
+_LOG: Final = logging.getLogger(__name__)
+
+
+async def work(
+    app: App,
+    *,
+    concurrency: int = DEFAULT_CONCURRENCY,
+    everywhere: Mapping[str, int] | None = None,
+    leaving: Leaving | None = None,
+    on_ready: Callable[[str], None] = lambda queue: None,
+) -> None:
+    """Take runs for the toolbox of `app` until `leaving` asks this worker to leave.
+
+    Its runs are then left to others. A database that is lost is waited for.
+
+    Args:
+        app: an app with a toolbox, and a journal in Postgres.
+        concurrency: the most runs at the same time.
+        everywhere: the most calls at once over all machines, by the names of tools and sources.
+        leaving: asks this worker to leave.
+        on_ready: called with the name of the queue when the worker takes runs.
+
+    Raises:
+        ToolplanError: the tools are no toolbox.
+        JournalError: the journal is not in Postgres, or cannot be used at the start.
+    """
+    leaving = Leaving() if leaving is None else leaving
+    queue, dispatch = app.workers.queue, await in_thread(app.workers.dispatch)
+    journal = dispatch.journal
+    limits = {name: Slots(name, most, journal.locks) for name, most in (everywhere or {}).items()}
+    going_on = GoingOn(app, dispatch, queue, leaving, limits)
+    life = _Life(dispatch, queue)
+    # before it takes anything: who dies between the two would be a worker that is unknown to all
+    await in_thread(life.begin)
+    await dispatch.queue.open()
+    watching = asyncio.create_task(_watch(life, dispatch, going_on))
+    leaving.on_ask(dispatch.queue.stop)
+    try:
+        on_ready(queue)
+        while not leaving.is_asked:
+            try:
+                await dispatch.queue.work(
+                    queue, going_on.work, concurrency, partial(in_thread, life.join)
+                )
+            except JournalError as error:
+                _LOG.warning("%s The worker tries again.", error)
+            if not leaving.is_asked:
+                await asyncio.sleep(_PAUSE_S)
+    finally:
+        watching.cancel()
+        with suppress(asyncio.CancelledError):
+            await watching
+        with suppress(JournalError):
+            await in_thread(dispatch.leave, life.name)
+            await dispatch.queue.close()
+
+
+class _Life:
+    """That a worker lives, as the others see it: its lock, and its row."""
+
+    def __init__(self, dispatch: Dispatch, queue: str) -> None:
+        self.name = dispatch.journal.owner
+        self._dispatch = dispatch
+        self._queue = queue
+        self._number = ""
+        self._has_lock = False
+
+    def begin(self) -> None:
+        """Take the lock, before anything else is taken.
+
+        Raises:
+            JournalError: the database cannot be used.
+        """
+        locks = self._dispatch.journal.locks
+        if self._has_lock and lock_of(self.name) in locks.lost():
+            self._has_lock = False
+        if not self._has_lock:  # who looks whether it is free may have it for a moment
+            self._has_lock = locks.hold(lock_of(self.name))
+            if self._number:
+                self.join(self._number)  # others took this worker for dead
+
+    def join(self, number: str) -> None:
+        """Note the number of this worker in the queue."""
+        self._number = number
+        self._dispatch.join(self.name, number, self._queue)
+
+
+async def _watch(life: _Life, dispatch: Dispatch, going_on: GoingOn) -> None:
+    """Look again and again: at this worker's own lock, at cancellations, and at the others."""
+    watch, mine, turn = Watch(dispatch, life.name), dispatch.queue.mine, 0
+    while True:
+        await asyncio.sleep(_LOOK_S)
+        turn += 1
+        try:
+            await in_thread(life.begin)
+            await going_on.obey_cancellations()
+            await watch.look(mine)
+            if turn % _SILENT_EVERY == 0:
+                await watch.look_for_silent(mine)
+        except JournalError as error:
+            _LOG.debug("The watch pauses: %s", error)
+            await asyncio.sleep(_PAUSE_S)
+        except Exception:
+            _LOG.exception("The watch over workers failed, and goes on.")
+            await asyncio.sleep(_PAUSE_S)

@@ -1,0 +1,82 @@
+"""Versions of a toolbox, workers that leave under load, and runs that end their workers."""
+
+import asyncio
+from pathlib import Path
+
+from tests.postgres import Server
+from tests.workers._office import ledger, office, over, plan_of, status, until, working
+from tests.workers.crew import crew
+from toolplan.app.workers import queue_of
+from toolplan.events import RunState
+from toolplan.tools import Tool, Toolbox
+
+
+def test_another_version_of_a_tool_is_another_queue() -> None:
+    one = Toolbox([Tool("t", "Reads.", {"type": "object"}, None)])
+    two = Toolbox([Tool("t", "Reads.", {"type": "object"}, {"type": "string"})])
+    assert queue_of("office", one) != queue_of("office", two)
+    assert queue_of("office", one) == queue_of("office", Toolbox([*one.values()]))
+    assert queue_of("office", one) != queue_of("home", one)
+
+
+async def test_a_worker_with_other_tools_leaves_a_run_alone_and_the_run_is_named(
+    postgres: Server,
+) -> None:
+    url = postgres.schema()
+    other = {"toolboxes": {"office": {"tools": ["toolplan.demo:TOOLS"]}}}
+    with office(url) as app:
+        run = await app.workers.submit(plan_of(app, {"id": "a", "tool": "read"}))
+        async with working(url, settings=other):
+            await asyncio.sleep(1.5)
+            assert status(app, run) is RunState.RUNNING
+            assert app.workers.dispatch().without_worker([run])
+        async with working(url):
+            assert (await over(app, run)).status is RunState.SUCCEEDED
+
+
+async def test_workers_leave_one_after_another_under_load(postgres: Server, home: Path) -> None:
+    url = postgres.schema()
+    with office(url) as app, crew(url, home, 2) as hired:
+        await asyncio.to_thread(hired.wait_ready)
+        runs = [
+            await app.workers.submit(
+                plan_of(
+                    app,
+                    {"id": "a", "tool": "write", "args": {"x": f"{at}.a", "seconds": 0.3}},
+                    {"id": "b", "tool": "write", "args": {"x": f"{at}.b"}, "after": ["a"]},
+                ),
+                yes=True,
+            )
+            for at in range(8)
+        ]
+        await until(lambda: len(ledger(home)) > 4)
+        hired.hire(1)
+        await asyncio.to_thread(hired.leave_first, 2)
+        assert hired.codes[:2] == [0, 0], hired.logs()
+        for run in runs:
+            assert (await over(app, run)).status is RunState.SUCCEEDED
+    begun = [word for word in ledger(home) if word.startswith("begin:")]
+    assert sorted(begun) == sorted(f"begin:{at}.{step}" for at in range(8) for step in "ab")
+
+
+async def test_a_run_that_ends_each_of_its_workers_is_parked_with_the_reason(
+    postgres: Server, home: Path
+) -> None:
+    url = postgres.schema()
+    with office(url) as app:
+        dispatch = app.workers.dispatch()
+        run = await app.workers.submit(plan_of(app, {"id": "d", "tool": "die"}))
+        with dispatch.journal.transaction() as connection:  # ten that ended before
+            connection.execute("UPDATE placements SET lives = 9, progress = 0")
+        with crew(url, home, 2) as hired:
+            await asyncio.to_thread(hired.wait_ready, alive=False)
+            for _ in range(60):
+                placement = dispatch.placement(run)
+                if placement is not None and placement.parked:
+                    break
+                await asyncio.to_thread(hired.replace_dead)
+                await asyncio.sleep(0.25)
+            found = dispatch.placement(run)
+            assert found is not None
+            assert "workers in a row ended" in found.parked
+            assert status(app, run) is RunState.RUNNING

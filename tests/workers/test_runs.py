@@ -1,0 +1,150 @@
+"""Runs that are given to workers: taken, approved, decided about, cancelled, left."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from tests.postgres import Server
+from tests.workers._office import (
+    ledger,
+    no_job_is_left,
+    office,
+    over,
+    plan_of,
+    status,
+    until,
+    working,
+)
+from toolplan.app.app import App
+from toolplan.approval import ApprovalRequired
+from toolplan.engines import CannotRun, Leaving
+from toolplan.events import RunEnded, RunState
+from toolplan.storage.journal import JournalError
+
+
+async def test_a_run_is_taken_by_a_worker(postgres: Server) -> None:
+    url = postgres.schema()
+    async with working(url) as app:
+        plan = plan_of(
+            app,
+            {"id": "a", "tool": "read", "args": {"x": 1}},
+            {"id": "b", "tool": "read", "args": {"x": "${a}"}},
+        )
+        run = await app.workers.submit(plan)
+        events = [event async for event in app.workers.follow(run)]
+        assert isinstance(events[-1], RunEnded)
+        done = app.needed_journal().load(run)
+        assert done.output == {"b": 1}
+        await until(lambda: no_job_is_left(app.workers.dispatch()))
+
+
+async def test_an_approval_from_elsewhere_starts_a_run_that_waits(
+    postgres: Server, home: Path
+) -> None:
+    url = postgres.schema()
+    async with working(url) as app:
+        plan = plan_of(app, {"id": "w", "tool": "write", "args": {"x": "one"}})
+        run = await app.workers.submit(plan)
+        assert (await over(app, run)).status is RunState.WAITING
+        with office(url) as elsewhere:
+            with pytest.raises(ApprovalRequired):
+                await elsewhere.workers.approve(run, "0" * 64)
+            await elsewhere.workers.approve(run, plan.digest, who="anna")
+        await until(lambda: status(app, run) is RunState.SUCCEEDED)
+        with pytest.raises(JournalError, match="waits for no approval"):
+            await app.workers.approve(run, plan.digest)
+        await until(lambda: no_job_is_left(app.workers.dispatch()))
+        (message,) = app.workers.dispatch().messages(run, answered=True)
+        assert (message.who, message.answer) == ("anna", "counted")
+    assert ledger(home) == ["begin:one", "end:one"]
+
+
+async def test_a_run_is_cancelled_from_elsewhere_wherever_it_is(
+    postgres: Server, home: Path
+) -> None:
+    url = postgres.schema()
+    with office(url) as app:
+        plan = plan_of(app, {"id": "r", "tool": "read", "args": {"seconds": 60}})
+        waiting = await app.workers.submit(plan)
+        await app.workers.cancel(waiting)  # no worker is there yet
+        running = await app.workers.submit(plan)
+        async with working(url):
+            await until(lambda: "r" in _started(app, running))
+            await app.workers.cancel(running)
+            for run in (waiting, running):
+                await until(lambda run=run: status(app, run) is RunState.CANCELLED)
+            await until(lambda: no_job_is_left(app.workers.dispatch()))
+        for run in (waiting, running):
+            assert [
+                each.answer for each in app.workers.dispatch().messages(run, answered=True)
+            ] == ["counted"]
+
+
+async def test_a_worker_that_leaves_hands_its_run_to_another(postgres: Server, home: Path) -> None:
+    url = postgres.schema()
+    leaving = Leaving(10.0)
+    with office(url) as app:
+        plan = plan_of(
+            app,
+            {"id": "a", "tool": "write", "args": {"x": "a", "seconds": 1.0}},
+            {"id": "b", "tool": "write", "args": {"x": "b"}, "after": ["a"]},
+        )
+        async with working(url, leaving):
+            run = await app.workers.submit(plan, yes=True)
+            await until(lambda: ledger(home) == ["begin:a"])
+            leaving.ask()
+        assert ledger(home) == ["begin:a", "end:a"]
+        assert status(app, run) is RunState.RUNNING
+        async with working(url):
+            assert (await over(app, run)).status is RunState.SUCCEEDED
+    assert ledger(home) == ["begin:a", "end:a", "begin:b", "end:b"]
+
+
+async def test_a_decision_about_no_call_in_doubt_is_refused(postgres: Server) -> None:
+    url = postgres.schema()
+    with office(url) as app:
+        plan = plan_of(app, {"id": "w", "tool": "write", "args": {"x": "one"}})
+        run = await app.workers.submit(plan)
+        with pytest.raises(CannotRun, match="no call in doubt"):
+            await app.workers.decide(run, retry=["w"])
+        assert not app.workers.dispatch().messages(run)
+
+
+async def test_a_call_in_doubt_is_decided_from_elsewhere(postgres: Server, home: Path) -> None:
+    url = postgres.schema()
+    leaving = Leaving(0.0)
+    with office(url) as app:
+        plan = plan_of(app, {"id": "w", "tool": "write", "args": {"x": "a", "seconds": 30}})
+        async with working(url, leaving):
+            run = await app.workers.submit(plan, yes=True)
+            await until(lambda: ledger(home) == ["begin:a"])
+            leaving.ask()
+        async with working(url):
+            await until(lambda: status(app, run) is RunState.IN_DOUBT)
+            await app.workers.decide(run, resolve={"w": "by hand"}, who="anna")
+            done = await until(
+                lambda: (found := app.needed_journal().load(run)).succeeded and found
+            )
+            assert done.output == {"w": "by hand"}
+    assert ledger(home) == ["begin:a"]
+
+
+async def test_a_run_without_a_worker_is_named(postgres: Server) -> None:
+    with office(postgres.schema()) as app:
+        plan = plan_of(app, {"id": "a", "tool": "read"})
+        run = await app.workers.submit(plan)
+        found = app.workers.dispatch().without_worker([run])
+        assert found == {run: app.workers.queue}
+        assert found[run].startswith("office@")
+
+
+def _started(app: App, run: str) -> str:
+    loaded = app.needed_journal().load(run)
+    return " ".join(name for name, step in loaded.steps.items() if step.state == "running")
+
+
+async def test_the_start_of_a_worker_without_a_shared_journal_is_refused(tmp_path: Path) -> None:
+    with office(str(tmp_path / "runs.sqlite")) as app, pytest.raises(JournalError) as raised:
+        await asyncio.to_thread(app.workers.dispatch)
+    assert raised.value.code == "journal-not-shared"
