@@ -17,7 +17,8 @@ export Q
 # compile the whole package anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: ask studio wheel page page-unit test check lint types layers unit crash crash-workers simulate long format clean
+.PHONY: ask docs studio wheel page page-unit test check lint types layers unit crash crash-workers simulate long \
+	format clean
 
 ask: $(VENV)/.ask
 	@$(BIN)/toolplan ask -- "$$Q"

@@ -303,7 +303,7 @@ class LintOut(Shown):
 
 
 class ToolOut(Shown):
-    """A tool. `changed` says what changed since it was accepted; then it cannot be called."""
+    """A tool; `unusable` says why it cannot be called."""
 
     name: str
     source: str
