@@ -6,7 +6,7 @@ import { PlanGraph } from '../graph/PlanGraph';
 import { remember, remembered } from '../drafts';
 import { textOf } from '../parts/data';
 import { Exact, lookalikes } from '../parts/exact';
-import { State, Trouble } from '../parts/small';
+import { Loading, State, Trouble } from '../parts/small';
 import { refsOf, type Json } from '../plan/plan';
 import { go, href } from '../router';
 import { useRun } from '../run/useRun';
@@ -29,7 +29,7 @@ export function Approve({ id }: { id: string }) {
       </div>
     );
   }
-  if (!run || !view || shown === undefined) return <p className="page muted">{texts.common.loading}</p>;
+  if (!run || !view || shown === undefined) return <Loading title={words.title} />;
   const isOpen = run.allowed.includes('approve');
   return (
     <div className="page approve">

@@ -7,7 +7,7 @@ import { emptyDraft, saveDraft } from '../drafts';
 import { PlanGraph } from '../graph/PlanGraph';
 import { Exact, plain } from '../parts/exact';
 import { Result } from '../parts/Result';
-import { DifferenceView, FailureNote, State, Trouble } from '../parts/small';
+import { DifferenceView, FailureNote, Loading, State, Trouble } from '../parts/small';
 import { isObject, printPlan, type Json } from '../plan/plan';
 import { go, href, setParams } from '../router';
 import { Doubts } from '../run/Doubts';
@@ -37,7 +37,7 @@ export function Run({ id, params }: { id: string; params: URLSearchParams }) {
       </div>
     );
   }
-  if (!run || !view) return <p className="page muted">{texts.common.loading}</p>;
+  if (!run || !view) return <Loading title={words.title} />;
   const chosen = params.get('step') ?? undefined;
   const choose = (step: string): void => setParams({ step, tab: 'step' });
   const isDone = view.status === 'succeeded';

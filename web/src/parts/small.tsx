@@ -17,6 +17,16 @@ export function State({ state }: { state: string }) {
   );
 }
 
+/** A page that waits for the server: it has its title already. */
+export function Loading({ title }: { title: string }) {
+  return (
+    <div className="page">
+      <h1>{title}</h1>
+      <p className="muted">{texts.common.loading}</p>
+    </div>
+  );
+}
+
 /** An error as a sentence, and what to do. */
 export function Trouble({ error, children }: { error: unknown; children?: ReactNode }) {
   const message = error instanceof Error ? error.message : String(error);

@@ -1,0 +1,56 @@
+"""axe-core finds nothing on any page, light and dark, wide and narrow."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.studio.browser.conftest import ROOT, Looks, Visit
+
+pytestmark = pytest.mark.timeout(240)  # a browser and a server, on a machine that may be slow
+
+AXE = ROOT / "web" / "node_modules" / "axe-core" / "axe.min.js"
+_RUN = """async () => {
+    const found = await axe.run(document);
+    return found.violations.map(each => each.id + ': ' + each.nodes
+        .map(node => node.html.slice(0, 160) + ' ' + node.failureSummary).join(' | '));
+}"""
+
+
+@pytest.mark.skipif(not AXE.is_file(), reason="axe-core is not installed: make page")
+@pytest.mark.parametrize(("dark", "width"), [(False, 1280), (True, 1280), (True, 360)])
+def test_every_page_is_accessible(looks: Looks, *, dark: bool, width: int) -> None:
+    visit = looks(dark=dark, width=width)
+    page = visit.enter()
+    _no_violation(visit, "start")
+    page.get_by_role("textbox", name="Question").fill(
+        "Set the status of shipment S20261121-001 to delivered"
+    )
+    page.keyboard.press("Enter")
+    page.get_by_text("The plan can run.").wait_for()
+    page.locator(".step-card").wait_for()
+    for tab in ("Understood", "Step", "Plan as text", "Problems", "Forecast"):
+        page.get_by_role("tab", name=tab).click()
+        _no_violation(visit, tab)
+    page.get_by_role("button", name="Review and approve").click()
+    page.get_by_role("button", name="Refuse").click()
+    _no_violation(visit, "approve")
+    page.get_by_role("button", name="Approve all and run").click()
+    page.get_by_role("status").get_by_text("Succeeded").wait_for()
+    for tab in ("Timeline", "Step", "Plan as text", "Result"):
+        page.get_by_role("tab", name=tab, exact=True).click()
+        _no_violation(visit, f"run: {tab}")
+    run = page.url.partition("#/runs/")[2].partition("?")[0]
+    for place in ("#/runs", f"#/compare/{run}/{run}", "#/tools/facilities_list", "#/runs/none"):
+        visit.go(place)
+        page.wait_for_load_state("networkidle")
+        _no_violation(visit, place)
+
+
+def _no_violation(visit: Visit, place: str) -> None:
+    page = visit.page
+    if not page.evaluate("typeof axe === 'object'"):
+        page.evaluate(AXE.read_text("utf-8"))
+    found = page.evaluate(_RUN)
+    assert not found, f"{place}: {found}"
+    wide = page.evaluate("document.documentElement.scrollWidth - innerWidth")
+    assert wide <= 0, f"{place} is {wide} px wider than the window"
