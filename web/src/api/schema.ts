@@ -1154,7 +1154,7 @@ export interface components {
         };
         /**
          * ToolOut
-         * @description A tool. `changed` says what changed since it was accepted; then it cannot be called.
+         * @description A tool; `unusable` says why it cannot be called.
          */
         ToolOut: {
             /** Name */
