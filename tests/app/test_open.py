@@ -46,6 +46,7 @@ BERLIN = json.dumps(
     }
 )
 ON_THE_TERMINAL = {"as_json"}
+SAID_BY_A_VALUE = {"approve_values": "approve"}  # --approve-values is approve="values"
 
 
 def opened(tools: object = None, **options: object) -> App:
@@ -59,7 +60,8 @@ def opened(tools: object = None, **options: object) -> App:
 def test_each_option_of_a_command_is_an_argument(
     command: Callable[..., int], method: Callable[..., object]
 ) -> None:
-    options = set(inspect.signature(command).parameters) - ON_THE_TERMINAL - {"file"}
+    given = set(inspect.signature(command).parameters) - ON_THE_TERMINAL - {"file"}
+    options = {SAID_BY_A_VALUE.get(name, name) for name in given}
     arguments = set(inspect.signature(method).parameters)
     assert options <= arguments | set(inspect.signature(toolplan.open).parameters)
     # the name of an option is the name of its argument

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
+from toolplan.errors import ToolplanError
+
 
 class Job(NamedTuple):
     """A run in a queue that a worker has taken.
@@ -22,11 +24,11 @@ class Job(NamedTuple):
     tries: int
 
 
-class Again(Exception):
+class Again(ToolplanError):
     """A job cannot be finished now, and is tried again after `pause_s` seconds."""
 
     def __init__(self, pause_s: float = 0.2) -> None:
-        super().__init__()
+        super().__init__("try-again", "The run cannot be worked on now; it is tried again.")
         self.pause_s = pause_s
 
 
