@@ -73,6 +73,15 @@ PLAN = {
     ],
 }
 
+SAID = {
+    "toolplan": 1,
+    "steps": [
+        {"id": "a", "tool": "send", "args": {"to": "ann"}},
+        {"id": "b", "tool": "send", "args": {"to": "bob"}, "after": ["a"]},
+    ],
+}
+"""Its values stand in the plan: values that tools give are asked about when they are known."""
+
 
 @pytest.fixture
 def folder(tools_folder: Callable[..., Path]) -> Path:
@@ -156,6 +165,7 @@ def test_yes_approves_any_plan(folder: Path, call: Call) -> None:
 def test_on_a_terminal_the_person_is_asked_once(
     folder: Path, typed: bytes, code: int, sent: int
 ) -> None:
+    (folder / "plan.json").write_text(json.dumps(SAID))
     terminal, inside = pty.openpty()
     command = [sys.executable, "-c", ON_ITS_TERMINAL, "-m", "toolplan", *words(folder)]
     process = subprocess.Popen(

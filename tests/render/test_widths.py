@@ -21,6 +21,7 @@ import toolplan.render
 from tests.sizes import share_of
 from toolplan.approval import EffectStep
 from toolplan.comparison import compare_plans
+from toolplan.consent import Effect, Origin
 from toolplan.diagnostics import Diagnostic, Severity
 from toolplan.events import (
     AttemptFailed,
@@ -34,6 +35,7 @@ from toolplan.events import (
     StepStarted,
     fold,
 )
+from toolplan.flows import Source, Trust
 from toolplan.path import EVERY, Json
 from toolplan.plan import Array, Literal, Plan, Ref, Step, Template, When
 from toolplan.render._lines import Prose
@@ -44,6 +46,7 @@ from toolplan.render.console import PlainConsole
 from toolplan.render.diagnostics import DiagnosticView, Located
 from toolplan.render.document import Bullets, Document, Fields, Heading, Lead, Note, Table
 from toolplan.render.doubt_view import doubt_lines
+from toolplan.render.effects_view import EffectsView
 from toolplan.render.plan_tree import PlanTree
 from toolplan.render.printable import text_width
 from toolplan.render.run_progress import RunProgress
@@ -160,6 +163,24 @@ def approval(data: DRAW) -> RenderableType:
     return ApprovalView((step(), step()), "0cda34e8459e4316a463a84ebc26e0d3")
 
 
+def effects(data: DRAW) -> RenderableType:
+    def origin() -> Origin:
+        label = data.draw(st.sampled_from(Trust))
+        source = Source(data.draw(IDS), data.draw(IDS), (data.draw(IDS),))
+        return Origin(label, "trusted", data.draw(st.booleans()), (data.draw(IDS),), (source,))
+
+    def effect(item: int | None) -> Effect:
+        values: tuple[Json, ...] = (
+            data.draw(SENTENCES.filter(str.isascii)),
+            [*data.draw(st.lists(VALUES, max_size=9))],
+        )
+        args = {data.draw(IDS): value for value in values}
+        origins = {name: origin() for name in args}
+        return Effect("mail", item, data.draw(IDS), args, origins, {"/steps/1": origin()}, "0" * 64)
+
+    return EffectsView((effect(0), effect(1)) if data.draw(st.booleans()) else (effect(None),))
+
+
 def events(data: DRAW) -> tuple[list[str], tuple[Event, ...]]:
     names = data.draw(st.lists(IDS, min_size=3, max_size=5, unique=True))
     failure = Failure("tool-error", data.draw(SENTENCES))
@@ -223,6 +244,7 @@ VIEWS: Mapping[type, Callable[[DRAW], RenderableType]] = {
     PlanTree: tree,
     DiagnosticView: diagnostics,
     ApprovalView: approval,
+    EffectsView: effects,
     RunsView: runs,
     SummaryView: lambda data: SummaryView(Words(data.draw(SENTENCES))),
     ToolsView: lambda data: ToolsView([tool(data), tool(data)]),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -86,32 +86,6 @@ def origin_text(origin: Origin, encoding: str = "utf-8") -> str:
     made_of = ", ".join((*places, *(each for each in behind if each not in places)))
     needed = f"; {origin.needs} needed" if origin.asked and origin.needs else ""
     return f"from {made_of or 'what is not known'}: {origin.label}{needed}"
-
-
-def effects_json(effects: Sequence[Effect]) -> list[Mapping[str, object]]:
-    """Return what `EffectsView` shows as JSON."""
-    return [
-        {
-            "step": effect.step,
-            "item": effect.item,
-            "tool": effect.tool,
-            "args": dict(effect.args),
-            "digest": effect.digest,
-            "origins": {name: _origin_json(each) for name, each in effect.origins.items()},
-            "choices": {name: _origin_json(each) for name, each in effect.choices.items()},
-        }
-        for effect in effects
-    ]
-
-
-def _origin_json(origin: Origin) -> Mapping[str, object]:
-    return {
-        "label": origin.label.word,
-        "needs": origin.needs,
-        "asked": origin.asked,
-        "refs": list(origin.refs),
-        "sources": [str(source) for source in origin.sources],
-    }
 
 
 def _mark(origin: Origin) -> str:

@@ -148,8 +148,10 @@ class Studio:
         elif isinstance(asked.proposal, Draft):
             draft = asked.proposal
             read = parse(draft.text, draft.dialect, self.app.tools).plan
-            known = read is None or draft.dialect == TOOLPLAN
-            checked = self.check(draft.text if known else plan_json_text(read), TOOLPLAN)
+            text = draft.text
+            if read is not None and draft.dialect != TOOLPLAN:
+                text = plan_json_text(read)
+            checked = self.check(text, TOOLPLAN)
         return proposed_view(asked, checked)
 
     def _forecast(self, plan: ExecutionPlan | None) -> Forecast | None:
