@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Generator
 from pathlib import Path
 
@@ -26,6 +27,10 @@ os.environ["TOOLPLAN_CACHE"] = str(Path(__file__).parents[1] / ".pytest_cache" /
 
 # Tests keep sign-ins in files: the user's key ring is not touched.
 os.environ["PYTHON_KEYRING_BACKEND"] = "keyring.backends.fail.Keyring"
+
+# Where the tests run in the background, Ctrl-C is ignored, by what they start as well.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # pytest-xdist gives its workers a width: sentences for a program are not wrapped.
 os.environ.pop("COLUMNS", None)

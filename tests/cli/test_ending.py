@@ -14,13 +14,6 @@ import pytest
 from toolplan.path import Json
 
 ROOT = Path(__file__).parents[2]
-# Where the tests run in the background, Ctrl-C is ignored, by what they start as well.
-COMMAND = """
-import signal
-signal.signal(signal.SIGINT, signal.default_int_handler)
-from toolplan.cli._app import main
-main()
-"""
 
 
 def started(folder: Path, steps: Json) -> subprocess.Popen[str]:
@@ -29,7 +22,7 @@ def started(folder: Path, steps: Json) -> subprocess.Popen[str]:
     file.write_text(json.dumps({"toolplan": 1, "steps": steps}))
     words = ["run", str(file), "--tools", "tests.doubles.hanging:TOOLS", "--yes", "--json"]
     return subprocess.Popen(
-        [sys.executable, "-c", COMMAND, *words],
+        [sys.executable, "-c", "from toolplan.cli._app import main; main()", *words],
         cwd=ROOT,
         env={**os.environ, "TOOLPLAN_HOME": str(folder)},
         stdin=subprocess.DEVNULL,

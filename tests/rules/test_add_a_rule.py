@@ -52,7 +52,13 @@ def test_what_contributing_says_is_all_there_is_to_do(tmp_path: Path) -> None:
     for name in ("src", "tools", "docs/rules", "tests/rules"):
         ignored = shutil.ignore_patterns("__pycache__")
         shutil.copytree(ROOT / name, tmp_path / name, ignore=ignored)
-    for name in ("tests/__init__.py", "tests/conftest.py", "tests/postgres.py", "pyproject.toml"):
+    for name in (
+        "tests/__init__.py",
+        "tests/conftest.py",
+        "tests/postgres.py",
+        "tests/stores.py",
+        "pyproject.toml",
+    ):
         shutil.copy(ROOT / name, tmp_path / name)
     rules = tmp_path / "src/toolplan/rules"
     (rules / "no_shouting.py").write_text(RULE, "utf-8")
