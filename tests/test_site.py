@@ -88,6 +88,7 @@ def test_the_tutorial_is_what_happens(tmp_path: Path) -> None:
             ended = subprocess.run(
                 [sys.executable, "-m", "toolplan", *words],
                 cwd=tmp_path,
+                env={**os.environ, "COLUMNS": "80"},
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
                 text=True,
