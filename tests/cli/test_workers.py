@@ -54,6 +54,16 @@ def test_a_run_without_a_worker_is_cancelled(
     assert said.code == 0, said.err
 
 
+@pytest.mark.parametrize("words", [("--allow", "w"), ("--deny", "w"), ("--approve-values",)])
+def test_values_are_not_decided_about_where_workers_have_the_run(
+    words: tuple[str, ...], url: str, call: Call, plan_file: Callable[[object], str]
+) -> None:
+    run = json.loads(call("submit", plan_file(PLAN), "office", "--json").out)["run"]
+    said = call("resume", run, *words)
+    assert said.code == 2
+    assert "workers have this run" in " ".join(said.err.split())
+
+
 @pytest.mark.parametrize("command", ["approve", "cancel"])
 def test_a_run_that_is_not_there_is_refused(url: str, call: Call, command: str) -> None:
     more = ("0" * 64,) if command == "approve" else ()

@@ -42,6 +42,21 @@ def reached(journal: Store, run: str) -> Generator[App]:
         yield app
 
 
+def refuse_values(steps: Sequence[str], *, asked: bool) -> None:
+    """Refuse decisions about calls with their values: workers approve plans as they stand.
+
+    Raises:
+        CommandError: `steps` are named, or values are to be approved.
+    """
+    if steps or asked:
+        raise CommandError(
+            "usage",
+            "--allow, --deny and --approve-values are for runs of this machine, and workers have"
+            " this run.",
+            "--approve DIGEST approves its plan as it stands; `toolplan cancel RUN` ends it.",
+        )
+
+
 def send(
     journal: Store,
     run: str,
