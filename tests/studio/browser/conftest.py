@@ -142,7 +142,7 @@ def browser(*, dark: bool, width: int) -> Generator[sync_api.Page]:
                 color_scheme="dark" if dark else "light",
                 reduced_motion="reduce",
             )
-            context.set_default_timeout(30_000)
+            context.set_default_timeout(90_000)
             yield context.new_page()
         finally:
             browser.close()
