@@ -6,7 +6,6 @@ package of 90 MB that holds SmolLM2-135M-Instruct, quantised to 4 bits). No weig
 
 from __future__ import annotations
 
-import json
 from collections.abc import Generator
 from contextlib import contextmanager
 from functools import lru_cache
@@ -14,7 +13,8 @@ from importlib import import_module, metadata
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final, NamedTuple, cast
-from urllib.request import Request, urlopen
+
+import httpx2
 
 MODEL: Final = "smollm2"
 _WEIGHTS: Final = "SmolLM2-135M-Instruct.Q4_1.gguf"
@@ -69,7 +69,5 @@ def versions() -> str:
 
 @lru_cache(maxsize=200_000)
 def _tokens(url: str, text: str) -> int:
-    body = json.dumps({"content": text}).encode()
-    request = Request(f"{url}/tokenize", body, {"Content-Type": "application/json"})  # noqa: S310 — loopback
-    with urlopen(request, timeout=60) as reply:  # noqa: S310
-        return len(cast("dict[str, list[int]]", json.loads(reply.read()))["tokens"])
+    reply = httpx2.post(f"{url}/tokenize", json={"content": text}, timeout=60)
+    return len(cast("dict[str, list[int]]", reply.json())["tokens"])

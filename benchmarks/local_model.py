@@ -32,7 +32,7 @@ from benchmarks.tokens import plans, request_tokens
 from toolplan.app.app import App, AskResult
 from toolplan.compiler import parse
 from toolplan.demo import TOOLS
-from toolplan.planners import Draft, LLMPlanner
+from toolplan.planners import Attempt, Draft, LLMPlanner, OnText, Proposal, Question
 from toolplan.planners.llm._examples import example_plans
 from toolplan.providers import ModelError, open_model
 from toolplan.sources.sql import sql_tool
@@ -133,8 +133,15 @@ class _Seen:
         self._inner = inner
         self.drafts: list[Draft] = []
 
-    async def propose(self, *given: Any, **options: Any) -> Any:  # noqa: ANN401 — passed on
-        proposal = await self._inner.propose(*given, **options)
+    async def propose(
+        self,
+        question: Question,
+        tools: Toolbox,
+        attempts: Sequence[Attempt],
+        *,
+        on_text: OnText | None = None,
+    ) -> Proposal:
+        proposal = await self._inner.propose(question, tools, attempts, on_text=on_text)
         if isinstance(proposal, Draft):
             self.drafts.append(proposal)
         return proposal

@@ -8,6 +8,7 @@ import shlex
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from types import ModuleType
 from typing import Any, Final, NamedTuple
 from urllib.parse import unquote, urlsplit
 
@@ -71,7 +72,7 @@ def extras() -> list[Extra]:
     return found
 
 
-def _version(metadata: Any, library: str) -> str | None:  # noqa: ANN401 — a module
+def _version(metadata: ModuleType, library: str) -> str | None:
     try:
         return metadata.version(library)
     except metadata.PackageNotFoundError:

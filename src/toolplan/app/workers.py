@@ -102,7 +102,7 @@ class Workers:
         concurrency: Concurrency | None = None,
         timeout: float | None = None,
     ) -> str:
-        """Give a checked plan to the workers, and return the name of its run.
+        """Submit a checked plan to the workers, and return the name of its run.
 
         Once it is returned, the run is kept and a worker will take it. A plan with effects that
         nobody approves here waits: `approve` approves it, from anywhere.

@@ -6,7 +6,8 @@ import os
 import threading
 import webbrowser
 from importlib import import_module
-from typing import Annotated, Any
+from types import ModuleType
+from typing import Annotated
 
 from cyclopts import Parameter
 
@@ -117,7 +118,7 @@ def studio_command(
     return Exit.FINE.value
 
 
-def _installed() -> Any:  # noqa: ANN401 — a module of an extra, loaded where it is used
+def _installed() -> ModuleType:
     try:
         return import_module("toolplan.studio")
     except ModuleNotFoundError as error:

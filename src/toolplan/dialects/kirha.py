@@ -119,7 +119,7 @@ class _Steps:
         self._syntax = _syntax(self._ids)
 
     def declare(self, item: Json) -> None:
-        """Give the step an id by position."""
+        """Assign the step an id by its position."""
         self._ids.append(f"s{len(self._ids)}")
 
     def step(self, item: Json, at: int) -> Step:

@@ -30,7 +30,7 @@ class SharedLimit(Protocol):
         """Take back an `ask`."""
 
     def give_back(self) -> None:
-        """Give back what was granted."""
+        """Release what was granted."""
 
 
 class Shared(NamedTuple):
@@ -93,18 +93,18 @@ class _SharedGate(_Gate):
         self._taken += 1
 
     def release(self) -> None:
-        """Give back the room of a call that is over; another run may wait for it longer."""
+        """Release the place of a call that has ended: another run may have waited longer for it."""
         self._taken -= 1
         self._limit.give_back()
 
     def give_back_unused(self) -> None:
-        """Give back what was granted and is not needed."""
+        """Release what was granted and is not needed."""
         while self.free > 0:
             self.free -= 1
             self._limit.give_back()
 
     def close(self) -> None:
-        """Give back everything, and ask for no more."""
+        """Release everything, and ask for no more."""
         while self.asked:
             self.asked -= 1
             self._limit.withdraw(self._grant)
@@ -183,7 +183,7 @@ class ReadyQueue:
         return any(gate.asked for gate in self._shared.values())
 
     def close(self) -> None:
-        """Give back what shared limits have granted."""
+        """Release what shared limits have granted."""
         for gate in self._shared.values():
             gate.close()
 

@@ -23,7 +23,7 @@ _MINUTES: Final = 900
 
 
 class Sessions:
-    """Gives cookies and checks them.
+    """Issues cookies and checks them.
 
     A cookie is its end and a signature: the server keeps none, so that they are valid when it is
     started again with the same `key`.

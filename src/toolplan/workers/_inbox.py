@@ -15,7 +15,7 @@ COUNTED: Final = "counted"
 
 
 class Answer(NamedTuple):
-    """What becomes of a message."""
+    """The result of a message."""
 
     number: int
     text: str

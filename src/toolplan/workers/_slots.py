@@ -49,7 +49,7 @@ class Slots:
         self._waiting.remove(granted)
 
     def give_back(self) -> None:
-        """Give back what was granted: to another run of this process, or to all machines."""
+        """Release what was granted: to another run of this process, or to all machines."""
         loop = asyncio.get_running_loop()
         slot = min(self._held, key=self._held.__getitem__)
         if self._waiting and loop.time() - self._held[slot] < _KEPT_S:

@@ -30,7 +30,7 @@ class Watch:
         self._me = me
 
     async def look(self, busy: set[int]) -> None:
-        """Give away what the dead have; `busy` are the jobs that this process works on.
+        """Requeue the jobs of dead workers; `busy` are the jobs that this process works on.
 
         Raises:
             JournalError: the database cannot be used.

@@ -36,6 +36,7 @@ EARLY_S: Final = 30.0
 One that lives shortly is renewed in the last tenth of its life.
 """
 
+_PUBLIC_CLIENT: Final = "none"  # how a client without a secret names itself (RFC 7591)
 _UNASKED_REDIRECT: Final = "http://127.0.0.1/callback"
 
 # what it logs holds answers of authorization servers, with tokens in them
@@ -129,7 +130,7 @@ class Person(OAuthClientProvider):
             OAuthClientMetadata(
                 redirect_uris=[AnyUrl(redirect)],
                 client_name="toolplan",
-                token_endpoint_auth_method="none",  # noqa: S106 — the name of a method
+                token_endpoint_auth_method=_PUBLIC_CLIENT,
             ),
             _Memory(self._keep),
             None if asks is None else asks.show,
@@ -211,7 +212,7 @@ Provider = Machine | Person
 
 
 def token_of(provider: Provider, *, to_its_end: bool = False) -> str | None:
-    """Return the access token that is good for now; None where there is none.
+    """Return the access token that is valid now; None where there is none.
 
     One that comes to its end soon is good only `to_its_end`.
     """

@@ -93,7 +93,7 @@ async def with_tokens(credentials: Credentials, transport: Sends) -> Credentials
 
 
 class TokenSource:
-    """Gives the token of one client, and gets a new one where it ends or is refused."""
+    """Returns the token of one client, and gets a new one where it expires or is refused."""
 
     def __init__(
         self,

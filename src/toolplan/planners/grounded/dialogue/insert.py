@@ -320,7 +320,7 @@ def _is_same_call(one: Step, other: Step) -> bool:
 
 
 def _named(plan: Plan) -> Plan:
-    """Give the new steps ids of their own."""
+    """Assign ids of their own to the new steps."""
     taken = {step.id for step in plan.steps}
     names: dict[str, str] = {}
     for step in plan.steps:

@@ -73,7 +73,7 @@ def fit(said: Sequence[Piece], card: PlainCard) -> Fit:
 
 
 class _Fitting:
-    """Gives the values of a question to the arguments of one tool, the surest first."""
+    """Assigns the values of a question to the arguments of one tool, the surest first."""
 
     def __init__(self, card: PlainCard, marked: Marked) -> None:
         self._card = card
@@ -141,7 +141,7 @@ class _Fitting:
             self._fill(end.name, _day(end, last.isoformat(), "23:59:59"), value)
 
     def _give(self, value: Value, wanted: int) -> None:
-        """Give `value` to the one argument that it fits best, if it fits that well."""
+        """Assign `value` to the one argument that it fits best, if it fits that well."""
         if value not in self._open:
             return
         scores = {a.name: self._score(a, value) for a in self._unfilled()}
@@ -175,7 +175,7 @@ class _Fitting:
                         break
 
     def _eliminate(self) -> None:
-        """Give values to required arguments where nothing else could take either of them."""
+        """Assign values to required arguments where nothing else could take either of them."""
         if self._card.tool.effects in (Effects.WRITE, Effects.DESTRUCTIVE):
             return
         for value in list(self._open):

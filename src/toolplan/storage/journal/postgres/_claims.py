@@ -38,7 +38,7 @@ class Claims:
                 self._beats[run] = beat
 
     def drop(self, run: str) -> None:
-        """Give `run` up."""
+        """Release the claim on `run`."""
         with self._lock:
             self._beats.pop(run, None)
 

@@ -123,7 +123,7 @@ def add_group(
 
 
 def take_lease(connection: Connection, run: str, holder: Holder) -> Lease | None:
-    """Give `holder` the lease of `run`, and return it; None where there is no such run.
+    """Assign the lease of `run` to `holder`, and return it; None where there is no such run.
 
     Raises:
         LeaseHeld: another process has it.
