@@ -419,7 +419,7 @@ def test_a_name_is_held_once_and_until_the_session_ends(postgres: Server, tables
     assert not one.hold("a")
     assert not two.hold("a")
     assert two.free(["a", "b"]) == {"b"}
-    one.let_go("a")
+    one.release("a")
     assert two.hold("a")
     assert two.lost() == frozenset()
     postgres.stop("immediate")

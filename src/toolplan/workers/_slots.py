@@ -20,7 +20,7 @@ _KEPT_S: Final = 1.0
 
 class _Locks(Protocol):
     def hold(self, name: str) -> bool: ...
-    def let_go(self, name: str) -> None: ...
+    def release(self, name: str) -> None: ...
 
 
 class Slots:
@@ -56,13 +56,13 @@ class Slots:
             loop.call_soon(self._waiting.popleft())
             return
         del self._held[slot]
-        task = loop.create_task(self._let_go(slot))
+        task = loop.create_task(self._release(slot))
         self._letting_go.add(task)
         task.add_done_callback(self._letting_go.discard)
 
-    async def _let_go(self, slot: int) -> None:
+    async def _release(self, slot: int) -> None:
         with suppress(JournalError):  # the session is over, and its locks with it
-            await in_thread(self._locks.let_go, self._lock(slot))
+            await in_thread(self._locks.release, self._lock(slot))
         if self._waiting:
             await asyncio.sleep(_LONGEST_PAUSE_S)  # other machines look that often
         self._serve()
@@ -85,7 +85,7 @@ class Slots:
                 self._held[slot] = asyncio.get_running_loop().time()
                 self._waiting.popleft()()
             else:
-                await in_thread(self._locks.let_go, self._lock(slot))
+                await in_thread(self._locks.release, self._lock(slot))
 
     def _free_slot(self, held: frozenset[int]) -> int | None:
         others = [each for each in range(self._most) if each not in held]

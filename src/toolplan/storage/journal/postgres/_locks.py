@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Collection
 
@@ -38,7 +39,7 @@ class Locks:
                 return True
             return False
 
-    def let_go(self, name: str) -> None:
+    def release(self, name: str) -> None:
         """Do not hold `name` any more."""
         with self._lock:
             if name in self._held:
@@ -74,9 +75,15 @@ class Locks:
         return frozenset(str(row[0]) for row in rows)
 
     def close(self) -> None:
-        """Let all of them go."""
+        """Release all names.
+
+        They are free when this returns: a server notices some time later that a connection was
+        closed, so they are released one statement before.
+        """
         with self._lock:
             if self._connection is not None:
+                with contextlib.suppress(psycopg.Error):  # the session is over, and its locks too
+                    self._connection.execute("SELECT pg_advisory_unlock_all()")
                 self._connection.close()
             self._connection = None
             self._held.clear()
