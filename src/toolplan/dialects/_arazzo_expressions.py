@@ -10,7 +10,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 from toolplan.dialects import _values
 from toolplan.path import EVERY, Json, Path
-from toolplan.plan import Literal, Ref, Template, Value, escape_pointer, split_pointer
+from toolplan.plan import Literal, Ref, Value, escape_pointer, split_pointer
 from toolplan.plan_json import ParsedText, TextProblem, shown
 
 Problem: TypeAlias = TextProblem
@@ -153,17 +153,10 @@ def write_text(value: _values.Written, names: Mapping[Ref, str]) -> str:
     """Return a text, with the output that holds each reference in its place."""
 
     def write(ref: Ref) -> str:
-        return f"$steps.{ref.step}.outputs.{names[ref]}"
+        expression = f"$steps.{ref.step}.outputs.{names[ref]}"
+        return expression if value == ref else "{" + expression + "}"
 
-    match value:
-        case Literal(str(text)):
-            return text
-        case Literal():
-            raise TypeError("only text is written as text")
-        case Ref():
-            return write(value)
-        case Template(parts):
-            return "".join(p if isinstance(p, str) else "{" + write(p) + "}" for p in parts)
+    return _values.write_parts(value, write)
 
 
 def conditions(text: str) -> list[Condition] | str:

@@ -11,40 +11,7 @@ from typing import Final, Self
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.live import Live
 
-from toolplan.events import (
-    ApprovalStaged,
-    AttemptFailed,
-    CallAnsweredLate,
-    CallDecided,
-    CallInDoubt,
-    CallIntended,
-    CallWaiting,
-    ConsentGiven,
-    Event,
-    Failure,
-    ItemEnded,
-    PlanSettled,
-    Run,
-    RunApproved,
-    RunEnded,
-    RunEvent,
-    RunParked,
-    RunResumed,
-    RunStarted,
-    RunWaiting,
-    StepArrived,
-    StepCancelled,
-    StepEvent,
-    StepFailed,
-    StepProgressed,
-    StepRun,
-    StepSkipped,
-    StepStarted,
-    StepState,
-    StepSucceeded,
-    apply,
-    fold,
-)
+from toolplan import events
 from toolplan.plan import Plan
 from toolplan.render._grid import hanging_rows
 from toolplan.render._lines import Piece, Prose, Screen, styled
@@ -55,25 +22,25 @@ _MESSAGE_WIDTH: Final = 160
 _PER_SECOND: Final = 8
 
 _SIGNS: Final = {
-    StepState.PENDING: ("·", "dim"),
-    StepState.RUNNING: ("→", "cyan"),
-    StepState.SUCCEEDED: ("✓", "green"),
-    StepState.FAILED: ("✗", "bold red"),
-    StepState.SKIPPED: ("-", "yellow"),
-    StepState.CANCELLED: ("-", "yellow"),
-    StepState.WAITING: ("?", "yellow"),
-    StepState.IN_DOUBT: ("?", "bold yellow"),
+    events.StepState.PENDING: ("·", "dim"),
+    events.StepState.RUNNING: ("→", "cyan"),
+    events.StepState.SUCCEEDED: ("✓", "green"),
+    events.StepState.FAILED: ("✗", "bold red"),
+    events.StepState.SKIPPED: ("-", "yellow"),
+    events.StepState.CANCELLED: ("-", "yellow"),
+    events.StepState.WAITING: ("?", "yellow"),
+    events.StepState.IN_DOUBT: ("?", "bold yellow"),
 }
 # if there is no room for all steps, the first of these are shown
 _URGENCY: Final = (
-    StepState.FAILED,
-    StepState.IN_DOUBT,
-    StepState.WAITING,
-    StepState.RUNNING,
-    StepState.CANCELLED,
-    StepState.SKIPPED,
-    StepState.PENDING,
-    StepState.SUCCEEDED,
+    events.StepState.FAILED,
+    events.StepState.IN_DOUBT,
+    events.StepState.WAITING,
+    events.StepState.RUNNING,
+    events.StepState.CANCELLED,
+    events.StepState.SKIPPED,
+    events.StepState.PENDING,
+    events.StepState.SUCCEEDED,
 )
 
 
@@ -93,12 +60,12 @@ class RunProgress:
         console: Console,
         *,
         clock: Callable[[], float] | None = None,
-        before: Sequence[Event] = (),
+        before: Sequence[events.Event] = (),
     ) -> None:
-        so_far = fold(before)
+        so_far = events.fold(before)
         self._console = console
         self._tools = {step.id: printable(step.tool) for step in plan.steps}
-        self._steps = {**dict.fromkeys(self._tools, StepRun()), **so_far.steps}
+        self._steps = {**dict.fromkeys(self._tools, events.StepRun()), **so_far.steps}
         self._status = so_far.status
         self._is_open = False
         # until it is resumed, steps are in the state in which the last process left them
@@ -124,17 +91,17 @@ class RunProgress:
             self._live.stop()
             self._live = None
 
-    def __call__(self, event: Event) -> None:
+    def __call__(self, event: events.Event) -> None:
         """Show `event`."""
         self._latest = event.at
-        if isinstance(event, RunEvent):
-            run = apply(Run(status=self._status, steps=self._steps), event)
+        if isinstance(event, events.RunEvent):
+            run = events.apply(events.Run(status=self._status, steps=self._steps), event)
             self._status, self._steps = run.status, {**self._steps, **run.steps}
         elif (before := self._steps.get(event.step)) is not None:
             # one step only: folding the whole run would cost its length for each event
-            after = apply(Run(steps={event.step: before}), event)
+            after = events.apply(events.Run(steps={event.step: before}), event)
             self._steps[event.step] = after.steps[event.step]
-            if isinstance(event, StepProgressed):
+            if isinstance(event, events.StepProgressed):
                 self._messages[event.step] = _progress(event)
         if self._is_at_rest:
             self._is_at_rest = False
@@ -162,11 +129,11 @@ class RunProgress:
         rows = [self._row(name, step, now) for name, step in steps]
         return ProgressView(rows, self._counts())
 
-    def _row(self, name: str, step: StepRun, now: float) -> list[Piece]:
+    def _row(self, name: str, step: events.StepRun, now: float) -> list[Piece]:
         sign, style = _SIGNS[step.state]
         end = now if step.ended_at is None else step.ended_at
         spent = "" if step.started_at is None else duration_text(end - step.started_at)
-        message = self._messages.get(name, "") if step.state is StepState.RUNNING else ""
+        message = self._messages.get(name, "") if step.state is events.StepState.RUNNING else ""
         return [
             Piece(f"{sign} {printable(name)}", style),
             Piece(self._tools.get(name, "")),
@@ -180,7 +147,7 @@ class RunProgress:
         states = Counter(step.state for step in self._steps.values())
         parts = [
             f"{number_text(states[state], grouped=True)} {state.value.replace('_', ' ')}"
-            for state in StepState
+            for state in events.StepState
             if states[state]
         ]
         return f"{self._status.value.replace('_', ' ')}: {', '.join(parts) or 'no steps'}"
@@ -216,93 +183,93 @@ def duration_text(seconds: float) -> str:
     return f"{minutes} min {rest} s"
 
 
-def _event_line(event: Event, steps: dict[str, StepRun]) -> str:
+def _event_line(event: events.Event, steps: dict[str, events.StepRun]) -> str:
     """Return the line for `event`, or an empty text."""
-    return _run_line(event) if isinstance(event, RunEvent) else _step_line(event, steps)
+    return _run_line(event) if isinstance(event, events.RunEvent) else _step_line(event, steps)
 
 
-def _run_line(event: RunEvent) -> str:
+def _run_line(event: events.RunEvent) -> str:
     match event:
-        case RunStarted(run=run, steps=ids):
+        case events.RunStarted(run=run, steps=ids):
             return f"run {printable(run)}: started, {count_text(len(ids), 'step')}"
-        case StepArrived(step=step):
+        case events.StepArrived(step=step):
             return f"{printable(step)}: arrived"
-        case PlanSettled(steps=ids):
+        case events.PlanSettled(steps=ids):
             return f"plan: complete, {count_text(len(ids), 'step')}"
-        case RunWaiting():
+        case events.RunWaiting():
             return "run: waiting for an approval"
-        case RunApproved():
+        case events.RunApproved():
             return "run: approved"
-        case ApprovalStaged():
+        case events.ApprovalStaged():
             return "run: calls with effects wait until their values are approved"
-        case RunResumed():
+        case events.RunResumed():
             return "run: resumed"
-        case RunParked(status=status) | RunEnded(status=status):
+        case events.RunParked(status=status) | events.RunEnded(status=status):
             return f"run: {status.value.replace('_', ' ')}"
 
 
-def _step_line(event: StepEvent, steps: dict[str, StepRun]) -> str:
+def _step_line(event: events.StepEvent, steps: dict[str, events.StepRun]) -> str:
     name = printable(event.step)
     match event:
-        case StepStarted(items=items):
+        case events.StepStarted(items=items):
             return f"{name}: started" + ("" if items is None else f", {count_text(items, 'item')}")
-        case AttemptFailed(attempt=attempt, failure=failure):
+        case events.AttemptFailed(attempt=attempt, failure=failure):
             return f"{name}: attempt {attempt} failed: {_reason(failure)}"
-        case ItemEnded(item=item, failure=failure):
+        case events.ItemEnded(item=item, failure=failure):
             return "" if failure is None else f"{name}[{item}]: {_reason(failure)}"
-        case StepProgressed() | CallIntended():
+        case events.StepProgressed() | events.CallIntended():
             return ""
-        case CallAnsweredLate() | CallInDoubt() | CallDecided():
+        case events.CallAnsweredLate() | events.CallInDoubt() | events.CallDecided():
             place = name if event.item is None else f"{name}[{event.item}]"
             return f"{place}: {_doubt(event)}"
-        case CallWaiting() | ConsentGiven():
+        case events.CallWaiting() | events.ConsentGiven():
             return f"{name}{_consent(event)}"
-        case StepSucceeded(failure=failure):
+        case events.StepSucceeded(failure=failure):
             if failure is not None:
                 return f"{name}: failed, the plan continues: {_reason(failure)}"
             return f"{name}: succeeded{_spent(steps.get(event.step))}"
-        case StepFailed(failure=failure):
+        case events.StepFailed(failure=failure):
             return f"{name}: failed{_spent(steps.get(event.step))}: {_reason(failure)}"
-        case StepSkipped(failure=failure):
+        case events.StepSkipped(failure=failure):
             return f"{name}: skipped: {_reason(failure)}"
-        case StepCancelled():
+        case events.StepCancelled():
             return f"{name}: cancelled"
 
 
-def _consent(event: CallWaiting | ConsentGiven) -> str:
-    if isinstance(event, ConsentGiven):
+def _consent(event: events.CallWaiting | events.ConsentGiven) -> str:
+    if isinstance(event, events.ConsentGiven):
         return f": {'allowed' if event.allowed else 'refused'} by a person"
     return f"{'' if event.item is None else f'[{event.item}]'}: waits for a person"
 
 
-def _doubt(event: CallAnsweredLate | CallInDoubt | CallDecided) -> str:
+def _doubt(event: events.CallAnsweredLate | events.CallInDoubt | events.CallDecided) -> str:
     match event:
-        case CallAnsweredLate(failure=failure):
+        case events.CallAnsweredLate(failure=failure):
             answer = "a result" if failure is None else _reason(failure)
             return f"answered after its timeout: {answer}"
-        case CallInDoubt(failure=failure):
+        case events.CallInDoubt(failure=failure):
             return f"in doubt: {_reason(failure)}"
-        case CallDecided(decision=decision):
+        case events.CallDecided(decision=decision):
             return f"decided: {decision}"
 
 
-def _spent(step: StepRun | None) -> str:
+def _spent(step: events.StepRun | None) -> str:
     if step is None or step.started_at is None or step.ended_at is None:
         return ""
     return f" in {duration_text(step.ended_at - step.started_at)}"
 
 
-def _reason(failure: Failure) -> str:
+def _reason(failure: events.Failure) -> str:
     return cut(printable(failure.message) or printable(failure.code), _MESSAGE_WIDTH)
 
 
-def _progress(event: StepProgressed) -> str:
+def _progress(event: events.StepProgressed) -> str:
     done = number_text(event.done, grouped=True)
     total = "" if event.total is None else f"/{number_text(event.total, grouped=True)}"
     return cut(f"{done}{total} {printable(event.message)}", _MESSAGE_WIDTH)
 
 
-def _items(step: StepRun) -> str:
+def _items(step: events.StepRun) -> str:
     if step.items is None:
         return ""
     return f"{number_text(step.items_done, grouped=True)}/{number_text(step.items, grouped=True)}"

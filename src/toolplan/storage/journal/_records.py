@@ -11,63 +11,36 @@ from json.encoder import encode_basestring
 from math import isfinite
 from typing import Final, cast
 
+from toolplan import events
 from toolplan.errors import ToolplanError
-from toolplan.events import (
-    ApprovalStaged,
-    AttemptFailed,
-    CallAnsweredLate,
-    CallDecided,
-    CallInDoubt,
-    CallIntended,
-    CallWaiting,
-    ConsentGiven,
-    Event,
-    Failure,
-    ItemEnded,
-    PlanSettled,
-    RunApproved,
-    RunEnded,
-    RunParked,
-    RunResumed,
-    RunStarted,
-    RunState,
-    RunWaiting,
-    StepArrived,
-    StepCancelled,
-    StepFailed,
-    StepProgressed,
-    StepSkipped,
-    StepStarted,
-    StepSucceeded,
-)
 from toolplan.path import Json
 
-_KINDS: Final[Mapping[type[Event], str]] = {
-    RunStarted: "run-started",
-    StepArrived: "step-arrived",
-    PlanSettled: "plan-settled",
-    RunWaiting: "run-waiting",
-    RunApproved: "run-approved",
-    ApprovalStaged: "approval-staged",
-    RunResumed: "run-resumed",
-    RunParked: "run-parked",
-    RunEnded: "run-ended",
-    StepStarted: "step-started",
-    CallIntended: "call-intended",
-    AttemptFailed: "attempt-failed",
-    CallAnsweredLate: "call-answered-late",
-    CallInDoubt: "call-in-doubt",
-    CallDecided: "call-decided",
-    CallWaiting: "call-waiting",
-    ConsentGiven: "consent-given",
-    ItemEnded: "item-ended",
-    StepProgressed: "step-progressed",
-    StepSucceeded: "step-succeeded",
-    StepFailed: "step-failed",
-    StepSkipped: "step-skipped",
-    StepCancelled: "step-cancelled",
+_KINDS: Final[Mapping[type[events.Event], str]] = {
+    events.RunStarted: "run-started",
+    events.StepArrived: "step-arrived",
+    events.PlanSettled: "plan-settled",
+    events.RunWaiting: "run-waiting",
+    events.RunApproved: "run-approved",
+    events.ApprovalStaged: "approval-staged",
+    events.RunResumed: "run-resumed",
+    events.RunParked: "run-parked",
+    events.RunEnded: "run-ended",
+    events.StepStarted: "step-started",
+    events.CallIntended: "call-intended",
+    events.AttemptFailed: "attempt-failed",
+    events.CallAnsweredLate: "call-answered-late",
+    events.CallInDoubt: "call-in-doubt",
+    events.CallDecided: "call-decided",
+    events.CallWaiting: "call-waiting",
+    events.ConsentGiven: "consent-given",
+    events.ItemEnded: "item-ended",
+    events.StepProgressed: "step-progressed",
+    events.StepSucceeded: "step-succeeded",
+    events.StepFailed: "step-failed",
+    events.StepSkipped: "step-skipped",
+    events.StepCancelled: "step-cancelled",
 }
-_CLASSES: Final[Mapping[str, type[Event]]] = {kind: cls for cls, kind in _KINDS.items()}
+_CLASSES: Final[Mapping[str, type[events.Event]]] = {kind: cls for cls, kind in _KINDS.items()}
 
 _MOST_PLAIN: Final = 8
 
@@ -83,13 +56,13 @@ class BadRecord(ToolplanError, ValueError):
         super().__init__("bad-record", message)
 
 
-def to_record(event: Event) -> str:
+def to_record(event: events.Event) -> str:
     """Return `event` as JSON."""
     # a fast path for the two most frequent events
-    if type(event) is StepStarted and isfinite(event.at):
+    if type(event) is events.StepStarted and isfinite(event.at):
         items = "null" if event.items is None else event.items
         return f'["step-started",{encode_basestring(event.step)},{items},{event.at!r}]'
-    if type(event) is StepSucceeded and event.failure is None and isfinite(event.at):
+    if type(event) is events.StepSucceeded and event.failure is None and isfinite(event.at):
         step, output = encode_basestring(event.step), _output(event.output)
         return f'["step-succeeded",{step},{output},{event.attempts},null,{event.at!r}]'
     return _encode((_KINDS[type(event)], *event))
@@ -110,7 +83,7 @@ def _output(output: Json) -> str:
     return f"{{{','.join(members)}}}"
 
 
-def from_record(text: str) -> Event:
+def from_record(text: str) -> events.Event:
     """Read a record of `to_record`.
 
     Raises:
@@ -131,19 +104,19 @@ def from_record(text: str) -> Event:
     return _event(known, {name: _field(name, value) for name, value in named.items()})
 
 
-def _event(known: type[Event], fields: Mapping[str, object]) -> Event:
-    make = cast("Callable[..., Event]", known)
+def _event(known: type[events.Event], fields: Mapping[str, object]) -> events.Event:
+    make = cast("Callable[..., events.Event]", known)
     return make(**fields)
 
 
 def _field(name: str, value: Json) -> object:
     """Return a field in the type of the event; most have their JSON type."""
-    if name == "failure" and isinstance(value, list) and len(value) == len(Failure._fields):
-        return Failure(*map(str, value))
+    if name == "failure" and isinstance(value, list) and len(value) == len(events.Failure._fields):
+        return events.Failure(*map(str, value))
     if name in ("steps", "shapes") and isinstance(value, list):
         return tuple(map(str, value))
     if name == "calls" and isinstance(value, list):
         return tuple(tuple(call) for call in value if isinstance(call, list))
     if name == "status":
-        return RunState(value)
+        return events.RunState(value)
     return value
