@@ -104,8 +104,8 @@ class ValueApproval:
     """Approves each call with effects once its values are known, and not before.
 
     Attributes:
-        decide: asked when nothing else of the run can go on. None: the run ends as a waiting one,
-            and is resumed with an answer.
+        decide: asked when nothing else of the run can continue. None: the run ends as a waiting
+            one, and is resumed with an answer.
         shapes: steps that are approved as they stand in the plan, whatever their values will be.
     """
 

@@ -28,7 +28,7 @@ class Slots:
     def withdraw(self, granted: Callable[[], None]) -> None:
         self.waiting.remove(granted)
 
-    def give_back(self) -> None:
+    def release(self) -> None:
         self.free += 1
         assert self.free <= self.most
         asyncio.get_running_loop().call_soon(self._grant)

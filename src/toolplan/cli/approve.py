@@ -57,7 +57,7 @@ def approve_command(
     if as_json:
         print_json({"run": name, "digest": digest})
     else:
-        note(f"Approved. `toolplan show {name[:SHORT]}` shows how the run goes on.")
+        note(f"Approved. `toolplan show {name[:SHORT]}` shows its progress.")
     return Exit.FINE.value
 
 

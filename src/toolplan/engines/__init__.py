@@ -1,7 +1,7 @@
 """Engines: each takes an `ExecutionPlan` and runs exactly that."""
 
 from toolplan.engines._calls import CannotRun, RunOptions
-from toolplan.engines._given_away import Prepared, cancel, prepare
+from toolplan.engines._detached import Prepared, cancel, prepare
 from toolplan.engines._leaving import Leaving
 from toolplan.engines._ready_queue import SharedLimit
 from toolplan.engines._runs import Decided

@@ -86,7 +86,7 @@ class CallGate(Protocol):
     """What decides whether calls may be made, where they are approved with their values."""
 
     def lets(self, call: InFlightCall) -> bool:
-        """Return whether a call may go on; if not, leave it for a person, or end it."""
+        """Return whether a call may be made; if not, leave it for a person, or end it."""
         ...
 
     def agrees(self, call: InFlightCall) -> bool:

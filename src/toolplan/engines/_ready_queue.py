@@ -29,7 +29,7 @@ class SharedLimit(Protocol):
     def withdraw(self, granted: Callable[[], None]) -> None:
         """Take back an `ask`."""
 
-    def give_back(self) -> None:
+    def release(self) -> None:
         """Release what was granted."""
 
 
@@ -95,13 +95,13 @@ class _SharedGate(_Gate):
     def release(self) -> None:
         """Release the place of a call that has ended: another run may have waited longer for it."""
         self._taken -= 1
-        self._limit.give_back()
+        self._limit.release()
 
-    def give_back_unused(self) -> None:
+    def release_unused(self) -> None:
         """Release what was granted and is not needed."""
         while self.free > 0:
             self.free -= 1
-            self._limit.give_back()
+            self._limit.release()
 
     def close(self) -> None:
         """Release everything, and ask for no more."""
@@ -110,7 +110,7 @@ class _SharedGate(_Gate):
             self._limit.withdraw(self._grant)
         while self._taken:
             self.release()
-        self.give_back_unused()
+        self.release_unused()
 
     def _grant(self) -> None:
         self.asked -= 1
@@ -174,7 +174,7 @@ class ReadyQueue:
                     self._let_in(gate)
         if not self._heap:
             for gate in self._shared.values():
-                gate.give_back_unused()
+                gate.release_unused()
         return bool(self._heap)
 
     @property

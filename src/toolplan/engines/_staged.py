@@ -1,7 +1,7 @@
 """Calls that wait for a person, with their values, and what was decided about them.
 
-Such a call takes no room while it waits: everything that does not depend on it goes on. When
-nothing else can, the person is asked, or the run ends as a waiting one.
+A call that waits takes no place among the calls in flight: all that does not depend on it runs.
+When nothing else can, the person is asked, or the run ends as a waiting one.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ class Stage:
         return bool(self._waiting)
 
     def lets(self, call: InFlightCall) -> bool:
-        """Return whether a call may go on; if not, leave it for a person, or end it."""
+        """Return whether a call may be made; if not, leave it for a person, or end it."""
         if call.step.id not in self._held:
             return True
         slot = (call.step.id, call.index)

@@ -17,7 +17,7 @@ from toolplan.render.comparison_view import ComparisonView
 
 
 class CaseResult(NamedTuple):
-    """What became of one question that was asked once or more.
+    """The results of one question that was asked once or more.
 
     Attributes:
         case: the question.

@@ -155,7 +155,7 @@ class RunProgress:
 
 @dataclass(frozen=True)
 class ProgressView:
-    """The steps of a run that goes on, each with what it does; and how many are in which state."""
+    """The steps of a run in progress, each with what it does, and how many are in which state."""
 
     rows: Sequence[Sequence[Piece]]
     counts: str

@@ -89,7 +89,7 @@ def http_app(
 
 
 def session_key(token: str | None, folder: Path | None = None) -> bytes:
-    """Return the key of cookies: the same after a restart, so that pages go on by themselves.
+    """Return the key of cookies: the same after a restart, so that open pages continue.
 
     With a token it is made from it, so that another token ends all sessions. Else it is kept in the
     user's data folder.

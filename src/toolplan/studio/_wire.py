@@ -240,7 +240,7 @@ class ClarificationOut(Shown):
 
 
 class Proposed(Shown):
-    """What became of a question.
+    """The result of a question.
 
     `plan`: a plan that may run. `clarification`: a question back. `refusal`: no plan can do it.
     `problems`: a draft that does not pass the check.

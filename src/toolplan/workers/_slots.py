@@ -37,7 +37,7 @@ class Slots:
         self._held: dict[int, float] = {}  # slot: since when
         self._waiting: deque[Callable[[], None]] = deque()
         self._serving: asyncio.Task[None] | None = None
-        self._letting_go: set[asyncio.Task[None]] = set()
+        self._releasing: set[asyncio.Task[None]] = set()
 
     def ask(self, granted: Callable[[], None]) -> None:
         """Call `granted` when one more call may be made."""
@@ -48,7 +48,7 @@ class Slots:
         """Take back an `ask`."""
         self._waiting.remove(granted)
 
-    def give_back(self) -> None:
+    def release(self) -> None:
         """Release what was granted: to another run of this process, or to all machines."""
         loop = asyncio.get_running_loop()
         slot = min(self._held, key=self._held.__getitem__)
@@ -57,8 +57,8 @@ class Slots:
             return
         del self._held[slot]
         task = loop.create_task(self._release(slot))
-        self._letting_go.add(task)
-        task.add_done_callback(self._letting_go.discard)
+        self._releasing.add(task)
+        task.add_done_callback(self._releasing.discard)
 
     async def _release(self, slot: int) -> None:
         with suppress(JournalError):  # the session is over, and its locks with it

@@ -14,7 +14,7 @@ from toolplan.engines import Leaving
 from toolplan.storage.journal import JournalError
 from toolplan.storage.queue import Dispatch
 from toolplan.threads import in_thread
-from toolplan.workers._going_on import GoingOn
+from toolplan.workers._job_runner import JobRunner
 from toolplan.workers._slots import Slots
 from toolplan.workers._watch import Watch, lock_of
 
@@ -56,19 +56,19 @@ async def work(
     queue, dispatch = app.workers.queue, await in_thread(app.workers.dispatch)
     journal = dispatch.journal
     limits = {name: Slots(name, most, journal.locks) for name, most in (everywhere or {}).items()}
-    going_on = GoingOn(app, dispatch, queue, leaving, limits)
+    runner = JobRunner(app, dispatch, queue, leaving, limits)
     life = _Life(dispatch, queue)
     # before it takes anything: who dies between the two would be a worker that is unknown to all
     await in_thread(life.begin)
     await dispatch.queue.open()
-    watching = asyncio.create_task(_watch(life, dispatch, going_on))
+    watching = asyncio.create_task(_watch(life, dispatch, runner))
     leaving.on_ask(dispatch.queue.stop)
     try:
         on_ready(queue)
         while not leaving.is_asked:
             try:
                 await dispatch.queue.work(
-                    queue, going_on.work, concurrency, partial(in_thread, life.join)
+                    queue, runner.work, concurrency, partial(in_thread, life.join)
                 )
             except JournalError as error:
                 _LOG.warning("%s The worker tries again.", error)
@@ -113,7 +113,7 @@ class _Life:
         self._dispatch.join(self.name, number, self._queue)
 
 
-async def _watch(life: _Life, dispatch: Dispatch, going_on: GoingOn) -> None:
+async def _watch(life: _Life, dispatch: Dispatch, runner: JobRunner) -> None:
     """Look again and again: at this worker's own lock, at cancellations, and at the others."""
     watch, mine, turn = Watch(dispatch, life.name), dispatch.queue.mine, 0
     while True:
@@ -121,7 +121,7 @@ async def _watch(life: _Life, dispatch: Dispatch, going_on: GoingOn) -> None:
         turn += 1
         try:
             await in_thread(life.begin)
-            await going_on.obey_cancellations()
+            await runner.obey_cancellations()
             await watch.look(mine)
             if turn % _SILENT_EVERY == 0:
                 await watch.look_for_silent(mine)
@@ -129,5 +129,5 @@ async def _watch(life: _Life, dispatch: Dispatch, going_on: GoingOn) -> None:
             _LOG.debug("The watch pauses: %s", error)
             await asyncio.sleep(_PAUSE_S)
         except Exception:
-            _LOG.exception("The watch over workers failed, and goes on.")
+            _LOG.exception("The watch over workers failed, and continues.")
             await asyncio.sleep(_PAUSE_S)

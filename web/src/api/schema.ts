@@ -884,7 +884,7 @@ export interface components {
         };
         /**
          * Proposed
-         * @description What became of a question.
+         * @description The result of a question.
          *
          *     `plan`: a plan that may run. `clarification`: a question back. `refusal`: no plan can do it.
          *     `problems`: a draft that does not pass the check.

@@ -13,7 +13,7 @@ from toolplan.sources.sql._faults import Exhausted, SqlFault, Stopped
 from toolplan.sources.sql._functions import Functions, functions_of
 from toolplan.sources.sql._lineage import KnownTable, Lost, StatementLineage
 from toolplan.sources.sql._nesting import TOO_DEEP, too_deep
-from toolplan.sources.sql._process import Process, give_back, take
+from toolplan.sources.sql._process import Process, release, take
 from toolplan.sources.sql._statement import CLOCK_WORDS, Statement, examine
 from toolplan.sources.sql._types import (
     MISSING,
@@ -102,7 +102,7 @@ class Database:
         except SqlFault:
             is_good = False
         if is_good:
-            give_back(self._process)
+            release(self._process)
         else:
             self._process.kill()
 

@@ -158,7 +158,7 @@ def take(memory_mb: int) -> Process:
     return Process(memory_mb)
 
 
-def give_back(process: Process) -> None:
+def release(process: Process) -> None:
     """Keep `process` for the next statement."""
     with _LOCK:
         IDLE.append(process)

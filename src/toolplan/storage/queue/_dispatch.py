@@ -77,7 +77,7 @@ class SharedJournal(Store, Protocol):
 class Message(NamedTuple):
     """What was sent to a run: `approve`, `decide` or `cancel`, with its content, and by whom.
 
-    `answer` says what became of it; None while no worker has read it.
+    `answer` says whether it counted, or why it was refused; None while no worker has read it.
     """
 
     number: int
@@ -205,7 +205,7 @@ class Dispatch:
     # Working
 
     def answer(self, answers: Sequence[tuple[int, str]]) -> None:
-        """Write what became of messages, by their numbers."""
+        """Write the answers to messages, by their numbers."""
         if answers:
             numbers, texts = [each[0] for each in answers], [each[1] for each in answers]
             self._do(

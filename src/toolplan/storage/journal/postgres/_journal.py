@@ -25,7 +25,7 @@ from toolplan.storage.journal.postgres._claims import Claims
 from toolplan.storage.journal.postgres._connections import Connection, Connections
 from toolplan.storage.journal.postgres._faults import fault
 from toolplan.storage.journal.postgres._locks import Locks
-from toolplan.storage.journal.postgres._news import Bell, Listener
+from toolplan.storage.journal.postgres._notifications import Listener, Notifier
 from toolplan.storage.journal.postgres._owner import Owner
 from toolplan.storage.journal.postgres._rows import (
     Holder,
@@ -84,7 +84,7 @@ class PostgresJournal(Readings):
         self._holder = Holder(owner or Owner.new().name, lease_s)
         self._clock = clock
         self._claims = Claims(lease_s, age_clock)
-        self._bell = Bell(self._connections)
+        self._notifier = Notifier(self._connections)
         self._listener = Listener(self._connections)
         self._unsure: set[str] = set()  # new runs, until it is seen that they are committed
         self._kept = 0
@@ -105,7 +105,7 @@ class PostgresJournal(Readings):
         """Close the connections and end the threads."""
         if isinstance(self.worker, WriterThread):
             self.worker.stop()
-        self._bell.close()
+        self._notifier.close()
         self._listener.close()
         self.locks.close()
         self._connections.close()
@@ -164,7 +164,7 @@ class PostgresJournal(Readings):
             self._connections.do(work)
         self._unsure.discard(run)
         self._claims.renew(run, beat)
-        self._bell.ring(run)
+        self._notifier.notify(run)
         return Lease(run, 1, len(events))
 
     def append(
@@ -282,7 +282,7 @@ class PostgresJournal(Readings):
             self._claims.drop(lease.run)
             raise
         self._claims.renew(lease.run, beat)
-        self._bell.ring(lease.run)
+        self._notifier.notify(lease.run)
 
     @contextmanager
     def _claimed(self, run: str, held: JournalError) -> Generator[None]:

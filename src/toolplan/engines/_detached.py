@@ -1,4 +1,4 @@
-"""Runs that another process starts, and runs that end without one."""
+"""Detached runs: another process starts them, or ends them without running anything."""
 
 from __future__ import annotations
 

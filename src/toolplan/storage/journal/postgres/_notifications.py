@@ -18,7 +18,7 @@ _PAUSE_S: Final = 1.0
 _LONGEST: Final = 7_000  # bytes of a name in a notice
 
 
-class Bell:
+class Notifier:
     """Sends notices, on a thread and a connection of its own, after the commits.
 
     A notice in the commit of the records would let commits of all processes wait for each other.
@@ -32,12 +32,12 @@ class Bell:
         self._thread: threading.Thread | None = None
         self._is_over = False
 
-    def ring(self, run: str) -> None:
+    def notify(self, run: str) -> None:
         """Tell who follows `run` that it has new records."""
         with self._changed:
             self._runs.add(run)
             if self._thread is None and not self._is_over:
-                self._thread = threading.Thread(target=self._serve, name="toolplan-bell")
+                self._thread = threading.Thread(target=self._serve, name="toolplan-notify")
                 self._thread.daemon = True
                 self._thread.start()
             self._changed.notify()

@@ -1,4 +1,4 @@
-"""Going on with a run: what one worker does with one job."""
+"""What one worker does with one job: it resumes the run."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ MOST_LIVES: Final = 10
 _LOG: Final = logging.getLogger(__name__)
 
 
-class _Kept(NamedTuple):
+class _Stored(NamedTuple):
     """A run as the journal has it."""
 
     events: Sequence[Event]
@@ -54,8 +54,8 @@ class _Kept(NamedTuple):
     parked: str
 
 
-class GoingOn:
-    """Goes on with runs, one for each job, until they end, wait, or are left."""
+class JobRunner:
+    """Resumes runs, one for each job, until they end, wait, or are left."""
 
     def __init__(
         self,
@@ -73,7 +73,7 @@ class GoingOn:
         self._tasks: dict[str, asyncio.Task[Run]] = {}
 
     async def work(self, job: Job) -> None:
-        """Go on with the run of `job`.
+        """Resume the run of `job`.
 
         Raises:
             Again: another process has the run, or the database cannot be used: try later.
@@ -81,7 +81,7 @@ class GoingOn:
         if self._leaving.is_asked:
             raise Again(0.0)
         try:
-            await self._go_on(job)
+            await self._resume_job(job)
         except JournalError as error:
             if error.code == "unknown-run":  # it was removed
                 return
@@ -90,32 +90,32 @@ class GoingOn:
         except ToolplanError as error:
             await self._park(job.run, error.with_help)
         except Exception as error:
-            _LOG.exception("Run %s cannot go on.", job.run)
+            _LOG.exception("Run %s cannot be resumed.", job.run)
             await self._park(job.run, f"The worker failed: {type(error).__name__}: {error}")
 
-    async def _go_on(self, job: Job) -> None:
-        kept = await in_thread(self._read, job.run)
-        run, recovered = job.run, kept.recovered
+    async def _resume_job(self, job: Job) -> None:
+        stored = await in_thread(self._read, job.run)
+        run, recovered = job.run, stored.recovered
         if recovered.status is not None:
             text = f"refused: the run is over; it {recovered.status.value}."
-            return await self._answer([Answer(each.number, text) for each in kept.messages])
-        if kept.parked:  # what is sent to it wakes it up
+            return await self._answer([Answer(each.number, text) for each in stored.messages])
+        if stored.parked:  # what is sent to it wakes it up
             return None
         if not job.tries:
-            return await self._continue(run, kept)
-        if await self._has_died_too_often(run, kept.events):
+            return await self._continue(run, stored)
+        if await self._has_died_too_often(run, stored.events):
             return None
         try:
-            return await self._continue(run, kept)
+            return await self._continue(run, stored)
         finally:  # this life did not end in between
             await in_thread(self._dispatch.note_end_of_life, run)
 
-    async def _continue(self, run: str, kept: _Kept) -> None:
-        recovered = kept.recovered
+    async def _continue(self, run: str, stored: _Stored) -> None:
+        recovered = stored.recovered
         worked = await in_thread(self._app.workers.worked, run)
         plan = worked.plan
         effects = bool(plan.effects)
-        read = read_messages(kept.messages, kept.run.digest, recovered, effects)
+        read = read_messages(stored.messages, stored.run.digest, recovered, effects)
         await self._answer(read.refused)
         if read.is_cancelled:
             await cancel(run, journal=self._dispatch.journal)
@@ -124,8 +124,8 @@ class GoingOn:
             return await self._answer(
                 [each._replace(text="refused: the plan is not approved.") for each in read.counted]
             )
-        needless = kept.run.status in (RunState.IN_DOUBT, RunState.CANCELLED)
-        if needless and not kept.messages:
+        needless = stored.run.status in (RunState.IN_DOUBT, RunState.CANCELLED)
+        if needless and not stored.messages:
             return None  # an old job of it; a person sends what is to happen
         approval = approve(plan) if read.is_approved and not recovered.approval else None
         await self._resume(run, worked, approval, read.decisions)
@@ -232,10 +232,10 @@ class GoingOn:
         if answers:
             await in_thread(self._dispatch.answer, [(each.number, each.text) for each in answers])
 
-    def _read(self, run: str) -> _Kept:
+    def _read(self, run: str) -> _Stored:
         journal, dispatch = self._dispatch.journal, self._dispatch
         placement = dispatch.placement(run)
         messages = dispatch.messages(run)
         events = journal.events(run)
         parked = "" if placement is None else placement.parked
-        return _Kept(events, recover(events), fold(events), messages, parked)
+        return _Stored(events, recover(events), fold(events), messages, parked)
