@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from toolplan.path import Json
 from toolplan.studio import openapi_text
 
 DOCUMENT = Path(__file__).parents[2] / "web" / "openapi.json"
@@ -20,16 +21,16 @@ def test_every_reference_of_the_document_leads_somewhere() -> None:
     schemas = document["components"]["schemas"]
     found: set[str] = set()
 
-    def collect(value: object) -> None:
+    def collect(value: Json) -> None:
         match value:
             case {"$ref": str(target)}:
                 found.add(target.rpartition("/")[2])
             case dict():
-                for each in value.values():  # pyright: ignore[reportUnknownVariableType]
-                    collect(each)  # pyright: ignore[reportUnknownArgumentType]
+                for each in value.values():
+                    collect(each)
             case list():
-                for each in value:  # pyright: ignore[reportUnknownVariableType]
-                    collect(each)  # pyright: ignore[reportUnknownArgumentType]
+                for each in value:
+                    collect(each)
             case _:
                 pass
 

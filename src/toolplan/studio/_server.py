@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Any, Final
 
@@ -47,7 +47,6 @@ def make_app(
     served.include_router(entrance)
     served.include_router(router)
     served.router.routes.extend(page_routes(page))
-    _add_errors(served)
     return served
 
 
@@ -74,7 +73,7 @@ def openapi_text() -> str:
     return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
 
 
-def _empty(lifespan: Any) -> FastAPI:  # noqa: ANN401 — what FastAPI takes
+def _empty(lifespan: Callable[[FastAPI], AbstractAsyncContextManager[None]] | None) -> FastAPI:
     # its own pages on the API load scripts from other hosts
     return FastAPI(
         title="toolplan studio",
@@ -84,35 +83,39 @@ def _empty(lifespan: Any) -> FastAPI:  # noqa: ANN401 — what FastAPI takes
         openapi_url=None,
         redirect_slashes=False,
         generate_unique_id_function=lambda route: route.name,
+        exception_handlers={
+            ToolplanError: _refused,
+            RequestValidationError: _invalid,
+            HTTPException: _http,
+            Exception: _broken,
+        },
     )
 
 
-def _add_errors(served: FastAPI) -> None:
-    @served.exception_handler(ToolplanError)
-    async def refused(_: Request, error: ToolplanError) -> Response:  # pyright: ignore[reportUnusedFunction]
-        status = status_of(error.code)
-        help_ = None if error.help is None else printable(error.help)
-        return json_problem(problem(error.code, printable(error.message), help_, status), status)
+async def _refused(_: Request, error: ToolplanError) -> Response:
+    status = status_of(error.code)
+    help_ = None if error.help is None else printable(error.help)
+    return json_problem(problem(error.code, printable(error.message), help_, status), status)
 
-    @served.exception_handler(RequestValidationError)
-    async def invalid(_: Request, error: RequestValidationError) -> Response:  # pyright: ignore[reportUnusedFunction]
-        found = [_fault(each) for each in error.errors()]
-        shown = "; ".join(found[:_MOST_FAULTS])
-        more = f"; and {len(found) - _MOST_FAULTS} more" if len(found) > _MOST_FAULTS else ""
-        return json_problem(problem("bad-request", f"{shown}{more}.", None, 422), 422)
 
-    @served.exception_handler(HTTPException)
-    async def http(_: Request, error: HTTPException) -> Response:  # pyright: ignore[reportUnusedFunction]
-        code = {404: "not-found", 405: "method-not-allowed"}.get(error.status_code, "bad-request")
-        detail = "There is nothing at this address." if code == "not-found" else error.detail
-        return json_problem(problem(code, detail, None, error.status_code), error.status_code)
+async def _invalid(_: Request, error: RequestValidationError) -> Response:
+    found = [_fault(each) for each in error.errors()]
+    shown = "; ".join(found[:_MOST_FAULTS])
+    more = f"; and {len(found) - _MOST_FAULTS} more" if len(found) > _MOST_FAULTS else ""
+    return json_problem(problem("bad-request", f"{shown}{more}.", None, 422), 422)
 
-    @served.exception_handler(Exception)
-    async def broken(_: Request, error: Exception) -> Response:  # pyright: ignore[reportUnusedFunction]
-        logger.error("The studio failed.", exc_info=error)
-        detail = f"The studio failed: {type(error).__name__}."
-        help_ = "This is a fault of the studio; its log has the details."
-        return json_problem(problem("internal", detail, help_, 500), 500)
+
+async def _http(_: Request, error: HTTPException) -> Response:
+    code = {404: "not-found", 405: "method-not-allowed"}.get(error.status_code, "bad-request")
+    detail = "There is nothing at this address." if code == "not-found" else error.detail
+    return json_problem(problem(code, detail, None, error.status_code), error.status_code)
+
+
+async def _broken(_: Request, error: Exception) -> Response:
+    logger.error("The studio failed.", exc_info=error)
+    detail = f"The studio failed: {type(error).__name__}."
+    help_ = "This is a fault of the studio; its log has the details."
+    return json_problem(problem("internal", detail, help_, 500), 500)
 
 
 def _fault(error: dict[str, Any]) -> str:

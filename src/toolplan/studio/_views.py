@@ -38,6 +38,7 @@ from toolplan.studio._wire import (
     Graph,
     LintOut,
     NodeOut,
+    Outcome,
     Place,
     Proposed,
     StepChange,
@@ -57,10 +58,10 @@ def plan_json_text(plan: Plan) -> str:
 
 
 def proposed_view(asked: AskResult, checked: CheckedPlan | None) -> Proposed:
-    """Return what became of a question; `checked` is its draft."""
+    """Return the result of a question; `checked` is its draft."""
     proposal = asked.proposal
     clarification: ClarificationOut | None = None
-    outcome = "problems"
+    outcome: Outcome = "problems"
     match proposal:
         case Clarification():
             outcome = "clarification"
@@ -75,7 +76,7 @@ def proposed_view(asked: AskResult, checked: CheckedPlan | None) -> Proposed:
         case Draft():
             outcome = "problems" if asked.plan is None else "plan"
     return Proposed(
-        outcome=outcome,  # pyright: ignore[reportArgumentType]
+        outcome=outcome,
         question=asked.question.text,
         today=asked.question.today,
         reason="" if asked.plan is not None else asked.reason,

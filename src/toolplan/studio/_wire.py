@@ -239,6 +239,9 @@ class ClarificationOut(Shown):
     examples: list[str]
 
 
+Outcome: TypeAlias = Literal["plan", "clarification", "refusal", "problems"]
+
+
 class Proposed(Shown):
     """The result of a question.
 
@@ -246,7 +249,7 @@ class Proposed(Shown):
     `problems`: a draft that does not pass the check.
     """
 
-    outcome: Literal["plan", "clarification", "refusal", "problems"]
+    outcome: Outcome
     question: str
     today: str
     reason: str
