@@ -128,6 +128,17 @@ def test_names_that_could_mislead_are_quoted(name: str) -> None:
     assert exact_name("send_mail-2") == "send_mail-2"
 
 
+@pytest.mark.parametrize(
+    "unit", ["\u202e", "e\u0301", "\u0430", "p\u0430", "\u0430 ", "\u0430(", "."]
+)
+def test_text_of_any_size_is_read_once(unit: str) -> None:
+    """Were each character looked at once for each other one, this would take an hour."""
+    size = 150_000 // len(unit)
+    shown = exact_text(unit * size)
+    assert json.loads(shown) == unit * size
+    mixed_scripts(unit * size)
+
+
 def test_an_integer_of_any_size_has_all_its_digits() -> None:
     digits = "".join(exact_lines(-(10**9_000) + 1, 80, 80))
     assert digits == "-" + "9" * 9_000

@@ -7,24 +7,30 @@ import json
 from collections.abc import AsyncIterator
 from contextlib import aclosing
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
-from tests.mcp_server.served import READS, scripted
+import pytest
+
+from tests.mcp_server.served import READS, WRITES, scripted
 from tests.studio.served import Browser, browsing, in_loop
 from toolplan.events import (
+    Run,
     RunEnded,
     RunStarted,
     RunState,
     StepProgressed,
     StepStarted,
     StepSucceeded,
+    fold,
 )
 from toolplan.storage.journal import Journal, RunRecord, to_record
-from toolplan.studio._active import ActiveRuns
+from toolplan.studio._active import ActiveRun, ActiveRuns
 from toolplan.studio._events import run_events
+from toolplan.studio._runs import run_view
 from toolplan.testing import Computes, Gives, Hangs
 
 COUNT = 3_000
+NOTHING: Any = {"toolplan": 1, "steps": []}
 
 
 async def _seen(events: AsyncIterator[Any], until: str) -> list[Any]:
@@ -148,6 +154,64 @@ def test_a_page_catches_up_after_restarts_in_the_middle_of_a_run(tmp_path: Path)
             assert [seq for seq, _ in seen] == [*range(ended["seq"])]
             done = [each["step"] for _, each in seen if each["kind"] == "step-succeeded"]
             assert done == [f"s{n}" for n in range(5)]
+
+    in_loop(work)
+
+
+@pytest.mark.parametrize("between", ["entry", "events", "record"])
+def test_a_run_is_one_moment_of_the_journal(tmp_path: Path, between: str) -> None:
+    """The run ends while the server reads it: its state, its steps and `seq` still fit."""
+
+    async def work() -> None:
+        async with browsing(tmp_path) as browser:
+            journal = Journal(tmp_path / "runs.sqlite", owner="another process")
+            start = [RunStarted("r", "0" * 64, ("a",), 0.0)]
+            lease = journal.accept("r", "0" * 64, RunRecord(NOTHING, [], {}), start)
+            left = [StepStarted("a", None, 1.0), StepSucceeded("a", 1, 1, None, 1.0)]
+            more = [*map(to_record, [*left, RunEnded(RunState.SUCCEEDED, None, 2.0)])]
+            read = browser.app.needed_journal()
+            reading = getattr(read, between)
+
+            def read_then_go_on(run: str) -> Any:
+                found = reading(run)
+                if more:
+                    status = RunState.SUCCEEDED
+                    journal.append(lease, more, lease.at, sync=True, status=status)
+                    more.clear()
+                return found
+
+            setattr(read, between, read_then_go_on)
+            first, last = [run_view(browser.app, "r", browser.active) for _ in range(2)]
+            for seen in (first, last):
+                then = fold(journal.events("r")[: seen.seq])
+                assert seen.line.status == then.status.value
+                assert seen.steps["a"].state == then.steps["a"].state.value
+            assert last.line.status == "succeeded"
+            journal.close()
+
+    in_loop(work)
+
+
+def test_a_run_that_waits_can_be_decided_while_its_task_ends(tmp_path: Path) -> None:
+    async def work() -> None:
+        async with browsing(tmp_path) as browser:
+            line = await browser.start(WRITES)
+            run = line["run"]
+            ends = asyncio.Event()
+            winding = ActiveRun()
+            winding.task = cast("asyncio.Task[Run]", asyncio.ensure_future(ends.wait()))
+            browser.active._active[run] = winding  # pyright: ignore[reportPrivateUsage]
+            shown = await browser.get(f"runs/{run}")
+            assert shown["allowed"] == ["approve", "refuse", "cancel"]
+            assert not shown["line"]["active"]
+            given = {"kind": "approve", "digest": line["digest"]}
+            deciding = asyncio.ensure_future(browser.post(f"runs/{run}/decisions", given))
+            await asyncio.sleep(0.05)
+            assert not deciding.done()
+            del browser.active._active[run]  # pyright: ignore[reportPrivateUsage]
+            ends.set()
+            await deciding
+            await browser.until(run, "succeeded")
 
     in_loop(work)
 

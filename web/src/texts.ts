@@ -115,6 +115,7 @@ export const texts = {
     reload: 'Show the plan as it is now',
     who: 'Decided by',
     lookalike: 'Letters that look like others',
+    moreWarnings: (count: number) => `and ${count} more such warnings`,
     effectKinds: {
       write: 'changes something',
       destructive: 'may destroy something',

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from datetime import date
@@ -118,14 +118,18 @@ async def continue_run(
     return ended
 
 
-def kept_result(setup: Setup, journal: Store, start: str) -> RunResult:
+def kept_result(
+    setup: Setup, journal: Store, start: str, events: Sequence[Event] | None = None
+) -> RunResult:
     """Return a run of the journal; `plan` is None where it does not pass the check any more.
+
+    `events` are its events, where they were read before; None reads them.
 
     Raises:
         JournalError: there is no such run, or several.
     """
     name = journal.find(start)
-    events = journal.events(name)
+    events = journal.events(name) if events is None else events
     ended, written = fold(events), load(journal.record(name).plan).plan
     acted = {event.step for event in events if isinstance(event, CallIntended)}
     found = None

@@ -388,9 +388,9 @@ class App:
         """
         return self.needed_journal().runs(limit)
 
-    def result(self, run: str) -> RunResult:
-        """Return a run that the journal keeps, by its name or its beginning, with its answer."""
-        return kept_result(self._setup, self.needed_journal(), run)
+    def result(self, run: str, events: Sequence[Event] | None = None) -> RunResult:
+        """Return a run by its name or its beginning, as its `events` say; None reads them."""
+        return kept_result(self._setup, self.needed_journal(), run, events)
 
     def forecast(self, plan: ExecutionPlan, given: LimitOptions = NO_LIMITS) -> Forecast:
         """Return what a run of `plan` is expected to take, from earlier calls in the journal."""

@@ -20,7 +20,8 @@ from toolplan.plan import Array, Literal, Object, Ref, Template, Value
 from toolplan.render.printable import ref_text, text_width
 
 _PLAIN_NAME: Final = re.compile(r"[A-Za-z0-9_.:/-]+")
-_ADDRESS: Final = re.compile(r"[^\s\"'<>(),;]*[@./:\\][^\s\"'<>(),;]*")
+_PIECE: Final = re.compile(r"[^\s\"'<>(),;]+")
+_ADDRESS_SIGN: Final = re.compile(r"[@./:\\]")
 _WORD: Final = re.compile(r"\w+")
 _SPACES: Final = re.compile(" {9,}")
 _DIGITS: Final = 4_000  # Python refuses to print integers of more digits
@@ -253,9 +254,10 @@ def _disguised(text: str) -> set[int]:
     if text.isascii():
         return set()
     found: set[int] = set()
-    for pattern, is_address in ((_ADDRESS, True), (_WORD, False)):
+    # one pattern for pieces with a sign would look at a long piece without one again and again
+    for pattern, is_address in ((_PIECE, True), (_WORD, False)):
         for unit in pattern.finditer(text):
-            if not unit[0].isascii():
+            if not unit[0].isascii() and (not is_address or _ADDRESS_SIGN.search(unit[0])):
                 found.update(_foreign(unit[0], unit.start(), is_address=is_address))
     if not found and not any(map(_is_clearly_foreign, text)):
         found.update(at for at, char in enumerate(text) if char in _LOOK_LATIN)

@@ -104,6 +104,12 @@ class ActiveRuns:
             if error is not None and not isinstance(error, WaitsForPerson):
                 raise error
 
+    async def left(self, run: str) -> None:
+        """Return when the task of `run` has ended; its run waits or is over, so that is soon."""
+        active = self._active.get(run)
+        if active is not None and active.task is not None:
+            await asyncio.wait({active.task})
+
     async def cancel(self, run: str) -> None:
         """Cancel an active run, and return when it has ended; it can be resumed."""
         active = self._active.get(run)

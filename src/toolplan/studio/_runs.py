@@ -61,7 +61,7 @@ class Filter(NamedTuple):
 
 def run_line(entry: RunEntry, active: ActiveRuns) -> RunLine:
     """Return one line of the list of runs."""
-    works = active.get(entry.run) is not None
+    works = _works(entry, active)
     return RunLine(
         run=entry.run,
         created_at=entry.created_at,
@@ -72,6 +72,11 @@ def run_line(entry: RunEntry, active: ActiveRuns) -> RunLine:
         question=entry.question,
         tools=entry.tools,
     )
+
+
+def _works(entry: RunEntry, active: ActiveRuns) -> bool:
+    """Return whether this server works on a run; one that waits or is over is only being left."""
+    return entry.status is RunState.RUNNING and active.get(entry.run) is not None
 
 
 def run_list(app: App, active: ActiveRuns, only: Filter, limit: int, offset: int) -> RunList:
@@ -124,8 +129,10 @@ def run_view(app: App, run: str, active: ActiveRuns) -> RunOut:
     """Return a run with its plan, its steps and its answer."""
     journal = app.needed_journal()
     entry = journal.entry(run)
+    # the state is that of these events and of no others: a page goes on from where they end
     events = journal.events(run)
-    kept = app.result(run)
+    kept = app.result(run, events)
+    entry = entry._replace(status=kept.status)
     written = load(journal.record(run).plan).plan
     output, is_left_out = limited(kept.output)
     plan = kept.plan
@@ -158,7 +165,7 @@ _NO_PLAN: Final = "The plan does not pass its check with these tools: it cannot 
 
 def _allowed(entry: RunEntry, kept: RunResult, active: ActiveRuns) -> Iterable[Allowed]:
     can_run = kept.plan is not None
-    if active.get(entry.run) is not None:
+    if _works(entry, active):
         yield "cancel"
         return
     match entry.status:
@@ -249,7 +256,7 @@ def step_detail(app: App, run: str, step: str, offset: int) -> StepDetail:
         Refused: the run has no such step.
     """
     events = app.needed_journal().events(run)
-    state = app.result(run).steps.get(step)
+    state = app.result(run, events).steps.get(step)
     if state is None:
         raise Refused("unknown-step", f"The run has no step {step!r}.")
     items = {

@@ -221,6 +221,8 @@ class Studio:
         """
         async with self.active.lock(run):
             entry = await self._entry(run)
+            if entry.status is not RunState.RUNNING:
+                await self.active.left(run)  # the page shows it since the journal says so
             match given:
                 case Approve():
                     await self._check_waiting(entry, given.digest)

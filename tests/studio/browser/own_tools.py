@@ -61,4 +61,10 @@ def delete_note(to: str, text: str) -> str:
     return f"{to} {text}"
 
 
-TOOLS = [list_notes, break_it, send_note, delete_note]
+@toolplan.tool(effects="write")
+def take_any(to: str, text: list[object]) -> int:
+    """Take anything."""
+    return len(text)
+
+
+TOOLS = [take_any, list_notes, break_it, send_note, delete_note]

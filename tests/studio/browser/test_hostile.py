@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from tests.studio.browser.conftest import Looks, Visit
@@ -40,7 +42,8 @@ def test_hostile_text_is_shown_and_does_nothing(looks: Looks) -> None:
     effect.wait_for()
     shown = effect.inner_text()
     assert "<script>window.hurt = 1</script>" in shown
-    assert "U+202E" in shown
+    assert "\\u202e" in shown
+    assert "p\\u0430ypal" in shown
     assert "\u202e" not in shown
     assert "Cyrillic" in shown
     assert "x" * 2_000 in shown  # nothing of what is approved is cut
@@ -61,6 +64,27 @@ def test_hostile_text_is_shown_and_does_nothing(looks: Looks) -> None:
         _unhurt(visit)
     page.get_by_role("button", name="Call").click()
     page.get_by_role("table").last.wait_for()
+    _unhurt(visit)
+
+
+def test_a_value_of_a_megabyte_is_shown_whole_and_exact(looks: Looks) -> None:
+    visit = looks(OWN)
+    page = visit.enter()
+    number = 2**60 + 1
+    long = "\u202ee\u0301<b>" * 30_000 + "x" * 850_000
+    args = {"to": f"{number}", "text": [number, long, 1.0]}
+    step = {"id": "any", "tool": "take_any", "args": args}
+    run = visit.run({"steps": [step]})
+    visit.go(f"#/approve/{run}")
+    value = page.get_by_role("region", name="any", exact=True).get_by_role("cell")
+    value.first.wait_for()
+    shown = value.evaluate_all("all => all.map(each => each.textContent)")
+    (text,) = [each for each in shown if each.startswith("[")]
+    assert json.loads(text) == [number, long, 1.0]
+    assert str(number) in text  # a browser would round it
+    assert text.endswith(", 1.0]")
+    page.get_by_role("button", name="Approve all and run").click()
+    page.get_by_role("status").get_by_text("Succeeded").wait_for()
     _unhurt(visit)
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import pytest
+from playwright import sync_api
 
 from tests.studio.browser.conftest import Looks, Visit
 
@@ -166,3 +168,34 @@ def test_the_page_catches_up_when_the_server_is_killed_and_started_again(looks: 
     page.get_by_role("link", name="Review and approve").click()
     page.get_by_role("button", name="Approve all and run").click()
     page.get_by_role("region", name="Calls in doubt").wait_for()
+
+
+def test_an_answer_that_is_older_than_the_events_loses_none_of_them(looks: Looks) -> None:
+    """A slow answer of the server arrives after events that it does not contain."""
+    visit = looks("tests.studio.browser.own_tools:TOOLS")
+    page = visit.enter()
+    steps = [{**DOUBT["steps"][0], "timeout_s": 3_600}]
+    run = visit.run({"steps": steps})
+    old: Any = visit.call("GET", f"runs/{run}")
+    old["line"]["active"] = True  # an answer like none before
+    asked: list[sync_api.Route] = []
+
+    def hold(route: sync_api.Route) -> None:
+        asked.append(route)
+        if len(asked) != 2:
+            route.continue_()
+
+    page.route(f"**/api/v1/runs/{run}", hold)
+    visit.go(f"#/runs/{run}")
+    status = page.get_by_role("status")
+    status.get_by_text("Waits for approval").wait_for()
+    given = {"kind": "approve", "digest": old["line"]["digest"]}
+    visit.call("POST", f"runs/{run}/decisions", given)
+    status.get_by_text("Running").wait_for()
+    page.get_by_role("button", name=re.compile("^send send_note.*Running")).wait_for()
+    # the events that are missing come again, and so the page asks again
+    with page.expect_request(lambda request: request.url.endswith(run)):
+        asked[1].fulfill(json=old)
+    page.get_by_role("button", name=re.compile("^send send_note.*Running")).wait_for()
+    status.get_by_text("Running").wait_for()
+    assert not visit.faults

@@ -13,6 +13,7 @@ import { useRun } from '../run/useRun';
 import { moment, texts } from '../texts';
 
 const words = texts.approve;
+const MOST_WARNINGS = 20;
 
 /** A run that waits: all that it will change, then one decision. */
 export function Approve({ id }: { id: string }) {
@@ -118,16 +119,17 @@ function EffectCard({ effect, flows, tools }: { effect: Effect; flows: Flow[]; t
         {effect.for_each !== null && (
           <>
             {' '}
-            · {texts.ask.forEach} <code><Exact text={textOf(effect.for_each as Json)} whole /></code>
+            · {texts.ask.forEach} <code><Exact text={effect.for_each_shown ?? textOf(effect.for_each as Json)} whole /></code>
           </>
         )}
         {effect.conditional && <> · {words.conditional}</>}
       </p>
-      {warnings.map((each, at) => (
+      {warnings.slice(0, MOST_WARNINGS).map((each, at) => (
         <p key={at} className="notice bad">
           <Exact text={each} whole />
         </p>
       ))}
+      {warnings.length > MOST_WARNINGS && <p className="notice bad">{words.moreWarnings(warnings.length - MOST_WARNINGS)}</p>}
       <div className="scroll-x" tabIndex={0} role="region" aria-label={`${texts.ask.args}: ${effect.step}`}>
         <table>
           <thead>
@@ -140,7 +142,7 @@ function EffectCard({ effect, flows, tools }: { effect: Effect; flows: Flow[]; t
           </thead>
           <tbody>
             {rows.map(([name, value]) => (
-              <ArgumentRow key={name} name={name} value={value} tools={tools} flow={flows.find((each) => isAt(each.pointer, name))} />
+              <ArgumentRow key={name} name={name} value={value} shown={shownOf(effect.shown, name)} tools={tools} flow={flows.find((each) => isAt(each.pointer, name))} />
             ))}
           </tbody>
         </table>
@@ -155,7 +157,10 @@ const isAt = (pointer: string, name: string): boolean => {
   return inner === `/args/${key}` || inner.startsWith(`/args/${key}/`);
 };
 
-function ArgumentRow({ name, value, tools, flow }: { name: string; value: Json; tools: Map<string, string>; flow: Flow | undefined }) {
+/** The exact text of an argument: the server writes it, since numbers of a browser are not exact. */
+const shownOf = (shown: Record<string, string>, name: string): string => (Object.hasOwn(shown, name) ? (shown[name] ?? '') : '');
+
+function ArgumentRow({ name, value, shown, tools, flow }: { name: string; value: Json; shown: string; tools: Map<string, string>; flow: Flow | undefined }) {
   const refs = refsOf(value);
   const source = flow && flow.sources.length > 0 ? flow.sources.map((each) => `${each.step}${each.path} (${each.tool})`).join(', ') : refs.map((each) => (tools.has(each) ? `${each} (${tools.get(each) ?? ''})` : each)).join(', ');
   return (
@@ -164,7 +169,7 @@ function ArgumentRow({ name, value, tools, flow }: { name: string; value: Json; 
         <Exact text={name} whole />
       </th>
       <td className="exact-value">
-        <Exact text={typeof value === 'string' ? JSON.stringify(value) : textOf(value)} whole />
+        <Exact text={shown} whole />
         {refs.length > 0 && <div className="muted small">{words.later}</div>}
       </td>
       <td>{source ? <Exact text={source} whole /> : words.inPlan}</td>

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import type { RunEvent } from '../api/types';
-import { criticalPath, fold, PROGRESS, pendingStep, type RunView } from './fold';
+import { criticalPath, fold, hasGap, PROGRESS, pendingStep, type RunView } from './fold';
 
 const empty: RunView = { seq: 0, status: 'running', steps: {}, startedAt: null, endedAt: null, error: null, progress: {}, stale: 0 };
 
@@ -35,6 +35,15 @@ it('counts no event twice, whatever comes again after a break', () => {
     const again = fold(fold(empty, events.slice(0, cut)), events);
     expect(again).toEqual(once);
   }
+});
+
+it('takes no event before those that come ahead of it, and says that they are missing', () => {
+  const events = story();
+  const older = fold(empty, events.slice(0, 2));
+  const view = fold(older, events.slice(4));
+  expect(view).toBe(older);
+  expect(hasGap(view, 7)).toBe(true);
+  expect(hasGap(fold(view, events.slice(2)), 7)).toBe(false);
 });
 
 it('progress has no place in the journal and moves none', () => {

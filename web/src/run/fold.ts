@@ -50,12 +50,15 @@ export function viewOf(run: RunOut): RunView {
   };
 }
 
-/** Return `view` after events; those that it has already had are dropped, so none counts twice. */
+/**
+ * Return `view` after events. Those that it has already had are dropped, so none counts twice; an event
+ * that is not the next one is not taken, so none is missed: `hasGap` says so.
+ */
 export function fold(view: RunView, events: RunEvent[]): RunView {
   let next = view;
   let steps: Record<string, StepOut> | null = null;
   for (const event of events) {
-    if (event.seq < next.seq && event.seq !== PROGRESS) continue;
+    if (event.seq !== next.seq && event.seq !== PROGRESS) continue;
     if (next === view) next = { ...view };
     steps ??= { ...view.steps };
     if (event.seq !== PROGRESS) next.seq = event.seq + 1;
@@ -64,6 +67,9 @@ export function fold(view: RunView, events: RunEvent[]): RunView {
   if (steps) next.steps = steps;
   return next;
 }
+
+/** Return whether events between `view` and `last`, the newest that has come, are not in it. */
+export const hasGap = (view: RunView, last: number): boolean => last >= view.seq;
 
 export const kindOf = (event: RunEvent): string => event.kind.replaceAll(/[^a-z]/gi, '').toLowerCase();
 

@@ -2,7 +2,7 @@ import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useEffect, useMemo, useRef, useState } from 'react';
 import { client } from '../api/client';
 import type { RunEvent, RunOut } from '../api/types';
-import { fold, PROGRESS, viewOf, type RunView } from './fold';
+import { fold, hasGap, PROGRESS, viewOf, type RunView } from './fold';
 
 export type Connection = 'live' | 'again' | 'done';
 
@@ -21,10 +21,18 @@ export function useRun(id: string): { run: RunOut | undefined; view: RunView | u
   const view = live && live.base === run ? live.view : base;
   const current = useRef<{ run: RunOut; view: RunView } | undefined>(undefined);
   current.current = run && view ? { run, view } : undefined;
+  const received = useRef(-1);
+  const [opened, setOpened] = useState(0);
   const isKnown = run !== undefined;
   const over = view !== undefined && isOver(view.status);
 
+  // An answer may be older than the events that came while it was on its way: they are asked for again.
   useEffect(() => {
+    if (run && hasGap(viewOf(run), received.current)) setOpened((count) => count + 1);
+  }, [run]);
+
+  useEffect(() => {
+    received.current = -1;
     if (!isKnown || over) {
       if (over) setConnection('done');
       return undefined;
@@ -37,6 +45,7 @@ export function useRun(id: string): { run: RunOut | undefined; view: RunView | u
       if (!held || queue.length === 0) return;
       const next = fold(held.view, queue);
       queue = [];
+      if (hasGap(next, received.current)) setOpened((count) => count + 1);
       if (next === held.view) return;
       current.current = { run: held.run, view: next };
       setLive({ base: held.run, view: next });
@@ -46,18 +55,26 @@ export function useRun(id: string): { run: RunOut | undefined; view: RunView | u
       const found = JSON.parse(event.data) as RunEvent;
       // progress is not in the journal, so it has no position of its own
       queue.push(event.type === 'progress' ? { ...found, seq: PROGRESS } : found);
+      if (event.type !== 'progress') received.current = Math.max(received.current, found.seq);
       // one drawing for all events of a tenth of a second
       if (frame === 0) frame = window.setTimeout(flush, DRAW_MS);
     };
     let source: EventSource;
     let again = 0;
+    let wasLost = false;
     const open = (): void => {
       source = new EventSource(client.eventsOf(id, current.current?.view.seq ?? 0));
-      source.addEventListener('open', () => setConnection('live'));
+      source.addEventListener('open', () => {
+        setConnection('live');
+        // the server may have been started again: what may be done next is not in events
+        if (wasLost) void queries.invalidateQueries({ queryKey: ['run', id] });
+        wasLost = false;
+      });
       source.addEventListener('event', take as EventListener);
       source.addEventListener('progress', take as EventListener);
       source.addEventListener('error', () => {
         setConnection('again');
+        wasLost = true;
         // a server that answers with an error closes the stream for good: open another one
         if (source.readyState === EventSource.CLOSED) again = window.setTimeout(open, AGAIN_MS);
         void queries.invalidateQueries({ queryKey: ['run', id] });
@@ -69,7 +86,7 @@ export function useRun(id: string): { run: RunOut | undefined; view: RunView | u
       window.clearTimeout(again);
       if (frame) window.clearTimeout(frame);
     };
-  }, [id, isKnown, over, queries]);
+  }, [id, isKnown, over, opened, queries]);
 
   return { run, view, error, connection };
 }
