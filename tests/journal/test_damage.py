@@ -151,3 +151,34 @@ def test_a_journal_of_an_older_version_is_read_and_written(old: Path) -> None:
         more = to_record(StepSucceeded("b", 2, 1, None, 3.0))
         journal.append(lease, [more], lease.at, sync=True)
         assert journal.load("r").steps["b"].output == 2
+
+
+def test_a_run_lost_with_a_damaged_wal_is_not_called_unknown(tmp_path: Path) -> None:
+    """SQLite ignores what comes after the first damaged page of a `-wal`: whole runs are gone."""
+    folder = tmp_path / "written"
+    folder.mkdir()
+    with closing(Journal(folder / "runs.sqlite")) as journal:
+        for name in ("first", "last"):
+            lease = journal.accept(
+                name, "digest", RunRecord({}, {}, None), [RunStarted(name, "d", (), 1.0)]
+            )
+            journal.release(lease)
+        shutil.copytree(folder, tmp_path / "killed")  # as after a SIGKILL: nothing was moved yet
+    chance, codes = random.Random(2), list[str]()
+    for number in range(60):
+        copy = tmp_path / str(number)
+        shutil.copytree(tmp_path / "killed", copy)
+        (copy / "runs.sqlite-shm").unlink()
+        flipped(copy / "runs.sqlite-wal", copy / "runs.sqlite-wal", chance)
+        with closing(Journal(copy / "runs.sqlite")) as damaged:
+            error: JournalError | None = None
+            try:
+                assert damaged.load("last").run == "last"
+            except JournalError as raised:
+                error = raised
+                codes.append(error.code)
+                with pytest.raises(JournalError):
+                    damaged.take("last")
+            assert error is None or (damaged.notes and "'last'" in str(error))
+        shutil.rmtree(copy)
+    assert set(codes) == {"journal-damaged"}

@@ -299,7 +299,7 @@ class Journal(Readings):
 
     def _damage(self) -> str:
         found = str(self._read("PRAGMA quick_check(1)", ())[0][0])
-        return "" if found == "ok" else found
+        return self._counter.shortfall if found == "ok" else found
 
 
 def _status(events: Sequence[Event]) -> str:

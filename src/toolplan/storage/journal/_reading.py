@@ -164,5 +164,8 @@ def unknown(run: str, query: Query, damage: Callable[[], str]) -> JournalError:
     if kept and run:
         return run_damaged(str(kept[0][0]), "its entry is missing, and its records are there")
     if found := damage():
-        return run_damaged(run, f"it is not in what is left of a damaged file ({found})")
+        return run_damaged(
+            run,
+            f"it is not in what is left of a file that is damaged or older than it was ({found})",
+        )
     return JournalError("unknown-run", f"There is no run {run!r}.", "`toolplan runs` lists them.")
