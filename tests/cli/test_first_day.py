@@ -187,6 +187,12 @@ def test_tools_that_cannot_be_opened_or_have_changed(
     assert len(faults) == len(lock["tools"]) + 2
     text = "\n".join(each["text"] for each in faults)
     assert "it is not the tool that was accepted" in text
+    states = {each["subject"]: each for each in said.json["findings"]}
+    assert (states["server demo"]["state"], states["server gone"]["state"]) == ("fine", "faulty")
+    lock_file = first / "toolplan.lock.json"
+    count = len(lock["tools"])
+    pinned = f", {count} pinned in {lock_file}, {count} changed since"
+    assert states["tools mcp.json"]["text"].endswith(pinned)
     assert "gone" in text
     assert "There is no module 'nothing'" in text
     assert CANARY not in said.out + said.err

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import webbrowser
@@ -38,8 +39,16 @@ def test_login_tools_logout(
     assert f"Sign in at:\n{state.url}/authorize?" in said.err
     assert f"Signed in to tickets at {state.url}." in said.err
     said = call("tools", "--tools", tools)
-    assert f"tickets: signed in at {state.url}, for read." in said.err
+    end = r"until \d{4}-\d\d-\d\d \d\d:\d\d UTC \(renewed by itself\)"
+    signed_in = rf"tickets: 4 tools, signed in at {re.escape(state.url)}, for read, {end}\n"
+    assert re.search(signed_in, said.err)
+    assert f"Tools: 4 pinned in {Path(tools).with_name('toolplan.lock.json')}." in said.err
     assert "tickets.add" in said.out
+    findings = call("doctor", "--tools", tools, "--json").json["findings"]
+    (server,) = (each for each in findings if each["subject"] == "server tickets")
+    assert server["state"] == "fine"
+    assert re.fullmatch(signed_in, f"tickets: {server['text']}\n")
+    assert f", 4 pinned in {Path(tools).parent}" in findings[-1]["text"]
     said = call("logout", "tickets", "--tools", tools, "--json")
     assert said.json == {"server": "tickets", "was_signed_in": True}
     said = call("logout", "tickets", "--tools", tools)
@@ -71,6 +80,11 @@ def test_one_server_without_a_sign_in_leaves_the_others(
     assert said.code == 0
     assert "demo.facilities_list" in said.out
     assert "tickets: not signed in. toolplan login tickets --tools" in said.err
+    said = call("doctor", "--tools", tools, "--json")
+    states = {each["subject"]: each for each in said.json["findings"]}
+    assert (said.code, states["server demo"]["state"]) == (1, "fine")
+    assert states["server tickets"]["state"] == "faulty"
+    assert f"toolplan login tickets --tools {tools}" in states["server tickets"]["text"]
 
 
 def test_without_a_browser_the_address_is_printed(tools: str, state: Authority) -> None:

@@ -18,7 +18,7 @@ from toolplan.errors import ToolplanError
 from toolplan.extract import extract_tool
 from toolplan.path import Json
 from toolplan.providers import Model
-from toolplan.sources._base import OpenedTools, SourceContext
+from toolplan.sources._base import OpenedTools, ServerStatus, SourceContext
 from toolplan.sources.named import SOURCES, source_of
 from toolplan.tools import Effects, Tool, Toolbox, ToolObjectError
 
@@ -53,7 +53,8 @@ class Toolset(NamedTuple):
         accept: pins the tools as they are now; None where they cannot change by themselves.
         faults: which servers could not be used, and why.
         address: the URL of the service, where the user has set it.
-        signed_in: sentences on who is signed in to where the tools are.
+        servers: the servers that were asked for tools, and who is signed in to them.
+        pins: where the tools are pinned, as a clause; empty where they cannot change.
     """
 
     tools: Toolbox
@@ -62,7 +63,8 @@ class Toolset(NamedTuple):
     accept: Callable[[str | None], Path] | None = None
     faults: tuple[str, ...] = ()
     address: str | None = None
-    signed_in: tuple[str, ...] = ()
+    servers: tuple[ServerStatus, ...] = ()
+    pins: str = ""
 
 
 @contextmanager
@@ -284,7 +286,8 @@ def _labelled(
         opened.accept,
         opened.faults,
         opened.address,
-        opened.signed_in,
+        opened.servers,
+        opened.pins,
     )
 
 

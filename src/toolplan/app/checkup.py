@@ -177,14 +177,15 @@ def _tools(spec: str, settings: Settings) -> Iterator[Finding]:
     try:
         with open_tools(spec, settings, _ignore) as opened:
             tools = opened.tools
-            for fault in opened.faults:
-                yield Finding(subject, State.FAULTY, fault)
+            for name, text, is_usable in opened.servers:
+                state = State.FINE if is_usable else State.FAULTY
+                yield Finding(f"server {name}", state, text)
             refused = [f"{tool.name}: {tool.unusable}" for tool in tools.values() if tool.unusable]
             for text in refused:
                 yield Finding(subject, State.FAULTY, text)
-            pinned = "" if opened.accept is None else ", pinned as they were accepted"
+            pins = f", {opened.pins}" if opened.pins else ""
             usable = count_text(len(tools) - len(refused), "tool")
-            yield Finding(subject, State.FINE, f"{usable}{pinned}")
+            yield Finding(subject, State.FINE, f"{usable}{pins}")
             if opened.address is not None:
                 yield _reached(subject, opened.address)
     except ToolplanError as error:

@@ -53,8 +53,7 @@ def tools_command(
             return _accept(toolset, query)
         if lint:
             return _lint(toolbox, as_json=as_json)
-        for sentence in toolset.signed_in:
-            note(printable(sentence))
+        _note_servers(toolset)
     if query is None:
         shown = list(toolbox.values())
     elif query in toolbox:
@@ -79,6 +78,14 @@ def tools_command(
     else:
         out().print(ToolsView(shown))
     return Exit.FINE.value
+
+
+def _note_servers(toolset: Toolset) -> None:
+    for server in toolset.servers:
+        if server.text not in toolset.faults:  # these were said when the tools were opened
+            note(printable(f"{server.name}: {server.text}"))
+    if toolset.pins:
+        note(printable(f"Tools: {toolset.pins}."))
 
 
 def _accept(toolset: Toolset, name: str | None) -> int:

@@ -40,14 +40,28 @@ class SourceContext:
     note: Callable[[str], None] = _ignore
 
 
+class ServerStatus(NamedTuple):
+    """How a server of tools was found. No text of it holds a secret.
+
+    Attributes:
+        name: what the configuration calls it.
+        text: a clause: its tools, and who is signed in; or why it cannot be used.
+        is_usable: whether it has given its tools.
+    """
+
+    name: str
+    text: str
+    is_usable: bool = True
+
+
 class OpenedTools(NamedTuple):
     """Tools that can be called until their source is closed.
 
     `insights` are functions that find sentences in what the tools return (`toolplan.answer`).
     `accept` pins all tools as they are now, or the one of that name, and returns the lock file; it
     is None where tools cannot change by themselves. `faults` say which servers could not be used,
-    and why. `address` is the URL of the service, where the user has set it. `signed_in` are
-    sentences on who is signed in where.
+    and why. `address` is the URL of the service, where the user has set it. `servers` are all
+    that were asked for tools. `pins` says in a clause where the tools are pinned.
     """
 
     tools: Toolbox
@@ -55,7 +69,8 @@ class OpenedTools(NamedTuple):
     accept: Callable[[str | None], Path] | None = None
     faults: tuple[str, ...] = ()
     address: str | None = None
-    signed_in: tuple[str, ...] = ()
+    servers: tuple[ServerStatus, ...] = ()
+    pins: str = ""
 
 
 class ToolSource(Protocol):

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Final
 
-from toolplan.sources._base import OpenedTools, SourceContext, ToolSource
+from toolplan.sources._base import OpenedTools, ServerStatus, SourceContext, ToolSource
 from toolplan.sources.mcp._shown import (
     keep_changes,
     keep_commands,
@@ -25,7 +25,7 @@ from toolplan.sources.mcp.servers import (
     read_servers,
 )
 from toolplan.sources.mcp.sign_ins import SignIns, standing
-from toolplan.sources.mcp.source import connected
+from toolplan.sources.mcp.source import McpSource, connected
 from toolplan.sources.modules import insights_in, load_attribute
 from toolplan.sources.pins import FILE_NAME, Change, Pins, pin_of
 from toolplan.sources.tool_files import json_in, path_of
@@ -75,26 +75,36 @@ class McpToolSource:
             lock = path.parent / FILE_NAME
             shown = shown_changes(context.data, lock)
             pinned = _pinned(tools, path, context)
+            changed = sum(tool.unusable is not None for tool in pinned.values())
+            since = f", {changed} changed since" if changed else ""
+            pins = f"{len(tools)} pinned in {lock}{since}"
             accept = partial(_accept, tools, lock, shown)
-            signed_in = _signed_in(servers, sign_ins, source.sign_ins_wanted)
-            yield OpenedTools(pinned, insights, accept, faults, signed_in=signed_in)
+            statuses = tuple(_statuses(servers, source, sign_ins, tools))
+            yield OpenedTools(pinned, insights, accept, faults, servers=statuses, pins=pins)
 
 
-def _signed_in(
-    servers: Mapping[str, Server], sign_ins: SignIns, wanted: Sequence[str]
-) -> tuple[str, ...]:
-    """Return a sentence on each server that people or machines sign in to."""
-    said: list[str] = []
+def _statuses(
+    servers: Mapping[str, Server], source: McpSource, sign_ins: SignIns, tools: Toolbox
+) -> Iterator[ServerStatus]:
+    """Yield how each server was found, and who is signed in to it."""
     for name, server in servers.items():
-        found = standing(server, sign_ins)
-        if name in wanted:
-            said.append(f"{name}: not signed in. {sign_ins.login_command(name)}")
-        elif found is not None:
-            scope = f", for {found.scope}" if found.scope else ""
-            said.append(f"{name}: signed in at {found.issuer or 'its own address'}{scope}.")
-        elif isinstance(server, HttpServer) and is_machine(server):
-            said.append(f"{name}: signed in as a machine.")
-    return tuple(said)
+        fault = source.faults.get(name)
+        if name in source.sign_ins_wanted:
+            yield ServerStatus(name, f"not signed in. {sign_ins.login_command(name)}", False)
+        elif fault is not None:
+            yield ServerStatus(name, fault, False)
+        else:
+            count = sum(tool.startswith(f"{name}.") for tool in tools)
+            listed = "1 tool" if count == 1 else f"{count} tools"
+            yield ServerStatus(name, f"{listed}{_who(server, sign_ins)}")
+
+
+def _who(server: Server, sign_ins: SignIns) -> str:
+    found = standing(server, sign_ins)
+    if found is not None:
+        return f", {found.text}"
+    is_ours = isinstance(server, HttpServer) and is_machine(server)
+    return ", signed in as a machine" if is_ours else ""
 
 
 def _insights(document: object, folder: Path) -> tuple[Callable[..., object], ...]:

@@ -9,6 +9,7 @@ import json
 import os
 import shlex
 import stat
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Protocol, cast
 
@@ -54,11 +55,31 @@ class SignIn(BaseModel):
 
 
 class Standing(NamedTuple):
-    """A sign-in, as it may be shown: where it was, what was given, and where it is kept."""
+    """A sign-in, as it may be shown.
+
+    Attributes:
+        issuer: the authorization server.
+        scope: what was given.
+        kept_in: where the sign-in is kept, for a person.
+        expires_at: when the access token ends, as "2026-11-22 22:05 UTC"; None is not known.
+        renews: whether it is renewed by itself.
+    """
 
     issuer: str
     scope: str
     kept_in: str
+    expires_at: str | None
+    renews: bool
+
+    @property
+    def text(self) -> str:
+        """The sign-in as a clause, for a person."""
+        scope = f", for {self.scope}" if self.scope else ""
+        said = f"signed in at {self.issuer or 'its own address'}{scope}"
+        if self.expires_at is not None:
+            then = "renewed by itself" if self.renews else "then you sign in again"
+            said += f", until {self.expires_at} ({then})"
+        return said
 
 
 class KeyRing(Protocol):
@@ -182,7 +203,14 @@ def standing(server: Server, sign_ins: SignIns) -> Standing | None:
         return None
     issuer = kept.issuer or ("" if kept.metadata is None else str(kept.metadata.issuer))
     scope = clean(kept.tokens.scope or "", 200)
-    return Standing(clean(issuer, 200), scope, sign_ins.place(server))
+    end = kept.expires_at
+    return Standing(
+        clean(issuer, 200),
+        scope,
+        sign_ins.place(server),
+        None if end is None else f"{datetime.fromtimestamp(end, UTC):%Y-%m-%d %H:%M} UTC",
+        kept.tokens.refresh_token is not None,
+    )
 
 
 def _key(server: HttpServer) -> str:
