@@ -61,6 +61,7 @@ unit: $(VENV)/.test
 # What looks harder than the tests do, for minutes or hours.
 crash: $(VENV)/.test
 	$(BIN)/python -m tests.crash --kills 1000
+	$(BIN)/python -m tests.crash --kills 200 --values
 	$(BIN)/python -m tests.crash --kills 400 --journal postgres
 
 crash-workers: $(VENV)/.test

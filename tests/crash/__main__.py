@@ -9,6 +9,7 @@ import time
 from collections import Counter
 from collections.abc import Generator
 from contextlib import contextmanager
+from functools import partial
 from itertools import product
 from pathlib import Path
 
@@ -24,24 +25,27 @@ def kill(
     *,
     only: bool = False,
     streams: bool = False,
+    values: bool = False,
     quiet: bool = False,
     place: str | None = None,
 ) -> Counter[str]:
     """Make runs be killed until there were so many `kills`; give them by their labels.
 
     `only` plays the story of `seed` alone. `streams` lets every run begin while its plan is being
-    written, and not just a third of them. The journal is at `place`, by default in a file.
+    written, and not just a third of them. With `values` a person approves the calls of each
+    run with their values. The journal is at `place`, by default in a file.
 
     Raises:
         Breach: something happened that must never happen; its text has the seed.
     """
     counts: Counter[str] = Counter()
+    new_story = partial(Story, values=values)
     with tempfile.TemporaryDirectory() as name:
         ledger = Ledger(Path(name))
         place = place or str(Path(name) / "runs.sqlite")
         try:
             places = {
-                kind: Story(kind[0], -at, place, ledger, streamed=kind[1]).places()
+                kind: new_story(kind[0], -at, place, ledger, streamed=kind[1]).places()
                 for at, kind in enumerate(product(plans.SHAPES, (False, True)), 1)
             }
             shapes = list(plans.SHAPES)
@@ -49,7 +53,7 @@ def kill(
                 turn, at = divmod(seed, len(shapes))
                 shape, streamed = shapes[at], streams or turn % 3 == 1
                 try:
-                    story = Story(shape, seed, place, ledger, streamed=streamed)
+                    story = new_story(shape, seed, place, ledger, streamed=streamed)
                     outcome = story.play(places[shape, streamed])
                 except Breach as breach:
                     kind = f"{shape}, streamed" if streamed else shape
@@ -85,6 +89,9 @@ def main() -> int:
         "--streams", action="store_true", help="just runs that begin while their plan is written"
     )
     parser.add_argument(
+        "--values", action="store_true", help="just runs whose calls are approved with their values"
+    )
+    parser.add_argument(
         "--journal", help="the place of the journal; `postgres` starts a server for it"
     )
     options = parser.parse_args()
@@ -96,10 +103,12 @@ def main() -> int:
                 options.seed,
                 only=options.only,
                 streams=options.streams,
+                values=options.values,
                 place=place,
             )
     except Breach as breach:
         again = "--only --streams" if options.streams else "--only"
+        again += " --values" if options.values else ""
         again += f" --journal {options.journal}" if options.journal else ""
         print(f"\nBREACH {breach}\nAgain: python -m tests.crash {again} --seed THAT_SEED")
         return 1

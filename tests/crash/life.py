@@ -14,8 +14,10 @@ from typing import Any, Final, NamedTuple, cast
 
 from tests.crash import plans
 from tests.crash.ledger import Client
+from tests.crash.person import Person
 from tests.crash.stream import PlanStream
-from toolplan.approval import Approval, approve
+from toolplan.approval import Approval, Approver, approve
+from toolplan.consent import Consent, ValueApproval
 from toolplan.engines import Decided, resume, run, run_stream
 from toolplan.events import Event, RunApproved, RunState
 from toolplan.execution_plan import ExecutionPlan
@@ -126,7 +128,8 @@ class Life(NamedTuple):
     """What a process is to do.
 
     `place` is that of the journal. `begins` says that the run is not in the journal yet, `streamed`
-    that it begins while its plan is being written.
+    that it begins while its plan is being written. Where a `person` approves calls with their
+    values, `consents` is what was decided elsewhere.
     """
 
     run: str
@@ -138,6 +141,8 @@ class Life(NamedTuple):
     streamed: bool
     decisions: Mapping[Slot, Decided]
     kill_at: int | str | None
+    person: Person | None = None
+    consents: Mapping[str, Consent] = {}
 
 
 class Ended(NamedTuple):
@@ -187,10 +192,17 @@ def _live(life: Life) -> list[str]:
         await asyncio.sleep(0)
         return approve(plan)
 
+    approval: Approval | Approver | ValueApproval = approver
+    if life.person is not None:
+        # who approves plans answers no question about values, where the run has begun with these
+        if life.begins or chance.random() < 0.8:
+            approval = life.person.approval(client, points.hit, chance, life.run)
+    elif life.begins and life.streamed and chance.random() < 0.3:
+        # it may be there before the plan is, as of one that was approved at another time
+        approval = approve(life.plan)
+
     async def body() -> None:
         if life.begins and life.streamed:
-            # approver may be there before the plan is, as of one that was approved at another time
-            approval = approve(life.plan) if chance.random() < 0.3 else approver
             await run_stream(
                 PlanStream(life.plan, chance, points.hit),
                 tools,
@@ -204,7 +216,7 @@ def _live(life: Life) -> list[str]:
                 life.plan,
                 tools,
                 journal=journal,
-                approval=approver,
+                approval=approval,
                 run_id=life.run,
                 backoff_s=0.001,
             )
@@ -214,8 +226,9 @@ def _live(life: Life) -> list[str]:
                 tools,
                 life.run,
                 journal=journal,
-                approval=approver,
+                approval=approval,
                 decisions=life.decisions,
+                consents=life.consents,
                 backoff_s=0.001,
             )
 

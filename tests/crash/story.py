@@ -9,11 +9,13 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
-from tests.crash import plans, stream
+from tests.crash import person, plans, stream
 from tests.crash.ledger import Entry, Ledger
 from tests.crash.life import Ended, Life, live
+from tests.crash.person import Decisions, Person
 from tests.plans_strategy import execution_plan
 from toolplan.approval import digest_of
+from toolplan.consent import Consent
 from toolplan.engines import Decided
 from toolplan.events import (
     CallIntended,
@@ -78,11 +80,19 @@ class _Seen(NamedTuple):
 class Story:
     """A run with a plan of `shape`, made by `seed`, and all that is known of it.
 
-    Its journal is at `place`. A `streamed` run begins while its plan is being written.
+    Its journal is at `place`. A `streamed` run begins while its plan is being written. With
+    `values` a person approves its calls with their values.
     """
 
     def __init__(
-        self, shape: str, seed: int, place: str, ledger: Ledger, *, streamed: bool
+        self,
+        shape: str,
+        seed: int,
+        place: str,
+        ledger: Ledger,
+        *,
+        streamed: bool,
+        values: bool = False,
     ) -> None:
         self.name = f"r{seed}"
         self._chance = random.Random(seed)
@@ -97,6 +107,11 @@ class Story:
         self._aborted = False
         self._decisions: dict[Slot, Decided] = {}
         self._args: dict[Slot, Entry] = {}
+        self._person: Person | None = None
+        self._consents: dict[str, Consent] = {}
+        if values:
+            self._person = person.drawn(self._plan.plan, self._chance)
+            self._approved = Decisions(self._person, self.name)
 
     def play(self, places: int) -> Outcome:
         """Live, be killed at up to three of about `places` places, and live on to the end.
@@ -113,8 +128,11 @@ class Story:
                 kill_at = self._chance.randrange(1, places + 1)
                 if self._streamed and self._chance.random() < 0.4:
                     kill_at = self._chance.choice(_WHEN_STREAMED)
+                elif self._person is not None and self._chance.random() < 0.6:
+                    kill_at = self._chance.choice(person.LABELS)
             elif life < MOST_LIVES // 2 and self._chance.random() < 0.25:
-                kill_at = self._chance.choice(_WHEN_RESUMED)
+                known = person.LABELS if self._person is not None else ()
+                kill_at = self._chance.choice((*_WHEN_RESUMED, *known))
             ended = live(self._life(self._chance.randrange(2**32), kill_at, begins=seen is None))
             if ended.error:
                 raise Breach(f"life {life} ended with:\n{ended.error}")
@@ -123,7 +141,7 @@ class Story:
             if seen is not None and seen.recovered.status is not None:
                 self._audit_end(seen)
                 return Outcome(kills, seen.run.status)
-            self._decide(seen)
+            self._decide(seen, late=life > MOST_LIVES // 3)
         raise Breach(f"The run was not over after {MOST_LIVES} lives.")
 
     def places(self) -> int:
@@ -145,11 +163,13 @@ class Story:
             self._streamed,
             self._decisions,
             kill_at,
+            self._person,
+            self._consents,
         )
 
     def _audit(self, before: _Seen | None, ended: Ended) -> _Seen | None:
         """See that the life did nothing that it must not, and give how the run stands."""
-        made = self._ledger.new()
+        made = self._made()
         seen = self._seen()
         if seen is None:
             # while its plan is being written, a run may make calls that only read
@@ -158,18 +178,7 @@ class Story:
                 raise Breach("A run that was accepted, or had made a call, is not in the journal.")
             return None
         for entry in made:
-            slot = (entry.step, entry.item)
-            if entry.run != self.name:
-                raise Breach(f"A call of another run: {entry}.")
-            if before is not None and _is_over(before.recovered, slot):
-                raise Breach(f"{slot} was over, and called again.")
-            self._calls[slot] += 1
-            self._keys.setdefault(slot, set()).add(entry.key)
-            self._args[slot] = entry
-            if entry.tool in plans.ONCE and self._calls[slot] > 1 + self._retries[slot]:
-                raise Breach(f"{slot} has effects and was called {self._calls[slot]} times.")
-            if len(self._keys[slot]) > 1:
-                raise Breach(f"{slot} was called with several idempotency keys.")
+            self._audit_call(entry, before, seen)
         if before is not None and seen.events[: len(before.events)] != before.events:
             raise Breach("What the journal had held was changed.")
         if recover(self._chance.sample(seen.events, len(seen.events))) != seen.recovered:
@@ -180,9 +189,35 @@ class Story:
             RunState.SUCCEEDED,
             RunState.FAILED,
             RunState.IN_DOUBT,
+            *((RunState.WAITING,) if self._person is not None else ()),
         ):
             raise Breach(f"A life that was not killed left the run {seen.run.status.value}.")
         return seen
+
+    def _made(self) -> list[Entry]:
+        """Return the calls that the last life made, and note what a person approved in it."""
+        new = self._ledger.new()
+        for entry in new:
+            if entry.tool == person.APPROVED:
+                self._approved.approved(entry)
+        return [entry for entry in new if entry.tool != person.APPROVED]
+
+    def _audit_call(self, entry: Entry, before: _Seen | None, seen: _Seen) -> None:
+        slot = (entry.step, entry.item)
+        if entry.run != self.name:
+            raise Breach(f"A call of another run: {entry}.")
+        if before is not None and _is_over(before.recovered, slot):
+            raise Breach(f"{slot} was over, and called again.")
+        self._calls[slot] += 1
+        self._keys.setdefault(slot, set()).add(entry.key)
+        self._args[slot] = entry
+        if entry.tool in plans.ONCE and self._calls[slot] > 1 + self._retries[slot]:
+            raise Breach(f"{slot} has effects and was called {self._calls[slot]} times.")
+        if len(self._keys[slot]) > 1:
+            raise Breach(f"{slot} was called with several idempotency keys.")
+        wrong = "" if self._person is None else self._approved.wrong(entry, seen.events)
+        if wrong:
+            raise Breach(wrong)
 
     def _seen(self) -> _Seen | None:
         journal = open_journal(self._place)
@@ -196,9 +231,12 @@ class Story:
             journal.close()
         return _Seen(events, recover(events), fold(events))
 
-    def _decide(self, seen: _Seen | None) -> None:
+    def _decide(self, seen: _Seen | None, *, late: bool) -> None:
         """Decide, as a person would who has looked at the ledger, about every call in doubt."""
-        self._decisions = {}
+        self._decisions, self._consents = {}, {}
+        if seen is not None and self._person is not None:
+            self._consents = self._person.consents(seen.recovered, self._chance, late=late)
+            self._approved.given(self._consents, seen.recovered)
         if seen is None or seen.run.status is not RunState.IN_DOUBT:
             return
         for name, step in seen.run.steps.items():
@@ -223,6 +261,12 @@ class Story:
             raise Breach("A run has ended with a call in doubt.")
         if self._aborted:
             return  # a person has changed what the plan gives
+        if self._person is not None:
+            lost = self._approved.lost(seen.events, self._calls)
+            if lost:
+                raise Breach(lost)
+            if self._approved.refuses:
+                return
         wanted = asyncio.run(interpret(self._plan, self._tools))
         if (run.status, run.output) != (wanted.status, wanted.output):
             raise Breach(f"The run gave {run.status}, {str(run.output)[:200]}, not what it should.")

@@ -62,6 +62,59 @@ def test_runs_that_are_killed_while_their_plan_is_written_leave_no_traces() -> N
     assert any(label.startswith("call: ") for label in labels)
 
 
+def test_calls_that_are_approved_with_their_values_survive_kills_at_every_stage() -> None:
+    done = python(
+        "from tests.crash.__main__ import kill\n"
+        "print(*kill(20, 1, values=True, quiet=True).elements(), sep='\\n')"
+    )
+    assert done.returncode == 0, done.stderr
+    assert len(done.stdout.splitlines()) >= 20
+
+
+def test_calls_that_are_approved_with_their_values_survive_kills_in_postgres(
+    postgres: Server,
+) -> None:
+    code = (
+        "import sys\nfrom tests.crash.__main__ import kill\n"
+        "print(kill(8, 1, values=True, quiet=True, place=sys.argv[1]).total())"
+    )
+    done = python(code, postgres.schema())
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) >= 8
+
+
+@pytest.mark.parametrize(
+    ("sabotage", "breach"),
+    [
+        # an engine that does not let calls wait
+        (
+            "_staged.Stage.lets = _staged.Stage.agrees = lambda self, call: True",
+            "that nobody has approved|refused call was made",
+        ),
+        # one that takes a refusal for an approval
+        (
+            "whole = _staged.Stage._note\n"
+            "_staged.Stage._note = lambda self, given: whole(self, given._replace(allowed=True))",
+            "refused call was made",
+        ),
+        # one that makes calls before their approval is on disk
+        (
+            "from toolplan.engines import _recorder\n"
+            "async def no_sync(self): pass\n"
+            "_recorder.EventRecorder.synced = no_sync",
+            "before its approval was on disk|times",
+        ),
+    ],
+)
+def test_an_engine_that_asks_wrongly_is_found_out(sabotage: str, breach: str) -> None:
+    done = python(
+        f"from toolplan.engines import _staged\n{sabotage}\n"
+        "from tests.crash.__main__ import kill\nkill(200, 1, values=True, quiet=True)"
+    )
+    assert "Breach: seed" in done.stderr
+    assert re.search(breach, done.stderr)
+
+
 @pytest.mark.parametrize(
     ("sabotage", "breach"),
     [
