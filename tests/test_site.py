@@ -75,18 +75,18 @@ def test_the_plans_of_the_language_pass_their_check() -> None:
 
 
 @pytest.mark.timeout(300)
-def test_the_tutorial_is_what_happens(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("page", "count"), [("tutorial", 10), ("plan-tests", 3)])
+def test_the_page_is_what_happens(page: str, count: int, tmp_path: Path) -> None:
     """Every file is written as shown, and every command prints each line that is shown."""
-    text = (ROOT / "docs/tutorial.md").read_text("utf-8")
+    text = (ROOT / f"docs/{page}.md").read_text("utf-8")
     commands = 0
     for language, title, code in _FENCE.findall(text):
         if title:
             (tmp_path / title).write_text(code, "utf-8")
         elif language == "console":
             line, *shown = code.splitlines()
-            words = shlex.split(line.removeprefix("$ toolplan"))
             ended = subprocess.run(
-                [sys.executable, "-m", "toolplan", *words],
+                [sys.executable, "-m", *shlex.split(line.removeprefix("$"))],
                 cwd=tmp_path,
                 env={**os.environ, "COLUMNS": "80"},
                 stdin=subprocess.DEVNULL,
@@ -99,7 +99,7 @@ def test_the_tutorial_is_what_happens(tmp_path: Path) -> None:
             for each in shown:
                 assert each in printed, f"{line}:\n{printed}"
             commands += 1
-    assert commands == 10
+    assert commands == count
 
 
 def test_what_the_readme_and_the_tutorial_write_is_json() -> None:

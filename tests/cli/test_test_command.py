@@ -86,6 +86,67 @@ def test_a_plan_that_changed_with_its_tools_is_found(library: Path, call: Call) 
     assert (library / "books.plans.yaml").read_text("utf-8") == TESTS
 
 
+WEATHER = '''
+import toolplan
+
+@toolplan.tool(effects="read")
+def outlook(city: str) -> str:
+    """The weather in a city, for today."""
+    raise AssertionError("a plan test calls nothing")
+
+@toolplan.tool(effects="read")
+def archive(city: str) -> str:
+    """The records of a city, of past years."""
+    raise AssertionError("a plan test calls nothing")
+'''
+
+
+@pytest.mark.parametrize(
+    ("edits", "expected"),
+    [
+        (
+            [("The weather in", "The outlook for"), ("The records of", "The weather in")],
+            ["+ archive: archive", "- outlook: outlook", "1 step added, 1 step removed."],
+        ),
+        (
+            [("The weather in", "The weather for"), ("The records of", "The weather in")],
+            ["There is no plan: Several tools fit: "],
+        ),
+        ([("city: str", "town: str")], ['/args/city: "Oslo" → (none)', "/args/town"]),
+        ([("(city: str)", "(city: str, day: str)")], ["There is no plan: "]),
+    ],
+    ids=["two descriptions", "a second one fits", "an argument's name", "one more argument"],
+)
+def test_a_plan_that_changed_with_a_description_or_a_schema_is_found(
+    edits: list[tuple[str, str]], expected: list[str], library: Path, call: Call
+) -> None:
+    (library / "library.py").write_text(WEATHER, "utf-8")
+    document = {"tools": "library:*", "tests": ["What is the weather in Oslo?"]}
+    (library / "w.plans.yaml").write_text(json.dumps(document), "utf-8")
+    assert call("test", "w.plans.yaml", "--record").code == 0
+    for old, new in edits:
+        changed(library, old, new)
+    said = call("test", "w.plans.yaml", "--junit", "results.xml")
+    assert said.code == 1
+    failure = ElementTree.parse(library / "results.xml").getroot()[0][0][0]
+    for text in expected:
+        assert text in said.out
+        assert text in (failure.text or "")
+
+
+def test_a_question_without_a_plan_is_named_when_it_is_recorded(library: Path, call: Call) -> None:
+    document = {"tools": "library:*", "tests": ["Dance"]}
+    (library / "d.plans.yaml").write_text(json.dumps(document), "utf-8")
+    said = call("test", "d.plans.yaml", "--record")
+    assert (said.code, said.err.splitlines()) == (
+        0,
+        [
+            "Recorded that there is no plan for: Dance",
+            "0 plans recorded in d.plans.yaml.plans.json.",
+        ],
+    )
+
+
 def test_expectations_that_are_not_met(library: Path, call: Call) -> None:
     plan = {"steps": [{"id": "x", "tool": "books_list", "args": {"author": "Ada"}}]}
     other = {"steps": [{"id": "x", "tool": "books_list", "args": {"author": "Bob"}}]}

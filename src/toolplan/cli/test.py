@@ -93,7 +93,9 @@ async def _record(app: App, file: CaseFile, recorded: Recorded) -> None:
         if case.expect is None:
             asked = await app.plan(case.question, today=case.today)
             recorded[case] = None if asked.plan is None else asked.plan.plan
-            count += 1
+            count += asked.plan is not None
+            if asked.plan is None:
+                note(printable(f"Recorded that there is no plan for: {case.question}"))
     recorded.save()
     note(f"{count_text(count, 'plan')} recorded in {recorded.path}.")
 
