@@ -155,7 +155,7 @@ def _compute_flow(
     def lineage(path: Path) -> Lineage:
         if _is_choice_at(raw, path):
             return Lineage(frozenset(), _TEXT, is_made=True)
-        return Lineage(_TEXT, is_made=True)
+        return Lineage(_TEXT, is_made=True, is_new=True)
 
     return lineage
 

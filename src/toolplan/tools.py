@@ -176,12 +176,14 @@ class Lineage(NamedTuple):
     """Which parts of a call's arguments a part of its result depends on, as paths into them.
 
     `values` are what it is made of; `picks` decide only which of the values it is. `is_made`: the
-    tool makes it itself, so that it is never as good as what stands in the plan.
+    tool makes it itself, so that it is never as good as what stands in the plan. `is_new`: it need
+    not be one of the values, so that no list has it that has these.
     """
 
     values: frozenset[Path]
     picks: frozenset[Path] = frozenset()
     is_made: bool = False
+    is_new: bool = False
 
 
 ComputeFlow: TypeAlias = Callable[

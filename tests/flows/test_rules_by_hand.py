@@ -159,10 +159,10 @@ def test_what_makes_a_tool_a_sink() -> None:
         known = Vouched(parse_policy(policy), tools)
         return {name for name, each in tools.items() if known.is_sink(each)}
 
-    assert sinks("") == {"writes"}
-    assert sinks('[trusted]\noutputs = ["plain"]') == {"writes", "outside"}
-    assert sinks('[decide]\nplain = "any"') == {"writes", "outside", "plain"}
-    assert sinks("[sinks.plain]") == {"writes", "outside", "plain"}
+    # what is readable outside is always one: a tool may call its own output secret
+    assert sinks("") == {"writes", "outside", "read"}
+    assert sinks('[decide]\nplain = "any"') == {"writes", "outside", "plain", "read"}
+    assert sinks("[sinks.plain]") == {"writes", "outside", "plain", "read"}
     assert sinks('[secret]\noutputs = ["plain"]') == {"writes", "outside", "read"}
     egress = '[secret]\noutputs = ["read"]\n[egress]\ntools = ["plain"]'
     assert sinks(egress) == {"writes", "outside", "plain", "read"}

@@ -101,6 +101,7 @@ class PlanFlows:
         self._met: dict[str, None] = {}  # the steps that the step in hand refers to
         self._labels: dict[tuple[str, Path], Label] = {}
         self._depth = 0
+        self._has_secrets = any(vouched.outputs(name).secrets for name in tools)
         for name in order:
             self._known[name] = self._look_at(self._steps[name])
 
@@ -122,9 +123,16 @@ class PlanFlows:
                 return least(self.label(step, item, rest) for item in items)
             case Object(fields):
                 if path and isinstance(path[0], str):
-                    inner = dict(fields).get(path[0])
-                    return SAID if inner is None else self.label(step, inner, path[1:])
+                    inner = self._named(fields, path[0])
+                    return least(self.label(step, each, path[1:]) for each in inner)
                 return least(self.label(step, inner) for _, inner in fields)
+
+    def _named(self, fields: tuple[tuple[str, Value], ...], name: str) -> list[Value]:
+        """Return the values of the fields of that name; `sql` reads names in any letter case."""
+        if self._depth == 0:
+            return [value for key, value in fields if key == name]
+        folded = name.casefold()
+        return [value for key, value in fields if key.casefold() == folded]
 
     def flows(self) -> Iterator[Flow]:
         """Yield every flow into a place where it can do harm, in the order of the plan."""
@@ -143,7 +151,7 @@ class PlanFlows:
     def _sink(self, tool: Tool) -> _Sink | None:
         policy = self._vouched.policy
         decide = policy.decide.get(tool.name, _DEFAULT if tool.has_effects else None)
-        is_egress = bool(policy.secret) and self._vouched.is_egress(tool)
+        is_egress = self._has_secrets and self._vouched.is_egress(tool)
         needs = self._vouched.needs(tool)
         if needs is None and decide is None and not is_egress:
             return None
@@ -252,7 +260,7 @@ class PlanFlows:
     def _followed(self, known: _Known, path: Path) -> Label:
         if known.lineage is None or self._depth >= _MOST_FOLLOWED:
             return known.args
-        values, picks, is_made = known.lineage(path)
+        values, picks, is_made, is_new = known.lineage(path)
         arguments = object_(tuple(known.step.args.items()))
         self._depth += 1
         try:
@@ -261,6 +269,8 @@ class PlanFlows:
         finally:
             self._depth -= 1
         label = picked(made_of, by)
+        if is_new and label.trust is Trust.LISTED:
+            return label._replace(trust=Trust.UNTRUSTED)
         if is_made and label.trust is Trust.SAID:
             return Label(Trust.TRUSTED, (Source(known.step.id, known.tool, path),), label.secrets)
         return label

@@ -57,6 +57,8 @@ class Outputs:
                 of_parts = min(of_parts, given) if _meets(place, path) else of_parts
             elif len(place) > depth:  # what is said of the smaller part holds
                 depth, trust = len(place), given
+            elif len(place) == depth:  # `a[0].b` and `a[*].b`
+                trust = min(trust, given)
         trust = min(trust, of_parts)
         return trust, any(_meets(place, path) for place in self.secrets)
 
@@ -75,11 +77,11 @@ class Vouched:
 
     def outputs(self, tool: str) -> Outputs:
         """Return what is said of the outputs of a tool: by the policy, else by the tool itself."""
-        found = self._read[0].get(tool)
-        if found is not None:
-            return found
         if tool not in self._own:
-            self._own[tool] = _own_outputs(self._tools.get(tool))
+            own, stated = _own_outputs(self._tools.get(tool)), self._read[0].get(tool)
+            # a policy says what is trusted instead of the tool, and what is secret besides it
+            found = stated and Outputs(stated.trusts, (*stated.secrets, *own.secrets))
+            self._own[tool] = found or own
         return self._own[tool]
 
     def needs(self, tool: Tool) -> Mapping[str, Need] | None:
@@ -96,9 +98,7 @@ class Vouched:
     def is_sink(self, tool: Tool) -> bool:
         """Whether something that flows into the tool is looked at."""
         return (
-            self.needs(tool) is not None
-            or tool.name in self.policy.decide
-            or (bool(self.policy.secret) and self.is_egress(tool))
+            self.needs(tool) is not None or tool.name in self.policy.decide or self.is_egress(tool)
         )
 
     def is_egress(self, tool: Tool) -> bool:

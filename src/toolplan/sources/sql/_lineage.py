@@ -14,6 +14,7 @@ from typing import Final, NamedTuple, TypeAlias
 from toolplan.path import EVERY, Json, Path
 from toolplan.sources.sql._relations import (
     NOTHING,
+    Couplings,
     Item,
     Paths,
     Read,
@@ -23,6 +24,7 @@ from toolplan.sources.sql._relations import (
     merged,
     read_all,
     renamed,
+    unspoken,
 )
 from toolplan.tools import Lineage
 
@@ -55,25 +57,34 @@ class StatementLineage:
             Lost: it has something that is not understood.
         """
         node = tree.get("node") if isinstance(tree, dict) else None
+        if len({name.casefold() for name in tables}) < len(tables):
+            raise Lost("two tables of one name")
         reader = _Reader(tables, aggregates)
         self._result = reader.query(_dict(node), {}, None)
+        self._couplings = reader.couplings
 
     def at(self, path: Path) -> Lineage:
         """Return the lineage of what `path` leads to in the result of the tool."""
         match path:
-            case ("data", _, str(name), *_):
+            case ("data", position, str(name), *_):
                 found = self._result.column(name)
-                return Lineage(self._result.everything) if found is None else found
+                if found is None:
+                    return self._result.whole
+                picks = found.picks | self._couplings.behind(found.values | found.picks)
+                if not isinstance(position, int):  # all of them: how many there are
+                    picks |= unspoken(self._result.membership, found)
+                return found._replace(picks=picks)
             case ("count",):
                 return Lineage(self._result.rows | self._result.membership)
             case _:
-                return Lineage(self._result.everything)
+                return self._result.whole
 
 
 class _Reader:
     def __init__(self, tables: Mapping[str, KnownTable], aggregates: Collection[str]) -> None:
         self._tables = tables
         self._aggregates = aggregates
+        self.couplings = Couplings()
 
     def query(self, node: Node, ctes: Mapping[str, Relation], outer: Scope | None) -> Relation:
         """Return the result of a SELECT, or of several put together."""
@@ -127,7 +138,7 @@ class _Reader:
                 continue
             for relation in _starred(item, relations):
                 items += (
-                    Item(each.name, Lineage(each.lineage.values, each.lineage.picks | rows))
+                    Item(each.name, each.lineage._replace(picks=each.lineage.picks | rows))
                     for each in relation.items
                 )
                 bases.append(relation.base)
@@ -172,6 +183,7 @@ class _Reader:
         checks = _dicts(node.get("case_checks"))
         results = [*(_dict(each.get("then_expr")) for each in checks), _dict(node.get("else_expr"))]
         made_of = read_all(self._collect(each, scope, ctes) for each in results)
+        self.couplings.add(made_of.paths)
         by = read_all(self._collect(_dict(each.get("when_expr")), scope, ctes) for each in checks)
         return read_all((made_of, by._replace(paths=NOTHING, picks=by.all)))
 
@@ -179,6 +191,7 @@ class _Reader:
         """Return all that an expression reads."""
         scope = replace(scope, loose=scope.loose | _lambda_names(node))
         found: list[Read] = []
+        apart: list[Read] = []
         pending: list[Json] = [node]
         while pending:
             part = pending.pop()
@@ -189,14 +202,20 @@ class _Reader:
             match part.get("class"):
                 case "SUBQUERY":
                     inner = self.query(_dict(_dict(part.get("subquery")).get("node")), ctes, scope)
-                    found.append(Read(inner.everything))
+                    found.append(Read.of(inner.whole))
                     pending.append(part.get("child"))
                     continue
                 case "COLUMN_REF":
                     found.append(self._resolve(_texts(part.get("column_names")), scope))
                     continue
+                case "CONJUNCTION":
+                    children = _dicts(part.get("children"))
+                    apart += (self._collect(each, scope, ctes) for each in children)
+                    continue
                 case "STAR" | "POSITIONAL_REFERENCE":
-                    found += (Read(each.everything) for each in scope.relations)
+                    # `SELECT *` itself puts no two columns into one expression
+                    every = apart if part is node else found
+                    every += (Read.of(each.whole) for each in scope.relations)
                 case "WINDOW":
                     found.append(Read(over_rows=True, no_columns=not _has_columns(part)))
                 case "FUNCTION":
@@ -204,7 +223,8 @@ class _Reader:
                 case _:
                     pass
             pending.extend(part.values())
-        return read_all(found)
+        self.couplings.add(read_all(found).paths)
+        return read_all([*found, *apart])
 
     def _called(self, node: Node, scope: Scope) -> Iterator[Read]:
         if _text(node, "function_name").casefold() in self._aggregates:
@@ -274,13 +294,18 @@ class _Reader:
         if isinstance(condition := node.get("condition"), dict):
             rows |= self._collect(condition, scope, ctes).all
         for name in _texts(node.get("using_columns")):
-            rows |= self._resolve([name], scope).all
+            read = self._resolve([name], scope)
+            self.couplings.add(read.paths)
+            rows |= read.all
         if node.get("ref_type") == "NATURAL":
             rows = rows.union(*(each.everything for each in both))
+            self.couplings.add(rows)
         return both, rows
 
     def _table(self, node: Node, ctes: Mapping[str, Relation]) -> Relation:
         name = _text(node, "table_name")
+        if _text(node, "schema_name") or _text(node, "catalog_name"):
+            raise Lost(name)  # `main.a` is not the `a` of a WITH
         alias = (_text(node, "alias") or name).casefold()
         aliases = _texts(node.get("column_name_alias"))
         if name.casefold() in ctes:
@@ -317,25 +342,31 @@ class _Reader:
         )
         lengths = {len(each.items) for each in parts}
         if not aligned or len(lengths) != 1:
-            whole = Item(None, Lineage(everything))
+            self.couplings.add(everything)
+            whole = Item(None, merged([each.whole for each in parts]))
             return Relation("", (whole,), None, True, rows, membership)
-        items = tuple(
-            Item(columns[0].name, merged([*(c.lineage for c in columns), Lineage(NOTHING, rows)]))
-            for columns in zip(*(each.items for each in parts), strict=True)
-        )
-        return Relation("", items, None, False, rows, membership)
+        items: list[Item] = []
+        for columns in zip(*(each.items for each in parts), strict=True):
+            listed = [each.lineage for each in columns]
+            by = rows.union(  # how many rows one part has decides where those of the next begin
+                *(unspoken(p.membership, each) for p, each in zip(parts, listed, strict=True))
+            )
+            column = merged([*listed, Lineage(NOTHING, by)])
+            self.couplings.add(column.values)
+            items.append(Item(columns[0].name, column))
+        return Relation("", tuple(items), None, False, rows, membership)
 
 
 def _starred(item: Node, relations: tuple[Relation, ...]) -> Iterator[Relation]:
     """Yield the relations whose columns `*` stands for."""
     alias = _text(item, "relation_name").casefold()
     if any(item.get(key) for key in ("replace_list", "rename_list", "expr", "columns")):
-        everything = NOTHING.union(*(each.everything for each in relations))
-        yield Relation("", is_blurred=True, items=(Item(None, Lineage(everything)),))
+        whole = merged([each.whole for each in relations])
+        yield Relation("", is_blurred=True, items=(Item(None, whole),))
         return
     for relation in relations:
         if not alias or relation.alias == alias:
-            whole = Item(None, Lineage(relation.everything))
+            whole = Item(None, relation.whole)
             yield replace(relation, items=(whole,)) if relation.is_blurred else relation
 
 

@@ -44,6 +44,11 @@ class Relation:
         return own.union(self.rows, self.membership, *values)
 
     @property
+    def whole(self) -> Lineage:
+        """The lineage of something that may be made of all of it."""
+        return Lineage(self.everything)
+
+    @property
     def is_open(self) -> bool:
         return self.base is not None or self.is_blurred
 
@@ -54,7 +59,7 @@ class Relation:
         if self.base is not None and not any(self._is_own(each, folded) for each in found):
             found.append(Lineage(frozenset({("tables", self.base, EVERY, name)}), self.rows))
         if not found and self.is_blurred:
-            found.append(Lineage(self.everything))
+            found.append(self.whole)
         return merged(found) if found else None
 
     def has(self, name: str) -> bool:
@@ -91,6 +96,11 @@ class Read(NamedTuple):
     over_rows: bool = False
     no_columns: bool = False
 
+    @classmethod
+    def of(cls, column: Lineage) -> Read:
+        """Return what is read where a column is."""
+        return cls(column.values, column.picks)
+
     @property
     def all(self) -> Paths:
         return self.paths | self.picks
@@ -122,14 +132,14 @@ def candidates(relations: Iterable[Relation], names: list[str]) -> tuple[list[Re
             if name.casefold() != relation.alias:
                 continue
             if at + 1 == len(names):
-                possible.append(Read(relation.everything))  # a whole row
+                possible.append(Read.of(relation.whole))  # a whole row
                 continue
             if (column := relation.column(names[at + 1])) is not None:
-                possible.append(Read(*column))
+                possible.append(Read.of(column))
                 if relation.has(names[at + 1]) and at == 0:
-                    certain.append(Read(*column))
+                    certain.append(Read.of(column))
         if names and (column := relation.column(names[0])) is not None:
-            possible.append(Read(*column))
+            possible.append(Read.of(column))
     return certain, possible
 
 
@@ -137,8 +147,9 @@ def renamed(relation: Relation, alias: str, names: list[str]) -> Relation:
     if not names:
         return replace(relation, alias=alias)
     if relation.is_open or len(names) > len(relation.items):
-        everything = relation.everything
-        return Relation(alias, (), None, True, relation.rows | everything, relation.membership)
+        items = (Item(None, relation.whole),)
+        rows = relation.rows | relation.everything
+        return Relation(alias, items, None, True, rows, relation.membership)
     items = (
         *(Item(n.casefold(), i.lineage) for n, i in zip(names, relation.items, strict=False)),
         *relation.items[len(names) :],
@@ -152,3 +163,45 @@ def merged(lineages: Iterable[Lineage]) -> Lineage:
         NOTHING.union(*(each.values for each in listed)),
         NOTHING.union(*(each.picks for each in listed)),
     )
+
+
+class Couplings:
+    """Columns that stand in one expression.
+
+    What the rows of one of them hold may decide how the others are read: as a date or as text.
+    """
+
+    def __init__(self) -> None:
+        self._found: list[dict[tuple[str, str], Path]] = []
+
+    def add(self, paths: Iterable[Path]) -> None:
+        """Note that these columns stand together."""
+        columns = {
+            (str(path[1]), str(path[-1]).casefold()): path
+            for path in paths
+            if len(path) > len(("tables", ""))
+        }
+        if len(columns) < 2:
+            return
+        apart: list[dict[tuple[str, str], Path]] = []
+        for each in self._found:
+            if each.keys().isdisjoint(columns):
+                apart.append(each)
+            else:
+                columns |= each
+        self._found = [*apart, columns]
+
+    def behind(self, paths: Paths) -> Paths:
+        """Return the columns that stand together with any of these."""
+        keys = {(str(path[1]), str(path[-1]).casefold()) for path in paths}
+        met = (each for each in self._found if not each.keys().isdisjoint(keys))
+        return frozenset(path for each in met for path in each.values())
+
+
+def unspoken(membership: Paths, column: Lineage) -> Paths:
+    """Return the tables of which a column reads nothing, though their rows make its rows.
+
+    What is said of `a[*].b` is said of the number of its rows, too.
+    """
+    spoken = {path[:2] for path in column.values | column.picks if len(path) > len(("tables", ""))}
+    return frozenset(path for path in membership if path[:2] not in spoken)
