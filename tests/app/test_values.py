@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -23,11 +24,13 @@ class Mailbox:
 
     def __init__(self) -> None:
         self.sent: list[Arguments] = []
+        self.read = 0
         self.tools = Toolbox([self._tool("inbox", Effects.READ), self._tool("send", Effects.WRITE)])
 
     def _tool(self, name: str, effects: Effects) -> Tool:
         async def call(args: Arguments) -> Json:
             if name == "inbox":
+                self.read += 1
                 return [{"sender": "eve@evil.example"}, {"sender": "bob@ours.example"}]
             self.sent.append(args)
             return {"id": f"m{len(self.sent)}"}
@@ -134,3 +137,101 @@ def test_a_question_that_nobody_answers_waits() -> None:
     assert [each.step for each in done.effects] == ["answer"]
     assert len(planner.tried) == 1
     assert box.sent == []
+
+
+def each(**more: Json) -> dict[str, Json]:
+    steps: list[Json] = [
+        {"id": "mails", "tool": "inbox", "args": {}},
+        {
+            "id": "each",
+            "tool": "send",
+            "args": {"to": "${item.sender}", **more},
+            "for_each": "${mails[*]}",
+        },
+    ]
+    return {"toolplan": 1, "steps": steps}
+
+
+def test_an_item_that_is_left_out_makes_another_plan_with_the_very_same_other_calls(
+    tmp_path: Path,
+) -> None:
+    box = Mailbox()
+    with opened(box, tmp_path) as app:
+        first = app.wait(app.run(each(), run_id="r1", approve="values"))
+        eve, bob = first.effects
+        done = app.wait(app.resume("r1", allow=[bob], leave_out=[eve]))
+        assert done.succeeded
+        assert box.sent == [{"to": "bob@ours.example"}]
+        assert box.read == 1  # what is done is taken over
+        assert (done.run != "r1", done.digest != first.digest) == (True, True)
+        old = app.result("r1")
+        assert (old.status, old.error and old.error.code) == (RunState.FAILED, "left-out")
+        assert done.run in str(old.error)
+        assert old.effects == ()
+        with pytest.raises(toolplan.CannotRun):
+            app.wait(app.resume("r1", allow=["each"]))
+        with pytest.raises(toolplan.CannotRun, match="of no other"):
+            app.wait(app.resume("r1", allow=["each"], leave_out=["each:0"]))
+    assert box.sent == [{"to": "bob@ours.example"}]
+
+
+def test_what_is_left_waits_where_nothing_is_allowed_or_its_values_are_others(
+    tmp_path: Path,
+) -> None:
+    box = Mailbox()
+    with opened(box, tmp_path) as app:
+        app.wait(app.run(each(), run_id="r1", approve="values"))
+        left = app.wait(app.resume("r1", leave_out=["each:0"]))
+        assert (left.status, len(left.effects)) == (RunState.WAITING, 1)
+        assert left.effects[0].args == {"to": "bob@ours.example"}
+        assert app.wait(app.resume(left.run, allow=left.effects)).succeeded
+        assert len(box.sent) == 1
+        # the place of an item is a value of the call: what was shown is not what would be made
+        app.wait(app.run(each(at="${index}"), run_id="r2", approve="values"))
+        other = app.wait(app.resume("r2", allow=["each"], leave_out=["each:0"]))
+        assert other.status is RunState.WAITING
+        assert other.effects[0].args == {"to": "bob@ours.example", "at": 0}
+    assert len(box.sent) == 1
+
+
+def test_what_cannot_be_left_out_is_refused_and_the_run_still_waits(tmp_path: Path) -> None:
+    box = Mailbox()
+    with opened(box, tmp_path) as app:
+        shown = app.wait(app.run(each(), run_id="r1", approve="values")).effects
+        with pytest.raises(toolplan.CannotRun, match="All calls"):
+            app.wait(app.resume("r1", leave_out=["each:0", "each:1"]))
+        with pytest.raises(toolplan.CannotRun, match="No call 7"):
+            app.wait(app.resume("r1", leave_out=["each:7"]))
+        other = dataclasses.replace(shown[0], digest="0" * 64)
+        with pytest.raises(toolplan.CannotRun, match="not the one that was shown"):
+            app.wait(app.resume("r1", leave_out=[other]))
+        with pytest.raises(ToolplanError, match="names no item"):
+            app.wait(app.resume("r1", leave_out=["each"]))
+        assert app.result("r1").status is RunState.WAITING
+        assert len(app.runs()) == 1
+        placed = each()
+        placed["output"] = "${each[1].id}"
+        app.wait(app.run(placed, run_id="r2", approve="values"))
+        with pytest.raises(toolplan.CannotRun, match="by its place"):
+            app.wait(app.resume("r2", leave_out=["each:0"]))
+    assert box.sent == []
+
+
+def test_a_decision_that_was_cut_off_is_taken_up_without_a_second_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    box = Mailbox()
+    with opened(box, tmp_path) as app:
+        app.wait(app.run(each(), run_id="r1", approve="values"))
+
+        def cut_off(*_: object) -> None:
+            raise KeyboardInterrupt
+
+        with monkeypatch.context() as patch:
+            patch.setattr("toolplan.app._leave_out._end", cut_off)
+            with pytest.raises(KeyboardInterrupt):
+                app.wait(app.resume("r1", allow=["each"], leave_out=["each:0"]))
+        assert box.sent == []
+        assert app.wait(app.resume("r1", allow=["each"], leave_out=["each:0"])).succeeded
+        assert len(app.runs()) == 2
+    assert box.sent == [{"to": "bob@ours.example"}]

@@ -99,6 +99,19 @@ def test_refused_calls_are_not_made_and_the_reason_is_shown(folder: Path, call: 
     assert sent(folder) == []
 
 
+def test_a_call_is_left_out_by_another_plan(folder: Path, call: Call) -> None:
+    document = call(*words(folder, "--approve-values", "--json")).json
+    name = document["run"]
+    assert "--allow answer --leave-out answer:0" in call("show", name).err
+    wrong = call("resume", name, "--leave-out", "answer")
+    assert (wrong.code, "names no item" in wrong.err) == (2, True)
+    said = call("resume", name, "--allow", "answer", "--leave-out", "answer:0")
+    assert said.code == 0, said.err
+    assert "That was another plan, with digest" in said.err
+    assert f"Run {name[:8]} is over." in said.err
+    assert sent(folder) == ["p\u0430ypal.example"]
+
+
 def test_two_ways_of_approval_are_a_usage_error(folder: Path, call: Call) -> None:
     said = call(*words(folder, "--approve-values", "--approve", "0" * 64))
     assert said.code == 2

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime
-from typing import Final
+from typing import Final, TypeAlias
 
 from toolplan.consent import Consent, Effect
 from toolplan.engines import Decided
@@ -65,6 +65,29 @@ def consents_of(
             if isinstance(each, Effect):
                 calls = {**(before.calls or {} if before else {}), each.item: each.digest}
             found[step] = Consent(allowed, "" if allowed else reason, calls)
+    return found
+
+
+LeftOut: TypeAlias = Mapping[str, Mapping[int, str | None]]
+"""Calls by step and item, with the digest of the call that was shown, if it is known."""
+
+
+def left_out_items(given: Sequence[str | Effect]) -> LeftOut:
+    """Return the calls of `for_each` that are to be left out.
+
+    Raises:
+        ToolplanError: one names no item.
+    """
+    found: dict[str, dict[int, str | None]] = {}
+    for each in (given,) if isinstance(given, str) else given:
+        step, item = (each.step, each.item) if isinstance(each, Effect) else _slot(each)
+        if item is None:
+            raise ToolplanError(
+                "usage",
+                f"{step!r} names no item to leave out.",
+                "Write STEP:ITEM, as in mail:2. To make none of its calls, deny the step.",
+            )
+        found.setdefault(step, {})[item] = each.digest if isinstance(each, Effect) else None
     return found
 
 

@@ -17,12 +17,12 @@ from toolplan.app._approve import Approve
 from toolplan.app._check import PlanArgument, check
 from toolplan.app._decisions import consents_of, day_at, day_of, decisions_of, metadata_of
 from toolplan.app._kept import Kept
+from toolplan.app._leave_out import resumed
 from toolplan.app._loop import Loop, Setup, Watchers
 from toolplan.app._planning import DEFAULT_ATTEMPTS
 from toolplan.app._runs import (
     Start,
     User,
-    continue_run,
     kept_result,
     run_notes,
     simulate_run,
@@ -335,6 +335,7 @@ class App:
         abort: Sequence[str] = (),
         allow: Sequence[str | Effect] = (),
         deny: Sequence[str | Effect] = (),
+        leave_out: Sequence[str | Effect] = (),
         reason: str = "",
         yes: bool = False,
         approve: Approve | None = None,
@@ -354,6 +355,8 @@ class App:
             abort: calls in doubt that failed.
             allow: steps whose calls wait and may be made; or these calls, as they were shown.
             deny: steps whose calls wait and are not to be made.
+            leave_out: single calls of a `for_each`, `STEP:ITEM`, that another plan leaves out. Its
+                run takes over what is done, and this one is over.
             reason: why they are not; the planner and the journal get it.
             yes: approve the plan without asking, where it was not approved yet.
             approve: as for `ask`.
@@ -368,8 +371,7 @@ class App:
             ApprovalRequired: the plan has effects and was not approved.
             JournalError: there is no such run, or another process works on it.
         """
-        decisions = decisions_of(retry, resolve, abort)
-        consents = consents_of(allow, deny, reason)
+        decided = decisions_of(retry, resolve, abort), consents_of(allow, deny, reason)
         journal = await in_thread(self.needed_journal)
         name, metadata, plan = await in_thread(_kept_run, self._setup, journal, run)
         given = LimitOptions.of(concurrency, timeout)
@@ -377,7 +379,7 @@ class App:
             on_plan(plan)
         options = self.run_options(LimitOptions.kept(metadata.get(ADVICE)), given)
         start = Start(day_at(day_of(metadata), self._setup.clock), options, approve, yes, on_event)
-        ended = await continue_run(self._setup, plan, name, journal, decisions, consents, start)
+        plan, ended = await resumed(self._setup, journal, name, plan, decided, leave_out, start)
         return await in_thread(self._ended, plan, ended)
 
     def runs(self, limit: int = 20) -> list[RunEntry]:

@@ -51,8 +51,8 @@ def refuse_values(steps: Sequence[str], *, asked: bool) -> None:
     if steps or asked:
         raise CommandError(
             "usage",
-            "--allow, --deny and --approve-values are for runs of this machine, and workers have"
-            " this run.",
+            "--allow, --deny, --leave-out and --approve-values are for runs of this machine, and"
+            " workers have this run.",
             "--approve DIGEST approves its plan as it stands; `toolplan cancel RUN` ends it.",
         )
 

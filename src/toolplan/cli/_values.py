@@ -60,4 +60,5 @@ def print_waiting(run: Run) -> None:
         note(f"  make it:   toolplan resume {short} --allow {name}")
         note(f"  refuse it: toolplan resume {short} --deny {name} --reason WHY")
         if len(calls) > 1:
-            note("  To leave out some of the calls is another plan, with another digest.")
+            left = f"--allow {name} --leave-out {name}:{calls[0].item}"
+            note(f"  leave one out, which is another plan: toolplan resume {short} {left}")

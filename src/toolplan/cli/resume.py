@@ -9,7 +9,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from toolplan.app._decisions import consents_of, decisions_of
+from toolplan.app._decisions import consents_of, decisions_of, left_out_items
 from toolplan.app._open import open
 from toolplan.app._toolset import effect_labels, reopening
 from toolplan.app._wait import run_to_end
@@ -64,6 +64,14 @@ DenyOption = Annotated[
     tuple[str, ...],
     Parameter(name="--deny", negative="", help="STEP: its calls that wait are not made."),
 ]
+LeaveOutOption = Annotated[
+    tuple[str, ...],
+    Parameter(
+        name="--leave-out",
+        negative="",
+        help="STEP:ITEM: leave this call out; another plan makes the others.",
+    ),
+]
 ReasonOption = Annotated[
     str, Parameter(name="--reason", help="Why they are not; it is kept with the run.")
 ]
@@ -79,6 +87,7 @@ def resume_command(
     abort: AbortOption = (),
     allow: AllowOption = (),
     deny: DenyOption = (),
+    leave_out: LeaveOutOption = (),
     reason: ReasonOption = "",
     yes: YesFlag = False,
     approve: ApproveOption = None,
@@ -92,15 +101,17 @@ def resume_command(
     """Resume a run that was interrupted, or that waits for a person.
 
     What is done is not done again. A call in doubt needs --retry, --resolve or --abort;
-    one that waits with its values --allow or --deny. `toolplan show RUN` shows both.
+    one that waits with its values --allow or --deny. --leave-out makes another plan, without some
+    of the calls that wait, and continues with that. `toolplan show RUN` shows both.
     """
     approve = wanted(approve, approve_values)
     consents_of(allow, deny, reason)
+    left_out_items(leave_out)
     decisions_of(retry, resolve, abort)  # a wrong one is an error before anything is opened
     with closing(opened_journal(journal)) as store, closing(Display(silent=as_json)) as display:
         name = store.find(run)
         if placed(store, name) is not None:
-            refuse_values((*allow, *deny), asked=approve_values)
+            refuse_values((*allow, *deny, *leave_out), asked=approve_values)
             return send(store, name, (retry, resolve, abort), approve, as_json=as_json)
         spec, labels, base_url = _tools_of(store.record(name).plan, tools, effects)
         guard = RunGuard(display, yes=yes, digest=approve, may_ask=not as_json, run=name)
@@ -116,12 +127,22 @@ def resume_command(
 
             go_on = partial(
                 app.resume, name, retry=retry, resolve=resolve, abort=abort,
-                allow=allow, deny=deny, reason=reason, yes=yes, approve=guard.approve,
+                allow=allow, deny=deny, leave_out=leave_out, reason=reason,
+                yes=yes, approve=guard.approve,
                 concurrency=concurrency, timeout=timeout,
                 on_plan=show, on_event=display.show_event,
             )  # fmt: skip
             ended = _resumed(go_on, guard)
+    if leave_out:
+        note(_other_plan(name, ended))
     return print_run(ended, ended.answer, as_json=as_json)
+
+
+def _other_plan(name: str, ended: RunResult) -> str:
+    return (
+        f"That was another plan, with digest {ended.digest} and run {ended.run[:SHORT]}."
+        f" Run {name[:SHORT]} is over."
+    )
 
 
 def _resumed(

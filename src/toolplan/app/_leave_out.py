@@ -1,0 +1,288 @@
+"""Some items of a `for_each` left out of a run that waits: another plan, which goes on from there.
+
+The new run takes over what is done. Until the old one is over, it makes no call that was shown.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from toolplan.app._decisions import LeftOut, left_out_items
+from toolplan.app._loop import Setup
+from toolplan.app._runs import Start, continue_run
+from toolplan.approval import needs_no_approval
+from toolplan.compiler import compile_plan
+from toolplan.consent import Consent, Effect, ValueApproval, call_digest, effect_of, is_as_shown
+from toolplan.deltas import delta
+from toolplan.engines import CannotRun, Decided, run
+from toolplan.events import (
+    Event,
+    Failure,
+    Run,
+    RunEnded,
+    RunState,
+    StepCancelled,
+    StepSucceeded,
+    fold,
+)
+from toolplan.execution_plan import ExecutionPlan
+from toolplan.flows import Policy
+from toolplan.path import EVERY, Json
+from toolplan.plan import Array, Literal, Plan, Ref, Step, Value, array, located_refs, step_refs
+from toolplan.plan_json import dump
+from toolplan.storage.journal import JournalError, Recovered, Slot, Store, recover, to_record
+from toolplan.threads import in_thread
+
+LEFT_OUT = "left-out"
+"""The code of the end of a run that another one, without some of its items, continues."""
+
+
+class Continued(NamedTuple):
+    """The run that continues another one, and what is decided about its calls."""
+
+    run: str
+    plan: ExecutionPlan
+    consents: dict[str, Consent]
+
+
+async def resumed(
+    setup: Setup,
+    journal: Store,
+    name: str,
+    plan: ExecutionPlan,
+    decided: tuple[Mapping[Slot, Decided], Mapping[str, Consent]],
+    left_out: Sequence[str | Effect],
+    start: Start,
+) -> tuple[ExecutionPlan, Run]:
+    """Resume a run, or the one that goes on without the calls of `left_out`; see `App.resume`."""
+    decisions, consents = decided
+    if left_out:
+        name, plan, consents = await without_items(
+            setup, journal, name, plan, left_out, consents, start
+        )
+    return plan, await continue_run(setup, plan, name, journal, decisions, consents, start)
+
+
+async def without_items(
+    setup: Setup,
+    journal: Store,
+    name: str,
+    plan: ExecutionPlan,
+    left_out: Sequence[str | Effect],
+    consents: Mapping[str, Consent],
+    start: Start,
+) -> Continued:
+    """Return the run that continues `name` without the calls of `left_out`; `name` is then over.
+
+    Raises:
+        CannotRun: there is no such call that waits, or the plan cannot be written without it.
+    """
+    items = left_out_items(left_out)
+    events = await in_thread(journal.events, name)
+    recovered = recover(events)
+    _check_waits(name, events, recovered, items, consents)
+    other = await in_thread(_compiled, setup, journal, name, _narrowed(plan.plan, recovered, items))
+    new = hashlib.sha256(f"{name} {other.digest}".encode()).hexdigest()[:32]
+    shapes = () if recovered.staged is None else recovered.staged.shapes
+    if not await in_thread(_is_known, journal, new):
+        await run(
+            other,
+            setup.tools,
+            journal=journal,
+            approval=ValueApproval(None, shapes),
+            limits=setup.limits,
+            run_id=new,
+            done=delta(plan, events, other).events,
+            clock=setup.clock,
+            **start.options.arguments(),
+        )
+    await in_thread(_end, journal, name, items, new, setup.clock())
+    waiting = recover(await in_thread(journal.events, new)).waiting
+    given = _same_calls(consents, recovered, items, new)
+    same = {
+        step: consent
+        for step, consent in given.items()
+        if {item: each.digest for (of, item), each in waiting.items() if of == step}
+        == consent.calls
+    }
+    return Continued(new, other, same)
+
+
+def _check_waits(
+    name: str,
+    events: Sequence[Event],
+    recovered: Recovered,
+    items: LeftOut,
+    consents: Mapping[str, Consent],
+) -> None:
+    """Check that all that is decided is about calls that wait, and nothing is left half done."""
+    if fold(events).status is not RunState.WAITING or recovered.staged is None:
+        raise CannotRun(
+            "Calls are left out of a run that waits with their values, and of no other.",
+            "`toolplan show RUN` shows how the run stands.",
+        )
+    done = {
+        step
+        for step, ended in recovered.over.items()
+        if isinstance(ended, StepSucceeded) and ended.failure is None
+    }
+    begun = {step for step, _ in recovered.tries}.difference(done)
+    if begun:
+        raise CannotRun(
+            f"Calls of {', '.join(map(repr, sorted(begun)))} were made and did not succeed:"
+            " another plan could make them again."
+        )
+    for step, consent in consents.items():
+        if not _count(recovered, step):
+            raise CannotRun(f"No call of step {step!r} waits for a person.")
+        _check_shown(name, recovered, step, consent.calls or {})
+    for step, digests in items.items():
+        for item in digests:
+            if (step, item) not in recovered.waiting:
+                raise CannotRun(f"No call {item} of step {step!r} waits for a person.")
+        _check_shown(name, recovered, step, {at: each for at, each in digests.items() if each})
+        if len(digests) == _count(recovered, step):
+            raise CannotRun(
+                f"All calls of step {step!r} would be left out.", f"`--deny {step}` refuses them."
+            )
+
+
+def _count(recovered: Recovered, step: str) -> int:
+    return sum(of == step for of, _ in recovered.waiting)
+
+
+def _check_shown(
+    name: str, recovered: Recovered, step: str, shown: Mapping[int | None, str] | Mapping[int, str]
+) -> None:
+    """Check that calls wait as they were shown."""
+    for item, digest in shown.items():
+        waits = recovered.waiting.get((step, item))
+        if waits is None or waits.digest != digest or not is_as_shown(name, effect_of(waits)):
+            raise CannotRun(
+                f"The call of step {step!r} that waits is not the one that was shown.",
+                "`toolplan show RUN` shows the calls that wait.",
+            )
+
+
+# The plan
+
+
+def _narrowed(plan: Plan, recovered: Recovered, items: LeftOut) -> Plan:
+    """Return `plan` without some of the items of its steps.
+
+    Raises:
+        CannotRun: what is left cannot be written, or another step means an item by its place.
+    """
+    steps: list[Step] = []
+    for step in plan.steps:
+        if step.id not in items or step.for_each is None:
+            steps.append(step)
+            continue
+        _check_places(plan, step.id)
+        kept = [at for at in range(_count(recovered, step.id)) if at not in items[step.id]]
+        steps.append(replace(step, for_each=_without(step.id, step.for_each, kept)))
+    return replace(plan, steps=tuple(steps))
+
+
+def _without(step: str, for_each: Value, kept: Sequence[int]) -> Value:
+    match for_each:
+        case Literal(list(values)):
+            return Literal([values[at] for at in kept])
+        case Array(values):
+            return array(tuple(values[at] for at in kept))
+        case Ref(of, path) if path.count(EVERY) == 0:
+            return Array(tuple(Ref(of, (*path, at)) for at in kept))
+        case Ref(of, path) if path.count(EVERY) == 1:
+            where = path.index(EVERY)
+            before, behind = path[:where], path[where + 1 :]
+            return Array(tuple(Ref(of, (*before, at, *behind)) for at in kept))
+        case _:
+            raise CannotRun(
+                f"The items of step {step!r} come from several lists, so a plan cannot name each.",
+                f"`--deny {step}` refuses them all.",
+            )
+
+
+def _check_places(plan: Plan, step: str) -> None:
+    """Refuse where an item of `step` is meant by its place: another one would be there."""
+    found = [(f"step {each.id!r}", ref) for each in plan.steps for _, ref in step_refs(each)]
+    if plan.output is not None:
+        found += [("the output", ref) for _, ref in located_refs(plan.output, "/output")]
+    for who, ref in found:
+        if ref.step == step and ref.path and isinstance(ref.path[0], int):
+            raise CannotRun(
+                f"Items of step {step!r} cannot be left out: {who} refers to one by its place.",
+                f"`--deny {step}` refuses them all.",
+            )
+
+
+def _compiled(setup: Setup, journal: Store, name: str, plan: Plan) -> ExecutionPlan:
+    document: dict[str, Json] = dump(replace(plan, metadata={**plan.metadata, "instead_of": name}))
+    compiled = compile_plan(
+        json.dumps(document),
+        tools=setup.tools,
+        limits=setup.limits,
+        policy=Policy.from_json(journal.record(name).policy),
+        rules=setup.rules,
+    )
+    if compiled.plan is None:
+        reason = next(each.message for each in compiled.diagnostics if each.blocks)
+        raise CannotRun(f"The plan without these calls does not pass its check: {reason}")
+    if needs_no_approval(compiled.plan):
+        raise CannotRun("The plan without these calls would run unasked; run it as a new one.")
+    return compiled.plan
+
+
+# The runs
+
+
+def _is_known(journal: Store, name: str) -> bool:
+    try:
+        journal.record(name)
+    except JournalError as error:
+        if error.code != "unknown-run":
+            raise
+        return False
+    return True
+
+
+def _end(journal: Store, name: str, items: LeftOut, new: str, at: float) -> None:
+    """End the run that waited: another one goes on."""
+    calls = "; ".join(f"{step}: {', '.join(map(str, at))}" for step, at in items.items())
+    failure = Failure(LEFT_OUT, f"Another plan leaves calls out ({calls}); its run is {new}.")
+    lease = journal.take(name)
+    try:
+        steps = dict.fromkeys(step for step, _ in recover(journal.events(name)).waiting)
+        ended = [StepCancelled(step, at) for step in steps]
+        records = [
+            to_record(each) for each in (*ended, RunEnded(RunState.FAILED, None, at, failure))
+        ]
+        journal.append(lease, records, lease.at, sync=True, status=RunState.FAILED)
+    finally:
+        journal.release(lease)
+
+
+def _same_calls(
+    consents: Mapping[str, Consent],
+    recovered: Recovered,
+    items: LeftOut,
+    new: str,
+) -> dict[str, Consent]:
+    """Return what is decided, bound to the very same calls of the new run."""
+    found: dict[str, Consent] = {}
+    for step, consent in consents.items():
+        shown = sorted(
+            (each for (of, _), each in recovered.waiting.items() if of == step),
+            key=lambda each: each.item or 0,
+        )
+        kept = [each for each in shown if each.item not in items.get(step, {})]
+        calls: dict[int | None, str] = {}
+        for at, each in enumerate(kept):
+            item = None if each.item is None else at
+            calls[item] = call_digest(new, step, item, each.tool, each.args)
+        found[step] = consent._replace(calls=calls)
+    return found
