@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+from toolplan import sources  # what learns is loaded where tools declare no output
 from toolplan.events import Run
 from toolplan.plan import Plan
-from toolplan.sources.learned import LearnedError, LearnedSchemas, learn, tool_digest
 from toolplan.tools import LearnedOutput, Tool, Toolbox
 
 
@@ -17,14 +17,14 @@ def with_learned(tools: Toolbox, path: Path, note: Callable[[str], None]) -> Too
     if not path.exists() or not any(map(_declares_nothing, tools.values())):
         return tools
     try:
-        with LearnedSchemas(path) as schemas:
+        with sources.LearnedSchemas(path) as schemas:
             known = {
                 tool.name: LearnedOutput(*found)
                 for tool in tools.values()
                 if _declares_nothing(tool)
-                and (found := schemas.schema(tool_digest(tool))) is not None
+                and (found := schemas.schema(sources.tool_digest(tool))) is not None
             }
-    except LearnedError as error:
+    except sources.LearnedError as error:
         note(error.with_help)
         return tools
     if not known:
@@ -42,9 +42,9 @@ def learn_from(
     if not any(step.tool in tools and _declares_nothing(tools[step.tool]) for step in plan.steps):
         return
     try:
-        with LearnedSchemas(path) as schemas:
-            drifts = learn(schemas, plan, run, tools)
-    except LearnedError as error:
+        with sources.LearnedSchemas(path) as schemas:
+            drifts = sources.learn(schemas, plan, run, tools)
+    except sources.LearnedError as error:
         note(error.with_help)
         return
     for drift in drifts:

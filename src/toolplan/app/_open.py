@@ -11,7 +11,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Literal, NoReturn, cast
 
-from toolplan.app._home import home, journal_place
+from toolplan.app._home import home
+from toolplan.app._journal_place import journal_place
 from toolplan.app._planning import planning
 from toolplan.app._policy import PolicyArgument, policy_of
 from toolplan.app._runs import User

@@ -12,7 +12,8 @@ from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
-from toolplan.app._home import home, journal_at, journal_place
+from toolplan.app._home import home
+from toolplan.app._journal_place import journal_at, journal_place
 from toolplan.app._policy import FILE as POLICY
 from toolplan.app._policy import policy_of
 from toolplan.app._toolset import open_tools

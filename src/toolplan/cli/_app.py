@@ -19,6 +19,7 @@ from toolplan.cli._front_page import (
 )
 from toolplan.cli._terminal import Exit
 from toolplan.errors import ToolplanError
+from toolplan.release import own_version
 
 if TYPE_CHECKING:
     from cyclopts import App, CycloptsError, UnknownOptionError
@@ -35,7 +36,7 @@ def commands() -> App:
     app: App = library.App(
         name="toolplan",
         help=ABOUT,
-        version=_version,
+        version=own_version,
         help_epilogue=EPILOGUE,
         help_format="plaintext",
         result_action="return_value",
@@ -105,7 +106,7 @@ def _call(words: list[str], *, debug: bool) -> object:
     if words in ([], ["-h"], ["--help"]):
         return print_front_page()
     if words == ["--version"]:
-        print(_version())
+        print(own_version())
         return None
     app = commands()
     library: Any = import_module("cyclopts")
@@ -115,11 +116,6 @@ def _call(words: list[str], *, debug: bool) -> object:
             return app(words, exit_on_error=False, print_error=False)
     except library.CycloptsError as error:
         raise _usage(error, words) from None
-
-
-def _version() -> str:
-    metadata: Any = import_module("importlib.metadata")
-    return metadata.version("toolplan")
 
 
 def _usage(error: CycloptsError, words: list[str]) -> ToolplanError:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from asyncio import CancelledError
 from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Final
@@ -17,7 +16,6 @@ LOGGER: Final = logging.getLogger("toolplan.tools")
 """Gets a record with the exception for each call of a tool that raises one."""
 
 _MOST: Final = 20
-_NO_FAULTS: Final = (ToolplanError, CancelledError)
 
 
 class ToolFaults(logging.Handler):
@@ -30,7 +28,7 @@ class ToolFaults(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         """Keep a fault, once for each place."""
         error = record.exc_info[1] if record.exc_info else None
-        if error is None or isinstance(error, _NO_FAULTS) or len(self._found) >= _MOST:
+        if error is None or isinstance(error, ToolplanError) or len(self._found) >= _MOST:
             return
         fault = own_fault(error)
         if fault is not None:

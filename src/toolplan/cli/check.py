@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib.metadata import version
 from typing import Annotated, Final, Literal
 
 from cyclopts import Parameter
@@ -26,6 +25,7 @@ from toolplan.diagnostics import Severity, to_json
 from toolplan.flows import Policy
 from toolplan.path import Json
 from toolplan.plan import Plan, step_refs
+from toolplan.release import own_version
 from toolplan.render.diagnostics import fix_texts, pointer_text
 from toolplan.render.sarif import sarif
 from toolplan.rules import rule_pages
@@ -89,7 +89,7 @@ def _checked(
         }
         print_json(document)
     elif form == "sarif":
-        located, program = file.located(diagnostics), version("toolplan")
+        located, program = file.located(diagnostics), own_version()
         print_json(sarif(located, file.text, file=file.name, pages=rule_pages(), version=program))
     else:
         console = err() if is_fixed and file.name == "-" else out()

@@ -9,7 +9,7 @@ from typing import Annotated, NamedTuple
 
 from cyclopts import Parameter
 
-from toolplan.app._home import existing_journal
+from toolplan.app._journal_place import existing_journal
 from toolplan.cli._options import (
     DialectOption,
     EffectsOption,

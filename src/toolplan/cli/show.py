@@ -12,7 +12,7 @@ from typing import Annotated, Final, Literal, NamedTuple, TypeAlias
 from cyclopts import Parameter
 
 from toolplan.answer import Answer, answer
-from toolplan.app._home import existing_journal
+from toolplan.app._journal_place import existing_journal
 from toolplan.app._toolset import DEMO, Toolset, reopening
 from toolplan.cli._journal import opened_journal
 from toolplan.cli._options import (

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Final, TypeAlias
 
 from toolplan.demo.database import Database, Row, SqlValue
 from toolplan.path import Json
 from toolplan.schema import Violation
+from toolplan.threads import run_in_thread, threads_of
 from toolplan.tools import Arguments, Effects, Tool, ToolError
 
 Answer: TypeAlias = Callable[[Database, Arguments], Json]
@@ -37,7 +38,9 @@ class Operation:
             wrong = tool.input.violations(arguments)
             if wrong:
                 raise ToolError(" ".join(map(_sentence, wrong)))
-            return await asyncio.to_thread(self.answer, database, arguments)
+            return await run_in_thread(
+                partial(self.answer, database, arguments), threads_of(SOURCE)
+            )
 
         tool = Tool(
             name=self.name,

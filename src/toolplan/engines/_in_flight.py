@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from asyncio import AbstractEventLoop, Task
+from asyncio import AbstractEventLoop, CancelledError, Task
 from collections import deque
 from collections.abc import Callable
 from contextvars import copy_context
@@ -289,7 +289,8 @@ class InFlightCalls:
             if isinstance(error, GeneratorExit) and not self._loop.is_running():
                 raise  # the loop is closed, and so is this coroutine
             failure = tool_failure(error, repeatable=call.tool.may_repeat)
-            if not isinstance(error, ToolError):  # that one is the tool's own message
+            # a ToolError is the tool's own message, and who cancels a call knows it
+            if not isinstance(error, ToolError | CancelledError):
                 _TOOLS_LOG.debug("The tool %s raised an exception.", call.tool.name, exc_info=error)
             if failure.code == "outcome-unknown":
                 returned = returned_with(error)

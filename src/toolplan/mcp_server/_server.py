@@ -7,7 +7,6 @@ import json
 import uuid
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
-from importlib.metadata import version
 from types import TracebackType
 from typing import Any, Final, Self, TypeAlias
 
@@ -46,6 +45,7 @@ from toolplan.mcp_server._runs import ActiveRun, Runs
 from toolplan.mcp_server._tools import DEFAULT_TOOLS, INPUTS, TOOLS
 from toolplan.path import Json
 from toolplan.planners import Clarification, Draft, Refusal
+from toolplan.release import own_version
 from toolplan.render.printable import cut, printable
 from toolplan.rules import RULES, SYNTAX_PAGES
 from toolplan.tools import Toolbox
@@ -118,7 +118,7 @@ def make_server(backend: Backend) -> Server[str]:
     calls = _Calls(backend)
     server: Server[str] = Server(
         "toolplan",
-        version=version("toolplan"),
+        version=own_version(),
         title="toolplan",
         instructions=f"{_INSTRUCTIONS} {_names(backend.app.tools)}",
         lifespan=_connection,

@@ -12,11 +12,11 @@ from pathlib import Path
 from types import ModuleType
 from typing import Final, cast
 
+from toolplan import sources  # what reads type hints is loaded where it is used
 from toolplan.diagnostics import did_you_mean, near
 from toolplan.extras import extra_of, install_command
 from toolplan.own_code import own_fault
 from toolplan.sources._base import OpenedTools, SourceContext, ToolSource
-from toolplan.sources.members import toolbox_of
 from toolplan.tools import Tool, Toolbox, ToolObjectError, plain_functions
 
 _ATTRIBUTE: Final = re.compile(
@@ -67,10 +67,10 @@ def load_module_tools(spec: str, folder: Path) -> Toolbox:
         raise ToolObjectError(f"{spec!r} is not 'module:attribute'.", _FORM)
     module_name, attribute = named["module"], named["name"]
     if attribute == _ALL:
-        return toolbox_of(_import(module_name, folder))
+        return sources.toolbox_of(_import(module_name, folder))
     if attribute.endswith(_ALL):
         found = _attribute(module_name, attribute.removesuffix(f".{_ALL}"), folder)
-        return toolbox_of(_made_by(found, spec) if inspect.isclass(found) else found)
+        return sources.toolbox_of(_made_by(found, spec) if inspect.isclass(found) else found)
     found = _attribute(module_name, attribute, folder)
     if callable(found) and not isinstance(found, Tool | Toolbox):
         found = _made_by(found, spec)

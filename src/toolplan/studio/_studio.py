@@ -10,7 +10,6 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from functools import partial
-from importlib.metadata import version
 from typing import Final
 
 from fastapi.sse import ServerSentEvent
@@ -30,6 +29,7 @@ from toolplan.plan import Literal, Plan, Step
 from toolplan.plan_json import load
 from toolplan.planners import Attempt, Draft
 from toolplan.planners.grounded.planner import GroundedPlanner
+from toolplan.release import own_version
 from toolplan.storage.journal import RunEntry
 from toolplan.studio._active import ActiveRun, ActiveRuns, wait_for_person
 from toolplan.studio._errors import Refused
@@ -91,7 +91,7 @@ class Studio:
         """Return what is served."""
         tools = self.app.tools
         return About(
-            version=version("toolplan"),
+            version=own_version(),
             user=user,
             tools=len(tools),
             sources=sorted({tool.source for tool in tools.values()}),

@@ -1,14 +1,36 @@
 """The built-in tool `sql` (extra `sql`): see `sql_tool`."""
 
-from toolplan.sources.sql._database import MAX_TEXT
-from toolplan.sources.sql._tool import NAME, SqlLimits, sql_tool
-from toolplan.sources.sql._types import WORDS, declared_type, describe, row_type, schema_of
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+from toolplan.lazy import names_of
+
+if find_spec("duckdb") is None:  # another process loads it; that it is missing is said now
+    raise ModuleNotFoundError("No module named 'duckdb'", name="duckdb")
+
+if TYPE_CHECKING:
+    from toolplan.sources.sql._calls import call_sql
+    from toolplan.sources.sql._check import Check
+    from toolplan.sources.sql._tool import NAME, sql_tool
+    from toolplan.sources.sql._types import declared_type, describe, row_type, schema_of
+    from toolplan.sources.sql._words import MAX_TEXT, WORDS, SqlLimits
+else:
+    __getattr__ = names_of(
+        __name__,
+        _calls="call_sql",
+        _check="Check",
+        _tool="NAME sql_tool",
+        _types="declared_type describe row_type schema_of",
+        _words="MAX_TEXT WORDS SqlLimits",
+    )
 
 __all__ = [
     "MAX_TEXT",
     "NAME",
     "WORDS",
+    "Check",
     "SqlLimits",
+    "call_sql",
     "declared_type",
     "describe",
     "row_type",

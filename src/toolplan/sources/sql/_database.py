@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Collection, Mapping, Sequence
-from importlib.util import find_spec
 from typing import Final, NamedTuple, Self, cast
 
 from toolplan.path import Json
@@ -28,12 +27,7 @@ from toolplan.sources.sql._types import (
     structure,
 )
 from toolplan.sources.sql._values import storable
-
-if find_spec("duckdb") is None:  # another process loads it; that it is missing is said now
-    raise ModuleNotFoundError("No module named 'duckdb'", name="duckdb")
-
-MAX_TEXT: Final = 20_000
-"""The longest statement, in characters."""
+from toolplan.sources.sql._words import MAX_TEXT
 
 PLACEHOLDER: Final = "__no_columns__"
 """The one column of a table of which no column is known; it is in no result."""

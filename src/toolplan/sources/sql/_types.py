@@ -21,11 +21,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Final, TypeAlias
 
 from toolplan.path import Json
 from toolplan.schema import Absent, Schema, at, elements, types_of
+from toolplan.sources.sql._words import WORDS, Scalar
 
 MAX_COLUMNS: Final = 1_000
 MAX_NESTING: Final = 8
@@ -34,19 +34,6 @@ MISSING: Final = "__missing__"
 
 # a key that no schema declares: what it leads to says whether undeclared ones are allowed
 _UNDECLARED: Final = "\x00undeclared"
-
-
-class Scalar(StrEnum):
-    """A type without parts; the values are the words of the `columns` argument."""
-
-    STRING = "string"
-    INTEGER = "integer"
-    NUMBER = "number"
-    BOOLEAN = "boolean"
-    DATE = "date"
-    DATE_TIME = "date-time"
-    JSON = "json"
-    UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,9 +63,6 @@ class MapOf:
 
 ColumnType: TypeAlias = Scalar | ListOf | Struct | MapOf
 Columns: TypeAlias = Mapping[str, ColumnType]
-
-WORDS: Final = tuple(word.value for word in Scalar if word is not Scalar.UNKNOWN)
-"""The names that the `columns` argument of the tool may give to a type."""
 
 _SQL: Final[Mapping[Scalar, str]] = {
     Scalar.STRING: "VARCHAR",

@@ -1,0 +1,35 @@
+"""The words and the bounds of the arguments of the tool."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Final, NamedTuple
+
+MAX_TEXT: Final = 20_000
+"""The longest statement, in characters."""
+MAX_TABLES: Final = 32
+
+
+class Scalar(StrEnum):
+    """A type without parts; the values are the words of the `columns` argument."""
+
+    STRING = "string"
+    INTEGER = "integer"
+    NUMBER = "number"
+    BOOLEAN = "boolean"
+    DATE = "date"
+    DATE_TIME = "date-time"
+    JSON = "json"
+    UNKNOWN = "unknown"
+
+
+WORDS: Final = tuple(word.value for word in Scalar if word is not Scalar.UNKNOWN)
+"""The names that the `columns` argument of the tool may give to a type."""
+
+
+class SqlLimits(NamedTuple):
+    """Bounds of one call: rows of the result, seconds, megabytes of memory."""
+
+    rows: int = 100_000
+    seconds: float = 30.0
+    memory_mb: int = 512
