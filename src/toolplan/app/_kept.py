@@ -15,7 +15,7 @@ from toolplan.errors import ToolplanError
 from toolplan.events import Run
 from toolplan.execution_plan import ExecutionPlan
 from toolplan.path import Json
-from toolplan.planners.grounded.dialogue import episode_of
+from toolplan.planners.grounded import dialogue  # loaded by the first conversation
 from toolplan.storage.journal import Store, open_journal
 from toolplan.storage.memory import BestEffortMemory, Memory, MemoryFault, SqliteMemory
 from toolplan.threads import in_thread
@@ -107,7 +107,7 @@ class Kept:
         self, conversation: str, asked: AskResult, tools: Toolbox, now: float
     ) -> None:
         """Keep a turn of a conversation, so that the next question may refer to it."""
-        episode = episode_of(
+        episode = dialogue.episode_of(
             asked.question,
             asked.proposal,
             tools,

@@ -7,8 +7,9 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from datetime import date
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from toolplan import summary as summaries  # loaded by the first summary
 from toolplan.answer import answer
 from toolplan.app._approve import Approve, approver_of, chosen, refuse_other
 from toolplan.app._loop import Setup
@@ -27,11 +28,12 @@ from toolplan.path import Json
 from toolplan.plan_json import load
 from toolplan.providers import Model, UsageTracker
 from toolplan.storage.journal import Slot, Store
-from toolplan.summary.form import Format
-from toolplan.summary.summariser import Summariser
 from toolplan.threads import in_thread
 from toolplan.tools import on_day
 from toolplan.traces import workflow
+
+if TYPE_CHECKING:
+    from toolplan.summary import Format
 
 
 @dataclass(frozen=True)
@@ -168,6 +170,6 @@ async def summarised(asked: AskResult, model: Model | None, form: Format | None)
     if form is None or asked.run is None or asked.answer is None:
         return asked
     plan = None if asked.plan is None else asked.plan.plan
-    summariser = Summariser(model, format=form)
+    summariser = summaries.Summariser(model, format=form)
     written = await summariser.summarise(asked.answer, asked.run, asked.question.text, plan=plan)
     return replace(asked, summary=written)

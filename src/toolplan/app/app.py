@@ -10,7 +10,7 @@ from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Literal, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, overload
 
 from toolplan.answer import InsightFunction
 from toolplan.app._approve import Approve
@@ -49,16 +49,18 @@ from toolplan.forecast import Forecast
 from toolplan.path import Json
 from toolplan.plan import Limits, Step
 from toolplan.planners import Attempt, Planner, Question, Refusal
-from toolplan.planners.grounded.dialogue import DialoguePlanner
+from toolplan.planners.grounded import dialogue  # loaded by the first conversation
 from toolplan.providers import Model
 from toolplan.render.plan_tree import effect_marks
 from toolplan.render.printable import printable
 from toolplan.rules import Rule
 from toolplan.storage.journal import RunEntry, Store
 from toolplan.storage.memory import Memory
-from toolplan.summary.form import Format
 from toolplan.threads import in_thread
 from toolplan.tools import on_day
+
+if TYPE_CHECKING:
+    from toolplan.summary import Format
 
 logger = logging.getLogger("toolplan")
 
@@ -434,8 +436,8 @@ class App:
         watchers: Watchers,
     ) -> Loop:
         planner = self.planner
-        if conversation is not None and not isinstance(planner, DialoguePlanner):
-            planner = DialoguePlanner(planner, weeks=self._user.weeks)
+        if conversation is not None and not isinstance(planner, dialogue.DialoguePlanner):
+            planner = dialogue.DialoguePlanner(planner, weeks=self._user.weeks)
         notes = run_notes(self._metadata, self._user.advice, given)
         options = self.run_options(given)
         return Loop(self._setup, planner, journal, options, notes, watchers, note=self._note)

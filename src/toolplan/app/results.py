@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from toolplan.answer import Answer
 from toolplan.compiler import Compiled
@@ -18,7 +18,9 @@ from toolplan.render.diagnostics import Located, diagnostics_text
 from toolplan.render.plan_tree import plan_text
 from toolplan.render.printable import printable
 from toolplan.shown import Shown, counted
-from toolplan.summary.summariser import Summary
+
+if TYPE_CHECKING:
+    from toolplan.summary import Summary
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from toolplan.answer import Answer
 from toolplan.cli._terminal import Exit, note, out, print_json
@@ -18,7 +19,9 @@ from toolplan.render.forecast_view import compared_text, forecast_text
 from toolplan.render.printable import fit_encoding, printable
 from toolplan.render.runs_view import SHORT
 from toolplan.render.summary_view import summary_view
-from toolplan.summary.summariser import Summary
+
+if TYPE_CHECKING:
+    from toolplan.summary import Summary
 
 
 def print_run(

@@ -9,6 +9,16 @@ The rooms, each of which knows only those before it:
 - `dialogue`: follow-up questions.
 """
 
-from toolplan.planners.grounded.planner import GroundedPlanner
+from typing import TYPE_CHECKING
+
+from toolplan.lazy import names_of
+
+if TYPE_CHECKING:
+    from toolplan.planners.grounded.planner import GroundedPlanner
+else:
+    __getattr__ = names_of(
+        __name__,
+        planner="GroundedPlanner",
+    )
 
 __all__ = ["GroundedPlanner"]

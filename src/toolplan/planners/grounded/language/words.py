@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Mapping
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Final
 
@@ -77,10 +78,13 @@ def fold(text: str) -> str:
     >>> fold("Köln")
     'koln'
     """
+    if text.isascii():
+        return text.lower()
     spread = unicodedata.normalize("NFKD", text.casefold().replace("’", "'"))
     return "".join(char for char in spread if not unicodedata.combining(char))
 
 
+@lru_cache(maxsize=8_192)
 def key(word: str) -> str:
     """Return the form under which `word` is compared with others.
 
@@ -99,8 +103,7 @@ def keys(phrase: str) -> tuple[str, ...]:
     >>> keys("High-speed_items")
     ('high', 'speed', 'item')
     """
-    spaced = "".join(char if char not in "-_" else " " for char in phrase)
-    return tuple(key(word) for word in spaced.split())
+    return tuple(map(key, phrase.replace("-", " ").replace("_", " ").split()))
 
 
 def stem(word: str) -> str:
@@ -152,7 +155,12 @@ _BRITISH: Final = {
 }  # fmt: skip
 
 
+_BRITISH_ENDINGS: Final = tuple(_BRITISH)
+
+
 def _american(word: str) -> str:
+    if not word.endswith(_BRITISH_ENDINGS):  # most words
+        return word
     for british, american in _BRITISH.items():
         if word.endswith(british) and len(word) > len(british) + 2:
             return word.removesuffix(british) + american
