@@ -137,7 +137,7 @@ def rows_of(output: Json) -> list[dict[str, Json]]:
 def same_rows(
     given: Sequence[dict[str, Json]], wanted: Sequence[Sequence[Cell]], *, ordered: bool
 ) -> bool:
-    """Tell whether every wanted row is among the `given`, and there are no others.
+    """Return whether every wanted row is among the `given`, and there are no others.
 
     A row is the wanted one where each cell of that is in it; the given row may have more columns.
     Shares may be given as percentages, in columns whose name says so.

@@ -60,3 +60,16 @@ def test_large_modules_long_functions_and_hidden_imports_are_named(
     assert "large.py: 501 lines" in out
     assert "long.py:1: f has 62 lines" in out
     assert "hidden.py:1: f imports our own code inside itself" in out
+
+
+def test_the_docstring_of_a_function_begins_with_a_verb(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    good = 'def f():\n    """Return it."""\n\n@property\ndef g(self):\n    """The name."""\n'
+    module(folder, "src/good.py", f'{good}\n@rule()\ndef h():\n    """A step is wrong."""\n')
+    module(folder, "tests/test_it.py", 'def f():\n    """Whether it is so."""\n')
+    assert gate.main(["src", "tests"]) == 0
+    for text in ("Whether it is so.", "`name` is the name.", "L10: it fails.", "the name"):
+        module(folder, "src/bad.py", f'def f():\n    """{text}"""\n')
+        assert gate.main(["src"]) == 1
+        assert "the docstring of f begins with no verb" in capsys.readouterr().out

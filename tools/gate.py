@@ -2,7 +2,8 @@
 
 Run as `python tools/gate.py src tests benchmarks tools`. It prints each breach and exits 1 if there
 is any: a module of more than 500 lines, a function of more than 60, a class that has more than 400
-lines together with its base classes, an import of our own inside a function.
+lines together with its base classes, an import of our own inside a function, and in `src` a
+docstring of a function that does not begin with a verb.
 """
 
 from __future__ import annotations
@@ -17,6 +18,11 @@ MAX_MODULE: Final = 500
 MAX_FUNCTION: Final = 60
 MAX_CLASS: Final = 400
 OURS: Final = ("toolplan", "tests", "benchmarks", "tools")
+NO_VERBS: Final = frozenset({
+    "a", "all", "an", "as", "each", "false", "how", "if", "it", "no", "none", "nothing", "that",
+    "the", "this", "true", "what", "when", "where", "whether", "which",
+})  # fmt: skip
+"""Words with which no sentence begins that says what a function does."""
 
 
 class Class(NamedTuple):
@@ -41,9 +47,21 @@ def breaches(path: Path) -> Iterator[str]:
         if length > MAX_FUNCTION:
             place = f"{path}:{node.lineno}: {node.name}"
             yield f"{place} has {length} lines; the limit is {MAX_FUNCTION}"
+        if path.parts[0] == "src" and not _begins_with_verb(node):
+            yield f"{path}:{node.lineno}: the docstring of {node.name} begins with no verb"
         for inner in ast.walk(node):
             if any(name.partition(".")[0] in OURS for name in _imported(inner)):
                 yield f"{path}:{node.lineno}: {node.name} imports our own code inside itself"
+
+
+def _begins_with_verb(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """Return whether the docstring may begin with a verb; properties and rules are described."""
+    text = ast.get_docstring(function)
+    named = " ".join(map(ast.unparse, function.decorator_list))
+    if not text or "property" in named or named.startswith("rule("):
+        return True
+    first = text.split()[0].rstrip(",;:.")
+    return first.istitle() and first.isalpha() and first.lower() not in NO_VERBS
 
 
 EXCEPTIONS: Final = {

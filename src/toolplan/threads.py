@@ -69,7 +69,7 @@ class Threads:
         self._given_up: set[Future[Any]] = set()
 
     def submit(self, function: Callable[[], _Result]) -> Future[_Result]:
-        """Have `function` called in one of the threads, as soon as one is free.
+        """Queue `function` for the next thread that is free.
 
         Raises:
             CallsHang: too many earlier calls were given up and still run.

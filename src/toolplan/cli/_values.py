@@ -18,7 +18,7 @@ class ValuesQuestion:
     """Asks a person at the terminal about calls that wait, step by step."""
 
     def __init__(self, display: Display, line: Callable[[], Awaitable[str]]) -> None:
-        """Ask; `line` reads what is typed."""
+        """Read what is typed with `line`."""
         self._display = display
         self._line = line
 

@@ -142,7 +142,7 @@ class CompileStream:
             yield step
 
     def _is_wrong(self, step: Step) -> bool:
-        """Whether some rule objects to `step`. References to unwritten steps are allowed."""
+        """Return whether some rule objects to `step`. References to unwritten steps are allowed."""
         found = check(
             Plan((*self._behind(step), step)), self._tools, policy=self._policy, rules=self._rules
         )
@@ -152,7 +152,7 @@ class CompileStream:
         return wrong or self._is_held(step)
 
     def _is_held(self, step: Step) -> bool:
-        """Whether the policy lets a step that only reads start after the whole plan is known."""
+        """Return whether the policy lets a step that only reads start after the plan is known."""
         tool = self._tools.get(step.tool)
         if tool is None or tool.has_effects or not self._policy.has_flows:
             return False

@@ -193,7 +193,7 @@ class _Stack:
 
 
 def prose(text: str, parts: Segments, block: Span) -> bool:
-    """Whether anything but white space stands beside `block`, outside of what is cut away."""
+    """Return whether anything but white space stands beside `block`, where nothing is cut away."""
     return any(text[span.start : span.end].strip() for span in _beside(parts, block))
 
 

@@ -23,7 +23,7 @@ class Certainty:
     """Decides which failures are faults of the plan, not of sample or recorded values."""
 
     def __init__(self, samples: SampleValues, limits: Limits, least: int) -> None:
-        """`least` is the fewest calls of a run."""
+        """Begin with `least`, the fewest calls of a run."""
         self._samples = samples
         self._limits = limits
         self._least = least

@@ -140,7 +140,7 @@ class Fan:
         over: Mapping[int, ItemEnded] = MappingProxyType({}),
         begun: Iterable[int] = (),
     ) -> None:
-        """Begin; in an earlier process the items of `over` ended and those of `begun` started."""
+        """Begin where an earlier process stopped: items `over` ended, those `begun` started."""
         self.items = items
         self.stops = stops
         self.again = sorted(begun, reverse=True)

@@ -96,13 +96,13 @@ class Vouched:
         return self._needs[tool.name]
 
     def is_sink(self, tool: Tool) -> bool:
-        """Whether something that flows into the tool is looked at."""
+        """Return whether something that flows into the tool is looked at."""
         return (
             self.needs(tool) is not None or tool.name in self.policy.decide or self.is_egress(tool)
         )
 
     def is_egress(self, tool: Tool) -> bool:
-        """Whether somebody outside can read the calls of a tool."""
+        """Return whether somebody outside can read the calls of a tool."""
         return (
             tool.name in self.policy.egress
             or tool.annotations.get(EGRESS) is True

@@ -29,13 +29,13 @@ def quoted(text: str) -> str:
 
 
 def asked_too_much(spec: Spec, said: str) -> Failure:
-    """L11: the request is longer than the model takes."""
+    """Return the fault L11: the request is longer than the model takes."""
     help = "Ask for less, offer fewer tools, or name a model with a larger context."
     return Failure("llm-context", f"The request is too long for {spec.name}{said}.", help)
 
 
 def not_allowed(spec: Spec) -> Failure:
-    """L10: the key is wrong, or may not use the model.
+    """Return the fault L10: the key is wrong, or may not use the model.
 
     What the endpoint said is not quoted: some repeat the key.
     """
@@ -47,7 +47,7 @@ def not_allowed(spec: Spec) -> Failure:
 
 
 def no_key(spec: Spec) -> Failure:
-    """L10: there is no key to send, so no call is made."""
+    """Return the fault L10: there is no key to send, so no call is made."""
     return Failure(
         "llm-auth",
         f"There is no key for {spec.name}.",
@@ -56,7 +56,7 @@ def no_key(spec: Spec) -> Failure:
 
 
 def bad_key(spec: Spec) -> Failure:
-    """L10: the key cannot be sent."""
+    """Return the fault L10: the key cannot be sent."""
     return Failure(
         "llm-auth",
         f"The key for {spec.name} holds characters that no key has.",
@@ -65,24 +65,24 @@ def bad_key(spec: Spec) -> Failure:
 
 
 def quota_spent(spec: Spec, said: str) -> Failure:
-    """L08: the account has nothing left; waiting does not help."""
+    """Return the fault L08: the account has nothing left; waiting does not help."""
     reason = f"The quota of {spec.name} is used up{said}."
     return Failure("llm-rate-limit", reason, _CHANGE, lasts=True)
 
 
 def asked_too_often(spec: Spec, said: str, wait_s: float | None) -> Failure:
-    """L08: status 429."""
+    """Return the fault L08: status 429."""
     reason = f"{spec.name} limits the rate of requests{said}."
     return Failure("llm-rate-limit", reason, _LATER, retry_after_s=wait_s)
 
 
 def too_slow(name: str, what: str) -> Failure:
-    """L07: nothing came in time; `what` says how long that is."""
+    """Return the fault L07: nothing came in time; `what` says how long that is."""
     return Failure("llm-timeout", f"{name} {what}.", _LATER)
 
 
 def resting(name: str, failures: int, wait_s: float) -> Failure:
-    """No call is made: the circuit breaker is open."""
+    """Return the fault of a call that is not made: the circuit breaker is open."""
     return Failure(
         "llm-unavailable",
         f"{name} failed {failures} times in a row and is not asked for {wait_s:.0f} s.",
@@ -91,42 +91,42 @@ def resting(name: str, failures: int, wait_s: float) -> Failure:
 
 
 def said_nothing(name: str) -> Failure:
-    """L01: the reply is whole, and empty."""
+    """Return the fault L01: the reply is whole, and empty."""
     return Failure("llm-empty", f"The reply of {name} is empty.", _CHANGE)
 
 
 def said_too_much(name: str, code: str) -> Failure:
-    """L18, L19: the reply does not end, or repeats itself."""
+    """Return the fault L18 or L19: the reply does not end, or repeats itself."""
     what = "repeats the same text" if code == "llm-degenerate" else "does not end"
     return Failure(code, f"The reply of {name} {what}.", _CHANGE)
 
 
 def endless(name: str) -> Failure:
-    """L18: the reply has more bytes than its tokens allow."""
+    """Return the fault L18: the reply has more bytes than its tokens allow."""
     return Failure("llm-too-long", f"The reply of {name} did not end.", _AGAIN)
 
 
 def not_available(spec: Spec, said: str, status: int | None, wait_s: float | None) -> Failure:
-    """L09: status 500 and more."""
+    """Return the fault L09: status 500 and more."""
     shown = "" if status is None else f" (HTTP {status})"
     reason = f"{spec.name} is not available{shown}{said}."
     return Failure("llm-unavailable", reason, _LATER, retry_after_s=wait_s)
 
 
 def not_reached(spec: Spec, *, refused: bool) -> Failure:
-    """L09: there was no connection, or it broke before anything was answered."""
+    """Return the fault L09: no connection, or it broke before anything was answered."""
     reason = f"{spec.name} cannot be reached at {spec.url}."
     help = "Check that it runs, and that the address is right."
     return Failure("llm-unavailable", reason, help, lasts=refused)
 
 
 def broken_off(name: str) -> Failure:
-    """L06: the reply ended before it was whole."""
+    """Return the fault L06: the reply ended before it was whole."""
     return Failure("llm-stream-cut", f"The reply of {name} broke off.", _AGAIN)
 
 
 def no_such_model(spec: Spec, said: str) -> Failure:
-    """Status 404. The next endpoint of a chain may have its model."""
+    """Return the fault of status 404. The next endpoint of a chain may have its model."""
     return Failure(
         "llm-request",
         f"There is no model {spec.name}{said}.",
@@ -136,41 +136,41 @@ def no_such_model(spec: Spec, said: str) -> Failure:
 
 
 def not_taken(spec: Spec, said: str, *, constrained: bool) -> Failure:
-    """Status 400 or 422; where the call asked for a schema, that may be why."""
+    """Return the fault of status 400 or 422; the schema that was asked for may be why."""
     reason = f"{spec.name} rejected the request{said}."
     return Failure("llm-request", reason, _CHANGE, schema=constrained)
 
 
 def sent_elsewhere(spec: Spec, status: int) -> Failure:
-    """L12: a redirect. It is not followed, because it would take the key to another place."""
+    """Return the fault L12: a redirect, not followed: it would take the key to another place."""
     reason = f"{spec.name} answered with a redirect (HTTP {status}), which is not followed."
     return Failure("llm-bad-response", reason, "Name the address that it leads to.")
 
 
 def no_reply(spec: Spec, said: str) -> Failure:
-    """L12, L13: what came is not a reply of a model."""
+    """Return the fault L12 or L13: what came is not a reply of a model."""
     reason = f"{spec.name} answered with something that is not a reply of a model{said}."
     return Failure("llm-bad-response", reason, _CHANGE)
 
 
 def odd_reply(name: str, what: str) -> Failure:
-    """L12, L13: `what` is wrong with the reply as a whole."""
+    """Return the fault L12 or L13: `what` is wrong with the reply as a whole."""
     return Failure("llm-bad-response", f"{name} {what}.", _ADDRESS)
 
 
 def refused(name: str) -> Failure:
-    """L02: the model refuses, or a filter does."""
+    """Return the fault L02: the model refuses, or a filter does."""
     return Failure("llm-refused", f"{name} refused to answer.", "Ask in another way.")
 
 
 def called_a_tool(name: str) -> Failure:
-    """L14: the model calls a tool in place of an answer."""
+    """Return the fault L14: the model calls a tool in place of an answer."""
     reason = f"{name} called a tool, though none was offered."
     return Failure("llm-unexpected-tool-call", reason, _AGAIN)
 
 
 def truncated(name: str) -> Failure:
-    """L05: the limit of tokens was reached."""
+    """Return the fault L05: the limit of tokens was reached."""
     reason = f"The reply of {name} was cut off at its limit of tokens."
     return Failure(
         "llm-truncated", reason, "Allow more tokens (PLANNER_MAX_TOKENS), or ask for less."

@@ -36,7 +36,7 @@ class FailuresAsAnswers(httpx2.AsyncBaseTransport):
     def __init__(
         self, inner: httpx2.AsyncBaseTransport, on_session_lost: Callable[[], None]
     ) -> None:
-        """`on_session_lost` is called when the server no longer knows the session."""
+        """Call `on_session_lost` when the server no longer knows the session."""
         self._inner = inner
         self._on_session_lost = on_session_lost
 

@@ -119,7 +119,7 @@ class Person(OAuthClientProvider):
     """Gets tokens for somebody who has signed in, or signs in now."""
 
     def __init__(self, server: HttpServer, sign_ins: SignIns, asks: Asks | None) -> None:
-        """`asks` is None where nobody can be asked: then only what is kept is used."""
+        """Ask nobody where `asks` is None: only what is kept is used then."""
         self._server = server
         self._oauth = server.oauth or OAuth()
         self._sign_ins = sign_ins

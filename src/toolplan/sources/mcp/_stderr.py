@@ -17,7 +17,7 @@ class StandardError:
     """A pipe for a process's standard error, read by a thread until the process has ended."""
 
     def __init__(self, report: Callable[[str], None]) -> None:
-        """`report` is called with each line, from the thread."""
+        """Call `report` with each line, from the thread."""
         self._report = report
         self._lines: deque[str] = deque(maxlen=_KEPT_LINES)
         self._reading, writing = os.pipe()

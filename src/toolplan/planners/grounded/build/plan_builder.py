@@ -101,7 +101,7 @@ class PlanBuilder:
         return self._done[id(request)]
 
     def accepts(self, entity: str, modifier: Modifier) -> bool:
-        """Whether `modifier` can be said of things of kind `entity`, directly or through others."""
+        """Return whether `modifier` can be said of things of kind `entity`, or through others."""
         kind = self._catalogue.kinds[entity]
         if self.linker.bind(entity, modifier) is not None:
             return True

@@ -117,7 +117,7 @@ def _named_day(found: Found, clock: Clock) -> Reading:
 
 
 def _is_verb(found: Found) -> bool:
-    """Tell *which 20 may be late* from *on 20 may* and *20 May*."""
+    """Distinguish *which 20 may be late* from *on 20 may* and *20 May*."""
     at = found.match.start("month")
     written_small = not found.text.original[at].isupper()
     return found.get("month") in _VERBS and written_small and found.cue not in DAY_CUES
@@ -164,7 +164,7 @@ def _month(found: Found, clock: Clock) -> Reading:
 
 
 def _is_month_alone(found: Found) -> bool:
-    """Tell *in May*, *the March figures* from *may I*, *march*, *by June Smith*."""
+    """Distinguish *in May*, *the March figures* from *may I*, *march*, *by June Smith*."""
     word = found.get("month").rstrip(".")
     behind_by = found.cue == "by" or found.text.previous_word(found.match.start()) == "by"
     if word in words.GIVEN_NAMES and (behind_by or found.before_name):

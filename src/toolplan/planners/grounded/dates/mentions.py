@@ -222,7 +222,7 @@ def _with_years(spots: list[_Spot], text: Text, clock: Clock) -> list[_Spot]:
 
 
 def _continues(text: str, left: _Spot, right: _Spot) -> bool:
-    """Tell *September 3rd and the 5th*, where the month of the second is that of the first."""
+    """Read *September 3rd and the 5th*, where the month of the second is that of the first."""
     said = _BARE_ORDINAL.match(text, right.start, right.end)
     return said is not None and _BARE_ORDINAL.match(text, left.start, left.end) is None
 

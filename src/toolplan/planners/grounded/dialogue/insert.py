@@ -195,7 +195,7 @@ def _split(
 
 
 def fits(anchor: Anchor, said: Step, plan: Plan) -> bool:
-    """Whether the arguments of `said` may go to the list step, where `plan` computes from the list.
+    """Return whether arguments of `said` may go to the list step that `plan` computes from.
 
     The first three groups are not the groups of the first three things, and a share needs all
     things, not only those that it counts.

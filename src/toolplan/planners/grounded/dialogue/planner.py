@@ -207,7 +207,7 @@ class DialoguePlanner:
         return fresh if first is None or isinstance(fresh, Draft) else first
 
     def _goes_on(self, text: str, tools: Toolbox, before: Conversation, pending: Pending) -> bool:
-        """Whether a reply follows up on the last plan, rather than answers the clarification."""
+        """Return whether a reply follows up on the last plan, and answers no clarification."""
         intent = read_intent(text, self._catalogue(tools))
         points_back = intent.confidence > _FRAGMENT or bool(pending.unexplained)
         return intent.kind == "followup" and points_back and before.last is not None

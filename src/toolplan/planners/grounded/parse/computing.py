@@ -51,7 +51,7 @@ def _read_at_least(state: ComputationState) -> None:
 
 
 def _can_have(state: ComputationState, at: int, operator: str) -> bool:
-    """Whether what stands before can have such things; without any of them it is in no group."""
+    """Return whether what stands before can have such things; without any it is in no group."""
     before = state.skip(
         at - 1, WordClass.HAVE, WordClass.FILLER, WordClass.LINK, WordClass.RELATIVE, step=-1
     )

@@ -233,7 +233,7 @@ class _Imperatives:
         return self._texts[at] if at < len(self._texts) else ""
 
     def _is_wanted(self, at: int) -> bool:
-        """Whether the word is the verb of "you should …", "… to do", or closes "the a do"."""
+        """Return whether the word is the verb of "you should …", "… to do", or ends "the a do"."""
         text, before = self._texts[at], self._texts[at - 1]
         if text not in IMPERATIVE_VERBS or at in self._timed:
             return False
@@ -250,7 +250,7 @@ class _Imperatives:
         return before in _MODALS
 
     def _closes(self, at: int) -> bool:
-        """Whether a verb stands last, and nothing before it asks by a verb: "loan L1 extend"."""
+        """Return whether a verb stands last, and no verb before it asks: "loan L1 extend"."""
         last = self._text(at + 1) in ("", *_BREAKS)
         asked = not {"did", "does", "do", "that", "which", "who"}.isdisjoint(self._texts[:at])
         return last and not asked and not self._readings(at) and WordClass.LINK in self._classes(at)

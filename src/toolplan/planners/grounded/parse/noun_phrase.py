@@ -37,7 +37,7 @@ def noun_from(state: ParseState, at: int, current: ThingRequest | None) -> int |
 
 
 def _accepts(state: ParseState, entity: str, mention: Mention) -> bool:
-    """Whether `mention`, without a word before it, may be said of a thing of kind `entity`."""
+    """Return whether `mention`, without a word before it, may be said of an `entity`."""
     return any(
         value.entity == entity or state.catalogue.attribute(value).shape.kind == "place"
         for value in mention.values

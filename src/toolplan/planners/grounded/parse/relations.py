@@ -289,7 +289,7 @@ def _names_thing(state: ParseState, value: ValueOf) -> bool:
 
 
 def _verb_is_near(state: ParseState) -> bool:
-    """Whether a verb ties the value here to the present thing: "that got a", "was a found"."""
+    """Return whether a verb ties the value here to the thing: "that got a", "was a found"."""
     if state.verb is not None and state.verb.does(WordClass.LINK):
         # what a place "handles" may be what it could: only what it "handled" was there
         return words.fold(state.verb.text) not in _HABITS

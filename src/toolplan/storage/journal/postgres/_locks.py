@@ -40,7 +40,7 @@ class Locks:
             return False
 
     def release(self, name: str) -> None:
-        """Do not hold `name` any more."""
+        """Release `name`."""
         with self._lock:
             if name in self._held:
                 self._held.remove(name)

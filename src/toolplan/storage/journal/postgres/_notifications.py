@@ -33,7 +33,7 @@ class Notifier:
         self._is_over = False
 
     def notify(self, run: str) -> None:
-        """Tell who follows `run` that it has new records."""
+        """Notify those who follow `run` of new records."""
         with self._changed:
             self._runs.add(run)
             if self._thread is None and not self._is_over:
