@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import hashlib
 import uuid
-from collections.abc import Awaitable, Callable, Mapping
-from typing import NamedTuple, TypeAlias, cast
+from collections.abc import Awaitable, Callable, Generator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Final, NamedTuple, TypeAlias, cast
 
 import rfc8785
 
@@ -82,6 +84,24 @@ class ApprovalUsed(ToolplanError):
         )
         self.approval = approval
         self.run = run
+
+
+_DECIDER: Final[ContextVar[str]] = ContextVar("toolplan_decider", default="")
+
+
+@contextmanager
+def decided_by(name: str) -> Generator[None]:
+    """Let runs that start or continue here keep `name` as who approved and decided."""
+    before = _DECIDER.set(name)
+    try:
+        yield
+    finally:
+        _DECIDER.reset(before)
+
+
+def decider() -> str:
+    """Return who decides here; empty where that is not known."""
+    return _DECIDER.get()
 
 
 class EffectStep(NamedTuple):

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from tests.mcp_server.served import READS, WRITES, scripted
-from tests.studio.served import API, browsing, in_loop
+from tests.studio.served import API, Browser, browsing, in_loop
 from toolplan.testing import Gives, Hangs, Raises, ScriptedPlanner, ScriptedTools
 from toolplan.tools import Effects, ToolError
 
@@ -29,6 +29,150 @@ def test_a_plan_with_effects_waits_until_it_is_approved(tmp_path: Path) -> None:
             ended = await browser.until(line["run"], "succeeded")
             assert [each["kind"] for each in ended["decisions"]] == ["approve"]
             assert browser.tools.args_of("send") == [{"to": "ann"}, {"to": "bob"}]
+
+    in_loop(work)
+
+
+def _given(calls: list[Any]) -> list[Any]:
+    return [{name: each[name] for name in ("step", "item", "digest")} for each in calls]
+
+
+async def _waits_with_values(browser: Browser) -> Any:
+    """Start `WRITES`; return it when its calls wait with their values."""
+    shown = await browser.checked(ASKED)
+    assert shown["by_values"]
+    body = {"text": shown["text"], "digest": shown["digest"], "values": True}
+    line = await browser.post("runs", body)
+    return await browser.until(line["run"], "waiting")
+
+
+def test_calls_are_shown_with_their_values_and_allowed(tmp_path: Path) -> None:
+    async def work() -> None:
+        tools = scripted(Gives({"data": ["ann", "b\u202eob"]}))
+        async with browsing(tmp_path, tools=tools) as browser:
+            waiting = await _waits_with_values(browser)
+            run = waiting["line"]["run"]
+            assert waiting["by_values"]
+            assert waiting["allowed"] == ["allow", "refuse", "cancel"]
+            calls = waiting["calls"]
+            assert [each["shown"] for each in calls] == [{"to": '"ann"'}, {"to": '"b\\u202eob"'}]
+            assert {each["effects"] for each in calls} == {"write"}
+            origin = calls[0]["origins"]["to"]
+            assert origin["sources"][0]["tool"] == "people"
+            assert origin["label"] != "said"
+            assert browser.tools.args_of("send") == []
+            address = f"runs/{run}/decisions"
+            digest = {"digest": waiting["line"]["digest"]}
+            # the plan's approval says nothing about values
+            status, problem = await browser.refused(address, {"kind": "approve", **digest})
+            assert (status, problem["code"]) == (409, "not-allowed-now")
+            await browser.post(address, {"kind": "allow", "calls": _given(calls)})
+            ended = await browser.until(run, "succeeded")
+            assert [each["kind"] for each in ended["decisions"]] == ["allow"]
+            assert browser.tools.args_of("send") == [{"to": "ann"}, {"to": "b\u202eob"}]
+
+    in_loop(work)
+
+
+def test_calls_that_are_not_those_that_were_shown_are_not_made(tmp_path: Path) -> None:
+    async def work() -> None:
+        async with browsing(tmp_path) as browser:
+            waiting = await _waits_with_values(browser)
+            address = f"runs/{waiting['line']['run']}/decisions"
+            calls = _given(waiting["calls"])
+            others = [
+                calls[:1],
+                [*calls, calls[0]],
+                [{**calls[0], "digest": "0" * 64}, calls[1]],
+                [{**calls[0], "item": 7}, calls[1]],
+                [{**calls[0], "step": "people"}, calls[1]],
+            ]
+            for each in others:
+                status, problem = await browser.refused(address, {"kind": "allow", "calls": each})
+                assert (status, problem["code"]) == (409, "digest-changed")
+            status, problem = await browser.refused(address, {"kind": "allow"})
+            assert (status, problem["code"]) == (422, "bad-request")
+            both = {"kind": "allow", "calls": calls[:1], "refused": calls[1:]}
+            status, problem = await browser.refused(address, both)
+            assert (status, problem["code"]) == (422, "bad-request")
+            assert browser.tools.args_of("send") == []
+            assert (await browser.get(address[: -len("/decisions")]))["calls"] == waiting["calls"]
+
+    in_loop(work)
+
+
+def test_calls_are_refused_with_a_reason_that_is_kept(tmp_path: Path) -> None:
+    planner = ScriptedPlanner(json.dumps(READS))
+
+    async def work() -> None:
+        async with browsing(tmp_path, planner=planner) as browser:
+            waiting = await _waits_with_values(browser)
+            run = waiting["line"]["run"]
+            given = {"kind": "allow", "refused": _given(waiting["calls"]), "reason": "Not to bob."}
+            await browser.post(f"runs/{run}/decisions", given)
+            failed = await browser.until(run, "failed")
+            assert failed["decisions"][0]["kind"] == "deny"
+            assert failed["decisions"][0]["reason"] == "Not to bob."
+            assert "Not to bob." in failed["steps"]["mail"]["error"]["message"]
+            assert browser.tools.args_of("send") == []
+            await browser.post(f"runs/{run}/decisions", {"kind": "replan"})
+            (attempt,) = planner.asked[0].attempts
+            assert any("Not to bob." in str(each) for each in attempt.events)
+
+    in_loop(work)
+
+
+def test_a_run_whose_calls_wait_is_refused_or_goes_on_after_a_restart(tmp_path: Path) -> None:
+    async def work() -> None:
+        runs: list[Any] = []
+        async with browsing(tmp_path) as browser:
+            runs = [await _waits_with_values(browser) for _ in range(2)]
+        async with browsing(tmp_path) as browser:
+            first, second = (each["line"]["run"] for each in runs)
+            digest = runs[0]["line"]["digest"]
+            refusal = {"kind": "refuse", "digest": digest, "reason": ""}
+            await browser.post(f"runs/{first}/decisions", refusal)
+            await browser.until(first, "cancelled")
+            calls = _given((await browser.get(f"runs/{second}"))["calls"])
+            await browser.post(f"runs/{second}/decisions", {"kind": "allow", "calls": calls})
+            await browser.until(second, "succeeded")
+            assert browser.tools.args_of("people") == []
+            assert len(browser.tools.args_of("send")) == 2
+
+    in_loop(work)
+
+
+def test_who_decided_is_kept_in_the_journal(tmp_path: Path) -> None:
+    tools = scripted(Gives({"data": ["ann"]}))
+    tools.add("hang", Hangs(), effects=Effects.WRITE)
+    hangs = {"steps": [{"id": "hang", "tool": "hang", "timeout_s": 0.05}]}
+
+    async def work() -> None:
+        async with browsing(tmp_path, tools=tools, user_header="X-User") as browser:
+
+            async def decide(run: str, by: str, **given: Any) -> None:
+                browser.client.headers["x-user"] = by
+                await browser.post(f"runs/{run}/decisions", given)
+
+            async def names(run: str, status: str) -> list[tuple[str, str]]:
+                decisions = (await browser.until(run, status))["decisions"]
+                return [(each["kind"], each["by"]) for each in decisions]
+
+            browser.client.headers["x-user"] = "ann"
+            waiting = await _waits_with_values(browser)
+            run = waiting["line"]["run"]
+            await decide(run, "bob", kind="allow", calls=_given(waiting["calls"]))
+            assert await names(run, "succeeded") == [("allow", "bob")]
+            line = await browser.start(hangs)
+            await browser.until(line["run"], "waiting")
+            await decide(line["run"], "cleo", kind="approve", digest=line["digest"])
+            assert await names(line["run"], "in_doubt") == [("approve", "cleo")]
+            call = {"step": "hang", "decision": "failed"}
+            await decide(line["run"], "dan", kind="decide", calls=[call])
+            assert (await names(line["run"], "failed"))[-1] == ("abort", "dan")
+            browser.client.headers["x-user"] = "eve"
+            line = await browser.start(hangs, approve=True)
+            assert await names(line["run"], "in_doubt") == [("approve", "eve")]
 
     in_loop(work)
 

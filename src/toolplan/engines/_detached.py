@@ -7,7 +7,7 @@ import uuid
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from toolplan.approval import Approval, ApprovalRequired, approve
+from toolplan.approval import Approval, ApprovalRequired, approve, decider
 from toolplan.engines._calls import Clock, callees, check_plan, tools_of
 from toolplan.engines._recorder import EventRecorder
 from toolplan.engines._runs import frozen, record_of
@@ -74,7 +74,7 @@ def prepare(
         if approval.digest != digest:
             raise ApprovalRequired(digest)
         approval.use_for(run)
-        events.append(RunApproved(approval.id, digest, clock()))
+        events.append(RunApproved(approval.id, digest, clock(), decider()))
     waits = runnable.effects and approval is None
     if waits:
         events.append(RunWaiting(clock()))

@@ -14,6 +14,7 @@ from toolplan.approval import (
     ApprovalRequired,
     Approver,
     approve,
+    decider,
     digest_of,
     needs_no_approval,
 )
@@ -167,7 +168,7 @@ async def continue_run(
     recorder.write()
     try:
         if granted is not None:
-            await recorder.approve(RunApproved(granted.id, granted.digest, clock()))
+            await recorder.approve(_approved(granted, clock))
         elif stage is not None:
             if recovered.staged is None:
                 recorder.add(stage.begun())
@@ -326,7 +327,7 @@ def record_approval(
         execution.recorder.add(stage.begun())
         return False
     if granted is not None:
-        execution.recorder.add(RunApproved(granted.id, granted.digest, execution.clock()))
+        execution.recorder.add(_approved(granted, execution.clock))
     elif runnable.effects:
         execution.recorder.add(RunWaiting(execution.clock()))
     return runnable.effects and granted is None
@@ -345,8 +346,12 @@ async def ask(execution: Execution, runnable: Runnable) -> Approval:
     if given is None:
         raise ApprovalRequired(runnable.plan.digest)
     granted = _bound(given, execution, runnable)
-    await execution.recorder.approve(RunApproved(granted.id, granted.digest, execution.clock()))
+    await execution.recorder.approve(_approved(granted, execution.clock))
     return granted
+
+
+def _approved(granted: Approval, clock: Clock) -> RunApproved:
+    return RunApproved(granted.id, granted.digest, clock(), decider())
 
 
 async def _ask_or_end(execution: Execution, runnable: Runnable) -> Approval:
@@ -423,7 +428,8 @@ def _decided(
                 raise CannotRun(f"Tool {tool.name!r} cannot have returned that: {taken.message}")
             output = output if isinstance(taken, Failure) else taken
         attempt = recovered.intents[slot]
-        decided.append(CallDecided(name, item, attempt, decision, output, execution.clock()))
+        now, by = execution.clock(), decider()
+        decided.append(CallDecided(name, item, attempt, decision, output, now, by))
     return decided
 
 

@@ -12,6 +12,7 @@ from asyncio import Task
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Protocol
 
+from toolplan.approval import decider
 from toolplan.consent import (
     NO_CONSENTS,
     Consent,
@@ -164,7 +165,8 @@ class Stage:
                     "`toolplan show RUN` shows the calls that wait.",
                 )
             shown.append((call.item, call.digest))
-        given = ConsentGiven(step, consent.allowed, tuple(shown), consent.reason, self._clock())
+        now, by = self._clock(), decider()
+        given = ConsentGiven(step, consent.allowed, tuple(shown), consent.reason, now, by)
         self._note(given)
         return given
 

@@ -82,11 +82,12 @@ class RunWaiting(NamedTuple):
 
 
 class RunApproved(NamedTuple):
-    """The plan was approved; `approval` is the id of the approval."""
+    """The plan was approved; `approval` is the id of the approval, `by` who gave it if known."""
 
     approval: str
     digest: str
     at: float
+    by: str = ""
 
 
 class ApprovalStaged(NamedTuple):
@@ -178,7 +179,8 @@ class CallInDoubt(NamedTuple):
 class CallDecided(NamedTuple):
     """A person decided about a call in doubt.
 
-    It is `retry`, `resolve` (it took effect and returned `output`) or `abort` (it failed).
+    It is `retry`, `resolve` (it took effect and returned `output`) or `abort` (it failed). `by` is
+    who, if known.
     """
 
     step: str
@@ -187,6 +189,7 @@ class CallDecided(NamedTuple):
     decision: Decision
     output: Json
     at: float
+    by: str = ""
 
 
 class CallWaiting(NamedTuple):
@@ -209,6 +212,7 @@ class ConsentGiven(NamedTuple):
     """A person allowed calls that waited, or refused them with a reason.
 
     `calls` are the items, None without `for_each`, each with the digest of the call that was shown.
+    `by` is who, if known.
     """
 
     step: str
@@ -216,6 +220,7 @@ class ConsentGiven(NamedTuple):
     calls: tuple[tuple[int | None, str], ...]
     reason: str
     at: float
+    by: str = ""
 
 
 class ItemEnded(NamedTuple):

@@ -9,7 +9,15 @@ from typing import Final
 
 from toolplan.approval import Approval
 from toolplan.errors import ToolplanError
-from toolplan.events import Event, Run, RunApproved, RunStarted, RunWaiting, StepProgressed
+from toolplan.events import (
+    ApprovalStaged,
+    Event,
+    Run,
+    RunApproved,
+    RunStarted,
+    RunWaiting,
+    StepProgressed,
+)
 from toolplan.execution_plan import ExecutionPlan
 from toolplan.studio._errors import Refused
 
@@ -46,7 +54,7 @@ class ActiveRun:
         if isinstance(event, StepProgressed):
             self._count += 1
             self._progress[event.step] = (self._count, event)
-        if not isinstance(event, RunStarted | RunWaiting | RunApproved):
+        if not isinstance(event, RunStarted | RunWaiting | RunApproved | ApprovalStaged):
             self.stored.set()  # nothing else happens before that
 
     def progress_since(self, seen: int) -> tuple[list[Event], int]:

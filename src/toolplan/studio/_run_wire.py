@@ -11,9 +11,11 @@ from toolplan.studio._wire import (
     MOST_TEXT,
     Difference,
     Digest,
+    EffectKind,
     EffectOut,
     FailureOut,
     FlowOut,
+    FlowSource,
     ForecastOut,
     Given,
     Graph,
@@ -28,12 +30,14 @@ from toolplan.studio._wire import (
 class RunGiven(Given):
     """A plan to run: the `text` of a checked plan, with the digest that was shown.
 
-    `approve` approves it, if it has effects; without it such a run waits for a decision.
+    `approve` approves it, if it has effects; without it such a run waits for a decision. With
+    `values` what only reads runs first, and then each call with effects waits with its values.
     """
 
     text: Annotated[str, Field(max_length=MOST_TEXT)]
     digest: Digest
     approve: bool = False
+    values: bool = False
 
 
 class RunLine(Shown):
@@ -71,6 +75,38 @@ class DoubtOut(Shown):
     result: JsonValue
 
 
+class OriginOut(Shown):
+    """Where a value of a call comes from.
+
+    `label` says how far it is to be trusted, `needs` what its place needs, `asked` that it is less.
+    `refs` are the references that make it, `sources` the outputs that make it no more than that.
+    """
+
+    label: str
+    needs: str
+    asked: bool
+    refs: list[str]
+    sources: list[FlowSource]
+
+
+class CallOut(Shown):
+    """A call that waits until a person allows or refuses it; `digest` stands for its values.
+
+    `shown` is the exact text of each argument, as in `EffectOut`. `choices` are the origins of what
+    decides whether and how often it is called, by the place in the plan.
+    """
+
+    step: str
+    item: int | None
+    tool: str
+    effects: EffectKind
+    shown: dict[str, str]
+    origins: dict[str, OriginOut]
+    choices: dict[str, OriginOut]
+    digest: str
+    warnings: list[str]
+
+
 class StepOut(Shown):
     """The state of a step. `output` is null where it is large: then `output_left_out` is true."""
 
@@ -103,7 +139,8 @@ class RunOut(Shown):
     """A run. `seq` is how many events it has: events from there on are new.
 
     `plan_fault` says why the plan cannot run any more with these tools. `answer` is what the
-    command line shows, and its parts as tables.
+    command line shows, and its parts as tables. `by_values` says that its calls are approved with
+    their values; `calls` are those that wait.
     """
 
     line: RunLine
@@ -121,9 +158,11 @@ class RunOut(Shown):
     took_s: float | None
     approved_at: float | None
     effects: list[EffectOut]
+    by_values: bool
+    calls: list[CallOut]
     flows: list[FlowOut]
     decisions: list[DecisionOut]
-    allowed: list[Literal["approve", "refuse", "decide", "cancel", "resume", "replan"]]
+    allowed: list[Literal["approve", "allow", "refuse", "decide", "cancel", "resume", "replan"]]
     forecast: ForecastOut | None
     seq: int
 
@@ -192,6 +231,26 @@ class Refuse(Given):
     reason: Annotated[str, Field(max_length=MOST_QUESTION)] = ""
 
 
+class ShownCall(Given):
+    """A call that waits, as it was shown."""
+
+    step: Name
+    item: Annotated[int, Field(ge=0)] | None = None
+    digest: Digest
+
+
+class Allow(Given):
+    """Allow or refuse calls that wait, all of a step at once; the run continues.
+
+    A step whose calls are refused fails, and the planner gets the reason.
+    """
+
+    kind: Literal["allow"]
+    calls: Annotated[tuple[ShownCall, ...], Field(max_length=100_000)] = ()
+    refused: Annotated[tuple[ShownCall, ...], Field(max_length=100_000)] = ()
+    reason: Annotated[str, Field(max_length=MOST_QUESTION)] = ""
+
+
 class CallDecision(Given):
     """A decision about a call in doubt.
 
@@ -231,7 +290,7 @@ class Replan(Given):
 
 
 DecisionGiven: TypeAlias = Annotated[
-    Approve | Refuse | Decide | Cancel | Resume | Replan, Field(discriminator="kind")
+    Approve | Allow | Refuse | Decide | Cancel | Resume | Replan, Field(discriminator="kind")
 ]
 
 

@@ -11,8 +11,10 @@ from toolplan.app.app import App
 from toolplan.app.results import RunResult
 from toolplan.errors import ToolplanError
 from toolplan.events import (
+    ApprovalStaged,
     CallDecided,
     CallInDoubt,
+    ConsentGiven,
     Event,
     Failure,
     ItemEnded,
@@ -25,6 +27,7 @@ from toolplan.path import Json
 from toolplan.plan_json import load
 from toolplan.storage.journal import RunEntry, Store
 from toolplan.studio._active import ActiveRuns
+from toolplan.studio._calls import calls_view
 from toolplan.studio._errors import Refused
 from toolplan.studio._run_wire import (
     DecisionOut,
@@ -47,7 +50,7 @@ MOST_ITEMS: Final = 200
 """The most items of a step that are shown at once."""
 
 _REFUSED: Final = ("refused", "cancelled")
-Allowed: TypeAlias = Literal["approve", "refuse", "decide", "cancel", "resume", "replan"]
+Allowed: TypeAlias = Literal["approve", "allow", "refuse", "decide", "cancel", "resume", "replan"]
 
 
 class Filter(NamedTuple):
@@ -152,6 +155,8 @@ def run_view(app: App, run: str, active: ActiveRuns) -> RunOut:
         took_s=kept.took_s,
         approved_at=kept.approved_at,
         effects=[] if plan is None else effects_view(plan, app.tools),
+        by_values=any(isinstance(each, ApprovalStaged) for each in events),
+        calls=calls_view(kept.effects, app.tools),
         flows=[] if plan is None else flows_view(plan),
         decisions=[*_decisions(events)],
         allowed=[*_allowed(entry, kept, active)],
@@ -170,7 +175,7 @@ def _allowed(entry: RunEntry, kept: RunResult, active: ActiveRuns) -> Iterable[A
         return
     match entry.status:
         case RunState.WAITING:
-            yield from ("approve",) if can_run else ()
+            yield from ("allow" if kept.waiting else "approve",) if can_run else ()
             yield from ("refuse", "cancel")
         case RunState.IN_DOUBT:
             yield from ("decide",) if can_run else ()
@@ -185,13 +190,16 @@ def _allowed(entry: RunEntry, kept: RunResult, active: ActiveRuns) -> Iterable[A
 
 
 def _decisions(events: Iterable[Event]) -> Iterable[DecisionOut]:
-    """Yield what was decided, in order. Who decided is kept with an approval and a refusal."""
+    """Yield what was decided, in order, and by whom where that is known."""
     for event in events:
         match event:
             case RunApproved():
                 yield _decision("approve", event, digest=event.digest)
             case CallDecided():
                 yield _decision(event.decision, event, step=event.step, item=event.item)
+            case ConsentGiven(allowed=allowed):
+                kind, reason = "allow" if allowed else "deny", event.reason or None
+                yield _decision(kind, event, step=event.step, reason=reason)
             case RunEnded(failure=Failure(code=code, message=message)) if code in _REFUSED:
                 kind = "refuse" if code == "refused" else "cancel"
                 yield _decision(kind, event, reason=message)
@@ -201,7 +209,7 @@ def _decisions(events: Iterable[Event]) -> Iterable[DecisionOut]:
 
 def _decision(
     kind: str,
-    event: RunApproved | CallDecided | RunEnded,
+    event: RunApproved | CallDecided | ConsentGiven | RunEnded,
     *,
     digest: str | None = None,
     step: str | None = None,

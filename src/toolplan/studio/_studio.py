@@ -14,11 +14,14 @@ from typing import Final
 
 from fastapi.sse import ServerSentEvent
 
+from toolplan.app._approve import Approve
 from toolplan.app.app import App
 from toolplan.app.results import AskResult, CheckResult
 from toolplan.app.resume import cancel, plan_of
+from toolplan.approval import decided_by
 from toolplan.comparison import compare_plans
 from toolplan.compiler import parse
+from toolplan.consent import Effect, ValueApproval
 from toolplan.diagnostics import Diagnostic, Severity
 from toolplan.errors import ToolplanError
 from toolplan.events import Event, Run, RunState
@@ -32,9 +35,10 @@ from toolplan.planners.grounded.planner import GroundedPlanner
 from toolplan.release import own_version
 from toolplan.storage.journal import RunEntry
 from toolplan.studio._active import ActiveRun, ActiveRuns, wait_for_person
+from toolplan.studio._calls import shown_effects
 from toolplan.studio._errors import Refused
 from toolplan.studio._run_wire import (
-    Approve,
+    Allow,
     CallDecision,
     Cancel,
     Decide,
@@ -47,6 +51,7 @@ from toolplan.studio._run_wire import (
     RunGiven,
     RunLine,
 )
+from toolplan.studio._run_wire import Approve as ApprovePlan
 from toolplan.studio._runs import failure_view, known_run, run_line
 from toolplan.studio._views import (
     checked_view,
@@ -184,10 +189,13 @@ class Studio:
         if plan.digest != given.digest:
             raise _other_plan(given.digest, plan.digest)
         name = uuid.uuid4().hex
-        approve = given.digest if given.approve else wait_for_person
+        approve: Approve = given.digest if given.approve else wait_for_person
+        if given.values and not given.approve:
+            approve = ValueApproval()  # nobody is asked: the run ends as one that waits
 
         async def run(active: ActiveRun) -> Run:
-            return await self.app.run(plan, run_id=name, approve=approve, on_event=active.add)
+            with decided_by(user):
+                return await self.app.run(plan, run_id=name, approve=approve, on_event=active.add)
 
         await self.active.begin(name, run)
         return await self.line(name)
@@ -224,18 +232,22 @@ class Studio:
             if entry.status is not RunState.RUNNING:
                 await self.active.left(run)  # the page shows it since the journal says so
             match given:
-                case Approve():
+                case ApprovePlan():
                     await self._check_waiting(entry, given.digest)
-                    await self._resume(run, approve=given.digest)
+                    await self._refuse_values(run)
+                    await self._resume(run, user, approve=given.digest)
+                case Allow():
+                    self._check_state(entry, RunState.WAITING, "waiting")
+                    await self._allow(run, given, user)
                 case Refuse():
                     await self._check_waiting(entry, given.digest)
                     await self._end(run, given.reason or "no reason was given", user)
                 case Decide(calls=calls):
                     self._check_state(entry, RunState.IN_DOUBT, "in doubt")
-                    await self._resume(run, calls=calls)
+                    await self._resume(run, user, calls=calls)
                 case Resume():
                     self._check_idle(entry)
-                    await self._resume(run)
+                    await self._resume(run, user)
                 case Cancel():
                     await self._cancel(entry, user)
                 case Replan():
@@ -255,6 +267,26 @@ class Studio:
         if plan.digest != digest:
             raise _other_plan(digest, plan.digest)
 
+    async def _refuse_values(self, run: str) -> None:
+        """Refuse an approval of the plan where calls wait that nobody has looked at."""
+        if (await in_thread(self.app.result, run)).waiting:
+            raise Refused(
+                "not-allowed-now",
+                "Calls of this run wait with their values: an approval of the plan is not enough.",
+                "Look at the calls, and allow or refuse them.",
+            )
+
+    async def _allow(self, run: str, given: Allow, user: str) -> None:
+        waiting = (await in_thread(self.app.result, run)).effects
+        decided = shown_effects(waiting, [*given.calls, *given.refused])
+        if not decided:
+            raise Refused("bad-request", "No call is named.", "Name the calls that were shown.")
+        allowed = decided[: len(given.calls)]
+        if {each.step for each in allowed} & {each.step for each in decided[len(allowed) :]}:
+            raise Refused("bad-request", "A step has two decisions.", "Decide about it once.")
+        denied = decided[len(allowed) :]
+        await self._resume(run, user, allow=allowed, deny=denied, reason=given.reason)
+
     def _check_state(self, entry: RunEntry, state: RunState, words: str) -> None:
         self._check_idle(entry)
         if entry.status is not state:
@@ -273,7 +305,15 @@ class Studio:
             )
 
     async def _resume(
-        self, run: str, *, approve: str | None = None, calls: Sequence[CallDecision] = ()
+        self,
+        run: str,
+        user: str,
+        *,
+        approve: str | None = None,
+        calls: Sequence[CallDecision] = (),
+        allow: Sequence[Effect] = (),
+        deny: Sequence[Effect] = (),
+        reason: str = "",
     ) -> None:
         decided: dict[str, list[str]] = {"retry": [], "abort": []}
         done: dict[str, Json] = {}
@@ -285,14 +325,18 @@ class Studio:
                 decided[_OPTIONS[call.decision]].append(place)
 
         async def resume(active: ActiveRun) -> Run:
-            return await self.app.resume(
-                run,
-                retry=decided["retry"],
-                abort=decided["abort"],
-                resolve=done,
-                approve=approve or wait_for_person,
-                on_event=active.add,
-            )
+            with decided_by(user):
+                return await self.app.resume(
+                    run,
+                    retry=decided["retry"],
+                    abort=decided["abort"],
+                    resolve=done,
+                    allow=allow,
+                    deny=deny,
+                    reason=reason,
+                    approve=approve or wait_for_person,
+                    on_event=active.add,
+                )
 
         await self.active.begin(run, resume)
 

@@ -11,12 +11,13 @@ from toolplan.app.results import AskResult, CheckResult
 from toolplan.approval import EffectStep, effect_steps
 from toolplan.comparison import ABSENT, Absent, Comparison
 from toolplan.comparison import Change as Changed
+from toolplan.consent import has_values_of_tools
 from toolplan.diagnostics import Diagnostic
 from toolplan.diagnostics import to_json as diagnostic_to_json
 from toolplan.execution_plan import ExecutionPlan
 from toolplan.forecast import Forecast
 from toolplan.path import Json
-from toolplan.plan import Plan, Step, needs, split_pointer, step_refs
+from toolplan.plan import Plan, Step, Value, needs, split_pointer, step_refs
 from toolplan.plan_json import dump, dump_value
 from toolplan.planners import Clarification, Draft, Refusal
 from toolplan.render.approval_view import approval_json
@@ -104,6 +105,7 @@ def checked_view(
         effects=[] if plan is None else effects_view(plan, tools),
         flows=[] if plan is None else flows_view(plan),
         needs_approval=plan is not None and bool(plan.effects),
+        by_values=plan is not None and bool(plan.effects) and has_values_of_tools(plan),
         forecast=None if forecast is None else forecast_view(forecast),
         unchecked_references=checked.unchecked_references,
     )
@@ -243,14 +245,20 @@ def effects_view(plan: ExecutionPlan, tools: Toolbox) -> list[EffectOut]:
     ]
 
 
-def _exact(step: EffectStep) -> dict[str, object]:
+def lookalikes(values: Iterable[Value | Json]) -> list[str]:
+    """Return which characters in `values` look like those of another script, a sentence each."""
     found: dict[str, str] = {}
-    for value in (step.for_each, *step.args.values(), *step.args, step.step, step.tool):
+    for value in values:
         found |= {} if value is None else mixed_scripts(value)
+    return [f"{exact_text(char)[1:-1]} is {name}" for char, name in found.items()]
+
+
+def _exact(step: EffectStep) -> dict[str, object]:
+    values = (step.for_each, *step.args.values(), *step.args, step.step, step.tool)
     return {
         "shown": {name: exact_text(value) for name, value in step.args.items()},
         "for_each_shown": None if step.for_each is None else exact_text(step.for_each),
-        "warnings": [f"{exact_text(char)[1:-1]} is {name}" for char, name in found.items()],
+        "warnings": lookalikes(values),
     }
 
 

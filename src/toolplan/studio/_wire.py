@@ -213,7 +213,8 @@ class CheckedPlan(Shown):
     """A plan and what is known of it. `digest` is null where it may not run.
 
     `text` is what was checked. `plan` is the plan as it will run, with corrections, and null where
-    the text is no plan at all.
+    the text is no plan at all. `by_values` says that a value of a tool reaches a place where it can
+    do harm: then its calls are best approved with their values.
     """
 
     text: str
@@ -226,6 +227,7 @@ class CheckedPlan(Shown):
     effects: list[EffectOut]
     flows: list[FlowOut]
     needs_approval: bool
+    by_values: bool
     forecast: ForecastOut | None
     unchecked_references: int
 

@@ -67,4 +67,32 @@ def take_any(to: str, text: list[object]) -> int:
     return len(text)
 
 
-TOOLS = [take_any, list_notes, break_it, send_note, delete_note]
+@toolplan.tool(effects="read")
+def list_people() -> list[str]:
+    """Return who gets a note."""
+    return ["ann@b.example", "p\u0430ypal\u202e@b.example", "<script>window.hurt = 1</script>"]
+
+
+@toolplan.tool(effects="write")
+def note_person(to: str, text: str) -> str:
+    """Send a note to one person."""
+    return f"{to}: {text}"
+
+
+@toolplan.tool(effects="read")
+async def wait_a_bit(n: int) -> int:
+    """Return `n` a little later."""
+    await asyncio.sleep(0.3)
+    return n
+
+
+TOOLS = [
+    wait_a_bit,
+    list_people,
+    note_person,
+    take_any,
+    list_notes,
+    break_it,
+    send_note,
+    delete_note,
+]

@@ -154,6 +154,55 @@ def test_a_call_in_doubt_is_decided_by_keyboard(looks: Looks) -> None:
     assert not visit.faults
 
 
+NOTES = {
+    "steps": [
+        {"id": "people", "tool": "list_people"},
+        {
+            "id": "notes", "tool": "note_person", "for_each": "${people}",
+            "args": {"to": "${item}", "text": "Hello"},
+        },
+    ]
+}  # fmt: skip
+
+
+def test_calls_are_approved_with_their_values_by_keyboard(looks: Looks) -> None:
+    visit = looks("tests.studio.browser.own_tools:TOOLS")
+    page = visit.enter()
+    run = visit.run(NOTES, values=True)
+    visit.go(f"#/approve/{run}")
+    step = page.get_by_role("region", name="notes", exact=True)
+    step.wait_for()
+    shown = step.inner_text()
+    assert '"ann@b.example"' in shown
+    assert '"p\\u0430ypal\\u202e@b.example"' in shown
+    assert '"<script>window.hurt = 1</script>"' in shown
+    assert "CYRILLIC SMALL LETTER A" in shown
+    assert "list_people" in shown  # where the values come from
+    _tab_to(visit, "Refuse them")
+    page.keyboard.press("Enter")
+    reason = page.get_by_role("textbox", name=re.compile("^Reason"))
+    _tab_to(visit, "Reason", "textbox")
+    page.keyboard.type("Not yet")
+    page.reload()
+    assert reason.input_value() == "Not yet"
+    _tab_to(visit, "Allow all 3 calls")
+    page.keyboard.press("Enter")
+    page.get_by_role("status").get_by_text("Succeeded").wait_for()
+    page.get_by_text("ann@b.example: Hello").first.wait_for()
+    refused = visit.run(NOTES, values=True)
+    visit.go(f"#/approve/{refused}")
+    _tab_to(visit, "Refuse them")
+    page.keyboard.press("Enter")
+    _tab_to(visit, "Reason", "textbox")
+    page.keyboard.type("To nobody")
+    _tab_to(visit, "Refuse these calls")
+    page.keyboard.press("Enter")
+    page.get_by_role("status").get_by_text("Failed").wait_for()
+    page.get_by_text("To nobody").first.wait_for()
+    assert page.evaluate("window.hurt") is None
+    assert not visit.faults
+
+
 def test_the_page_catches_up_when_the_server_is_killed_and_started_again(looks: Looks) -> None:
     visit = looks("tests.studio.browser.own_tools:TOOLS")
     page = visit.enter()

@@ -331,6 +331,34 @@ export interface components {
             examples: string[];
         };
         /**
+         * Allow
+         * @description Allow or refuse calls that wait, all of a step at once; the run continues.
+         *
+         *     A step whose calls are refused fails, and the planner gets the reason.
+         */
+        Allow: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "allow";
+            /**
+             * Calls
+             * @default []
+             */
+            calls: components["schemas"]["ShownCall"][];
+            /**
+             * Refused
+             * @default []
+             */
+            refused: components["schemas"]["ShownCall"][];
+            /**
+             * Reason
+             * @default
+             */
+            reason: string;
+        };
+        /**
          * Approve
          * @description Approve the waiting run, if its plan has the digest that was shown.
          */
@@ -362,6 +390,42 @@ export interface components {
             output?: components["schemas"]["JsonValue"];
         };
         /**
+         * CallOut
+         * @description A call that waits until a person allows or refuses it; `digest` stands for its values.
+         *
+         *     `shown` is the exact text of each argument, as in `EffectOut`. `choices` are the origins of what
+         *     decides whether and how often it is called, by the place in the plan.
+         */
+        CallOut: {
+            /** Step */
+            step: string;
+            /** Item */
+            item: number | null;
+            /** Tool */
+            tool: string;
+            /**
+             * Effects
+             * @enum {string}
+             */
+            effects: "read" | "write" | "destructive" | "unknown";
+            /** Shown */
+            shown: {
+                [key: string]: string;
+            };
+            /** Origins */
+            origins: {
+                [key: string]: components["schemas"]["OriginOut"];
+            };
+            /** Choices */
+            choices: {
+                [key: string]: components["schemas"]["OriginOut"];
+            };
+            /** Digest */
+            digest: string;
+            /** Warnings */
+            warnings: string[];
+        };
+        /**
          * Cancel
          * @description Cancel the run; it can be resumed.
          */
@@ -391,7 +455,8 @@ export interface components {
          * @description A plan and what is known of it. `digest` is null where it may not run.
          *
          *     `text` is what was checked. `plan` is the plan as it will run, with corrections, and null where
-         *     the text is no plan at all.
+         *     the text is no plan at all. `by_values` says that a value of a tool reaches a place where it can
+         *     do harm: then its calls are best approved with their values.
          */
         CheckedPlan: {
             /** Text */
@@ -412,6 +477,8 @@ export interface components {
             flows: components["schemas"]["FlowOut"][];
             /** Needs Approval */
             needs_approval: boolean;
+            /** By Values */
+            by_values: boolean;
             forecast: components["schemas"]["ForecastOut"] | null;
             /** Unchecked References */
             unchecked_references: number;
@@ -823,6 +890,25 @@ export interface components {
             problems: number;
         };
         /**
+         * OriginOut
+         * @description Where a value of a call comes from.
+         *
+         *     `label` says how far it is to be trusted, `needs` what its place needs, `asked` that it is less.
+         *     `refs` are the references that make it, `sources` the outputs that make it no more than that.
+         */
+        OriginOut: {
+            /** Label */
+            label: string;
+            /** Needs */
+            needs: string;
+            /** Asked */
+            asked: boolean;
+            /** Refs */
+            refs: string[];
+            /** Sources */
+            sources: components["schemas"]["FlowSource"][];
+        };
+        /**
          * Place
          * @description A part of the text: lines and columns from 1, `start` and `end` in characters from 0.
          */
@@ -978,7 +1064,8 @@ export interface components {
          * RunGiven
          * @description A plan to run: the `text` of a checked plan, with the digest that was shown.
          *
-         *     `approve` approves it, if it has effects; without it such a run waits for a decision.
+         *     `approve` approves it, if it has effects; without it such a run waits for a decision. With
+         *     `values` what only reads runs first, and then each call with effects waits with its values.
          */
         RunGiven: {
             /** Text */
@@ -990,6 +1077,11 @@ export interface components {
              * @default false
              */
             approve: boolean;
+            /**
+             * Values
+             * @default false
+             */
+            values: boolean;
         };
         /**
          * RunLine
@@ -1033,7 +1125,8 @@ export interface components {
          * @description A run. `seq` is how many events it has: events from there on are new.
          *
          *     `plan_fault` says why the plan cannot run any more with these tools. `answer` is what the
-         *     command line shows, and its parts as tables.
+         *     command line shows, and its parts as tables. `by_values` says that its calls are approved with
+         *     their values; `calls` are those that wait.
          */
         RunOut: {
             line: components["schemas"]["RunLine"];
@@ -1062,12 +1155,16 @@ export interface components {
             approved_at: number | null;
             /** Effects */
             effects: components["schemas"]["EffectOut"][];
+            /** By Values */
+            by_values: boolean;
+            /** Calls */
+            calls: components["schemas"]["CallOut"][];
             /** Flows */
             flows: components["schemas"]["FlowOut"][];
             /** Decisions */
             decisions: components["schemas"]["DecisionOut"][];
             /** Allowed */
-            allowed: ("approve" | "refuse" | "decide" | "cancel" | "resume" | "replan")[];
+            allowed: ("approve" | "allow" | "refuse" | "decide" | "cancel" | "resume" | "replan")[];
             forecast: components["schemas"]["ForecastOut"] | null;
             /** Seq */
             seq: number;
@@ -1079,6 +1176,18 @@ export interface components {
         Session: {
             /** Token */
             token: string;
+        };
+        /**
+         * ShownCall
+         * @description A call that waits, as it was shown.
+         */
+        ShownCall: {
+            /** Step */
+            step: string;
+            /** Item */
+            item?: number | null;
+            /** Digest */
+            digest: string;
         };
         /**
          * StepChange
@@ -1206,7 +1315,9 @@ export interface components {
         };
         /**
          * Understood
-         * @description Where a value of the plan comes from: the words of the question at `words`, from 0.
+         * @description Where a value of the plan comes from.
+         *
+         *     `words` are the first and the last word of the question that say it, from 0; `text` is them.
          *
          *     Without words, `reason` says it: `default`, or `ref`.
          */
@@ -1635,7 +1746,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["Approve"] | components["schemas"]["Refuse"] | components["schemas"]["Decide"] | components["schemas"]["Cancel"] | components["schemas"]["Resume"] | components["schemas"]["Replan"];
+                "application/json": components["schemas"]["Approve"] | components["schemas"]["Allow"] | components["schemas"]["Refuse"] | components["schemas"]["Decide"] | components["schemas"]["Cancel"] | components["schemas"]["Resume"] | components["schemas"]["Replan"];
             };
         };
         responses: {

@@ -3,6 +3,7 @@ import type { components } from './schema';
 
 type Schemas = components['schemas'];
 export type About = Schemas['About'];
+export type Call = Schemas['CallOut'];
 export type CheckedPlan = Schemas['CheckedPlan'];
 export type Clarification = Schemas['ClarificationOut'];
 export type Decided = Schemas['Decided'];
@@ -15,6 +16,7 @@ export type Flow = Schemas['FlowOut'];
 export type Forecast = Schemas['ForecastOut'];
 export type GraphData = Schemas['Graph'];
 export type NodeData = Schemas['NodeOut'];
+export type Origin = Schemas['OriginOut'];
 export type Proposed = Schemas['Proposed'];
 export type RunDiff = Schemas['RunDiff'];
 export type RunGiven = Schemas['RunGiven'];
@@ -30,6 +32,7 @@ export type Tried = Schemas['Tried'];
 export type UnderstoodOut = Schemas['Understood'];
 export type DecisionGiven =
   | Schemas['Approve']
+  | Schemas['Allow']
   | Schemas['Refuse']
   | Schemas['Decide']
   | Schemas['Cancel']

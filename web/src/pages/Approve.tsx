@@ -11,6 +11,7 @@ import { refsOf, type Json } from '../plan/plan';
 import { go, href } from '../router';
 import { useRun } from '../run/useRun';
 import { moment, texts } from '../texts';
+import { WaitingCalls } from './Calls';
 
 const words = texts.approve;
 const MOST_WARNINGS = 20;
@@ -32,6 +33,9 @@ export function Approve({ id }: { id: string }) {
   }
   if (!run || !view || shown === undefined) return <Loading title={words.title} />;
   const isOpen = run.allowed.includes('approve');
+  const isReading = run.by_values && view.status === 'running' && run.calls.length === 0;
+  const calls = run.allowed.includes('allow') ? run.calls : [];
+  const waiting = new Set(calls.map((each) => each.step));
   return (
     <div className="page approve">
       <div className="row between">
@@ -42,8 +46,16 @@ export function Approve({ id }: { id: string }) {
         <Exact text={run.line.question} most={400} />
       </p>
       {isOpen && <p className="notice warn">{words.intro(texts.common.calls(run.effects.reduce((sum, each) => sum + each.calls, 0)))}</p>}
+      {isReading && (
+        <p className="notice info" role="status">
+          {words.reading}
+        </p>
+      )}
+      {calls.length > 0 && <p className="notice warn">{words.values(texts.common.calls(calls.length))}</p>}
       <Decisions run={run} />
-      {run.effects.map((each) => (
+      {calls.length > 0 && <WaitingCalls key={calls.map((each) => each.digest).join()} run={run} calls={calls} />}
+      {calls.length > 0 && run.effects.some((each) => !waiting.has(each.step)) && <h2>{words.others}</h2>}
+      {run.effects.filter((each) => !waiting.has(each.step)).map((each) => (
         <EffectCard key={each.step} effect={each} flows={run.flows.filter((flow) => flow.step === each.step)} tools={toolsOf(run)} />
       ))}
       <section className="pane graph-pane short">
@@ -61,7 +73,7 @@ export function Approve({ id }: { id: string }) {
         </div>
       ) : isOpen ? (
         <Decide run={run} digest={shown} />
-      ) : (
+      ) : calls.length > 0 ? null : (
         <p>
           <a className="button" href={href(['runs', id])}>
             {texts.run.title}

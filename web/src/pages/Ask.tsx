@@ -315,7 +315,7 @@ function PlanView({ draft, change, plan, params }: PlanViewProps) {
 
 function useRunning(draft: Draft, plan: PlanState) {
   return useMutation({
-    mutationFn: (checked: CheckedPlan) => client.run({ text: checked.text, digest: checked.digest ?? '', approve: false }),
+    mutationFn: (checked: CheckedPlan) => client.run({ text: checked.text, digest: checked.digest ?? '', approve: false, values: checked.by_values }),
     onSuccess: (line) => {
       const needs = plan.checked?.needs_approval ?? false;
       go(href([needs ? 'approve' : 'runs', line.run], { draft: draft.id }));

@@ -115,7 +115,7 @@ function Actions({ run, view }: { run: RunOut; view: RunView }) {
   return (
     <div className="stack">
       <div className="row">
-        {view.status === 'waiting' && allowed.has('approve') && (
+        {view.status === 'waiting' && (allowed.has('approve') || allowed.has('allow')) && (
           <a className="button primary" href={href(['approve', run.line.run])}>
             {texts.ask.review}
           </a>

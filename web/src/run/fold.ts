@@ -87,6 +87,7 @@ function applyOne(view: RunView, steps: Record<string, StepOut>, event: RunEvent
       view.status = 'waiting';
       view.stale += 1;
       return;
+    case 'approvalstaged':
     case 'runapproved':
       view.status = 'running';
       view.stale += 1;
@@ -115,7 +116,7 @@ function applyOne(view: RunView, steps: Record<string, StepOut>, event: RunEvent
       [event.step]: { done: event.done ?? 0, total: event.total ?? null, message: event.message ?? '' },
     };
   }
-  if (kindOf(event) === 'callindoubt' || kindOf(event) === 'calldecided') view.stale += 1;
+  if (['callindoubt', 'calldecided', 'callwaiting', 'consentgiven'].includes(kindOf(event))) view.stale += 1;
 }
 
 function applyToStep(step: StepOut, event: RunEvent): StepOut {
@@ -149,6 +150,10 @@ function applyToStep(step: StepOut, event: RunEvent): StepOut {
       const doubts = step.doubts.filter((each) => each.item !== (event.item ?? null));
       return { ...step, state: doubts.length ? 'in_doubt' : 'running', doubts };
     }
+    case 'callwaiting':
+      return { ...step, state: 'waiting' };
+    case 'consentgiven':
+      return { ...step, state: 'running' };
     case 'stepsucceeded':
       return {
         ...step,
