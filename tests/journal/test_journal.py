@@ -72,7 +72,8 @@ _FIELDS: dict[str, st.SearchStrategy[object]] = {
     "status": st.sampled_from(RunState), "done": st.floats(0, 9),
     "decision": st.sampled_from(["retry", "resolve", "abort"]),
     "total": st.none() | st.floats(0, 9), "failure": st.none() | FAILURES, "tool": TEXTS,
-    "args": JSON, "result": JSON, "origins": JSON, "reason": TEXTS, "allowed": st.booleans(),
+    "args": JSON, "result": JSON, "origins": JSON, "reason": TEXTS, "by": TEXTS,
+    "allowed": st.booleans(),
     "shapes": st.lists(TEXTS, max_size=3).map(tuple),
     "calls": st.lists(st.tuples(st.none() | st.integers(0, 99), TEXTS), max_size=3).map(tuple),
 }  # fmt: skip
@@ -98,6 +99,13 @@ def test_every_event_reads_back_as_it_was_written(event: Event) -> None:
 def test_what_is_no_record_is_refused(text: str) -> None:
     with pytest.raises(BadRecord):
         from_record(text)
+
+
+def test_records_that_name_nobody_are_read() -> None:
+    """Records of decisions had no name before."""
+    approved = from_record('["run-approved", "id", "digest", 1.0]')
+    assert approved == RunApproved("id", "digest", 1.0, "")
+    assert from_record(to_record(approved)) == approved
 
 
 def test_an_event_that_is_no_json_is_not_written() -> None:
