@@ -94,28 +94,27 @@ def test_the_wheel_answers_a_question_in_a_fresh_environment(tmp_path: Path) -> 
 
 def _serves_the_page(command: Path, folder: Path) -> None:
     environment = {"PATH": os.devnull, "TOOLPLAN_HOME": str(folder / "home"), "NO_COLOR": "1"}
-    process = subprocess.Popen(
+    with subprocess.Popen(
         [command, "studio", "--no-open", "--port", "0"],
         cwd=folder,
         env=environment,
         stderr=subprocess.PIPE,
         text=True,
-    )
-    try:
-        assert process.stderr is not None
-        said = ""
-        while (address := re.search(r"(http://127\.0\.0\.1:\d+)/#token=", said)) is None:
-            line = process.stderr.readline()
-            assert line, said
-            said += line
-        page = httpx2.get(f"{address[1]}/").text
-        assert "<title>" in page
-        scripts = re.findall(r'src="\.?(/assets/[^"]+\.js)"', page)
-        assert scripts
-        for script in scripts:
-            response = httpx2.get(address[1] + script)
-            assert response.status_code == 200
-            assert "javascript" in response.headers["content-type"]
-    finally:
-        process.terminate()
-        process.wait(30)
+    ) as process:
+        try:
+            assert process.stderr is not None
+            said = ""
+            while (address := re.search(r"(http://127\.0\.0\.1:\d+)/#token=", said)) is None:
+                line = process.stderr.readline()
+                assert line, said
+                said += line
+            page = httpx2.get(f"{address[1]}/").text
+            assert "<title>" in page
+            scripts = re.findall(r'src="\.?(/assets/[^"]+\.js)"', page)
+            assert scripts
+            for script in scripts:
+                response = httpx2.get(address[1] + script)
+                assert response.status_code == 200
+                assert "javascript" in response.headers["content-type"]
+        finally:
+            process.terminate()
