@@ -106,7 +106,7 @@ def many_events(visit: Visit, seconds: float, per_second: int = 1_000) -> dict[s
 
 
 def _heap(page: sync_api.Page) -> float:
-    session = page.context.new_cdp_session(page)
+    session: Any = page.context.new_cdp_session(page)
     session.send("HeapProfiler.collectGarbage")
     size = session.send("Runtime.getHeapUsage")["usedSize"]
     session.detach()

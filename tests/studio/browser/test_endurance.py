@@ -24,5 +24,5 @@ def test_the_page_goes_on_after_kills_in_the_middle_of_a_run(looks: Looks) -> No
 
 def test_a_large_plan_is_shown(looks: Looks) -> None:
     visit = looks(OWN)
-    large_plan(visit, 300)
+    large_plan(visit, 120)
     assert not visit.faults
