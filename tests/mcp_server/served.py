@@ -16,7 +16,7 @@ from mcp.types import CallToolResult
 from toolplan.app.app import App
 from toolplan.approval import Approver
 from toolplan.mcp_server import Backend, make_server
-from toolplan.mcp_server._runs import Runs
+from toolplan.mcp_server._runs import Runs, Values
 from toolplan.path import Json
 from toolplan.planners import Planner
 from toolplan.storage.journal import Journal
@@ -95,7 +95,7 @@ async def serving(
     toolbox: Toolbox,
     planner: Planner | None = None,
     *,
-    approve: Approver | None = None,
+    approve: Approver | Values | None = None,
     elicit: bool = False,
     **options: Any,
 ) -> AsyncGenerator[Served]:

@@ -10,6 +10,7 @@ from cyclopts import Parameter
 from toolplan.app._open import open
 from toolplan.app._wait import run_to_end
 from toolplan.cli._options import (
+    ApproveValuesFlag,
     BaseUrlOption,
     ConcurrencyOption,
     EffectsOption,
@@ -60,13 +61,15 @@ def mcp_command(
     http: HttpFlag = False,
     host: HostOption = "127.0.0.1",
     port: PortOption = DEFAULT_PORT,
+    approve_values: ApproveValuesFlag = False,
     elicit: ElicitFlag = False,
 ) -> int:
     """Serve planning, checking and running to MCP clients.
 
     A client can plan, check, run, and look at runs. A plan that changes
     something waits for a person: the client gets its digest, and
-    `toolplan resume RUN` asks for the approval. With --http clients send
+    `toolplan resume RUN` asks for the approval. With --approve-values what
+    only reads runs, and each call with effects waits with its values. With --http clients send
     the token of the variable TOOLPLAN_MCP_TOKEN, if it is set.
     """
     with open(
@@ -86,6 +89,7 @@ def mcp_command(
                     app,
                     concurrency=concurrency,
                     timeout=timeout,
+                    approve="values" if approve_values else None,
                     elicit=elicit,
                     transport="http" if http else "stdio",
                     host=host,

@@ -37,6 +37,7 @@ MOST_NAMES: Final = 1_000
 """The maximum number of names of tools beside those that are shown."""
 
 _MOST_SHOWN: Final = 4_000
+_MOST_STEPS: Final = 20
 
 
 def effects_report(plan: ExecutionPlan, tools: Toolbox) -> Json:
@@ -132,6 +133,9 @@ def run_report(
     for name, step in steps.items() if isinstance(steps, dict) else ():
         if isinstance(step, dict):
             output = step.pop("output")
+            if "calls_waiting" in step:
+                pointer = f"/steps/{name}/calls_waiting"
+                step["calls_waiting"] = limited(pointer, step["calls_waiting"])
             if outputs:
                 step["output"] = limited(f"/steps/{name}/output", output)
     report = {**document, "digest": run.digest, "answer": found, "help": help_(run)}
@@ -160,7 +164,8 @@ def help_(run: Run) -> str | None:
         case RunState.CANCELLED:
             return f"`resume` with run {short!r} continues it."
         case RunState.WAITING:
-            return approval_help(short)
+            steps = [*dict.fromkeys(each.step for each in run.waiting)]
+            return values_help(short, steps) if steps else approval_help(short)
         case RunState.IN_DOUBT:
             return _doubt_help(run, short)
         case RunState.SUCCEEDED | RunState.FAILED:
@@ -172,6 +177,16 @@ def approval_help(run: str) -> str:
     return (
         "A model cannot approve. In a terminal this command shows a person the effects, and asks: "
         f"toolplan resume {run}"
+    )
+
+
+def values_help(run: str, steps: Sequence[str]) -> str:
+    """Return how a person decides about the calls of `steps` that wait with their values."""
+    allow = " ".join(f"--allow {step}" for step in steps[:_MOST_STEPS])
+    return (
+        "Calls wait with their values (`calls_waiting` of each step), and a model cannot approve"
+        f" them. In a terminal `toolplan show {run}` shows them to a person, who decides: toolplan"
+        f" resume {run} {allow}, or --deny {steps[0]} --reason WHY"
     )
 
 

@@ -8,8 +8,9 @@ from collections import OrderedDict
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Final, Self, TypeVar
+from typing import Final, Literal, Self, TypeAlias, TypeVar
 
+from toolplan.app._approve import VALUES
 from toolplan.app.app import App
 from toolplan.app.limits import Concurrency, LimitOptions
 from toolplan.app.resume import plan_of
@@ -21,6 +22,7 @@ from toolplan.execution_plan import ExecutionPlan
 from toolplan.mcp_server._errors import CallRefused
 from toolplan.mcp_server._progress import Progress
 from toolplan.mcp_server._reports import approval_help, effects_report
+from toolplan.mcp_server._values import Decision
 from toolplan.render.runs_view import SHORT
 from toolplan.storage.journal import RunEntry
 from toolplan.threads import in_thread
@@ -30,6 +32,8 @@ MOST_RUNS: Final = 16
 
 _MOST_REMEMBERED: Final = 1_000
 _RESUME_ELSEWHERE: Final = "Resume it where it was started, with its own tools: `toolplan resume`."
+
+Values: TypeAlias = Literal["values"]
 
 T = TypeVar("T")
 
@@ -59,14 +63,15 @@ class Runs:
         self,
         app: App,
         *,
-        approve: Approver | None = None,
+        approve: Approver | Values | None = None,
         concurrency: Concurrency | None = None,
         timeout: float | None = None,
     ) -> None:
         app.run_options(LimitOptions.of(concurrency, timeout))  # a wrong limit is an error now
         self._app = app
         self._journal = app.needed_journal()
-        self._approve = approve
+        self._by_values = approve == VALUES
+        self._approve = None if isinstance(approve, str) else approve
         self._concurrency = concurrency
         self._timeout = timeout
         self._active: dict[str, ActiveRun] = {}
@@ -107,6 +112,8 @@ class Runs:
             CallRefused: the plan already waits for a person, or there are too many runs.
         """
         ask = approve or self._approve
+        if plan.effects and self._by_values:
+            return await self._start_by_values(plan, request)
         if plan.effects and ask is None and not needs_no_approval(plan):
             async with self._asking:  # of ten requests at once, nine find the run of the first
                 await self._check_waiting(plan)
@@ -115,7 +122,18 @@ class Runs:
             return active
         return self._start(plan, ask or _wait_for_person, request)
 
-    def _start(self, plan: ExecutionPlan, approve: Approver, request: object) -> ActiveRun:
+    async def _start_by_values(self, plan: ExecutionPlan, request: object) -> ActiveRun:
+        """Start a run whose calls are approved with their values, or return the one that waits."""
+        async with self._asking:
+            for active in self._active.values():
+                if active.plan.digest == plan.digest:
+                    return active
+            name = await self._read(lambda: self._journal.waiting(plan.digest))
+            if name is not None:
+                return await self.resume(name, request=request)
+            return self._start(plan, VALUES, request)
+
+    def _start(self, plan: ExecutionPlan, approve: Approver | str, request: object) -> ActiveRun:
         self._check_room()
         name, progress = uuid.uuid4().hex, Progress(plan.plan)
         running = self._app.run(
@@ -128,28 +146,36 @@ class Runs:
         )
         return self._begin(name, plan, progress, running, request)
 
-    async def resume(self, prefix: str, *, request: object = None) -> ActiveRun:
+    async def resume(
+        self, prefix: str, *, request: object = None, decision: Decision | None = None
+    ) -> ActiveRun:
         """Resume the run whose name begins with `prefix`; an active run is just returned.
 
-        `request` names the request that may cancel it, if this resumes it.
+        `request` names the request that may cancel it, if this resumes it. `decision` is about its
+        calls that wait.
 
         Raises:
             CallRefused: there is no such run, its plan is not valid with these tools, it uses a
-                tool that is not allowed, or there are too many runs.
+                tool that is not allowed, there are too many runs, or it is active and a decision
+                comes too late.
         """
         name = await self._read(lambda: self._journal.find(prefix))
         if name in self._active:
-            return self._active[name]
+            return self._only_without(decision, name)
         plan = await self._plan_of(name)
         self._check_allowed(plan)
         progress = Progress(plan.plan)
         progress.catch_up(await self._read(lambda: self._journal.events(name)))
         if name in self._active:  # another request was faster
-            return self._active[name]
+            return self._only_without(decision, name)
         self._check_room()
+        decided = decision or Decision(name)
         running = self._app.resume(
             name,
-            approve=self._approve or _wait_for_person,
+            allow=decided.allow,
+            deny=decided.deny,
+            reason=decided.reason,
+            approve=VALUES if self._by_values else self._approve or _wait_for_person,
             concurrency=self._concurrency,
             timeout=self._timeout,
             on_event=progress.add,
@@ -237,6 +263,16 @@ class Runs:
 
         task.add_done_callback(over)
         return active
+
+    def _only_without(self, decision: Decision | None, name: str) -> ActiveRun:
+        """Return an active run, which takes no decision: another request has resumed it."""
+        if decision is not None and not decision.leaves:
+            raise CallRefused(
+                "busy",
+                "Another request works on the run; the answer was not used.",
+                f"`runs` with run {name[:SHORT]!r} shows it.",
+            )
+        return self._active[name]
 
     def _check_room(self) -> None:
         if len(self._active) >= MOST_RUNS:

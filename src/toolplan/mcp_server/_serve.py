@@ -17,6 +17,7 @@ from toolplan.approval import Approver
 from toolplan.http_server.crowd import Bounds
 from toolplan.http_server.guard import Guard, Rules
 from toolplan.http_server.serving import checked_rules, serve_http
+from toolplan.mcp_server._runs import Values
 from toolplan.mcp_server._server import Backend, make_server
 from toolplan.mcp_server._sessions import Sessions
 
@@ -32,7 +33,7 @@ SESSIONS: Final = Bounds(total=200, each=100)
 async def serve(
     app: App,
     *,
-    approve: Approver | None = None,
+    approve: Approver | Values | None = None,
     concurrency: Concurrency | None = None,
     timeout: float | None = None,
     elicit: bool = False,
@@ -51,10 +52,11 @@ async def serve(
 
     Args:
         app: plans and runs; clients see all runs of its journal.
-        approve: called with a plan with effects; without it the run waits for a person.
+        approve: called with a plan with effects; without it the run waits for a person. `values`:
+            what only reads runs, then each call with effects waits with its values.
         concurrency: as for `App.run`.
         timeout: as for `App.run`.
-        elicit: whether clients may ask their user for the approval.
+        elicit: whether clients may ask their user for the approval, of plans or of values.
         transport: `stdio`, or `http` for streamable HTTP.
         host: the name or address to listen on; any but loopback needs a token.
         port: the port to listen on; 0 selects a free one.

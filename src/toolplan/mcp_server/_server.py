@@ -24,6 +24,7 @@ from mcp.types import (
     TextContent,
 )
 
+from toolplan.app._approve import VALUES
 from toolplan.app.app import App
 from toolplan.app.limits import Concurrency
 from toolplan.app.results import AskResult, CheckResult
@@ -41,8 +42,9 @@ from toolplan.mcp_server._reports import (
     run_report,
     tools_report,
 )
-from toolplan.mcp_server._runs import ActiveRun, Runs
+from toolplan.mcp_server._runs import ActiveRun, Runs, Values
 from toolplan.mcp_server._tools import DEFAULT_TOOLS, INPUTS, TOOLS
+from toolplan.mcp_server._values import ValuesPrompt
 from toolplan.path import Json
 from toolplan.planners import Clarification, Draft, Refusal
 from toolplan.release import own_version
@@ -79,13 +81,14 @@ class Backend:
         plans: the latest plans.
         runs: the runs.
         prompt: asks the user of a client for approvals, if that is allowed.
+        values: asks about calls with their values, likewise.
     """
 
     def __init__(
         self,
         app: App,
         *,
-        approve: Approver | None = None,
+        approve: Approver | Values | None = None,
         concurrency: Concurrency | None = None,
         timeout: float | None = None,
         elicit: bool = False,
@@ -98,7 +101,8 @@ class Backend:
         self.app = app
         self.plans = Plans(app)
         self.runs = Runs(app, approve=approve, concurrency=concurrency, timeout=timeout)
-        self.prompt = ApprovalPrompt(app.tools) if elicit else None
+        self.prompt = ApprovalPrompt(app.tools) if elicit and approve != VALUES else None
+        self.values = ValuesPrompt() if elicit else None
 
     async def __aenter__(self) -> Self:
         await self.runs.__aenter__()
@@ -219,20 +223,44 @@ class _Calls:
     async def _run_or_resume(
         self, request: Request, params: CallToolRequestParams, arguments: Arguments
     ) -> CallToolResult | InputRequiredResult:
-        runs, prompt, approve = self._backend.runs, self._backend.prompt, None
+        runs, values = self._backend.runs, self._backend.values
         key = _key(request, request.request_id)
-        if params.name == "run":
-            plan = await self._plan_to_run(arguments)
-            if prompt is not None:
-                approve = await prompt.ask(request, params, plan)
-                if isinstance(approve, InputRequiredResult):
-                    return approve
-            active = await runs.start(plan, approve=approve, request=key)
+        decision = None if values is None else values.answered(params)
+        if decision is not None:
+            active = await runs.resume(decision.run, request=key, decision=decision)
+            values = None if decision.leaves else values  # who leaves them is not asked again
+        elif params.name == "run":
+            started = await self._started(request, params, arguments, key)
+            if isinstance(started, InputRequiredResult):
+                return started
+            active = started
         else:
             active = await runs.resume(arguments["run"], request=key)
-        report = await self._watched(request, active, arguments)
+        while True:
+            run = await self._watched(request, active, arguments)
+            asked = None
+            if values is not None and active.task.done():
+                asked = await values.ask(request, params, run)
+            if isinstance(asked, InputRequiredResult):
+                runs.answered(key)
+                return asked
+            if asked is None or asked.leaves:
+                break
+            active = await runs.resume(run.run, request=key, decision=asked)
         runs.answered(key)
-        return _result(report)
+        return _result(self._run_report(run, active.plan, arguments))
+
+    async def _started(
+        self, request: Request, params: CallToolRequestParams, arguments: Arguments, key: object
+    ) -> ActiveRun | InputRequiredResult:
+        """Start the plan of the arguments, or return the question whether it may run."""
+        approve, prompt = None, self._backend.prompt
+        plan = await self._plan_to_run(arguments)
+        if prompt is not None:
+            approve = await prompt.ask(request, params, plan)
+            if isinstance(approve, InputRequiredResult):
+                return approve
+        return await self._backend.runs.start(plan, approve=approve, request=key)
 
     async def _plan_to_run(self, arguments: Arguments) -> ExecutionPlan:
         """Return the plan of the arguments.
@@ -271,9 +299,7 @@ class _Calls:
             raise CallRefused("too-deep", "The plan is nested too deep to be read.") from None
         return await self._backend.plans.check(text, arguments.get("dialect", "toolplan"))
 
-    async def _watched(
-        self, request: Request, active: ActiveRun, arguments: Arguments
-    ) -> dict[str, Json]:
+    async def _watched(self, request: Request, active: ActiveRun, arguments: Arguments) -> Run:
         """Report progress until the run is over, or `wait_s` is, and return the run."""
         reporting = asyncio.create_task(_report_progress(request, active))
         try:
@@ -284,8 +310,7 @@ class _Calls:
         finally:
             reporting.cancel()
         over = active.task.done()
-        run = await self._backend.runs.ended(active) if over else active.progress.run()
-        return self._run_report(run, active.plan, arguments)
+        return await self._backend.runs.ended(active) if over else active.progress.run()
 
     def _run_report(
         self, run: Run, plan: ExecutionPlan | None, arguments: Arguments
