@@ -181,6 +181,19 @@ def label_of(value: Json, *steps: Json) -> Trust:
     return known.label(given[-1], given[-1].args["to"]).trust
 
 
+def test_a_key_on_a_list_of_results_means_all_of_it() -> None:
+    many = step("y", "accounts", for_each=["x"])
+    assert label_of("${y[0][0].iban}", many) is T
+    assert label_of("${y.k[0].iban}", many) is U
+
+
+def test_how_often_is_said_beside_a_condition_that_is_worse() -> None:
+    when: Json = {"value": "${mails[0].text}", "is": {"const": "x"}}
+    gone = step("d", "delete", id="x", for_each="${mails[*].id}", when=when)
+    found = {each.kind: each.label.trust for each in flows(INBOX, gone)}
+    assert found == {"argument": S, "condition": U, "count": L}
+
+
 def test_each_part_of_a_value_counts() -> None:
     good, bad = "${accounts[0].iban}", "${mails[0].text}"
     both: list[Json] = [f"{good} {bad}", [good, bad], {"a": good, "b": bad}, [{"a": [good, bad]}]]

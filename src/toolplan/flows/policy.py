@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from math import isfinite
 from typing import Final, TypeAlias, cast
 from typing import Literal as OneOf
 
@@ -27,6 +28,7 @@ _LISTS: Final = {
 NAMES: Final = ("allow", "approval", *TABLES)
 _WORDS: Final = {**{trust.word: trust for trust in reversed(Trust)}, "any": None}
 NEEDS: Final = ("said", "trusted", "listed", "any", PLAIN)
+_MOST_DEPTH: Final = 64
 APPROVALS: Final[tuple[ApprovalRule, ...]] = ("always", "when-needed")
 
 
@@ -192,16 +194,20 @@ def _guard(table: Mapping[str, object], keys: Keys, word: str, allowed: bool) ->
     return loaded.document
 
 
-def _json(value: object, keys: Keys) -> Json:
+def _json(value: object, keys: Keys, depth: int = 0) -> Json:
+    if depth > _MOST_DEPTH:
+        raise _error(f"{keys[-1]!r} nests too deep.", keys)
     match value:
-        case None | bool() | int() | float() | str():
+        case None | bool() | int() | str():
+            return value
+        case float() if isfinite(value):
             return value
         case list():
-            return [_json(each, keys) for each in cast("list[object]", value)]
+            return [_json(each, keys, depth + 1) for each in cast("list[object]", value)]
         case Mapping():
             table = cast("Mapping[object, object]", value)
-            return {str(key): _json(each, keys) for key, each in table.items()}
-        case _:  # TOML has dates
+            return {str(key): _json(each, keys, depth + 1) for key, each in table.items()}
+        case _:  # TOML has dates, and numbers without an end
             raise _error(f"{_shown(value)} is no JSON value.", keys)
 
 

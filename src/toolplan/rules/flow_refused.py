@@ -9,6 +9,8 @@ from toolplan.rules._context import PlanContext
 from toolplan.rules._flows import origin, place
 from toolplan.rules._rule import Problem, rule
 
+_MOST_NAMED = 5
+
 
 @rule()
 def flow_refused(context: PlanContext) -> Iterator[Problem]:
@@ -37,5 +39,15 @@ def flow_refused(context: PlanContext) -> Iterator[Problem]:
                 f" {origin(flow.label)}.",
                 flow.pointer,
                 flow.step,
-                "Write the value in the plan, or take it from an output that the policy trusts.",
+                _way_out(context.policy.trusted),
             )
+
+
+def _way_out(trusted: tuple[str, ...]) -> str:
+    """Return what may stand there instead, with the outputs that the policy trusts."""
+    help = "Write the value in the plan, or take it from an output that the policy trusts"
+    if not trusted:
+        return f"{help}; it trusts none yet."
+    more = len(trusted) - _MOST_NAMED
+    rest = f" and {more} more" if more > 0 else ""
+    return f"{help}: {', '.join(map(repr, trusted[:_MOST_NAMED]))}{rest}."
