@@ -232,18 +232,63 @@ def test_completion_is_installed(
         before = (tmp_path / startup).read_text("utf-8")
         assert call("--install-completion", shell).code == 0
         assert (tmp_path / startup).read_text("utf-8") == before  # once is enough
-    if shell == "bash" and (program := shutil.which("bash")) is not None:
-        typed = "COMP_WORDS=(toolplan conv); COMP_CWORD=1"
-        ask = (
-            f'{typed}; $(complete -p toolplan | sed "s/.*-F //; s/ .*//"); echo "${{COMPREPLY[@]}}"'
-        )
-        ended = subprocess.run(
-            [program, "--norc", "-c", f". '{script}'; {ask}"],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert ended.stdout.split() == ["convert"], ended.stderr
+    program = shutil.which(shell)
+    if program is None:
+        pytest.skip(f"{shell} is not installed: the script was written, and not tried")
+    said_by_shell = COMPLETES[shell](program, tmp_path, script)
+    assert "convert" in said_by_shell, said_by_shell
+
+
+def completed(command: list[str], folder: Path) -> str:
+    """Return what a shell prints that has `folder` as its home."""
+    ended = subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=90,
+        env={**os.environ, "HOME": str(folder), "ZDOTDIR": str(folder), "TERM": "dumb"},
+    )
+    return ended.stdout + ended.stderr
+
+
+def in_bash(program: str, folder: Path, script: Path) -> str:
+    """Complete `toolplan conv` with the function that the script registers."""
+    typed = "COMP_WORDS=(toolplan conv); COMP_CWORD=1"
+    ask = f'{typed}; $(complete -p toolplan | sed "s/.*-F //; s/ .*//"); echo "${{COMPREPLY[@]}}"'
+    return completed([program, "--norc", "-c", f". '{script}'; {ask}"], folder)
+
+
+def in_fish(program: str, folder: Path, script: Path) -> str:
+    """Complete `toolplan conv` as fish says it itself."""
+    return completed(
+        [program, "--no-config", "-c", f"source '{script}'; complete -C 'toolplan conv'"], folder
+    )
+
+
+ZSH = r"""
+zmodload zsh/zpty
+zpty -b shell "zsh -i"
+zpty -w shell "PS1=; print REA''DY"
+zpty -r shell seen '*READY*'
+zpty -n -w shell "toolplan conv"$'\t'
+for turn in {1..800}; do
+  zpty -rt shell part && seen+=$part
+  [[ $seen == *"toolplan convert"* ]] && break
+  sleep 0.1
+done
+print -r -- "$seen"
+zpty -d shell
+"""
+
+
+def in_zsh(program: str, folder: Path, script: Path) -> str:
+    """Press Tab behind `toolplan conv` in a terminal of zsh that has read what was installed."""
+    assert script.is_file()
+    return completed([program, "-f", "-c", ZSH], folder)
+
+
+COMPLETES = {"bash": in_bash, "fish": in_fish, "zsh": in_zsh}
 
 
 def test_a_shell_that_is_not_known(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from pathlib import Path
+from typing import Annotated, Final, Literal
 
 from cyclopts import Parameter
 from cyclopts.completion.detect import ShellDetectionError, detect_shell
@@ -14,6 +15,9 @@ Shell = Annotated[
     Literal["bash", "zsh", "fish"] | None,
     Parameter(name="SHELL", help="The shell; by default the one that this is called from."),
 ]
+
+_START: Final = "(( $+functions[compdef] )) || { autoload -Uz compinit && compinit -i; }"
+"""Starts completion in zsh where nothing has; a new `.zshrc` starts none."""
 
 
 def install_completion(shell: Shell = None, /) -> int:
@@ -27,6 +31,8 @@ def install_completion(shell: Shell = None, /) -> int:
         if wanted == "powershell":
             raise ShellDetectionError
         path = commands().install_completion(shell=wanted)
+        if wanted == "zsh":
+            _start_in_zsh(path)
     except ShellDetectionError:
         raise CommandError(
             "usage", "The shell is not known.", "Name it: toolplan --install-completion bash."
@@ -34,3 +40,16 @@ def install_completion(shell: Shell = None, /) -> int:
     out().print(f"wrote {path}", soft_wrap=True)
     note("Open a new shell to use it.")
     return Exit.FINE.value
+
+
+def _start_in_zsh(script: Path) -> None:
+    """Have `.zshrc` start completion at its end, where it is what loads `script`."""
+    startup = Path.home() / ".zshrc"
+    try:
+        text = startup.read_text("utf-8", errors="surrogateescape")
+    except FileNotFoundError:
+        return
+    if str(script.parent) in text and _START not in text:
+        ending = "" if text.endswith("\n") else "\n"
+        text += f"{ending}# toolplan: start completion where nothing has\n{_START}\n"
+        startup.write_text(text, "utf-8", errors="surrogateescape")
