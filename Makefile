@@ -65,7 +65,7 @@ crash: $(VENV)/.test
 	$(BIN)/python -m tests.crash --kills 400 --journal postgres
 
 crash-workers: $(VENV)/.test
-	$(BIN)/python -m tests.workers --kills 1000
+	$(BIN)/python -m tests.workers --kills 1000 --hangs 20 --restarts 5
 
 simulate: $(VENV)/.test
 	$(BIN)/python -m tests.simulation --seeds 100000

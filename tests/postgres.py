@@ -68,6 +68,7 @@ class Server:
         self._bin = bin_
         self.folder = Path(tempfile.mkdtemp(prefix="tp-pg-", dir="/tmp"))
         self._data = self.folder / "data"
+        self._end = self._ends_with_this_process()
         if os.geteuid() == 0:
             user = next(each for each in _as_user() if each.startswith("--reuid="))
             os.chown(self.folder, int(user.partition("=")[2]), -1)
@@ -103,10 +104,22 @@ class Server:
 
     def close(self) -> None:
         """Stop it, and delete what it has kept."""
-        try:
-            self.stop("immediate")
-        finally:
-            shutil.rmtree(self.folder, ignore_errors=True)
+        self._end.communicate()
+
+    def _ends_with_this_process(self) -> subprocess.Popen[bytes]:
+        """Have a process stop the server and delete what it has kept, at the end of its input.
+
+        Tests are killed: then nobody calls `close`, and the input ends all the same.
+        """
+        stop = (str(self._bin / "pg_ctl"), "-D", str(self._data), "-m", "immediate", "-w", "stop")
+        return subprocess.Popen(
+            ["sh", "-c", 'cat; "$@"; rm -rf "$0"', str(self.folder), *_as_user(), *stop],
+            cwd="/",
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,  # Ctrl-C is for the tests
+        )
 
     def _call(self, program: str, *words: str) -> None:
         # its output goes to a file: the server would keep a pipe open

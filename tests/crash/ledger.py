@@ -41,10 +41,11 @@ class Ledger:
         listening = socket.socket(socket.AF_UNIX)
         listening.bind(self.address)
         listening.listen(64)
+        parent = os.getpid()
         self._process = os.fork()
         if self._process == 0:
             try:
-                _serve(listening, self._file)
+                _serve(listening, self._file, parent)
             finally:
                 os._exit(0)
         listening.close()
@@ -82,13 +83,13 @@ class Client:
         self._socket.recv(1)
 
 
-def _serve(listening: socket.socket, path: Path) -> None:
+def _serve(listening: socket.socket, path: Path, parent: int) -> None:
     unread: dict[socket.socket, bytes] = {}
     with path.open("ab", buffering=0) as file:
-        while True:
+        while os.getppid() == parent:
             asked: list[socket.socket] = []
             # who asks for the state is answered when nothing is left that was sent before
-            wait: float | None = None
+            wait = 5.0
             while ready := select.select([listening, *unread], [], [], wait)[0]:
                 wait = 0
                 for each in ready:

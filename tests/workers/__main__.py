@@ -1,4 +1,4 @@
-"""`python -m tests.workers --kills 1000`: kill workers at random, and say what came of it."""
+"""`python -m tests.workers --kills 1000`: let workers die, and say what came of it."""
 
 from __future__ import annotations
 
@@ -11,30 +11,25 @@ import time
 from pathlib import Path
 
 from tests.postgres import missing, server
-from tests.workers.kills import report_of
+from tests.workers.kills import Trouble, report_of
 
 
 def main() -> int:
-    """Kill workers, and return 1 if anything was lost, repeated or wrong."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--kills", type=int, default=1_000)
-    parser.add_argument("--workers", type=int, default=4)
+    """Let workers die, and return 1 if anything was lost, repeated or wrong."""
+    parser = argparse.ArgumentParser(prog="python -m tests.workers", description=__doc__)
+    parser.add_argument("--kills", type=int, default=1_000, help="SIGKILLs of workers")
+    parser.add_argument("--hangs", type=int, default=20, help="workers that hang for 14 s")
+    parser.add_argument("--restarts", type=int, default=5, help="immediate restarts of Postgres")
+    parser.add_argument("--workers", type=int, default=4, help="workers at the same time")
     parser.add_argument("--seed", type=int, default=0)
-    given = parser.parse_args()
+    trouble = Trouble(**vars(parser.parse_args()))
     if reason := missing():
         sys.exit(f"{reason}.")
     began = time.monotonic()
-    with server() as running, tempfile.TemporaryDirectory() as folder:
+    options = ("fsync=on", "autovacuum=on")
+    with server(options) as running, tempfile.TemporaryDirectory() as folder:
         os.environ["TOOLPLAN_HOME"] = folder
-        report = asyncio.run(
-            report_of(
-                running.schema(),
-                Path(folder),
-                kills=given.kills,
-                workers=given.workers,
-                seed=given.seed,
-            )
-        )
+        report = asyncio.run(report_of(running, Path(folder), trouble))
     print(report)
     print(f"{time.monotonic() - began:.0f} s")
     return 1 if report.breaches else 0

@@ -101,6 +101,20 @@ async def test_a_worker_that_leaves_hands_its_run_to_another(postgres: Server, h
     assert ledger(home) == ["begin:a", "end:a", "begin:b", "end:b"]
 
 
+async def test_a_run_whose_end_was_not_kept_is_run_to_its_end_by_another(postgres: Server) -> None:
+    """Its engine knows the result, and its lease was lost before that was written."""
+    url = postgres.schema()
+    async with working(url) as app:
+        plan = plan_of(app, {"id": "r", "tool": "read", "args": {"x": 1, "seconds": 1.0}})
+        run = await app.workers.submit(plan)
+        await until(lambda: "r" in _started(app, run))
+        journal = app.workers.dispatch().journal
+        assert await until(lambda: journal.revoke(run, journal.held().get(run, "nobody")))
+        done = await until(lambda: (found := app.needed_journal().load(run)).succeeded and found)
+        assert done.output == {"r": 1}
+        await until(lambda: no_job_is_left(app.workers.dispatch()))
+
+
 async def test_a_decision_about_no_call_in_doubt_is_refused(postgres: Server) -> None:
     url = postgres.schema()
     with office(url) as app:

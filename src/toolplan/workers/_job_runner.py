@@ -82,6 +82,8 @@ class JobRunner:
             raise Again(0.0)
         try:
             await self._resume_job(job)
+        except Again:
+            raise
         except JournalError as error:
             if error.code == "unknown-run":  # it was removed
                 return
@@ -135,7 +137,11 @@ class JobRunner:
     async def _resume(
         self, run: str, worked: Worked, approval: Approval | None, decisions: Mapping[Slot, Decided]
     ) -> None:
-        """Resume the run; a cancellation of this job cancels it for good."""
+        """Resume the run; a cancellation of this job cancels it for good.
+
+        Raises:
+            Again: the run is not over, although its engine may say so.
+        """
         with on_day(worked.day):
             task = asyncio.create_task(
                 self._resumed(run, worked.plan, approval, decisions, worked.options)
@@ -153,10 +159,15 @@ class JobRunner:
                         await self.obey_cancellations()
         finally:
             del self._tasks[run]
-        if task.cancelled():
-            await self._answer_cancellations(run)
-        elif task.result().status is RunState.RUNNING and self._leaving.is_asked:
+        is_left = not task.cancelled() and task.result().status is RunState.RUNNING
+        if is_left and self._leaving.is_asked:
             await in_thread(self._dispatch.put_again, run, self._queue)
+        elif (await in_thread(self._dispatch.journal.entry, run)).status is RunState.RUNNING:
+            # its end could not be kept: another may have it
+            if not task.cancelled():  # a message that cancels it has a job of its own
+                raise Again
+        elif task.cancelled():
+            await self._answer_cancellations(run)
 
     async def obey_cancellations(self) -> None:
         """Cancel the runs of this process that are to be cancelled.
