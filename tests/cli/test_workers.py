@@ -1,7 +1,9 @@
 """`submit`, `approve`, `cancel`, `runs` and `resume` with runs that workers take."""
 
 import json
+import time
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -9,6 +11,9 @@ import pytest
 from tests.cli.calls import Call
 from tests.postgres import Server
 from tests.workers.crew import SETTINGS, crew
+from toolplan.events import RunEnded, RunStarted, RunState
+from toolplan.storage.journal import RunRecord, to_record
+from toolplan.storage.journal.postgres import PostgresJournal
 
 PLAN = {"toolplan": 1, "steps": [{"id": "w", "tool": "write", "args": {"x": "one"}}]}
 
@@ -54,14 +59,41 @@ def test_a_run_without_a_worker_is_cancelled(
     assert said.code == 0, said.err
 
 
-@pytest.mark.parametrize("words", [("--allow", "w"), ("--deny", "w"), ("--approve-values",)])
-def test_values_are_not_decided_about_where_workers_have_the_run(
-    words: tuple[str, ...], url: str, call: Call, plan_file: Callable[[object], str]
+def test_values_are_not_asked_about_where_workers_have_the_run(
+    url: str, call: Call, plan_file: Callable[[object], str]
 ) -> None:
     run = json.loads(call("submit", plan_file(PLAN), "office", "--json").out)["run"]
-    said = call("resume", run, *words)
+    said = call("resume", run, "--approve-values")
     assert said.code == 2
     assert "workers have this run" in " ".join(said.err.split())
+    said = call("resume", run, "--leave-out", "w:1")
+    assert said.code == 2
+    assert "workers have this run" in " ".join(said.err.split())
+    for word in ("--allow", "--deny"):
+        said = call("resume", run, word, "w")
+        assert said.code != 0
+        assert "No call of step 'w' waits" in " ".join(said.err.split())
+    said = call("submit", plan_file(PLAN), "office", "--approve-values", "--approve", "0" * 64)
+    assert said.code == 2
+
+
+@pytest.mark.timeout(120)
+def test_calls_are_allowed_with_their_values(
+    url: str, home: Path, call: Call, plan_file: Callable[[object], str]
+) -> None:
+    with crew(url, home, 1) as hired:
+        hired.wait_ready()
+        said = call("submit", plan_file(PLAN), "office", "--approve-values", "--wait", "--json")
+        run = json.loads(said.out)["run"]
+        shown = call("show", run)
+        assert "one" in shown.err
+        assert f"toolplan resume {run[:8]} --allow w" in " ".join(shown.err.split())
+        allowed = call("resume", run, "--allow", "w")
+        assert allowed.code == 0, allowed.err
+        until = time.monotonic() + 90
+        while "succeeded" not in call("show", run).out:
+            assert time.monotonic() < until
+            time.sleep(0.1)
 
 
 @pytest.mark.parametrize("command", ["approve", "cancel"])
@@ -89,3 +121,24 @@ def test_workers_need_a_journal_in_postgres(
         said = call(*words)
         assert said.code != 0
         assert "journal-not-shared" in said.err
+
+
+def test_older_runs_are_removed_from_a_database(url: str, call: Call) -> None:
+    with closing(PostgresJournal(url)) as journal:
+        for at in range(6):
+            started = RunStarted(f"r{at}", "digest", ("a",), 1.0)
+            record = RunRecord({"steps": []}, [], None)
+            lease = journal.accept(f"r{at}", "digest", record, [started])
+            ended = to_record(RunEnded(RunState.SUCCEEDED, None, 1.0))
+            journal.append(lease, [ended], lease.at, sync=True, status=RunState.SUCCEEDED)
+            journal.release(lease)
+        said = call("runs", "--prune", "--keep", "4")
+        assert said.code == 0, said.err
+        assert "2 runs would be removed, 4 kept" in said.out
+        assert len(journal.runs()) == 6
+        removed = json.loads(call("runs", "--prune", "--keep", "4", "--yes", "--json").out)
+        assert len(removed["runs"]) == 2
+        assert len(journal.runs()) == 4
+    said = call("runs", "--backup", "copy.sqlite")
+    assert said.code == 2
+    assert "pg_dump copies it" in " ".join(said.err.split())

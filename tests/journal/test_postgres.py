@@ -9,8 +9,7 @@ import sys
 import threading
 from collections.abc import Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
-from pathlib import Path
+from contextlib import ExitStack, closing
 from typing import Any, TypeVar
 
 import psycopg
@@ -28,7 +27,7 @@ from toolplan.events import (
     StepSucceeded,
 )
 from toolplan.storage.journal import JournalError, LeaseHeld, LeaseLost, RunRecord, to_record
-from toolplan.storage.journal.postgres import PostgresJournal
+from toolplan.storage.journal.postgres import PostgresJournal, _connections
 from toolplan.storage.journal.postgres._connections import Connection, Connections
 from toolplan.storage.journal.postgres._schema import MIGRATIONS
 
@@ -170,21 +169,6 @@ def test_durations_take_one_row_for_a_tool_and_a_run(tables: Tables) -> None:
     for at in range(300):
         journal.keep_durations(f"x{at}", [("t", 1.0)])
     assert tables.execute("SELECT count(*) < 301 FROM durations WHERE tool = 't'") == [(True,)]
-
-
-def test_old_runs_are_removed_as_the_page_says(tables: Tables) -> None:
-    page = (Path(__file__).parents[2] / "docs/workers.md").read_text("utf-8")
-    statements = page.partition("```sql\n")[2].partition("```")[0].replace("toolplan.", "")
-    journal = opened(tables, clock=lambda: 1.0)
-    for name, status in (("over", RunState.SUCCEEDED), ("waits", RunState.WAITING), ("runs", None)):
-        lease = journal.accept(name, "digest", RECORD, first(name))
-        journal.append(lease, STARTED, lease.at, sync=True, status=status)
-        if status is not None:
-            journal.release(lease)
-    opened(tables).accept("new", "digest", RECORD, first("new"))
-    tables.execute(statements)
-    assert {entry.run for entry in journal.runs()} == {"waits", "runs", "new"}
-    assert tables.execute("SELECT count(*) FROM events") == [(5,)]
 
 
 # Its leases
@@ -412,6 +396,20 @@ def test_a_run_and_what_belongs_to_it_are_committed_together(tables: Tables) -> 
     assert caught.value.code == "run-exists"
 
 
+def test_connections_are_lent_up_to_a_bound(
+    tables: Tables, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_connections, "_PATIENCE_S", 0.01)
+    journal = opened(tables)
+    with ExitStack() as lent:
+        for _ in range(_connections.MOST):
+            lent.enter_context(journal.transaction())
+        with pytest.raises(JournalError, match="all connections") as caught:
+            journal.runs()
+    assert caught.value.code == "journal-locked"
+    assert journal.runs() == []
+
+
 def test_a_name_is_held_once_and_until_the_session_ends(postgres: Server, tables: Tables) -> None:
     """Pitfall 10: a session would hold it again without complaint."""
     one, two = opened(tables).locks, opened(tables).locks
@@ -421,11 +419,14 @@ def test_a_name_is_held_once_and_until_the_session_ends(postgres: Server, tables
     assert two.free(["a", "b"]) == {"b"}
     one.release("a")
     assert two.hold("a")
-    assert two.lost() == frozenset()
+    assert two.has("a")
     postgres.stop("immediate")
     postgres.start()
     with pytest.raises(JournalError):
-        two.lost()
+        two.free(["b"])
+    assert not two.has("a")
+    with pytest.raises(JournalError):
+        one.free(["a"])
     assert one.free(["a"]) == {"a"}
     assert two.hold("a")
     two.close()

@@ -21,6 +21,7 @@ from toolplan.approval import ApprovalRequired
 from toolplan.engines import CannotRun, Leaving
 from toolplan.events import RunEnded, RunState
 from toolplan.storage.journal import JournalError
+from toolplan.workers._watch import Watch
 
 
 async def test_a_run_is_taken_by_a_worker(postgres: Server) -> None:
@@ -151,6 +152,44 @@ async def test_a_run_without_a_worker_is_named(postgres: Server) -> None:
         found = app.workers.dispatch().without_worker([run])
         assert found == {run: app.workers.queue}
         assert found[run].startswith("office@")
+
+
+async def test_a_job_whose_end_was_lost_is_put_back(postgres: Server) -> None:
+    with office(postgres.schema()) as app:
+        dispatch = app.workers.dispatch()
+        run = await app.workers.submit(plan_of(app, {"id": "a", "tool": "read"}))
+        with dispatch.journal.transaction() as connection:
+            number = connection.execute("SELECT * FROM procrastinate_register_worker_v1()")
+            number = number.fetchone()[0]
+            connection.execute(
+                "UPDATE procrastinate_jobs SET status = 'doing', worker_id = %s", (number,)
+            )
+        dispatch.join("me", str(number), app.workers.queue)
+        await dispatch.queue.open()
+        try:
+            (job,) = await dispatch.queue.doing()
+            assert job.run == run
+            watch = Watch(dispatch, "me")
+            for busy in ({job.number}, {job.number}, set[int]()):
+                await watch.look_for_forgotten(busy)
+                assert await dispatch.queue.doing()  # it may have been taken just now
+            await watch.look_for_forgotten(set())
+            assert not await dispatch.queue.doing()
+        finally:
+            await dispatch.queue.close()
+
+
+async def test_a_worker_has_few_connections(postgres: Server) -> None:
+    url = postgres.schema()
+    async with working(f"{url}&application_name=counted") as app:
+        plan = plan_of(app, {"id": "a", "tool": "read", "args": {"seconds": 0.05}})
+        with office(url) as elsewhere:
+            runs = [await elsewhere.workers.submit(plan) for _ in range(40)]
+            for run in runs:
+                assert (await over(elsewhere, run)).status is RunState.SUCCEEDED
+            with elsewhere.workers.dispatch().journal.transaction() as connection:
+                query = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'counted'"
+                assert connection.execute(query).fetchone()[0] <= 8
 
 
 def _started(app: App, run: str) -> str:

@@ -19,7 +19,7 @@ from toolplan.execution_plan import ExecutionPlan
 from toolplan.flows import Policy
 from toolplan.plan import Limits
 from toolplan.rules import Rule
-from toolplan.storage.journal import Slot, Store, to_record
+from toolplan.storage.journal import RunRecord, Slot, Store, to_record
 
 _OVER: Final = (RunState.SUCCEEDED, RunState.FAILED, RunState.CANCELLED)
 _NO_DECISIONS: Final[Mapping[Slot, Decided]] = MappingProxyType({})
@@ -121,7 +121,21 @@ def plan_of(
         CannotRun: it does not pass the check.
         JournalError: there is no such run.
     """
-    record = journal.record(run_id)
+    return plan_in(journal.record(run_id), tools, limits=limits, rules=rules)
+
+
+def plan_in(
+    record: RunRecord,
+    tools: Tools,
+    *,
+    limits: Limits = Limits(),
+    rules: Sequence[Rule] | None = None,
+) -> ExecutionPlan:
+    """Return the plan of a run that was started with `record`, checked again with `tools`.
+
+    Raises:
+        CannotRun: it does not pass the check.
+    """
     try:
         policy = Policy.from_json(record.policy)
     except ValueError as error:

@@ -8,22 +8,23 @@ from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from datetime import date
 from typing import NamedTuple
 
-from toolplan.app._approve import is_other
-from toolplan.app._decisions import day_at, day_of, decisions_of, metadata_of
+from toolplan.app._approve import by_values, is_other
+from toolplan.app._decisions import consents_of, day_at, day_of, decisions_of, metadata_of
 from toolplan.app._kept import Kept
 from toolplan.app._loop import Setup
 from toolplan.app._runs import User, run_notes
 from toolplan.app._toolset import ADVICE
 from toolplan.app.limits import Concurrency, LimitOptions
 from toolplan.app.notes import noted
-from toolplan.app.resume import plan_of
+from toolplan.app.resume import plan_in
 from toolplan.approval import Approval, ApprovalRequired, approve
+from toolplan.consent import Consent, Effect, ValueApproval
 from toolplan.engines import CannotRun, Decided, RunOptions, prepare
 from toolplan.errors import ToolplanError
-from toolplan.events import Event, RunEnded, RunParked, RunState, RunWaiting
+from toolplan.events import Event, Run, RunEnded, RunParked, RunState, RunWaiting, fold
 from toolplan.execution_plan import ExecutionPlan
 from toolplan.path import Json
-from toolplan.storage.journal import JournalError, Slot, follow, recover
+from toolplan.storage.journal import JournalError, RunRecord, Slot, follow, recover
 from toolplan.storage.queue import Dispatch, dispatch_of
 from toolplan.threads import in_thread
 from toolplan.tools import Tool
@@ -98,7 +99,7 @@ class Workers:
         run_id: str | None = None,
         today: date | str | None = None,
         yes: bool = False,
-        approve: Approval | str | None = None,
+        approve: Approval | ValueApproval | str | None = None,
         concurrency: Concurrency | None = None,
         timeout: float | None = None,
     ) -> str:
@@ -112,7 +113,8 @@ class Workers:
             run_id: the name of the run; a new one by default.
             today: the date that counts as today, for tools that ask for it.
             yes: approve any plan.
-            approve: an approval of the plan, or its digest.
+            approve: an approval of the plan, or its digest. With "values" or a `ValueApproval`
+                reads run first, and each call with effects waits with its values: see `decide`.
             concurrency: as for `App.run`.
             timeout: as for `App.run`.
 
@@ -151,18 +153,23 @@ class Workers:
         retry: Sequence[str] = (),
         resolve: Sequence[str] | Mapping[str, Json] = (),
         abort: Sequence[str] = (),
+        allow: Sequence[str | Effect] = (),
+        deny: Sequence[str | Effect] = (),
+        reason: str = "",
         who: str = "",
     ) -> None:
-        """Decide about calls in doubt, as `App.resume` does; a worker then continues the run.
+        """Decide about calls in doubt, and about calls that wait with their values.
 
-        Without a decision a worker looks at the run again, as after it was parked or cancelled.
+        The arguments are those of `App.resume`. A worker then continues the run. Without a decision
+        a worker looks at the run again, as after it was parked or cancelled.
 
         Raises:
-            CannotRun: a decision is about no call in doubt. None of them was kept.
+            CannotRun: a decision is about no call that waits for it. None of them was kept.
             JournalError: there is no such run, or nothing was kept.
         """
         decisions = decisions_of(retry, resolve, abort)
-        await in_thread(self._decide, run, decisions, who)
+        consents = consents_of(allow, deny, reason)
+        await in_thread(self._decide, run, decisions, consents, who)
 
     async def cancel(self, run: str, *, who: str = "") -> None:
         """Cancel a run, whoever works on it; a run without a worker ends here.
@@ -179,16 +186,14 @@ class Workers:
         finally:
             await queue.close()
 
-    def worked(self, run: str) -> Worked:
-        """Return what a worker needs to continue `run` with these tools.
+    def worked(self, record: RunRecord) -> Worked:
+        """Return what a worker needs to continue a run with these tools.
 
         Raises:
             CannotRun: its plan does not pass the check with these tools.
-            JournalError: there is no such run.
         """
-        journal, setup = self._kept.needed_journal(), self._setup
-        metadata = metadata_of(journal.record(run).plan)
-        plan = plan_of(run, setup.tools, journal=journal, limits=setup.limits, rules=setup.rules)
+        setup, metadata = self._setup, metadata_of(record.plan)
+        plan = plan_in(record, setup.tools, limits=setup.limits, rules=setup.rules)
         today = day_at(day_of(metadata), setup.clock)
         return Worked(plan, today, self._options(LimitOptions.kept(metadata.get(ADVICE))))
 
@@ -199,7 +204,7 @@ class Workers:
         plan: ExecutionPlan,
         run_id: str | None,
         today: date | str | None,
-        approval: Approval | None,
+        approval: Approval | ValueApproval | None,
         given: LimitOptions,
     ) -> str:
         setup, dispatch, queue = self._setup, self.dispatch(), self.queue
@@ -224,6 +229,12 @@ class Workers:
         now = journal.load(run)
         if now.digest != digest:
             raise ApprovalRequired(now.digest)
+        if now.waiting:
+            raise JournalError(
+                "not-waiting",
+                f"Run {run!r} is approved call by call, with their values.",
+                f"`toolplan show {run}` shows the calls that wait.",
+            )
         if now.approved_at is not None or now.status is not RunState.WAITING:
             raise JournalError(
                 "not-waiting",
@@ -232,21 +243,28 @@ class Workers:
             )
         self.dispatch().send(run, "approve", digest, who)
 
-    def _decide(self, run: str, decisions: Mapping[Slot, Decided], who: str) -> None:
-        dispatch = self.dispatch()
-        intents = recover(self._kept.needed_journal().events(run)).intents
-        contents: list[Json] = []
+    def _decide(
+        self,
+        run: str,
+        decisions: Mapping[Slot, Decided],
+        consents: Mapping[str, Consent],
+        who: str,
+    ) -> None:
+        dispatch, events = self.dispatch(), self._kept.needed_journal().events(run)
+        intents = recover(events).intents
+        contents: list[tuple[str, Json]] = []
         for slot, decided in decisions.items():
             step, item = slot
             if slot not in intents:
                 place = f"step {step!r}" if item is None else f"item {item} of step {step!r}"
                 raise CannotRun(f"There is no call in doubt for {place}.")
-            contents.append(
-                {"step": step, "item": item, "attempt": intents[slot], "decision": decided.decision,
-                 "output": decided.output}
-            )  # fmt: skip
-        for content in contents:
-            dispatch.send(run, "decide", content, who)
+            contents.append(("decide", {
+                "step": step, "item": item, "attempt": intents[slot], "decision": decided.decision,
+                "output": decided.output,
+            }))  # fmt: skip
+        contents += [("consent", each) for each in _consented(fold(events), consents)]
+        for kind, content in contents:
+            dispatch.send(run, kind, content, who)
         if not contents:
             dispatch.send(run, "resume", None, who)
 
@@ -264,9 +282,45 @@ def queue_of(toolbox: str, tools: Mapping[str, Tool]) -> str:
     return f"{toolbox}@{hashlib.sha256(text.encode()).hexdigest()[:12]}"
 
 
-def _granted(plan: ExecutionPlan, given: Approval | str | None, *, yes: bool) -> Approval | None:
+def _consented(run: Run, consents: Mapping[str, Consent]) -> list[Json]:
+    """Return the messages of `consents`, which name the calls that are decided about.
+
+    A call that waits later, with other values, is not one of them.
+
+    Raises:
+        CannotRun: no call of a step waits, or not the one that was shown.
+    """
+    found: list[Json] = []
+    for step, consent in consents.items():
+        calls = {each.item: each.digest for each in run.waiting if each.step == step}
+        if not calls:
+            raise CannotRun(f"No call of step {step!r} waits for a person.")
+        shown = calls if consent.calls is None else consent.calls
+        if any(calls.get(item) != digest for item, digest in shown.items()):
+            raise CannotRun(
+                f"The call of step {step!r} that waits is not the one that was shown.",
+                f"`toolplan show {run.run}` shows the calls that wait.",
+            )
+        pairs: list[Json] = [[item, digest] for item, digest in shown.items()]
+        found.append(
+            {"step": step, "allowed": consent.allowed, "reason": consent.reason, "calls": pairs}
+        )
+    return found
+
+
+def _granted(
+    plan: ExecutionPlan, given: Approval | ValueApproval | str | None, *, yes: bool
+) -> Approval | ValueApproval | None:
     if not plan.effects or (given is None and not yes):
         return None
+    if (values := by_values(given)) is not None:
+        if values.decide is not None:
+            raise ToolplanError(
+                "usage",
+                "Nobody can be asked where a run is given to workers.",
+                "Give approve='values', and decide with `decide`.",
+            )
+        return values
     if is_other(given, plan):
         raise ApprovalRequired(plan.digest)
     return given if isinstance(given, Approval) else approve(plan)

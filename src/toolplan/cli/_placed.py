@@ -6,7 +6,7 @@ import getpass
 import socket
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from typing import cast
+from typing import NamedTuple, cast
 
 from toolplan.app._home import home
 from toolplan.app._open import open
@@ -16,6 +16,17 @@ from toolplan.cli._terminal import CommandError, Exit, note, print_json
 from toolplan.render.runs_view import SHORT
 from toolplan.storage.journal import Store
 from toolplan.storage.queue import Dispatch, SharedJournal, dispatch_of
+
+
+class Decisions(NamedTuple):
+    """What is decided about the calls of a run, as `Workers.decide` takes it."""
+
+    retry: Sequence[str] = ()
+    resolve: Sequence[str] = ()
+    abort: Sequence[str] = ()
+    allow: Sequence[str] = ()
+    deny: Sequence[str] = ()
+    reason: str = ""
 
 
 def placed(journal: Store, run: str) -> Dispatch | None:
@@ -42,41 +53,41 @@ def reached(journal: Store, run: str) -> Generator[App]:
         yield app
 
 
-def refuse_values(steps: Sequence[str], *, asked: bool) -> None:
-    """Refuse decisions about calls with their values: workers approve plans as they stand.
+def refuse_values(left_out: Sequence[str], *, asked: bool) -> None:
+    """Refuse what runs on this terminal only, where workers have the run.
 
     Raises:
-        CommandError: `steps` are named, or values are to be approved.
+        CommandError: calls are to be left out, or values are to be asked for.
     """
-    if steps or asked:
+    if left_out:
         raise CommandError(
             "usage",
-            "--allow, --deny, --leave-out and --approve-values are for runs of this machine, and"
-            " workers have this run.",
-            "--approve DIGEST approves its plan as it stands; `toolplan cancel RUN` ends it.",
+            "--leave-out runs another plan on this machine, and workers have this run.",
+            "--allow and --deny decide about all calls of a step that wait.",
+        )
+    if asked:
+        raise CommandError(
+            "usage",
+            "--approve-values asks on this terminal, and workers have this run.",
+            "`toolplan submit --approve-values` gives workers a run whose calls wait with their"
+            " values; --allow and --deny decide about them.",
         )
 
 
 def send(
     journal: Store,
     run: str,
-    decisions: tuple[Sequence[str], Sequence[str], Sequence[str]],
+    decisions: Decisions,
     digest: str | None,
     *,
     as_json: bool,
 ) -> int:
-    """Send decisions, or an approval, to a run that was given to workers.
-
-    `decisions` are calls to make again, those that succeeded, and those that failed.
-    """
-    retry, resolve, abort = decisions
+    """Send decisions, or an approval, to a run that was given to workers."""
     with reached(journal, run) as app:
         if digest is not None:
             run_to_end(app.workers.approve(run, digest, who=user_name()))
         if digest is None or any(decisions):
-            run_to_end(
-                app.workers.decide(run, retry=retry, resolve=resolve, abort=abort, who=user_name())
-            )
+            run_to_end(app.workers.decide(run, **decisions._asdict(), who=user_name()))
     if as_json:
         print_json({"run": run, "sent": True})
     else:

@@ -31,7 +31,7 @@ from toolplan.cli._options import (
     for_given_plans,
 )
 from toolplan.cli._outcome import print_run
-from toolplan.cli._placed import placed, refuse_values, send
+from toolplan.cli._placed import Decisions, placed, refuse_values, send
 from toolplan.cli._terminal import CommandError, note
 from toolplan.engines import CannotRun
 from toolplan.execution_plan import ExecutionPlan
@@ -111,8 +111,9 @@ def resume_command(
     with closing(opened_journal(journal)) as store, closing(Display(silent=as_json)) as display:
         name = store.find(run)
         if placed(store, name) is not None:
-            refuse_values((*allow, *deny, *leave_out), asked=approve_values)
-            return send(store, name, (retry, resolve, abort), approve, as_json=as_json)
+            refuse_values(leave_out, asked=approve_values)
+            decided = Decisions(retry, resolve, abort, allow, deny, reason)
+            return send(store, name, decided, approve, as_json=as_json)
         spec, labels, base_url = _tools_of(store.record(name).plan, tools, effects)
         guard = RunGuard(display, yes=yes, digest=approve, may_ask=not as_json, run=name)
         with open(

@@ -12,7 +12,7 @@ from rich.filesize import decimal
 
 from toolplan.app._home import home
 from toolplan.app._journal_place import user_journal
-from toolplan.app.retention import retention
+from toolplan.app.retention import Retention, retention
 from toolplan.app.settings import read_settings
 from toolplan.cli._journal import opened_journal
 from toolplan.cli._options import JournalOption, JsonFlag
@@ -23,6 +23,7 @@ from toolplan.render.runs_view import RunLine, RunsView
 from toolplan.storage.journal import Pruning, RunEntry
 from toolplan.storage.journal import backup as back_up
 from toolplan.storage.journal import prune as prune_runs
+from toolplan.storage.queue import SharedJournal, prune_shared
 
 LimitOption = Annotated[int, Parameter(name="--limit", help="How many runs, the newest first.")]
 
@@ -124,14 +125,23 @@ def _prune(
     place: str | None, older_than: str | None, keep: int | None, *, apply: bool, as_json: bool
 ) -> int:
     bounds = retention(read_settings(home()), older_than, keep)
-    path = _existing(place)
-    pruning = prune_runs(path, older_than_s=bounds.older_than_s, keep=bounds.keep, apply=apply)
+    pruning = _pruned(place, bounds, apply=apply)
     if as_json:
         print_json({**pruning._asdict(), "runs": [*pruning.runs], "removed": apply})
     else:
         for sentence in _sentences(pruning, apply=apply):
             out().print(sentence, soft_wrap=True)
     return Exit.FINE.value
+
+
+def _pruned(place: str | None, bounds: Retention, *, apply: bool) -> Pruning:
+    if isinstance(user_journal(place), Path):
+        path = _existing(place)
+        return prune_runs(path, older_than_s=bounds.older_than_s, keep=bounds.keep, apply=apply)
+    with closing(opened_journal(place)) as store:
+        if not isinstance(store, SharedJournal):
+            raise CommandError("usage", f"The journal {store.place} cannot be pruned.")
+        return prune_shared(store, older_than_s=bounds.older_than_s, keep=bounds.keep, apply=apply)
 
 
 def _sentences(pruning: Pruning, *, apply: bool) -> tuple[str, ...]:
@@ -163,8 +173,8 @@ def _existing(place: str | None) -> Path:
     if not isinstance(path, Path):
         raise CommandError(
             "usage",
-            "--backup and --prune are for a journal in a file; this one is a database.",
-            "docs/workers.md shows how a database is copied and pruned.",
+            "--backup is for a journal in a file; this one is a database.",
+            "pg_dump copies it: docs/workers.md shows how.",
         )
     if not path.exists():
         raise CommandError("unknown-run", f"There is no journal {path}.", "No run was kept yet.")

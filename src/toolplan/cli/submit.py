@@ -10,6 +10,7 @@ from toolplan.app._open import open
 from toolplan.app._wait import run_to_end
 from toolplan.app.app import App
 from toolplan.approval import effect_steps
+from toolplan.cli._approval import wanted
 from toolplan.cli._checked import checked_plan
 from toolplan.cli._options import (
     ApproveOption,
@@ -38,6 +39,16 @@ WaitFlag = Annotated[
 ]
 
 
+WithValuesFlag = Annotated[
+    bool,
+    Parameter(
+        name="--approve-values",
+        negative="",
+        help="Run what only reads first; each call with effects then waits with its values.",
+    ),
+]
+
+
 def submit_command(
     file: PlanFileArgument,
     toolbox: ToolboxArgument,
@@ -47,6 +58,7 @@ def submit_command(
     dialect: DialectOption = "toolplan",
     yes: YesFlag = False,
     approve: ApproveOption = None,
+    approve_values: WithValuesFlag = False,
     concurrency: ConcurrencyOption = (),
     timeout: TimeoutOption = None,
     today: TodayOption = None,
@@ -57,8 +69,10 @@ def submit_command(
 
     It prints the name of the run. A plan that changes something waits
     until `toolplan approve RUN DIGEST`, unless --yes or --approve
-    DIGEST approves it here.
+    DIGEST approves it here; with --approve-values what only reads runs
+    at once, and each call with effects waits for `toolplan resume`.
     """
+    approve = wanted(approve, approve_values)
     plan_file = read_plan(file, dialect)
     with open(
         toolbox=toolbox, policy=policy, journal=journal, planner="grounded", on_note=note

@@ -8,10 +8,12 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from toolplan.approval import Approval, ApprovalRequired, approve, decider
+from toolplan.consent import ValueApproval
 from toolplan.engines._calls import Clock, callees, check_plan, tools_of
 from toolplan.engines._recorder import EventRecorder
 from toolplan.engines._runs import frozen, record_of
 from toolplan.events import (
+    ApprovalStaged,
     Event,
     Run,
     RunApproved,
@@ -41,7 +43,7 @@ def prepare(
     plan: ExecutionPlan,
     tools: Mapping[str, Tool] | Sequence[Tool],
     *,
-    approval: Approval | None = None,
+    approval: Approval | ValueApproval | None = None,
     limits: Limits = Limits(),
     run_id: str = "",
     clock: Clock = time.time,
@@ -51,7 +53,8 @@ def prepare(
     Args:
         plan: the plan of `compile_plan`.
         tools: at least the tools that the plan calls.
-        approval: the approval of a plan with effects; without one the run waits.
+        approval: the approval of a plan with effects; without one the run waits. With a
+            `ValueApproval` it starts, and each call with effects waits once its values are known.
         limits: the most steps.
         run_id: the name of the run; empty for a new one.
         clock: seconds since the epoch.
@@ -70,7 +73,9 @@ def prepare(
     events: list[Event] = [RunStarted(run, digest, ids, clock())]
     if approval is None and runnable.unasked:
         approval = approve(runnable.plan)
-    if runnable.effects and approval is not None:
+    if runnable.effects and isinstance(approval, ValueApproval):
+        events.append(ApprovalStaged(digest, tuple(sorted(approval.shapes)), clock()))
+    elif runnable.effects and isinstance(approval, Approval):
         if approval.digest != digest:
             raise ApprovalRequired(digest)
         approval.use_for(run)

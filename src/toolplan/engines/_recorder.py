@@ -121,20 +121,33 @@ class EventRecorder:
         """Take the lease of the run in the journal, and return its events.
 
         Raises:
-            JournalError: there is no such run, or another process works on it.
+            JournalError: there is no such run, no journal, or another process works on the run.
         """
+        return (await self._take_over(run, lambda journal: (None, journal.events(run))))[1]
+
+    async def take_whole(self, run: str) -> tuple[RunRecord, list[Event]]:
+        """Take the lease of the run; return what the run was started with, and its events.
+
+        Raises:
+            JournalError: there is no such run, no journal, or another process works on the run.
+        """
+        return await self._take_over(run, lambda journal: journal.whole(run))
+
+    async def _take_over(
+        self, run: str, read: Callable[[Store], tuple[T, list[Event]]]
+    ) -> tuple[T, list[Event]]:
         journal = self._journal
         if journal is None:
-            return []
+            raise JournalError("unknown-run", f"There is no run {run!r}: there is no journal.")
         try:
             await self._take_lease(journal, run)
-            events = await self._in_worker(journal, lambda: journal.events(run))
+            record, events = await self._in_worker(journal, lambda: read(journal))
         except BaseException:
             await self.release()
             raise
         for event in events:
             self._folding.add(event)
-        return events
+        return record, events
 
     @property
     def is_current(self) -> bool:
@@ -145,17 +158,6 @@ class EventRecorder:
     def before(self) -> str:
         """The process that had the run before, in words, if it still exists; else empty."""
         return "" if self._lease is None else self._lease.before
-
-    async def record(self, run: str) -> RunRecord:
-        """Return what the run was started with.
-
-        Raises:
-            JournalError: there is no such run, or no journal.
-        """
-        journal = self._journal
-        if journal is None:
-            raise JournalError("unknown-run", f"There is no run {run!r}: there is no journal.")
-        return await self._in_worker(journal, lambda: journal.record(run))
 
     async def release(self) -> None:
         """Release the lease of a run that is not resumed after all."""

@@ -137,7 +137,8 @@ async def continue_run(
 ) -> Run:
     """Run the remaining steps of a run; see `toolplan.engines.local.resume`."""
     recorder, clock = execution.recorder, execution.clock
-    recovered = recover(await recorder.take_over(execution.name))
+    record, events = await recorder.take_whole(execution.name)
+    recovered = recover(events)
     if recovered.status is not None:
         await recorder.release()
         if decisions:
@@ -155,9 +156,7 @@ async def continue_run(
         scheduler.guards = guards_of(runnable.plan.flows)
         scheduler.admit(runnable.plan.plan.steps, runnable.needs)
         scheduler.complete(runnable.plan.plan.output)
-        _check_unchanged(
-            record_of(runnable.plan, execution.tools), await recorder.record(execution.name)
-        )
+        _check_unchanged(record_of(runnable.plan, execution.tools), record)
         must_approve = runnable.effects and not recovered.approval
         granted = granted_approval(execution, runnable, recovered) if must_approve else None
         stage = staged(execution, runnable, scheduler, whole) if must_approve else None

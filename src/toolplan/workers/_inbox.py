@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple, cast, get_args
 
+from toolplan.consent import Consent
 from toolplan.engines import Decided
 from toolplan.events import Decision
 from toolplan.path import Json
@@ -27,6 +28,7 @@ class Read(NamedTuple):
     Attributes:
         is_approved: a person approves the plan.
         decisions: what is to be done about calls in doubt.
+        consents: by step, whether its calls that wait may be made.
         is_cancelled: the run is to be cancelled.
         counted: the answers to the messages that count, once they have been obeyed.
         refused: the answers to the others.
@@ -34,6 +36,7 @@ class Read(NamedTuple):
 
     is_approved: bool
     decisions: Mapping[Slot, Decided]
+    consents: Mapping[str, Consent]
     is_cancelled: bool
     counted: Sequence[Answer]
     refused: Sequence[Answer]
@@ -46,10 +49,13 @@ def read_messages(
     counted: list[Answer] = []
     refused: list[Answer] = []
     decisions: dict[Slot, Decided] = {}
+    consents: dict[str, Consent] = {}
     is_approved = is_cancelled = False
     for message in messages:
         why = ""
         match message.kind, message.content:
+            case "approve", _ if recovered.staged is not None:
+                why = "refused: the calls of this run are approved one by one, with their values."
             case "approve", str(given) if given == digest and effects:
                 is_approved = True
             case "approve", str(given) if given != digest:
@@ -58,6 +64,8 @@ def read_messages(
                 why = "refused: the plan changes nothing, and needs no approval."
             case "decide", dict() as content:
                 why = _decide(content, recovered, decisions)
+            case "consent", dict() as content:
+                why = _consent(content, recovered, consents)
             case "cancel", _:
                 is_cancelled = True
             case "resume", _:
@@ -65,7 +73,7 @@ def read_messages(
             case _:
                 why = "refused: a newer program sent it."
         (refused if why else counted).append(Answer(message.number, why or COUNTED))
-    return Read(is_approved, decisions, is_cancelled, counted, refused)
+    return Read(is_approved, decisions, consents, is_cancelled, counted, refused)
 
 
 def _decide(
@@ -91,3 +99,42 @@ def _decide(
     if slot not in recovered.decisions:  # else an earlier worker has obeyed it
         decisions[slot] = Decided(cast("Decision", decision), content.get("output"))
     return ""
+
+
+def _consent(
+    content: Mapping[str, Json], recovered: Recovered, consents: dict[str, Consent]
+) -> str:
+    """Add what was decided about calls that wait; return why it is refused, or nothing.
+
+    It is about the calls that the person was shown, and about no other.
+    """
+    match content:
+        case {"step": str(step), "allowed": bool(allowed), "reason": str(reason), "calls": calls}:
+            shown = _calls(calls)
+        case _:
+            return "refused: a newer program sent it."
+    if not shown:
+        return "refused: a newer program sent it."
+    for given in recovered.consents:  # an earlier worker may have obeyed it
+        same = given.step == step and given.allowed == allowed
+        if same and shown.items() <= dict(given.calls).items():
+            return ""
+    if step in consents:
+        return f"refused: an earlier message decides about the calls of {step!r}."
+    waiting = {slot[1]: each.digest for slot, each in recovered.waiting.items() if slot[0] == step}
+    if not shown.items() <= waiting.items():
+        return f"refused: the calls of {step!r} that were shown do not wait any more."
+    consents[step] = Consent(allowed, reason, shown)
+    return ""
+
+
+def _calls(calls: Json) -> dict[int | None, str]:
+    """Return the digests of calls by item; empty where they cannot be read."""
+    found: dict[int | None, str] = {}
+    for each in calls if isinstance(calls, list) else ():
+        match each:
+            case [None | int() as item, str(digest)]:
+                found[item] = digest
+            case _:
+                return {}
+    return found

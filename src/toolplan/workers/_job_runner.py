@@ -13,7 +13,6 @@ from toolplan.app.workers import Worked
 from toolplan.approval import Approval, approve
 from toolplan.engines import (
     CannotRun,
-    Decided,
     Leaving,
     RunOptions,
     SharedLimit,
@@ -32,11 +31,11 @@ from toolplan.events import (
     fold,
 )
 from toolplan.execution_plan import ExecutionPlan
-from toolplan.storage.journal import JournalError, Recovered, Slot, recover
+from toolplan.storage.journal import JournalError, Recovered, RunRecord, recover
 from toolplan.storage.queue import Again, Dispatch, Job, Message
 from toolplan.threads import in_thread
 from toolplan.tools import on_day
-from toolplan.workers._inbox import COUNTED, Answer, read_messages
+from toolplan.workers._inbox import COUNTED, Answer, Read, read_messages
 
 MOST_LIVES: Final = 10
 """After so many workers in a row that ended without progress, a run is parked."""
@@ -47,6 +46,7 @@ _LOG: Final = logging.getLogger(__name__)
 class _Stored(NamedTuple):
     """A run as the journal has it."""
 
+    record: RunRecord
     events: Sequence[Event]
     recovered: Recovered
     run: Run
@@ -114,7 +114,7 @@ class JobRunner:
 
     async def _continue(self, run: str, stored: _Stored) -> None:
         recovered = stored.recovered
-        worked = await in_thread(self._app.workers.worked, run)
+        worked = await in_thread(self._app.workers.worked, stored.record)
         plan = worked.plan
         effects = bool(plan.effects)
         read = read_messages(stored.messages, stored.run.digest, recovered, effects)
@@ -122,20 +122,22 @@ class JobRunner:
         if read.is_cancelled:
             await cancel(run, journal=self._dispatch.journal)
             return await self._answer(read.counted)
-        if effects and not recovered.approval and not read.is_approved:
+        is_allowed = recovered.approval or recovered.staged is not None or read.is_approved
+        if effects and not is_allowed:
             return await self._answer(
                 [each._replace(text="refused: the plan is not approved.") for each in read.counted]
             )
-        needless = stored.run.status in (RunState.IN_DOUBT, RunState.CANCELLED)
+        waits = stored.run.status is RunState.WAITING and recovered.staged is not None
+        needless = waits or stored.run.status in (RunState.IN_DOUBT, RunState.CANCELLED)
         if needless and not stored.messages:
             return None  # an old job of it; a person sends what is to happen
         approval = approve(plan) if read.is_approved and not recovered.approval else None
-        await self._resume(run, worked, approval, read.decisions)
+        await self._resume(run, worked, approval, read)
         await self._answer(read.counted)
         return None
 
     async def _resume(
-        self, run: str, worked: Worked, approval: Approval | None, decisions: Mapping[Slot, Decided]
+        self, run: str, worked: Worked, approval: Approval | None, read: Read
     ) -> None:
         """Resume the run; a cancellation of this job cancels it for good.
 
@@ -144,7 +146,7 @@ class JobRunner:
         """
         with on_day(worked.day):
             task = asyncio.create_task(
-                self._resumed(run, worked.plan, approval, decisions, worked.options)
+                self._resumed(run, worked.plan, approval, read, worked.options)
             )
         self._tasks[run] = task
         try:
@@ -185,7 +187,7 @@ class JobRunner:
         run: str,
         plan: ExecutionPlan,
         approval: Approval | None,
-        decisions: Mapping[Slot, Decided],
+        read: Read,
         options: RunOptions,
     ) -> Run:
         names = {tool.name for tool in self._app.tools.values()}
@@ -199,13 +201,14 @@ class JobRunner:
                 run,
                 journal=self._dispatch.journal,
                 approval=approval,
-                decisions=decisions,
+                decisions=read.decisions,
+                consents=read.consents,
                 limits=self._app.limits,
                 leaving=self._leaving,
                 **arguments,
             )
         except CannotRun as error:
-            if not decisions:
+            if not read.decisions and not read.consents:
                 raise
             # a decision cannot be obeyed: which, the error says; nothing was called
             await self._refuse_decisions(run, str(error))
@@ -213,7 +216,7 @@ class JobRunner:
 
     async def _refuse_decisions(self, run: str, why: str) -> None:
         messages = await in_thread(self._dispatch.messages, run)
-        found = [each for each in messages if each.kind == "decide"]
+        found = [each for each in messages if each.kind in ("decide", "consent")]
         await self._answer([Answer(each.number, f"refused: {why}") for each in found])
 
     async def _answer_cancellations(self, run: str) -> None:
@@ -244,9 +247,6 @@ class JobRunner:
             await in_thread(self._dispatch.answer, [(each.number, each.text) for each in answers])
 
     def _read(self, run: str) -> _Stored:
-        journal, dispatch = self._dispatch.journal, self._dispatch
-        placement = dispatch.placement(run)
-        messages = dispatch.messages(run)
-        events = journal.events(run)
-        parked = "" if placement is None else placement.parked
-        return _Stored(events, recover(events), fold(events), messages, parked)
+        parked, messages = self._dispatch.waiting_for(run)
+        record, events = self._dispatch.journal.whole(run)
+        return _Stored(record, events, recover(events), fold(events), messages, parked)

@@ -28,6 +28,7 @@ class Watch:
     def __init__(self, dispatch: Dispatch, me: str) -> None:
         self._dispatch = dispatch
         self._me = me
+        self._forgotten: set[int] = set()
 
     async def look(self, busy: set[int]) -> None:
         """Requeue the jobs of dead workers; `busy` are the jobs that this process works on.
@@ -35,9 +36,7 @@ class Watch:
         Raises:
             JournalError: the database cannot be used.
         """
-        workers = await in_thread(self._dispatch.workers)
-        names = {name for name, _, _ in workers if name != self._me}
-        dead = await in_thread(self._free, sorted(names))
+        workers, dead = await in_thread(self._ask)
         numbers = {number for name, number, _ in workers if name in dead}
         mine = {number for name, number, _ in workers if name == self._me}
         queue = self._dispatch.queue
@@ -60,9 +59,30 @@ class Watch:
             job for job in silent if job.number not in busy and await self._dispatch.queue.back(job)
         ]
 
-    def _free(self, names: list[str]) -> set[str]:
+    async def look_for_forgotten(self, busy: set[int]) -> None:
+        """Put back jobs that this worker has, as the queue says, and does not work on.
+
+        Their end was lost with a connection. A job that was taken just now, or ends just now, is
+        not one at the next look.
+
+        Raises:
+            JournalError: the database cannot be used.
+        """
+        workers = await in_thread(self._dispatch.workers)
+        mine = {number for name, number, _ in workers if name == self._me}
+        doing = await self._dispatch.queue.doing()
+        found = {each.number: each for each in doing if each.worker in mine}
+        idle = found.keys() - busy
+        for number in idle & self._forgotten:
+            await self._dispatch.queue.back(found[number])
+        self._forgotten = idle - self._forgotten
+
+    def _ask(self) -> tuple[list[tuple[str, str, str]], set[str]]:
+        """Return all workers, and the names of those that are dead."""
+        workers = self._dispatch.workers()
+        names = sorted({name for name, _, _ in workers if name != self._me})
         free = self._dispatch.journal.locks.free([lock_of(name) for name in names])
-        return {name for name in names if lock_of(name) in free}
+        return workers, {name for name in names if lock_of(name) in free}
 
     def _revoke(self, dead: set[str]) -> None:
         journal = self._dispatch.journal

@@ -91,7 +91,6 @@ class _Life:
         self._dispatch = dispatch
         self._queue = queue
         self._number = ""
-        self._has_lock = False
 
     def begin(self) -> None:
         """Take the lock, before anything else is taken.
@@ -99,11 +98,9 @@ class _Life:
         Raises:
             JournalError: the database cannot be used.
         """
-        locks = self._dispatch.journal.locks
-        if self._has_lock and lock_of(self.name) in locks.lost():
-            self._has_lock = False
-        if not self._has_lock:  # who looks whether it is free may have it for a moment
-            self._has_lock = locks.hold(lock_of(self.name))
+        locks, name = self._dispatch.journal.locks, lock_of(self.name)
+        if not locks.has(name):
+            locks.hold(name)  # or later: who looks whether it is free may have it for a moment
             if self._number:
                 self.join(self._number)  # others took this worker for dead
 
@@ -125,6 +122,7 @@ async def _watch(life: _Life, dispatch: Dispatch, runner: JobRunner) -> None:
             await watch.look(mine)
             if turn % _SILENT_EVERY == 0:
                 await watch.look_for_silent(mine)
+                await watch.look_for_forgotten(mine)
         except JournalError as error:
             _LOG.debug("The watch pauses: %s", error)
             await asyncio.sleep(_PAUSE_S)

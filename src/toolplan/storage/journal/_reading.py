@@ -59,7 +59,45 @@ def read_groups(run: str, query: Query) -> Iterator[Group]:
         " events.run = runs.run WHERE runs.run = ? ORDER BY seq",
         (run,),
     )
-    yield from _groups(run, rows, 0)
+    yield from groups_of(run, rows)
+
+
+def read_whole(run: str, query: Query) -> tuple[RunRecord | None, Iterable[Group]]:
+    """Return what `run` was started with, and its groups of records; None for no such run.
+
+    Raises:
+        JournalError: a record is damaged or missing; of the groups, when they are read.
+    """
+    # the record is large: it stands in the first row only
+    rows = query(
+        "SELECT runs.next_seq, seq, event, checksums, created_at, digest, checksum,"
+        " CASE WHEN coalesce(seq, 0) = 0 THEN record END FROM runs LEFT JOIN events ON"
+        " events.run = runs.run WHERE runs.run = ? ORDER BY seq",
+        (run,),
+    )
+    if not rows:
+        return None, ()
+    return read_record(run, rows[0][4:]), groups_of(run, [row[:4] for row in rows])
+
+
+def find_name(start: str, query: Query) -> str | None:
+    """Return the name of the one run whose name begins with `start`; None where there is none.
+
+    Raises:
+        JournalError: there is more than one.
+    """
+    rows = query(
+        "SELECT run FROM runs WHERE substr(run, 1, length(?)) = ? ORDER BY run LIMIT 2",
+        (start, start),
+    )
+    names = [str(row[0]) for row in rows]
+    if start in names or len(names) == 1:
+        return start if start in names else names[0]
+    if not names or not start:
+        return None
+    raise JournalError(
+        "unknown-run", f"Several runs begin with {start!r}.", "Type more of the name."
+    )
 
 
 def groups_from(run: str, at: int, query: Query) -> Iterator[Group]:
@@ -74,13 +112,17 @@ def groups_from(run: str, at: int, query: Query) -> Iterator[Group]:
         " FROM events WHERE run = ? AND seq <= ?) ORDER BY seq",
         (run, run, at),
     )
-    for seq, lines in _groups(run, rows, cast("int", rows[0][1]) if rows else 0):
+    for seq, lines in groups_of(run, rows, cast("int", rows[0][1]) if rows else 0):
         if seq + len(lines) > at:
             yield max(seq, at), lines[max(0, at - seq) :]
 
 
-def _groups(run: str, rows: list[Row], at: int) -> Iterator[Group]:
-    """Yield the groups in rows of next_seq, seq, event and checksums, of records from `at` on."""
+def groups_of(run: str, rows: list[Row], at: int = 0) -> Iterator[Group]:
+    """Yield the groups in rows of next_seq, seq, event and checksums, of records from `at` on.
+
+    Raises:
+        JournalError: a record is damaged or missing.
+    """
     for _, seq, text, sums in rows:
         if seq is None:
             break

@@ -13,11 +13,13 @@ from toolplan.storage.journal._errors import JournalError
 from toolplan.storage.journal._reading import (
     Query,
     Row,
+    find_name,
     groups_from,
     read_entry,
     read_events,
     read_groups,
     read_record,
+    read_whole,
     unknown,
 )
 from toolplan.storage.journal._recovery import Whole
@@ -83,18 +85,10 @@ class Readings(ABC):
         Raises:
             JournalError: there is none or more than one.
         """
-        rows = self._read(
-            "SELECT run FROM runs WHERE substr(run, 1, length(?)) = ? ORDER BY run LIMIT 2",
-            (start, start),
-        )
-        names = [str(row[0]) for row in rows]
-        if start in names or len(names) == 1:
-            return start if start in names else names[0]
-        if not names or not start:
+        found = find_name(start, self._reader_of(""))
+        if found is None:
             raise self._unknown(start)
-        raise JournalError(
-            "unknown-run", f"Several runs begin with {start!r}.", "Type more of the name."
-        )
+        return found
 
     def record(self, run: str) -> RunRecord:
         """Return what `run` was started with.
@@ -119,6 +113,18 @@ class Readings(ABC):
         if not events:
             raise self._unknown(run)
         return events
+
+    def whole(self, run: str) -> tuple[RunRecord, list[Event]]:
+        """Return what `run` was started with, and its events in order, at one moment.
+
+        Raises:
+            JournalError: there is no such run, or a record cannot be read.
+        """
+        record, groups = read_whole(run, self._reader_of(run))
+        events = list(map(Whole().add, read_events(run, groups, self._blob)))
+        if record is None or not events:
+            raise self._unknown(run)
+        return record, events
 
     def tail(self, run: str, at: int) -> list[Event]:
         """Return the events of `run` from position `at` on; empty where there are none yet.
@@ -154,8 +160,7 @@ class Readings(ABC):
         return self.record(run).plan, [line for _, lines in groups for line in lines]
 
     def _entries(self, run: str, limit: int) -> list[RunEntry]:
-        rows = self._read(self.entries, (run, limit))
-        return [read_entry(row, self._is_free) for row in rows]
+        return [read_entry(row, self._is_free) for row in self._read(self.entries, (run, limit))]
 
     def _unknown(self, run: str) -> JournalError:
         return unknown(run, self._reader_of(""), self._damage)

@@ -159,6 +159,14 @@ class Store(Protocol):
         """
         ...
 
+    def whole(self, run: str) -> tuple[RunRecord, list[Event]]:
+        """Return what `run` was started with, and its events in order, at one moment.
+
+        Raises:
+            JournalError: there is no such run, or a record cannot be read.
+        """
+        ...
+
     def tail(self, run: str, at: int) -> list[Event]:
         """Return the events of `run` from position `at` on; empty where there are none yet.
 

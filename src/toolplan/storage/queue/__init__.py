@@ -13,6 +13,7 @@ from toolplan.storage.queue._dispatch import (
     SharedJournal,
 )
 from toolplan.storage.queue._queue import Again, Handle, Job, Queue
+from toolplan.storage.queue._retention import prune_shared
 
 __all__ = [
     "Again",
@@ -24,6 +25,7 @@ __all__ = [
     "Queue",
     "SharedJournal",
     "dispatch_of",
+    "prune_shared",
 ]
 
 

@@ -63,6 +63,10 @@ class SharedJournal(Store, Protocol):
         """Commit all of the block or nothing."""
         ...
 
+    def rows(self, query: str, values: Sequence[object]) -> list[tuple[Any, ...]]:
+        """Return the rows of one statement; it may be done twice."""
+        ...
+
     def submit(
         self,
         connection: Any,  # noqa: ANN401 — of the database
@@ -75,7 +79,7 @@ class SharedJournal(Store, Protocol):
 
 
 class Message(NamedTuple):
-    """What was sent to a run: `approve`, `decide` or `cancel`, with its content, and by whom.
+    """What was sent to a run: `approve`, `decide`, `consent`, `cancel`; its content, and by whom.
 
     `answer` says whether it counted, or why it was refused; None while no worker has read it.
     """
@@ -111,9 +115,9 @@ class Dispatch:
         self.queue = queue
         with journal.transaction() as connection:
             connection.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
-            if not _has(connection, "procrastinate_jobs"):
+            if not has_table(connection, "procrastinate_jobs"):
                 connection.execute(tables.encode())
-            if not _has(connection, "placements"):
+            if not has_table(connection, "placements"):
                 connection.execute(_TABLES)
 
     # Sending
@@ -173,29 +177,40 @@ class Dispatch:
 
     def messages(self, run: str, *, answered: bool = False) -> list[Message]:
         """Return the messages of `run` without an answer, or all of them, in order."""
-        rows = self._rows(
+        rows = self.journal.rows(
             "SELECT number, kind, content, who, answer FROM inbox"
             " WHERE run = %s AND (answer IS NULL OR %s) ORDER BY number",
             (run, answered),
         )
-        return [Message(row[0], row[1], json.loads(row[2]), row[3], row[4]) for row in rows]
+        return [_message(row) for row in rows]
 
     def to_cancel(self, runs: Sequence[str]) -> set[str]:
         """Return those of `runs` that are to be cancelled."""
-        rows = self._rows(
+        rows = self.journal.rows(
             "SELECT run FROM inbox WHERE answer IS NULL AND kind = 'cancel' AND run = ANY(%s)",
             (list(runs),),
         )
         return {str(row[0]) for row in rows}
 
+    def waiting_for(self, run: str) -> tuple[str, list[Message]]:
+        """Return why `run` was parked, and its messages without an answer, in one question."""
+        rows = self.journal.rows(
+            "SELECT parked, number, kind, content, who, answer FROM placements AS p"
+            " LEFT JOIN inbox AS i ON i.run = p.run AND i.answer IS NULL"
+            " WHERE p.run = %s ORDER BY number",
+            (run,),
+        )
+        found = [_message(row[1:]) for row in rows if row[1] is not None]
+        return str(rows[0][0]) if rows else "", found
+
     def placement(self, run: str) -> Placement | None:
         """Return where `run` was put; None if no worker is to take it."""
-        rows = self._rows("SELECT queue, parked FROM placements WHERE run = %s", (run,))
+        rows = self.journal.rows("SELECT queue, parked FROM placements WHERE run = %s", (run,))
         return Placement(*rows[0]) if rows else None
 
     def without_worker(self, runs: Sequence[str]) -> dict[str, str]:
         """Return those of `runs` whose queue has no worker, with the queue."""
-        rows = self._rows(
+        rows = self.journal.rows(
             "SELECT run, queue FROM placements WHERE run = ANY(%s)"
             " AND queue NOT IN (SELECT queue FROM workers)",
             (list(runs),),
@@ -208,7 +223,7 @@ class Dispatch:
         """Write the answers to messages, by their numbers."""
         if answers:
             numbers, texts = [each[0] for each in answers], [each[1] for each in answers]
-            self._do(
+            self.journal.rows(
                 "UPDATE inbox SET answer = new.said FROM unnest(%s::bigint[], %s::text[])"
                 " AS new (message, said) WHERE number = new.message AND answer IS NULL",
                 (numbers, texts),
@@ -216,7 +231,7 @@ class Dispatch:
 
     def note_life(self, run: str, progress: int) -> int:
         """Note that a worker takes `run`; return how many have in a row without progress."""
-        rows = self._rows(
+        rows = self.journal.rows(
             "UPDATE placements SET progress = %s,"
             " lives = CASE WHEN progress = %s THEN lives + 1 ELSE 1 END"
             " WHERE run = %s RETURNING lives",
@@ -226,36 +241,36 @@ class Dispatch:
 
     def note_end_of_life(self, run: str) -> None:
         """Note that the worker of the last `note_life` did not end while it had the run."""
-        self._do("UPDATE placements SET lives = greatest(lives - 1, 0) WHERE run = %s", (run,))
+        self.journal.rows(
+            "UPDATE placements SET lives = greatest(lives - 1, 0) WHERE run = %s", (run,)
+        )
 
     def park(self, run: str, reason: str) -> None:
         """Let no worker take `run` before something is sent to it, and say why."""
-        self._do("UPDATE placements SET parked = %s WHERE run = %s", (reason, run))
+        self.journal.rows("UPDATE placements SET parked = %s WHERE run = %s", (reason, run))
 
     def join(self, name: str, number: str, queue: str) -> None:
         """Note that the worker `name` has a number in the queue's own books."""
-        self._do(
+        self.journal.rows(
             "INSERT INTO workers VALUES (%s, %s, %s) ON CONFLICT (name, number) DO NOTHING",
             (name, number, queue),
         )
 
     def leave(self, name: str) -> None:
         """Note that the worker `name` is gone, and has nothing any more."""
-        self._do("DELETE FROM workers WHERE name = %s", (name,))
+        self.journal.rows("DELETE FROM workers WHERE name = %s", (name,))
 
     def workers(self) -> list[tuple[str, str, str]]:
         """Return the name, the number and the queue of each worker."""
-        rows = self._rows("SELECT name, number, queue FROM workers", ())
+        rows = self.journal.rows("SELECT name, number, queue FROM workers", ())
         return [(str(name), str(number), str(queue)) for name, number, queue in rows]
 
-    def _rows(self, query: str, values: tuple[object, ...]) -> list[tuple[Any, ...]]:
-        with self.journal.transaction() as connection:
-            return connection.execute(query, values).fetchall()
 
-    def _do(self, query: str, values: tuple[object, ...]) -> None:
-        with self.journal.transaction() as connection:
-            connection.execute(query, values)
+def _message(row: tuple[Any, ...]) -> Message:
+    number, kind, content, who, answer = row
+    return Message(number, kind, json.loads(content), who, answer)
 
 
-def _has(connection: Any, table: str) -> bool:  # noqa: ANN401 — of the database
+def has_table(connection: Any, table: str) -> bool:  # noqa: ANN401 — of the database
+    """Return whether there is a table with this name."""
     return bool(connection.execute("SELECT to_regclass(%s) IS NOT NULL", (table,)).fetchone()[0])

@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, Final, cast
 
 import procrastinate
@@ -16,6 +17,7 @@ from procrastinate.jobs import Job as TheirJob
 from procrastinate.manager import JobManager
 from procrastinate.retry import BaseRetryStrategy, RetryDecision
 from procrastinate.utils import utcnow
+from psycopg_pool import AsyncConnectionPool
 
 from toolplan.storage.journal import JournalError
 from toolplan.storage.queue._queue import Again, Handle, Job
@@ -24,6 +26,10 @@ TASK: Final = "toolplan.run"
 _POLL_S: Final = 0.4
 """How often a worker looks for jobs that were put back, of which there is no notice."""
 _ABORT_S: Final = 1.0
+_MOST: Final = 2
+"""The most connections, beside the one that listens: all that is asked is short."""
+_TRIES: Final = 10
+_PAUSE_S: Final = 0.5
 _HEARTBEAT_S: Final = 2.0
 _LOG: Final = logging.getLogger(__name__)
 _GONE: Final = "was not found"
@@ -63,7 +69,11 @@ class ProcrastinateQueue:
         """Open the connections of a worker, or of who looks at jobs."""
         if self._app is None:
             connector = procrastinate.PsycopgConnector(
-                conninfo=self._conninfo, min_size=1, max_size=4
+                conninfo=self._conninfo,
+                min_size=1,
+                max_size=_MOST,
+                configure=_autocommit,
+                pool_factory=_pool,
             )
             app = procrastinate.App(connector=connector)
             with _faults():
@@ -180,12 +190,35 @@ class _Jobs(JobManager):
         return number
 
     async def finish_job(self, job: TheirJob, status: Status, delete_job: bool) -> None:
-        with _expected():
-            await super().finish_job(job, status, delete_job)
+        await _kept(partial(super().finish_job, job, status, delete_job))
 
     async def retry_job(self, job: TheirJob, *args: Any, **named: Any) -> None:  # noqa: ANN401
-        with _expected():
-            await super().retry_job(job, *args, **named)
+        await _kept(partial(super().retry_job, job, *args, **named))
+
+
+async def _kept(work: Callable[[], Awaitable[None]]) -> None:
+    """Say what became of a job, again where the connection was lost."""
+    for left in reversed(range(_TRIES)):
+        try:
+            with _expected():
+                await work()
+            return
+        except ConnectorException:
+            if not left:
+                raise
+        await asyncio.sleep(_PAUSE_S)
+
+
+async def _autocommit(connection: Any) -> None:  # noqa: ANN401 — psycopg's
+    """Let each statement be a transaction, in one way to the server, and prepare it soon."""
+    await connection.set_autocommit(True)
+    connection.prepare_threshold = 1
+
+
+def _pool(*, check: object, **named: Any) -> AsyncConnectionPool[Any]:  # noqa: ANN401 — of theirs
+    """Return a pool that does not ask the server before each use: what fails is tried again."""
+    del check
+    return AsyncConnectionPool(**named)
 
 
 def _job(job: TheirJob) -> Job:

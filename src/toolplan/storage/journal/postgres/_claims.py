@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from typing import Final
+
+from toolplan.storage.journal._errors import JournalError
 
 _OWN_SHARE: Final = 0.8
 """The share of a lease in which its owner relies on it."""
@@ -30,6 +33,26 @@ class Claims:
                 return False
             self._beats[run] = float("-inf")
             return True
+
+    @contextmanager
+    def claimed(self, run: str, held: JournalError) -> Generator[None]:
+        """Claim `run` for the block, and keep the claim unless the block fails.
+
+        Raises:
+            JournalError: `held`; this process has the run already.
+        """
+        if not self.add(run):
+            raise held
+        try:
+            yield
+        except BaseException:
+            self.drop(run)
+            raise
+
+    def has(self, run: str) -> bool:
+        """Return whether `run` is claimed for this process."""
+        with self._lock:
+            return run in self._beats
 
     def renew(self, run: str, beat: float) -> None:
         """Note that a write that began at `beat` has renewed the lease of `run`, if it is ours."""

@@ -1,21 +1,25 @@
-"""Connections to one database, as many as are in use at the same time."""
+"""Connections to one database: as many as are in use at the same time, up to a bound."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final, TypeAlias, TypeVar
 
 import psycopg
 
 from toolplan.storage.journal.postgres._address import Address
-from toolplan.storage.journal.postgres._faults import fault
+from toolplan.storage.journal.postgres._faults import all_in_use, fault
 
 Connection: TypeAlias = psycopg.Connection[tuple[Any, ...]]
 
 _T = TypeVar("_T")
 _TRIES: Final = 3
+
+MOST: Final = 4
+"""The most connections that are lent at the same time: each is a process of the server."""
+_PATIENCE_S: Final = 30.0
 
 
 class Connections:
@@ -25,6 +29,7 @@ class Connections:
         self.address = address
         self._idle: list[Connection] = []
         self._lock = threading.Lock()
+        self._places = threading.BoundedSemaphore(MOST)
         self._is_closed = False
 
     def open(self) -> Connection:
@@ -40,8 +45,23 @@ class Connections:
 
     @contextmanager
     def one(self) -> Generator[Connection]:
-        """Lend a connection; a broken one is not lent again."""
+        """Lend a connection, when one is free; a broken one is not lent again.
+
+        Raises:
+            JournalError: none is free for long, or none can be opened.
+        """
+        if not self._places.acquire(timeout=_PATIENCE_S):
+            raise all_in_use(self.address)
+        try:
+            with self._lent() as connection:
+                yield connection
+        finally:
+            self._places.release()
+
+    @contextmanager
+    def _lent(self) -> Generator[Connection]:
         with self._lock:
+            # the last one that was given back: its statements are prepared
             connection = self._idle.pop() if self._idle else None
         connection = self.open() if connection is None else connection
         try:
@@ -71,6 +91,36 @@ class Connections:
                     if not connection.closed or not left:
                         raise fault(error, self.address) from None
         raise AssertionError("the last try returns or raises")
+
+    def rows(self, query: str, values: Sequence[object]) -> list[tuple[Any, ...]]:
+        """Return the rows of one statement, which is a transaction.
+
+        Where the connection was lost it is done again: it may have been done twice.
+
+        Raises:
+            JournalError: the database cannot be used.
+        """
+
+        def work(connection: Connection) -> list[tuple[Any, ...]]:
+            cursor = connection.execute(query.encode(), values)
+            return cursor.fetchall() if cursor.description is not None else []
+
+        return self.do(work)
+
+    @contextmanager
+    def transaction(self) -> Generator[Connection]:
+        """Commit all of the block or nothing.
+
+        Raises:
+            JournalError: the database cannot be used; it is not known whether the end of the block
+                was committed, if the connection was lost there.
+        """
+        with self.one() as connection:
+            try:
+                with connection.transaction():
+                    yield connection
+            except psycopg.Error as error:
+                raise fault(error, self.address) from None
 
     @contextmanager
     def closed_on_error(self) -> Generator[None]:

@@ -42,6 +42,12 @@ def kind_of(error: psycopg.Error) -> FaultKind:
     return "locked" if any(words in str(error) for words in _BUSY) else "unavailable"
 
 
+def all_in_use(address: Address) -> JournalError:
+    """Return the error of a process whose connections to `address` are all in use."""
+    message = f"The journal {address.place} cannot be used: all connections to it are in use."
+    return JournalError("journal-locked", message, _HELP["locked"])
+
+
 def fault(error: psycopg.Error, address: Address) -> JournalError:
     """Return `error` as an error of the journal at `address`, without a password."""
     if isinstance(error, psycopg.DataError):

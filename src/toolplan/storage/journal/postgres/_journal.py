@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator, Iterable, Sequence
-from contextlib import contextmanager, nullcontext
-from typing import Any, Final
-
-import psycopg
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import nullcontext
+from typing import Final
 
 from toolplan.events import Event, RunApproved, RunState
 from toolplan.storage.journal._entries import RunRecord
-from toolplan.storage.journal._errors import JournalError, LeaseHeld, LeaseLost
+from toolplan.storage.journal._errors import LeaseHeld, LeaseLost
 from toolplan.storage.journal._leases import LEASE_S, Lease
 from toolplan.storage.journal._processes import since_boot
 from toolplan.storage.journal._reading import Row
@@ -23,11 +21,11 @@ from toolplan.storage.journal.postgres import _statements as statements
 from toolplan.storage.journal.postgres._address import read_address
 from toolplan.storage.journal.postgres._claims import Claims
 from toolplan.storage.journal.postgres._connections import Connection, Connections
-from toolplan.storage.journal.postgres._faults import fault
 from toolplan.storage.journal.postgres._locks import Locks
 from toolplan.storage.journal.postgres._notifications import Listener, Notifier
 from toolplan.storage.journal.postgres._owner import Owner
 from toolplan.storage.journal.postgres._rows import (
+    DurationsRow,
     Holder,
     add_durations,
     add_group,
@@ -36,6 +34,7 @@ from toolplan.storage.journal.postgres._rows import (
     is_written,
     new_run,
     read_blob,
+    release_lease,
     run_exists,
     take_lease,
     use_approvals,
@@ -78,6 +77,8 @@ class PostgresJournal(Readings):
         self._address = read_address(address)
         self.conninfo = self._address.conninfo  # for another client of the database
         self._connections = Connections(self._address)
+        self.transaction = self._connections.transaction
+        self.rows = self._connections.rows
         self.lease_s = lease_s
         self.worker: Worker = WriterThread(WRITERS) if worker is None else worker
         self.locks = Locks(self._connections)
@@ -87,6 +88,7 @@ class PostgresJournal(Readings):
         self._notifier = Notifier(self._connections)
         self._listener = Listener(self._connections)
         self._unsure: set[str] = set()  # new runs, until it is seen that they are committed
+        self._durations: dict[str, list[DurationsRow]] = {}
         self._kept = 0
         with self._connections.closed_on_error():
             self.notes = self._connections.do(lambda each: prepare(each, self.place))
@@ -111,21 +113,6 @@ class PostgresJournal(Readings):
         self._connections.close()
 
     # Writing
-
-    @contextmanager
-    def transaction(self) -> Generator[Connection]:
-        """Commit all of the block or nothing, with `submit`, or a job in a queue beside the runs.
-
-        Raises:
-            JournalError: the database cannot be used; it is not known whether the end of the block
-                was committed, if the connection was lost there.
-        """
-        with self._connections.one() as connection:
-            try:
-                with connection.transaction():
-                    yield connection
-            except psycopg.Error as error:
-                raise fault(error, self._address) from None
 
     def submit(
         self,
@@ -160,7 +147,7 @@ class PostgresJournal(Readings):
                 elif run not in self._unsure or not is_written(connection, new, self._holder):
                     raise run_exists(run)
 
-        with self._claimed(run, run_exists(run)):
+        with self._claims.claimed(run, run_exists(run)):
             self._connections.do(work)
         self._unsure.discard(run)
         self._claims.renew(run, beat)
@@ -219,7 +206,7 @@ class PostgresJournal(Readings):
         """
         beat = self._claims.now()
 
-        with self._claimed(run, LeaseHeld(run, "this process", self.lease_s, None)):
+        with self._claims.claimed(run, LeaseHeld(run, "this process", self.lease_s, None)):
             lease = self._connections.do(lambda each: take_lease(each, run, self._holder))
             if lease is None:
                 raise self._unknown(run)
@@ -232,12 +219,16 @@ class PostgresJournal(Readings):
         Raises:
             JournalError: it cannot be written; the lease expires by itself.
         """
-        values = (lease.run, lease.token, self.owner)
-        self._connections.do(lambda each: each.execute(statements.RELEASE, values))
+        rows = self._durations.pop(lease.run, [])
+        trims = self._trims() if rows else False
+        self._connections.do(
+            lambda each: release_lease(each, lease, self._holder, rows, trims=trims)
+        )
         self._claims.drop(lease.run)  # not before: another task could take it, and then lose it
 
     def forget(self, lease: Lease) -> None:
         """Allow this process to take the run again, even if `release` failed."""
+        self._durations.pop(lease.run, None)
         self._claims.drop(lease.run)
 
     def revoke(self, run: str, owner: str) -> bool:
@@ -254,10 +245,21 @@ class PostgresJournal(Readings):
         return self._claims.is_current(lease.run)
 
     def keep_durations(self, run: str, seconds: Iterable[tuple[str, float]]) -> None:
-        """Keep durations of calls of `run`, one row for each tool: many processes write here."""
+        """Keep durations of calls of `run`, one row for each tool: many processes write here.
+
+        Those of a run of this process are written with the release of its lease.
+        """
         rows = durations_rows(run, self._clock(), seconds)
-        self._kept = (self._kept + 1) % _TRIM_EVERY
-        self._connections.do(lambda each: add_durations(each, rows, trims=not self._kept))
+        if self._claims.has(run):
+            self._durations[run] = rows
+            return
+        trims = self._trims()
+
+        def work(connection: Connection) -> None:
+            with connection.transaction():
+                add_durations(connection, rows, trims=trims)
+
+        self._connections.do(work)
 
     # Reading
 
@@ -273,6 +275,11 @@ class PostgresJournal(Readings):
 
     # Inside
 
+    def _trims(self) -> bool:
+        """Return whether it is time to remove the oldest durations."""
+        self._kept = (self._kept + 1) % _TRIM_EVERY
+        return not self._kept
+
     def _write(self, lease: Lease, work: Callable[[Connection], None]) -> None:
         """Do `work` for a run that this process has, which renews its lease."""
         beat = self._claims.now()
@@ -284,25 +291,8 @@ class PostgresJournal(Readings):
         self._claims.renew(lease.run, beat)
         self._notifier.notify(lease.run)
 
-    @contextmanager
-    def _claimed(self, run: str, held: JournalError) -> Generator[None]:
-        """Claim `run` for the block, and keep the claim unless the block fails.
-
-        Raises:
-            JournalError: `held`; this process has the run already.
-        """
-        if not self._claims.add(run):
-            raise held
-        try:
-            yield
-        except BaseException:
-            self._claims.drop(run)
-            raise
-
     def _read(self, query: str, values: Row, run: str = "") -> list[Row]:
-        text = query.replace("?", "%s").encode()
-        rows: list[Any] = self._connections.do(lambda each: each.execute(text, values).fetchall())
-        return rows
+        return self._connections.rows(query.replace("?", "%s"), values)
 
     def _blob(self, name: str) -> str:
         return read_blob(self._read, name)

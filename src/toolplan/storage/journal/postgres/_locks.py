@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Collection
+from typing import Any
 
 import psycopg
 
@@ -34,7 +35,7 @@ class Locks:
         with self._lock:
             if name in self._held:  # the session would hold it twice
                 return False
-            if self._ask("SELECT pg_try_advisory_lock(hashtextextended(%s, 0))", name):
+            if self._ask("SELECT pg_try_advisory_lock(hashtextextended(%s, 0))", name)[0][0]:
                 self._held.add(name)
                 return True
             return False
@@ -46,33 +47,24 @@ class Locks:
                 self._held.remove(name)
                 self._ask("SELECT pg_advisory_unlock(hashtextextended(%s, 0))", name)
 
-    def lost(self) -> frozenset[str]:
-        """Return the names that are held no more because the connection ended; each once.
-
-        Raises:
-            JournalError: the database cannot be used.
-        """
+    def has(self, name: str) -> bool:
+        """Return whether `name` is held here, as far as the last question to the server showed."""
         with self._lock:
-            before = frozenset(self._held)
-            self._ask("SELECT true WHERE %s = ''", "")
-            return before - self._held
+            return name in self._held
 
     def free(self, names: Collection[str]) -> frozenset[str]:
-        """Return those of `names` that nobody holds.
+        """Return those of `names` that nobody holds; it also finds out whether the session lives.
 
         Raises:
-            JournalError: the database cannot be used.
+            JournalError: the database cannot be used, or the session is over.
         """
         query = (
             "SELECT name FROM unnest(%s::text[]) AS name"
             " WHERE pg_try_advisory_xact_lock(hashtextextended(name, 0))"
         )
-        with self._lock:
+        with self._lock:  # the session would get its own locks
             others = [name for name in names if name not in self._held]
-        if not others:
-            return frozenset()
-        rows = self._connections.do(lambda each: each.execute(query, (others,)).fetchall())
-        return frozenset(str(row[0]) for row in rows)
+            return frozenset(str(row[0]) for row in self._ask(query, others))
 
     def close(self) -> None:
         """Release all names.
@@ -88,15 +80,14 @@ class Locks:
             self._connection = None
             self._held.clear()
 
-    def _ask(self, query: str, name: str) -> bool:
+    def _ask(self, query: str, value: object) -> list[tuple[Any, ...]]:
         connection = self._connection
         if connection is None or connection.closed:
             self._held.clear()
             connection = self._connection = self._connections.open()
         try:
-            row = connection.execute(query.encode(), (name,)).fetchone()
+            return connection.execute(query.encode(), (value,)).fetchall()
         except psycopg.Error as error:
             if connection.closed:
                 self._held.clear()
             raise fault(error, self._connections.address) from None
-        return bool(row and row[0])

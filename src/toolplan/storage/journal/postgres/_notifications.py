@@ -17,9 +17,15 @@ _GATHER_S: Final = 0.02
 _PAUSE_S: Final = 1.0
 _LONGEST: Final = 7_000  # bytes of a name in a notice
 
+# A notice need not survive a crash: only for this transaction, nobody waits for the disk.
+_NOTIFY: Final = (
+    "WITH named AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true),"
+    " unnest(%s::text[]) AS run) SELECT pg_notify(%s, run) FROM named"
+)
+
 
 class Notifier:
-    """Sends notices, on a thread and a connection of its own, after the commits.
+    """Sends notices, on a thread of its own, after the commits.
 
     A notice in the commit of the records would let commits of all processes wait for each other.
     One that gets lost is no harm: who follows looks again after a while.
@@ -51,7 +57,6 @@ class Notifier:
             self._thread.join(timeout=_PAUSE_S)
 
     def _serve(self) -> None:
-        connection: Connection | None = None
         while True:
             with self._changed:
                 self._changed.wait_for(lambda: self._runs or self._is_over)
@@ -59,18 +64,12 @@ class Notifier:
                 if not runs:
                     break
             try:
-                if connection is None or connection.closed:
-                    connection = self._connections.open()
-                    connection.execute("SET synchronous_commit = off")
                 names = [run for run in runs if len(run.encode()) < _LONGEST]
-                connection.execute(
-                    "SELECT pg_notify(%s, run) FROM unnest(%s::text[]) AS run", (_CHANNEL, names)
-                )
+                with self._connections.one() as connection:
+                    connection.execute(_NOTIFY, (names, _CHANNEL))
             except (JournalError, psycopg.Error):
                 self._wait(_PAUSE_S)
             self._wait(_GATHER_S)
-        if connection is not None:
-            connection.close()
 
     def _wait(self, seconds: float) -> None:
         with self._changed:

@@ -128,6 +128,10 @@ def take_lease(connection: Connection, run: str, holder: Holder) -> Lease | None
     Raises:
         LeaseHeld: another process has it.
     """
+    taken = connection.execute(statements.TAKE_FREE, (*holder, run)).fetchone()
+    if taken is not None:
+        at, token = cast("tuple[int, int]", taken)
+        return Lease(run, token, at)
     with connection.transaction():
         row = connection.execute(statements.LOOK_AT_LEASE, (run,)).fetchone()
         if row is None:
@@ -164,11 +168,29 @@ def durations_rows(run: str, at: float, seconds: Iterable[tuple[str, float]]) ->
 
 
 def add_durations(connection: Connection, rows: list[DurationsRow], *, trims: bool) -> None:
-    """Write durations; with `trims`, remove the oldest of their tools."""
-    with connection.transaction(), connection.cursor() as cursor:
-        cursor.executemany(statements.ADD_DURATIONS, rows)
-        for tool, *_ in rows if trims else ():
-            cursor.execute(statements.TRIM_DURATIONS, {"tool": tool, "kept": KEPT_DURATIONS})
+    """Write durations; with `trims`, remove the oldest of their tools. The caller commits."""
+    for row in rows:
+        connection.execute(statements.ADD_DURATIONS, row)
+    for tool, *_ in rows if trims else ():
+        connection.execute(statements.TRIM_DURATIONS, {"tool": tool, "kept": KEPT_DURATIONS})
+
+
+def release_lease(
+    connection: Connection,
+    lease: Lease,
+    holder: Holder,
+    durations: list[DurationsRow],
+    *,
+    trims: bool,
+) -> None:
+    """Release the lease, and write durations, in one commit."""
+    values = (lease.run, lease.token, holder.owner)
+    if not durations:
+        connection.execute(statements.RELEASE, values)
+        return
+    with connection.pipeline():  # until it is left it is one transaction
+        add_durations(connection, durations, trims=trims)
+        connection.execute(statements.RELEASE, values)
 
 
 def durations_of(

@@ -54,6 +54,13 @@ LOOK_AT_LEASE: Final = (
     " FOR UPDATE"
 )
 
+# Nobody has it, so who had it before does not matter. One way to the server and back.
+TAKE_FREE: Final = (
+    "UPDATE runs SET owner = %s, token = token + 1,"
+    " lease_until = clock_timestamp() + make_interval(secs => %s)"
+    " WHERE run = %s AND owner = '' RETURNING next_seq, token"
+)
+
 TAKE: Final = (
     "UPDATE runs SET owner = %s, token = token + 1,"
     " lease_until = clock_timestamp() + make_interval(secs => %s) WHERE run = %s"
