@@ -93,6 +93,11 @@ class Server:
         """Stop it; with `immediate` as if it crashed."""
         self._call("pg_ctl", "-D", str(self._data), "-m", mode, "-w", "stop")
 
+    @property
+    def pid(self) -> int:
+        """The number of its first process, whose children serve the clients."""
+        return int((self._data / "postmaster.pid").read_text().split()[0])
+
     def url(self, schema: str = "", name: str = "postgres") -> str:
         """Return the address of a database on it, with tables in `schema`."""
         options = f"&options={quote(f'-c search_path={schema}')}" if schema else ""

@@ -1,0 +1,1 @@
+"""Workers on one machine, measured; see `__main__`."""
