@@ -21,6 +21,7 @@ from toolplan.studio._active import ActiveRuns
 from toolplan.studio._serve import http_app
 from toolplan.studio._session import Sessions
 from toolplan.testing import ScriptedPlanner, ScriptedTools
+from toolplan.tools import Toolbox
 
 TOKEN = "0123456789abcdef-secret"
 HOST = "127.0.0.1:8321"
@@ -91,6 +92,7 @@ async def browsing(
     folder: Path,
     *,
     tools: ScriptedTools | None = None,
+    toolbox: Toolbox | None = None,
     planner: Planner | None = None,
     token: str | None = None,
     user_header: str | None = None,
@@ -102,7 +104,7 @@ async def browsing(
     known = scripted() if tools is None else tools
     sessions = Sessions(key, token=token, user_header=user_header)
     with closing(Journal(folder / "runs.sqlite")) as journal:
-        app = App(known.toolbox, planner or ScriptedPlanner("{}"), journal=journal)
+        app = App(toolbox or known.toolbox, planner or ScriptedPlanner("{}"), journal=journal)
         rules = Rules(token=token)
         active = ActiveRuns()
         served = http_app(app, sessions, rules, folder if page is None else page, active)

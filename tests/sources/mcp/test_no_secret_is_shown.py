@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import json
 import logging
 import os
+import sqlite3
 import subprocess
 import sys
 import time
 import webbrowser
 from collections.abc import Callable, Generator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, closing
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
+import httpx2
 import pytest
 from flask import Response
 
@@ -28,10 +31,12 @@ from tests.authority import (
     guarded,
     saying,
 )
+from tests.studio.served import browsing
 from toolplan.cli import main
-from toolplan.sources.mcp import HttpServer
+from toolplan.sources.mcp import HttpServer, connected
 from toolplan.sources.mcp.sign_ins import SignIns
 from toolplan.sources.mcp.signing_in import sign_in
+from toolplan.tools import Toolbox
 
 # of the servers that are in this process too: what they log is theirs
 THEIRS = ("mcp.server", "authlib", "werkzeug", "uvicorn", "flask", "sse_starlette", "asyncio")
@@ -274,9 +279,15 @@ main(sys.argv[1:])
 """
 
 
-def test_a_trace(world: World, tmp_path: Path) -> None:
+TRACES = ("the tool says everything back", "revoked", "renewal answers 401")
+
+
+@pytest.mark.parametrize("name", TRACES)
+def test_a_trace(name: str, world: World, tmp_path: Path) -> None:
+    """With all content that traces may hold, of calls that succeed and calls that fail."""
     tools = configured(tmp_path, {"url": world.address})
     sign_in("s", HttpServer(world.address), SignIns(world.home), browse, 10)
+    USES[name](world)
     words = ["run", str(tmp_path / "plan.json"), "--tools", tools, "--yes"]
     done = subprocess.run(
         [sys.executable, "-c", TRACED, *words],
@@ -286,9 +297,40 @@ def test_a_trace(world: World, tmp_path: Path) -> None:
         env={**os.environ, "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT": "true"},
     )
     assert '"trace_id"' in done.stdout
-    assert "s.fail" in done.stdout
+    assert ("s.fail" in done.stdout) == (name == TRACES[0])
     for secret in world.state.secrets:
         assert secret not in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("name", USES)
+def test_the_studio(name: str, world: World, tmp_path: Path) -> None:
+    """What the page gets of a plan, of its run and of errors, on every way in which a use fails."""
+    sign_ins = SignIns(world.home)
+    sign_in("s", HttpServer(world.address), sign_ins, browse, 10)
+    servers = {"s": HttpServer(world.address)}
+    got: list[str] = []
+
+    async def keep(response: httpx2.Response) -> None:
+        got.append((await response.aread()).decode())
+
+    async def look(tools: Toolbox) -> None:
+        async with browsing(tmp_path, toolbox=tools) as browser:
+            browser.client.event_hooks["response"].append(keep)
+            run = (await browser.start(PLAN, approve=True))["run"]
+            await browser.until(run, "succeeded", "failed", "in_doubt")
+            for path in ("runs", f"runs/{run}/steps/back", f"runs/{run}/steps/fails"):
+                await browser.get(path)
+            await browser.get("tools")
+
+    with connected(servers, sign_ins=sign_ins) as source:
+        tools = source.toolbox()  # as the studio has them: opened before anything fails
+        USES[name](world)
+        asyncio.run(look(tools))
+    with closing(sqlite3.connect(tmp_path / "runs.sqlite")) as journal:
+        got += journal.iterdump()
+    text = "\n".join(got)
+    assert "s.echo" in text
+    assert [secret for secret in world.state.secrets if secret in text] == []
 
 
 def test_there_are_enough_of_them() -> None:
