@@ -104,7 +104,9 @@ def _behind(state: ParseState) -> list[Modifier]:
 def _attach(state: ParseState, target: list[Modifier], modifier: Modifier) -> None:
     joiner = state.joiner
     last = target[-1] if target else None
-    if joiner is not None and _denies_unsaid(joiner, last, modifier):
+    if joiner is not None and (
+        _denies_unsaid(joiner, last, modifier) or _denies_for_all(state, target, modifier)
+    ):
         state.mark_unexplained(joiner)
         joiner = state.joiner = None
     if joiner is not None and last is not None and alike(last, modifier):
@@ -130,6 +132,18 @@ def _denies_unsaid(joiner: Mention, last: Modifier | None, modifier: Modifier) -
     if last is None or not last.negated or joiner.does(WordClass.COMMA):
         return False
     return modifier.cue is None and not alike(last, modifier)
+
+
+def _denies_for_all(state: ParseState, target: list[Modifier], modifier: Modifier) -> bool:
+    """Return whether a denial behind "but" or "and" is about all of a nested thing.
+
+    "Boxes with labels but not red" has no box with a red label; "boxes with labels that are not
+    red" has one with another label. A filter of the labels says the second only.
+    """
+    current = state.current
+    if not modifier.negated or current is None or target is not current.modifiers:
+        return False
+    return current.nested
 
 
 def take_number(state: ParseState, mention: Mention) -> None:
