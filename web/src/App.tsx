@@ -24,7 +24,10 @@ export function App() {
   useEffect(() => {
     // a reader of the screen hears the new page; the first one is read from its top
     if (first.current) first.current = false;
-    else main.current?.focus();
+    else {
+      window.scrollTo(0, 0);
+      main.current?.focus({ preventScroll: true });
+    }
   }, [here]);
   useEffect(() => {
     if (place.path.length === 0 && isReady === true) go(askPlace(), 'replace');

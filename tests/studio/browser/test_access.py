@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.studio.browser.conftest import ROOT, Looks, Visit
+from tests.studio.browser.endurance import OWN
+from tests.studio.browser.test_story import DOUBT, NOTES
 
 pytestmark = pytest.mark.timeout(240)  # a browser and a server, on a machine that may be slow
 
@@ -44,6 +46,23 @@ def test_every_page_is_accessible(looks: Looks, *, dark: bool, width: int) -> No
         visit.go(place)
         page.wait_for_load_state("networkidle")
         _no_violation(visit, place)
+
+
+@pytest.mark.skipif(not AXE.is_file(), reason="axe-core is not installed: make page")
+@pytest.mark.parametrize("dark", [False, True])
+def test_calls_that_wait_and_calls_in_doubt_are_accessible(looks: Looks, *, dark: bool) -> None:
+    visit = looks(OWN, dark=dark, width=360)
+    page = visit.enter()
+    run = visit.run(NOTES, values=True)
+    visit.go(f"#/approve/{run}")
+    page.get_by_role("region", name="notes", exact=True).wait_for()
+    page.get_by_role("button", name="Refuse them").click()
+    _no_violation(visit, "values")
+    run = visit.run(DOUBT)
+    visit.go(f"#/approve/{run}")
+    page.get_by_role("button", name="Approve all and run").click()
+    page.get_by_role("region", name="Calls in doubt").wait_for()
+    _no_violation(visit, "doubt")
 
 
 def _no_violation(visit: Visit, place: str) -> None:

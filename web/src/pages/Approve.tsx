@@ -36,6 +36,21 @@ export function Approve({ id }: { id: string }) {
   const isReading = run.by_values && view.status === 'running' && run.calls.length === 0;
   const calls = run.allowed.includes('allow') ? run.calls : [];
   const waiting = new Set(calls.map((each) => each.step));
+  const later = run.effects.filter((each) => !waiting.has(each.step));
+  const others = (
+    <>
+      {calls.length > 0 && later.length > 0 && <h2>{words.others}</h2>}
+      {later.map((each) => (
+        <EffectCard key={each.step} effect={each} flows={run.flows.filter((flow) => flow.step === each.step)} tools={toolsOf(run)} />
+      ))}
+      <section className="pane graph-pane short">
+        <PlanGraph graph={run.graph} states={view.steps} label={texts.ask.graph} />
+      </section>
+      <p className="muted small">
+        {words.digest} <code className="digest">{shown}</code>
+      </p>
+    </>
+  );
   return (
     <div className="page approve">
       <div className="row between">
@@ -53,17 +68,13 @@ export function Approve({ id }: { id: string }) {
       )}
       {calls.length > 0 && <p className="notice warn">{words.values(texts.common.calls(calls.length))}</p>}
       <Decisions run={run} />
-      {calls.length > 0 && <WaitingCalls key={calls.map((each) => each.digest).join()} run={run} calls={calls} />}
-      {calls.length > 0 && run.effects.some((each) => !waiting.has(each.step)) && <h2>{words.others}</h2>}
-      {run.effects.filter((each) => !waiting.has(each.step)).map((each) => (
-        <EffectCard key={each.step} effect={each} flows={run.flows.filter((flow) => flow.step === each.step)} tools={toolsOf(run)} />
-      ))}
-      <section className="pane graph-pane short">
-        <PlanGraph graph={run.graph} states={view.steps} label={texts.ask.graph} />
-      </section>
-      <p className="muted small">
-        {words.digest} <code className="digest">{shown}</code>
-      </p>
+      {calls.length > 0 ? (
+        <WaitingCalls key={calls.map((each) => each.digest).join()} run={run} calls={calls}>
+          {others}
+        </WaitingCalls>
+      ) : (
+        others
+      )}
       {shown !== run.line.digest ? (
         <div className="notice bad" role="alert">
           <p>{words.stale}</p>

@@ -1,6 +1,6 @@
 // Calls that wait with their values: each value, where it comes from, and one decision for each step or for all.
 import { useMutation, useQueryClient } from '@tanstack/react-query';
-import { useState } from 'react';
+import { useState, type ReactNode } from 'react';
 import { client } from '../api/client';
 import type { Call, Origin, RunOut } from '../api/types';
 import { remember, remembered } from '../drafts';
@@ -20,7 +20,7 @@ const byStep = (calls: Call[]): [string, Call[]][] => {
 };
 
 /** The calls of a run that wait. What is decided names their digests: it is about these values and no others. */
-export function WaitingCalls({ run, calls }: { run: RunOut; calls: Call[] }) {
+export function WaitingCalls({ run, calls, children }: { run: RunOut; calls: Call[]; children: ReactNode }) {
   const [whole, setWhole] = useState<ReadonlySet<string>>(new Set());
   const steps = byStep(calls);
   const isAllSeen = steps.every(([step, own]) => own.length <= MOST_SHOWN || whole.has(step));
@@ -36,6 +36,7 @@ export function WaitingCalls({ run, calls }: { run: RunOut; calls: Call[] }) {
           isOnly={steps.length === 1}
         />
       ))}
+      {children}
       <section className="decide" aria-label={words.title}>
         {!isAllSeen && <p>{words.seeAll}</p>}
         <Consent run={run} calls={calls} name="" isReady={isAllSeen} words={{ allow: words.allowAll(calls.length), deny: words.denyAll }} />
