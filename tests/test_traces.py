@@ -94,6 +94,36 @@ asyncio.run(main())
 tracer.shutdown()
 meter.shutdown()
 '''
+SETUP, REST = PROGRAM.split("@toolplan.tool", 1)
+ENDING = REST[REST.rindex("asyncio.run(") :]
+ONE_RUN = (
+    SETUP
+    + """
+PLAN = {
+    "steps": [
+        {"id": "facilities", "tool": "facilities_list", "args": {"location": "Hamburg"}},
+        {"id": "shipments", "tool": "shipments_list", "for_each": "${facilities.data}",
+         "args": {"facility_id": ["${item.id}"], "status": "rejected"}},
+        {"id": "numbers", "tool": "sql", "on_error": "continue",
+         "args": {"sql": "SELECT CAST(name AS INTEGER) AS n FROM t",
+                  "tables": {"t": "${facilities.data}"}}},
+    ]
+}
+
+
+async def main() -> None:
+    served = {"command": sys.executable, "args": ["-m", "toolplan", "demo"]}
+    file = Path(os.environ["TOOLPLAN_HOME"]) / "mcp.json"
+    file.write_text(json.dumps({"mcpServers": {"demo": served}}))
+    async with toolplan.open(file) as app:
+        ended = await app.run(PLAN)
+        print({name: step.state.value for name, step in ended.steps.items()})
+
+
+"""
+    + ENDING
+)
+DOCS = Path(__file__).parents[1] / "docs/traces.md"
 
 
 class Received(NamedTuple):
@@ -137,8 +167,30 @@ def receiver() -> Iterator[tuple[str, list[tuple[str, bytes]]]]:
     server.server_close()
 
 
+def tree(spans: list[Any], parent: Any, before: str = "") -> list[str]:
+    """Return the spans below `parent` as lines, by step and item."""
+    own = [each for each in spans if each.parent_span_id == parent.span_id]
+    own.sort(key=lambda each: (line_of(each), attributes(each).get("toolplan.step.item")))
+    lines: list[str] = []
+    for each in own:
+        corner, line = ("└── ", "    ") if each is own[-1] else ("├── ", "│   ")
+        lines += [f"{before}{corner}{line_of(each)}", *tree(spans, each, before + line)]
+    return lines
+
+
+def line_of(span: Any) -> str:
+    """Return a span as a line: its name, its step and item, and why it failed."""
+    found = attributes(span)
+    keys = ("toolplan.step.id", "toolplan.step.item", "toolplan.run.status", "error.type")
+    shown = [f"{key.removeprefix('toolplan.')}={found[key]}" for key in keys if key in found]
+    return "  ".join([span.name, *shown])
+
+
 def received(
-    receiver: tuple[str, list[tuple[str, bytes]]], folder: Path, **variables: str
+    receiver: tuple[str, list[tuple[str, bytes]]],
+    folder: Path,
+    program: str = PROGRAM,
+    **variables: str,
 ) -> Received:
     place, got = receiver
     environment = {
@@ -149,7 +201,7 @@ def received(
         **variables,
     }
     done = subprocess.run(
-        [sys.executable, "-c", PROGRAM],
+        [sys.executable, "-c", program],
         capture_output=True,
         text=True,
         check=False,
@@ -189,6 +241,25 @@ def test_a_run_is_one_trace_with_a_span_for_each_call(
     assert attributes(broken)["error.type"] == "ValueError"
     assert broken.status.code == 2
     assert run.trace_id.hex() in got.out, "the context of the span reaches the tool"
+
+
+def test_the_trace_of_the_docs_is_what_a_receiver_gets(
+    receiver: tuple[str, list[tuple[str, bytes]]], tmp_path: Path
+) -> None:
+    """One run: calls side by side, calls to an MCP server, and a step that failed."""
+    got = received(receiver, tmp_path, ONE_RUN)
+    (run,) = got.named("invoke_workflow run")
+    shown = "\n".join([line_of(run), *tree(got.spans, run)])
+    fanned = got.named("execute_tool demo.shipments_list")
+    assert len(fanned) == 2
+    assert max(each.start_time_unix_nano for each in fanned) < min(
+        each.end_time_unix_nano for each in fanned
+    ), "they ran side by side"
+    sent = [each for each in got.spans if each.name.startswith("MCP send tools/call")]
+    assert len(sent) == 1 + len(fanned)
+    (failed,) = got.named("execute_tool sql")
+    assert (failed.status.code, "numbers" in line_of(failed)) == (2, True)
+    assert f"```\n{shown}\n```" in DOCS.read_text("utf-8"), shown
 
 
 def test_a_call_to_an_mcp_server_belongs_to_the_trace(

@@ -194,6 +194,10 @@ def watched(
         for path in world.home.rglob("*")
         if path.is_file() and path.parent.name != "sign-ins"
     ]
+    # a long text has numbers of pages in between in the file
+    if (journal := world.home / "runs.sqlite").exists():
+        with closing(sqlite3.connect(journal)) as connection:
+            kept += connection.iterdump()
     texts = {"output": printed.out, "errors": printed.err, "log": "\n".join(logged)}
     texts["files"] = "\n".join(kept)
     basic = base64.b64encode(f"{MACHINE_ID}:{MACHINE_SECRET}".encode()).decode()
