@@ -19,6 +19,7 @@ from toolplan.integrations.langgraph.models import ChatModel, RoleModels
 from toolplan.integrations.langgraph.node import AskState, Outcome, toolplan_node, toolplan_tool
 from toolplan.integrations.langgraph.plan_graph import PlanState, to_langgraph
 from toolplan.integrations.langgraph.state import InputState, PlannerResult, State, Stopped, Task
+from toolplan.integrations.langgraph.values import allowed, denied, left_waiting
 
 __all__ = [
     "AskState",
@@ -38,9 +39,12 @@ __all__ = [
     "Stopped",
     "Strategy",
     "Task",
+    "allowed",
     "approved",
     "build_graph",
     "connected_experts",
+    "denied",
+    "left_waiting",
     "refused",
     "to_langgraph",
     "toolplan_node",

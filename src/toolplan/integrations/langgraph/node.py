@@ -16,7 +16,9 @@ from langchain_core.tools import BaseTool, StructuredTool
 from langgraph.graph import END, START
 from langgraph.graph.message import add_messages
 from langgraph.graph.state import CompiledStateGraph
+from langgraph.types import Interrupt
 
+from toolplan.app._approve import VALUES
 from toolplan.app.app import App
 from toolplan.app.results import AskResult
 from toolplan.compiler import to_text
@@ -28,13 +30,17 @@ from toolplan.integrations.langgraph._runs import is_known, reporter, run_name
 from toolplan.integrations.langgraph._storable import storable
 from toolplan.integrations.langgraph._wiring import wiring
 from toolplan.integrations.langgraph.approval import Refused, ask_approval
+from toolplan.integrations.langgraph.values import ask_values, command
 from toolplan.path import Json
 from toolplan.plan_json import dump
 from toolplan.planners import Clarification, Draft, Refusal
 
-Kind: TypeAlias = Literal["answered", "failed", "clarification", "refusal", "refused", "no-plan"]
+Kind: TypeAlias = Literal[
+    "answered", "failed", "clarification", "refusal", "refused", "no-plan", "waiting"
+]
 
 _INTERRUPT: Final = "__interrupt__"
+_WAITS: Final = "Calls wait for a person, who decides in a terminal:"
 _TOOL_DESCRIPTION: Final = (
     "Answers a question with a plan of tool calls that is checked before anything runs."
 )
@@ -44,9 +50,9 @@ class Outcome(TypedDict):
     """The outcome of a question, as plain JSON.
 
     `kind` is `answered`, `failed` (the run failed), `clarification` (the planner asks), `refusal`
-    (no plan is possible), `refused` (the user refused the plan) or `no-plan` (no draft passed its
-    check). `plan` is canonical, `run` is the wire form; each may be None. Integers of more than 64
-    bits are text in both.
+    (no plan is possible), `refused` (the user refused the plan), `no-plan` (no draft passed its
+    check) or `waiting` (the user left calls waiting with their values). `plan` is canonical, `run`
+    is the wire form; each may be None. Integers of more than 64 bits are text in both.
     """
 
     kind: Kind
@@ -76,6 +82,7 @@ def toolplan_node(
     *,
     today: Callable[[], date] | None = None,
     new_id: Callable[[], str] = lambda: uuid.uuid4().hex,
+    approve: Literal["plan", "values"] = "plan",
 ) -> AskGraph:
     """Return a node for `graph.add_node(name, …)`, or a graph to be called by itself.
 
@@ -88,8 +95,15 @@ def toolplan_node(
             after a crash.
         today: returns the date for words like "last week"; by default the app's own.
         new_id: returns the ids of messages.
+        approve: `values`: what only reads runs, then the node interrupts with each call with
+            effects and its values; see `allowed` and `denied`. This needs the app's journal.
+
+    Raises:
+        ToolplanError: the app has no journal, where calls are approved with their values.
     """
-    nodes = _AskNodes(app, today, new_id)
+    if approve == "values":
+        app.needed_journal()
+    nodes = _AskNodes(app, today, new_id, by_values=approve == "values")
     graph = wiring(AskState, AskInput)
     graph.add_node("plan", nodes.plan)
     graph.add_node("run", nodes.run)
@@ -112,7 +126,9 @@ def toolplan_tool(
         """Answer the question."""
         asked = {"messages": [HumanMessage(question)]}
         state = await cast("_Node", node).ainvoke(asked)
-        if _INTERRUPT in state:
+        for each in cast("Sequence[Interrupt]", state.get(_INTERRUPT, ())):
+            if isinstance(each.value, dict) and "help" in each.value:
+                return f"{_WAITS} {each.value['help']}"
             return "Nothing was run: the plan has effects, and it cannot be approved here."
         return cast("Outcome", state["toolplan"])["text"]
 
@@ -127,8 +143,14 @@ class _Node(Protocol):
 
 class _AskNodes:
     def __init__(
-        self, app: App, today: Callable[[], date] | None, new_id: Callable[[], str]
+        self,
+        app: App,
+        today: Callable[[], date] | None,
+        new_id: Callable[[], str],
+        *,
+        by_values: bool,
     ) -> None:
+        self._by_values = by_values
         self._app = app
         self._today = today
         self._new_id = new_id
@@ -146,6 +168,8 @@ class _AskNodes:
         plan = checked.plan
         if plan is None:  # the tools have changed since the plan was made
             return self._ended("no-plan", _problems(checked.diagnostics), None)
+        if self._by_values and plan.effects:
+            return await self._run_by_values(plan, run_name(str(question.id), plan.digest))
         approval = ask_approval(plan, app.tools, {"question": str(question.text)})
         if isinstance(approval, Refused):
             text = f"The plan was refused; nothing was run. {approval.reason}".strip()
@@ -158,6 +182,26 @@ class _AskNodes:
                 ended = await app.run(plan, run_id=name, approve=approval, on_event=reporter(name))
         except CannotRun as error:
             return self._ended("failed", f"Nothing was run. {error}", plan)
+        return self._ended("answered" if ended.succeeded else "failed", str(ended), plan, ended)
+
+    async def _run_by_values(self, plan: ExecutionPlan, name: str) -> dict[str, object]:
+        """Run what only reads, and each call with effects once the user has seen its values."""
+        app, report = self._app, reporter(name)
+        try:
+            if await is_known(app.journal, name):  # this node was left for a question, or died
+                ended = await app.resume(name, approve=VALUES, on_event=report)
+            else:
+                ended = await app.run(plan, run_id=name, approve=VALUES, on_event=report)
+            while ended.effects:
+                allow, deny, reason = ask_values(ended)
+                if not allow and not deny:
+                    text = f"{_WAITS} {command(name, ended.effects)}"
+                    return self._ended("waiting", text, plan, ended)
+                ended = await app.resume(
+                    name, allow=allow, deny=deny, reason=reason, approve=VALUES, on_event=report
+                )
+        except CannotRun as error:
+            return self._ended("failed", f"The run does not continue. {error}", plan)
         return self._ended("answered" if ended.succeeded else "failed", str(ended), plan, ended)
 
     def _ended(
