@@ -127,8 +127,12 @@ def toolplan_tool(
         asked = {"messages": [HumanMessage(question)]}
         state = await cast("_Node", node).ainvoke(asked)
         for each in cast("Sequence[Interrupt]", state.get(_INTERRUPT, ())):
-            if isinstance(each.value, dict) and "help" in each.value:
-                return f"{_WAITS} {each.value['help']}"
+            match cast("object", each.value):
+                case {"help": str(help_)}:
+                    return f"{_WAITS} {help_}"
+                case _:
+                    pass
+        if _INTERRUPT in state:
             return "Nothing was run: the plan has effects, and it cannot be approved here."
         return cast("Outcome", state["toolplan"])["text"]
 

@@ -60,10 +60,10 @@ def ask_values(run: Run) -> Decided:
     digests = [effect.digest for effect in effects]
     shown = shown_calls(run.run, effects)
     while True:
-        match cast("object", interrupt(shown)):
-            case {"allow": given} if given == digests:
+        match cast("Json", interrupt(shown)):
+            case {"allow": list(given)} if given == digests:
                 return Decided(allow=effects)
-            case {"deny": given, "reason": str(reason)} if given == digests:
+            case {"deny": list(given), "reason": str(reason)} if given == digests:
                 return Decided(deny=effects, reason=reason)
             case {"wait": True}:
                 return Decided()
@@ -114,8 +114,8 @@ def _origin(origin: Origin) -> Json:
 
 
 def _digests(shown: object) -> list[Json]:
-    match shown:
+    match cast("Json", shown):
         case {"kind": "values", "resume": {"allow": list(digests)}}:
-            return [*cast("list[Json]", digests)]
+            return [*digests]
         case _:
             raise ValueError("This interrupt shows no calls to decide about.")
