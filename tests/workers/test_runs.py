@@ -116,6 +116,25 @@ async def test_a_run_whose_end_was_not_kept_is_run_to_its_end_by_another(postgre
         await until(lambda: no_job_is_left(app.workers.dispatch()))
 
 
+async def test_a_job_that_is_put_back_to_a_worker_that_has_it_harms_nothing(
+    postgres: Server,
+) -> None:
+    """Watches may be wrong about who is dead, and put a job back twice."""
+    url = postgres.schema()
+    async with working(url) as app:
+        dispatch = app.workers.dispatch()
+        plan = plan_of(app, {"id": "r", "tool": "read", "args": {"x": 1, "seconds": 3.0}})
+        run = await app.workers.submit(plan)
+        await until(lambda: "r" in _started(app, run))
+        for job in await dispatch.queue.doing():
+            assert await dispatch.queue.back(job)
+        assert (await over(app, run)).output == {"r": 1}
+        await until(lambda: no_job_is_left(dispatch))
+        placement = dispatch.placement(run)
+        assert placement is not None
+        assert not placement.parked
+
+
 async def test_a_decision_about_no_call_in_doubt_is_refused(postgres: Server) -> None:
     url = postgres.schema()
     with office(url) as app:

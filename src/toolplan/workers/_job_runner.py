@@ -148,7 +148,7 @@ class JobRunner:
             task = asyncio.create_task(
                 self._resumed(run, worked.plan, approval, read, worked.options)
             )
-        self._tasks[run] = task
+        self._tasks.setdefault(run, task)
         try:
             while not task.done():
                 try:
@@ -160,7 +160,9 @@ class JobRunner:
                     with suppress(JournalError):  # the watch asks again
                         await self.obey_cancellations()
         finally:
-            del self._tasks[run]
+            # the queue may give this worker the run twice; the lease lets one of them work on it
+            if self._tasks.get(run) is task:
+                del self._tasks[run]
         is_left = not task.cancelled() and task.result().status is RunState.RUNNING
         if is_left and self._leaving.is_asked:
             await in_thread(self._dispatch.put_again, run, self._queue)
