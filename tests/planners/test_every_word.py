@@ -47,6 +47,18 @@ ANSWERED = {
     "shipments under 450 kg": "SELECT id FROM shipments WHERE weight_kg < 450",
     "shipments of at most 450 kg": "SELECT id FROM shipments WHERE weight_kg <= 450",
     "contaminants above 200 ppm": "SELECT id FROM contaminants WHERE concentration_ppm > 200",
+    "heaviest shipment of each carrier": (
+        "SELECT id FROM (SELECT id, rank() OVER (PARTITION BY carrier ORDER BY weight_kg DESC) AS p"
+        " FROM shipments WHERE carrier IS NOT NULL) WHERE p = 1"
+    ),
+    "3 heaviest shipments for each waste type": (
+        "SELECT id FROM (SELECT id, rank() OVER (PARTITION BY waste_type ORDER BY weight_kg DESC)"
+        " AS p FROM shipments WHERE waste_type IS NOT NULL) WHERE p <= 3"
+    ),
+    "the largest facility in each city": (
+        "SELECT id FROM (SELECT id, rank() OVER (PARTITION BY location ORDER BY capacity_tons DESC)"
+        " AS p FROM facilities) WHERE p = 1"
+    ),
     "facilities with a capacity of more than 1700 t": (
         "SELECT id FROM facilities WHERE capacity_tons > 1700"
     ),
@@ -401,3 +413,32 @@ def test_who_and_when_that_no_row_shows_are_asked_about(question: str, word: str
     assert isinstance(proposal, Clarification), proposal
     assert proposal.unexplained == (word,)
     assert "Did you mean" not in proposal.question
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "latest shipment per carrier",
+        "latest inspection of each facility",
+        "newest 2 shipments by carrier",
+    ],
+)
+def test_rows_are_not_cut_before_they_are_grouped(question: str) -> None:
+    assert isinstance(propose(question), Clarification)
+
+
+@pytest.mark.parametrize(
+    "question", ["first three shipments of September", "first 3 shipments of 2025"]
+)
+def test_the_first_things_of_a_time_are_the_oldest_of_it(question: str) -> None:
+    (listing, given), (tool, chosen) = arguments(question)
+    assert (listing, tool) == ("shipments_list", "sql")
+    assert isinstance(given, dict)
+    assert "limit" not in given
+    assert isinstance(chosen, dict)
+    assert chosen["sql"] == "SELECT * FROM shipments ORDER BY date ASC LIMIT 3"
+
+
+@pytest.mark.parametrize("question", ["shipments for Smith", "inspections for Smith"])
+def test_a_name_that_nothing_knows_behind_for_is_asked_about(question: str) -> None:
+    assert isinstance(propose(question), Clarification)

@@ -13,6 +13,7 @@ from toolplan.planners.grounded.build.selection import (
     columns_read,
     computing,
     cut_behind_order,
+    first_places,
 )
 from toolplan.planners.grounded.catalogue.connections import column_of, join_columns, shown
 from toolplan.planners.grounded.catalogue.kinds import (
@@ -308,14 +309,13 @@ class Aggregates:
         direction = "DESC" if computation.descending is not False else "ASC"
         listed = isinstance(computation.measure, Listed)
         by = f"{expression} {direction}{' NULLS LAST' if listed else ''}"
-        # rows that share the last place are all given
-        cut = f" QUALIFY rank() OVER (ORDER BY {by}) <= {limit}" if limit is not None else ""
+        within = [column for column, _ in statement.groups if listed]
+        cut = first_places(limit, by, within)
         match computation.measure:
             case Listed():
-                return f"SELECT * {source}{where}{cut} ORDER BY {by}"
+                return f"SELECT * {source}{where}{cut} ORDER BY {', '.join([*within, by])}"
             case Distinct():
-                columns = ", ".join(column for column, _ in statement.groups)
-                if not columns:
+                if not (columns := ", ".join(column for column, _ in statement.groups)):
                     return None
                 if computation.single:
                     name = "_".join(words.plural(label) for _, label in statement.groups)

@@ -23,7 +23,7 @@ from toolplan.planners.grounded.build.drafts import (
     ordered,
     source_of,
 )
-from toolplan.planners.grounded.build.selection import selection_arguments
+from toolplan.planners.grounded.build.selection import cut_of, selection_arguments
 from toolplan.planners.grounded.catalogue.connections import (
     Connection,
     between,
@@ -405,7 +405,7 @@ class PlanBuilder:
     def _cut(
         self, kind: Kind, card: ToolCard, request: ThingRequest, *, forked: bool, conditions: bool
     ) -> _Cut:
-        cut = request.cut
+        cut = cut_of(request)
         if cut is None:
             return _Cut()
         limit = card.argument("limit") or ("limit" if "limit" in card.arguments else None)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from toolplan.path import Json
 from toolplan.plan import Literal, Value, object_
 from toolplan.planners.grounded.build.drafts import Argument, Source
 from toolplan.planners.grounded.catalogue.kinds import Kind
 from toolplan.planners.grounded.catalogue.schemas import Shape
+from toolplan.planners.grounded.language.phrases import WordClass
 from toolplan.planners.grounded.parse.conditions import Condition, Share, Unlinked, identifier, sql
+from toolplan.planners.grounded.parse.mentions import Time
 from toolplan.planners.grounded.parse.requests import Computation, Cut, Listed, ThingRequest
 
 
@@ -35,6 +38,18 @@ def selection_arguments(
     return computing(" ".join(parts), tables, used, reason)
 
 
+def cut_of(request: ThingRequest) -> Cut | None:
+    """Return the cut of `request`: the first boxes of a time are the oldest of them.
+
+    Without a time, the first 5 boxes are any 5: those that the tool gives first.
+    """
+    cut = request.cut
+    timed = any(isinstance(each.mention.what, Time) for each in request.modifiers)
+    if cut is None or cut.newest or not timed:
+        return cut
+    return replace(cut, oldest=cut.oldest or any(m.does(WordClass.FIRST) for m in cut.mentions))
+
+
 def cut_behind_order(computation: Computation, request: ThingRequest) -> bool:
     """Cut rows of `request` behind the order of `computation`: "the 5 boxes of most weight".
 
@@ -42,6 +57,8 @@ def cut_behind_order(computation: Computation, request: ThingRequest) -> bool:
     """
     cut = request.cut
     listed = isinstance(computation.measure, Listed) and computation.descending is not None
+    if cut is not None and computation.groups and (cut.newest or cut.oldest):
+        return False  # "the latest box of each town": cut first, one town would be left
     if cut is None or cut.newest or cut.oldest or cut.count is None:
         return True
     if not listed or computation.count is not None or computation.single:
@@ -50,6 +67,15 @@ def cut_behind_order(computation: Computation, request: ThingRequest) -> bool:
     computation.mentions.extend(cut.mentions)
     request.cut = None
     return True
+
+
+def first_places(count: int | None, by: str, groups: Sequence[str]) -> str:
+    """Return the clause that keeps the first `count` of each group; all where it is None.
+
+    Rows that share the last place are all given.
+    """
+    within = f"PARTITION BY {', '.join(groups)} " if groups else ""
+    return f" QUALIFY rank() OVER ({within}ORDER BY {by}) <= {count}" if count is not None else ""
 
 
 def columns_read(conditions: Iterable[Condition]) -> list[str]:
