@@ -211,6 +211,8 @@ class PlanBuilder:
 
     def _said_through(self, other: Kind, modifier: Modifier) -> Binding | None:
         """Bind a place of `other`, or the name of what a thing holds: "boxes with oak"."""
+        if modifier.cue == "for" and not (modifier.column or modifier.mention.values):
+            return None  # "boxes for Smith": a town, a person?
         binding = self.linker.bind(other.entity, modifier)
         if binding is not None and binding.attribute.shape.kind == "place":
             return binding

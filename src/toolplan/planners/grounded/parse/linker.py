@@ -347,10 +347,10 @@ class Linker:
     def _takes_name(self, attribute: Attribute, modifier: Modifier) -> bool:
         if modifier.column is not None:
             return self._names(modifier.column, attribute)
-        if modifier.cue in (*_VAGUE, "for") or attribute.shape.kind in ("text", "code"):
-            return False  # "boxes for Smith": a town, a person, a carrier?
+        if modifier.cue in _VAGUE or attribute.shape.kind in ("text", "code"):
+            return False
         located = attribute.shape.kind == "place" and modifier.cue in _LOCATIVE
-        cued = modifier.cue in attribute.shape.cue_keys
+        cued = modifier.cue != "for" and modifier.cue in attribute.shape.cue_keys
         return cued or (located and not attribute.is_endpoint)
 
     def _equal(
