@@ -39,7 +39,7 @@ class ToolFaults(logging.Handler):
         """Print each fault: its traceback with `debug`, else where it is."""
         for (tool, place), fault in self._found.items():
             if debug:
-                note(f"In the tool {printable(tool)}:\n{_lines(fault)}")
+                note(f"In the tool {printable(tool)}:\n{_lines(fault)}", wrap=False)
             else:
                 text = f"In the tool {tool}, {place}: {fault.error}. --debug shows the traceback."
                 note(printable(text))
@@ -57,7 +57,7 @@ def faults_reported(*, debug: bool, as_json: bool) -> Generator[None]:
         cause = _cause(error)
         fault = None if cause is None or not debug else own_fault(cause)
         if fault is not None:
-            note(_lines(fault))
+            note(_lines(fault), wrap=False)
         raise
     finally:
         LOGGER.removeHandler(faults)

@@ -169,10 +169,10 @@ def print_json(value: Json) -> None:
     sys.stdout.write(harmless_json(text) + "\n")
 
 
-def note(text: str) -> None:
-    """Print something beside the result, on standard error."""
+def note(text: str, *, wrap: bool = True) -> None:
+    """Print something beside the result, on standard error; with or without line breaks."""
     make_way()
-    err().print(text, style="dim")
+    err().print(text, style="dim", soft_wrap=not wrap)
 
 
 def report(error: ToolplanError, *, as_json: bool) -> int:
