@@ -17,7 +17,7 @@ from toolplan.app._approve import Approve
 from toolplan.app._check import PlanArgument, check
 from toolplan.app._decisions import consents_of, day_at, day_of, decisions_of, metadata_of
 from toolplan.app._kept import Kept
-from toolplan.app._leave_out import resumed
+from toolplan.app._left_out import resumed
 from toolplan.app._loop import Loop, Setup, Watchers
 from toolplan.app._planning import DEFAULT_ATTEMPTS
 from toolplan.app._runs import (

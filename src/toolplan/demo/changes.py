@@ -66,7 +66,7 @@ def changes_file() -> Path:
 
 
 def reset() -> bool:
-    """Forget all changes; return whether there were any.
+    """Delete all changes; return whether there were any.
 
     Raises:
         OSError: the file cannot be deleted.

@@ -132,7 +132,7 @@ def run_view(app: App, run: str, active: ActiveRuns) -> RunOut:
     """Return a run with its plan, its steps and its answer."""
     journal = app.needed_journal()
     entry = journal.entry(run)
-    # the state is that of these events and of no others: a page goes on from where they end
+    # the state is that of these events and of no others: a page continues where they end
     events = journal.events(run)
     kept = app.result(run, events)
     entry = entry._replace(status=kept.status)

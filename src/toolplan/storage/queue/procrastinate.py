@@ -197,7 +197,7 @@ class _Jobs(JobManager):
 
 
 async def _kept(work: Callable[[], Awaitable[None]]) -> None:
-    """Say what became of a job, again where the connection was lost."""
+    """Report how a job ended, again where the connection was lost."""
     for left in reversed(range(_TRIES)):
         try:
             with _expected():

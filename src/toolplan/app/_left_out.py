@@ -1,4 +1,4 @@
-"""Some items of a `for_each` left out of a run that waits: another plan, which goes on from there.
+"""Some items of a `for_each` left out of a run that waits: another plan, which continues the run.
 
 The new run takes over what is done. Until the old one is over, it makes no call that was shown.
 """
@@ -9,7 +9,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from toolplan.app._decisions import LeftOut, left_out_items
 from toolplan.app._loop import Setup
@@ -37,7 +37,7 @@ from toolplan.plan_json import dump
 from toolplan.storage.journal import JournalError, Recovered, Slot, Store, recover, to_record
 from toolplan.threads import in_thread
 
-LEFT_OUT = "left-out"
+LEFT_OUT: Final = "left-out"
 """The code of the end of a run that another one, without some of its items, continues."""
 
 
@@ -58,7 +58,7 @@ async def resumed(
     left_out: Sequence[str | Effect],
     start: Start,
 ) -> tuple[ExecutionPlan, Run]:
-    """Resume a run, or the one that goes on without the calls of `left_out`; see `App.resume`."""
+    """Resume a run, or one without the calls of `left_out` that continues it; see `App.resume`."""
     decisions, consents = decided
     if left_out:
         name, plan, consents = await without_items(
@@ -251,7 +251,7 @@ def _is_known(journal: Store, name: str) -> bool:
 
 
 def _end(journal: Store, name: str, items: LeftOut, new: str, at: float) -> None:
-    """End the run that waited: another one goes on."""
+    """End the run that waited: another one continues it."""
     calls = "; ".join(f"{step}: {', '.join(map(str, at))}" for step, at in items.items())
     failure = Failure(LEFT_OUT, f"Another plan leaves calls out ({calls}); its run is {new}.")
     lease = journal.take(name)
