@@ -34,45 +34,47 @@ PLAIN = Toolbox.from_json(
 TOOLS = PLAIN.labelled({name: effects_of(name) for name in PLAIN}).with_tools(
     sql_tool(), scripted_extract(lambda text, asked: None)
 )
-PLAN: dict[str, object] = {
-    "toolplan": 1,
-    "steps": [
-        {"id": "bill", "tool": "read_file", "args": {"file_path": "bill.txt"}},
-        {
-            "id": "due",
-            "tool": "extract",
-            "args": {
-                "text": "${bill}",
-                "instruction": "The amount and the account.",
-                "schema": {
-                    "type": "object",
-                    "properties": {"amount": {"type": "number"}, "iban": {"type": "string"}},
-                },
+
+READING = [
+    {"id": "bill", "tool": "read_file", "args": {"file_path": "bill.txt"}},
+    {
+        "id": "due",
+        "tool": "extract",
+        "args": {
+            "text": "${bill}",
+            "instruction": "The amount and the account.",
+            "schema": {
+                "type": "object",
+                "properties": {"amount": {"type": "number"}, "iban": {"type": "string"}},
             },
         },
-        {
-            "id": "pay",
-            "tool": "send_money",
-            "args": {"recipient": "${due.iban}", "amount": "${due.amount}", "subject": "Bill"},
-        },
-    ],
-}
+    },
+]
+
+
+def plan_to(recipient: str) -> dict[str, object]:
+    """Return a plan that pays what a file says."""
+    args = {"recipient": recipient, "amount": "${due.amount}", "subject": "Bill"}
+    pay = {"id": "pay", "tool": "send_money", "args": args}
+    return {"toolplan": 1, "steps": [*READING, pay]}
+
+
+LISTED = '[listed]\noutputs = ["read_file"]\n[sinks.send_money]\nrecipient="listed"'
 
 
 @pytest.mark.parametrize(
-    ("policy", "won"),
+    ("policy", "recipient", "won"),
     [
-        ("", set[str]()),
-        ('[trusted]\noutputs = ["read_file"]', {"recipient", "amount"}),
-        (
-            '[listed]\noutputs = ["read_file"]\n[sinks.send_money]\nrecipient="listed"',
-            {"recipient"},
-        ),
-        ('[sinks.send_money]\nrecipient = "any"', set[str]()),  # nothing is promised of it
+        ("", "${due.iban}", set[str]()),
+        ('[trusted]\noutputs = ["read_file"]', "${due.iban}", {"recipient", "amount"}),
+        (LISTED, "${bill}", {"recipient"}),
+        (LISTED, "${due.iban}", set[str]()),  # what is found in a text is on no list
+        # nothing is promised of it
+        ('[sinks.send_money]\nrecipient = "any"', "${due.iban}", set[str]()),
     ],
 )
-def test_what_a_wrong_label_lets_through_is_won(policy: str, won: set[str]) -> None:
-    found = attacked("bill", PLAN, TOOLS, parse_policy(policy), range(6))
+def test_what_a_wrong_label_lets_through_is_won(policy: str, recipient: str, won: set[str]) -> None:
+    found = attacked("bill", plan_to(recipient), TOOLS, parse_policy(policy), range(6))
     assert found.calls == 6
     assert {each.split(":")[0].rpartition("/")[2] for each in found.won} == won
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -57,6 +58,8 @@ def changed(library: Path, old: str, new: str) -> None:
     text = path.read_text("utf-8")
     assert old in text
     path.write_text(text.replace(old, new), "utf-8")
+    # Python compares compiled modules by size and second: a change of the same length is not seen
+    shutil.rmtree(library / "__pycache__", ignore_errors=True)
     sys.modules.pop("library", None)
 
 

@@ -172,7 +172,7 @@ def print_json(value: Json) -> None:
 def note(text: str, *, wrap: bool = True) -> None:
     """Print something beside the result, on standard error; with or without line breaks."""
     make_way()
-    err().print(text, style="dim", soft_wrap=not wrap)
+    err().print(text, style="dim", soft_wrap=None if wrap else True)
 
 
 def report(error: ToolplanError, *, as_json: bool) -> int:

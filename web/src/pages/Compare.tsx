@@ -5,6 +5,7 @@ import { PlanGraph } from '../graph/PlanGraph';
 import { Exact } from '../parts/exact';
 import { DifferenceView, State, Trouble } from '../parts/small';
 import { href } from '../router';
+import { runQuery } from '../run/useRun';
 import { moment, seconds, texts } from '../texts';
 
 export function Compare({ before, after }: { before: string; after: string }) {
@@ -30,7 +31,7 @@ export function Compare({ before, after }: { before: string; after: string }) {
 }
 
 function Side({ line, name }: { line: RunLine; name: string }) {
-  const run = useQuery({ queryKey: ['run', line.run], queryFn: () => client.oneRun(line.run) });
+  const run = useQuery(runQuery(line.run));
   return (
     <section className="pane" aria-label={name}>
       <div className="pad">

@@ -67,3 +67,17 @@ it('the critical path goes back from the last step, each time to the one that en
   ]);
   expect(criticalPath(steps, needs)).toEqual(['b', 'c']);
 });
+
+it('keeps steps that are named as parts of every object', () => {
+  seq = 0;
+  const names = ['__proto__', 'constructor', 'toString'];
+  const view = fold(empty, [
+    event('run-started', { steps: names }),
+    ...names.map((step) => event('step-started', { step })),
+    event('step-progressed', { seq: PROGRESS, step: '__proto__', done: 1, total: 2, message: 'm' }),
+  ]);
+  expect(Object.keys(view.steps)).toEqual(names);
+  for (const name of names) expect(view.steps[name]).toMatchObject({ state: 'running' });
+  expect(view.progress['__proto__']).toMatchObject({ done: 1 });
+  expect(view.progress['constructor']).toBeUndefined();
+});

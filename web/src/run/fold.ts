@@ -1,4 +1,5 @@
 // The state of a run: what the server said, and every event since.
+import { bare } from '../parts/bare';
 import type { Doubt, Failure, RunEvent, RunLine, RunOut, StepOut } from '../api/types';
 
 export interface Span {
@@ -41,11 +42,11 @@ export function viewOf(run: RunOut): RunView {
   return {
     seq: run.seq,
     status: run.line.status,
-    steps: run.steps,
+    steps: bare(run.steps),
     startedAt: run.started_at,
     endedAt: run.ended_at,
     error: run.error,
-    progress: {},
+    progress: bare({}),
     stale: 0,
   };
 }
@@ -60,7 +61,7 @@ export function fold(view: RunView, events: RunEvent[]): RunView {
   for (const event of events) {
     if (event.seq !== next.seq && event.seq !== PROGRESS) continue;
     if (next === view) next = { ...view };
-    steps ??= { ...view.steps };
+    steps ??= bare(view.steps);
     if (event.seq !== PROGRESS) next.seq = event.seq + 1;
     applyOne(next, steps, event);
   }
@@ -111,10 +112,8 @@ function applyOne(view: RunView, steps: Record<string, StepOut>, event: RunEvent
   const before = steps[event.step] ?? pendingStep;
   steps[event.step] = applyToStep(before, event);
   if (kindOf(event) === 'stepprogressed') {
-    view.progress = {
-      ...view.progress,
-      [event.step]: { done: event.done ?? 0, total: event.total ?? null, message: event.message ?? '' },
-    };
+    view.progress = bare(view.progress);
+    view.progress[event.step] = { done: event.done ?? 0, total: event.total ?? null, message: event.message ?? '' };
   }
   if (['callindoubt', 'calldecided', 'callwaiting', 'consentgiven'].includes(kindOf(event))) view.stale += 1;
 }

@@ -11,10 +11,13 @@ const AGAIN_MS = 1_000;
 
 const isOver = (status: string): boolean => ['succeeded', 'failed', 'cancelled'].includes(status);
 
+/** The answer about a run as it came: to share parts of it with the one before loses a step named `__proto__`. */
+export const runQuery = (id: string) => ({ queryKey: ['run', id], queryFn: () => client.oneRun(id), structuralSharing: false as const });
+
 /** The run as it is now: one answer of the server, then its events; it connects again by itself. */
 export function useRun(id: string): { run: RunOut | undefined; view: RunView | undefined; error: Error | null; connection: Connection } {
   const queries = useQueryClient();
-  const { data: run, error } = useQuery({ queryKey: ['run', id], queryFn: () => client.oneRun(id) });
+  const { data: run, error } = useQuery(runQuery(id));
   const [live, setLive] = useState<{ base: RunOut; view: RunView }>();
   const [connection, setConnection] = useState<Connection>('again');
   const base = useMemo(() => (run ? viewOf(run) : undefined), [run]);
