@@ -21,6 +21,7 @@ from toolplan.approval import ApprovalRequired
 from toolplan.engines import CannotRun, Leaving
 from toolplan.events import RunEnded, RunState
 from toolplan.storage.journal import JournalError
+from toolplan.storage.queue import lock_of
 from toolplan.workers._watch import Watch
 
 
@@ -80,6 +81,39 @@ async def test_a_run_is_cancelled_from_elsewhere_wherever_it_is(
             assert [
                 each.answer for each in app.workers.dispatch().messages(run, answered=True)
             ] == ["counted"]
+
+
+async def test_a_run_without_a_worker_is_cancelled_here(postgres: Server) -> None:
+    with office(postgres.schema()) as app:
+        plan = plan_of(app, {"id": "a", "tool": "read"})
+        runs = [await app.workers.submit(plan) for _ in range(2)]
+        assert [*app.workers.dispatch().stranded()] == runs
+        await app.workers.cancel(runs[0], who="anna")
+        assert status(app, runs[0]) is RunState.CANCELLED
+        (message,) = app.workers.dispatch().messages(runs[0], answered=True)
+        assert (message.who, message.answer) == ("anna", "counted")
+        assert [*app.workers.dispatch().stranded()] == runs[1:]
+
+
+async def test_a_process_that_works_cancels_runs_and_works_on(
+    postgres: Server, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The connections of its queue are those of the worker: `cancel` closes none of them."""
+    async with working(postgres.schema()) as app:
+        dispatch = app.workers.dispatch()
+        plan = plan_of(app, {"id": "r", "tool": "read", "args": {"seconds": 60}})
+        runs = [await app.workers.submit(plan) for _ in range(3)]
+        await until(lambda: all("r" in _started(app, run) for run in runs), seconds=90)
+        before = dispatch.workers()
+        await asyncio.gather(*[app.workers.cancel(run) for run in runs])
+        for run in runs:
+            await until(lambda run=run: status(app, run) is RunState.CANCELLED, seconds=90)
+        short = await app.workers.submit(plan_of(app, {"id": "r", "tool": "read"}))
+        assert (await over(app, short, seconds=90)).succeeded
+        await dispatch.queue.doing()  # its connections are open
+        assert dispatch.workers() == before
+        await until(lambda: no_job_is_left(dispatch), seconds=90)
+    assert not [each for each in caplog.records if each.name.startswith("toolplan.workers")]
 
 
 async def test_a_worker_that_leaves_hands_its_run_to_another(postgres: Server, home: Path) -> None:
@@ -171,6 +205,21 @@ async def test_a_run_without_a_worker_is_named(postgres: Server) -> None:
         found = app.workers.dispatch().without_worker([run])
         assert found == {run: app.workers.queue}
         assert found[run].startswith("office@")
+        assert app.workers.dispatch().stranded() == found
+
+
+async def test_a_run_of_workers_that_died_unseen_is_named(postgres: Server) -> None:
+    """Nobody was there to see that the last of them died."""
+    url = postgres.schema()
+    with office(url) as app:
+        dispatch = app.workers.dispatch()
+        run = await app.workers.submit(plan_of(app, {"id": "a", "tool": "read"}))
+        dispatch.join("gone", "7", app.workers.queue)
+        dispatch.join("here", "8", "office@000000000000")
+        with office(url) as elsewhere:
+            assert elsewhere.workers.dispatch().journal.locks.hold(lock_of("here"))
+            assert dispatch.worked() == ["office@000000000000"]
+        assert dispatch.stranded() == dispatch.without_worker([run]) == {run: app.workers.queue}
 
 
 async def test_a_job_whose_end_was_lost_is_put_back(postgres: Server) -> None:

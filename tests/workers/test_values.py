@@ -23,8 +23,8 @@ from toolplan.errors import ToolplanError
 from toolplan.events import ApprovalStaged, CallWaiting, ConsentGiven, RunState
 from toolplan.path import Json
 from toolplan.storage.journal import JournalError, Recovered
-from toolplan.storage.queue import Message
-from toolplan.workers._inbox import COUNTED, read_messages
+from toolplan.storage.queue import COUNTED, Message
+from toolplan.workers._inbox import read_messages
 
 
 def _plan(app: App, *, items: bool = False) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import suppress
 from datetime import date
 from typing import NamedTuple
 
@@ -19,13 +20,13 @@ from toolplan.app.notes import noted
 from toolplan.app.resume import plan_in
 from toolplan.approval import Approval, ApprovalRequired, approve
 from toolplan.consent import Consent, Effect, ValueApproval
-from toolplan.engines import CannotRun, Decided, RunOptions, prepare
+from toolplan.engines import CannotRun, Decided, RunOptions, cancel, prepare
 from toolplan.errors import ToolplanError
 from toolplan.events import Event, Run, RunEnded, RunParked, RunState, RunWaiting, fold
 from toolplan.execution_plan import ExecutionPlan
 from toolplan.path import Json
 from toolplan.storage.journal import JournalError, RunRecord, Slot, follow, recover
-from toolplan.storage.queue import Dispatch, dispatch_of
+from toolplan.storage.queue import COUNTED, Dispatch, dispatch_of
 from toolplan.threads import in_thread
 from toolplan.tools import Tool
 
@@ -178,13 +179,14 @@ class Workers:
             JournalError: there is no such run, or nothing was kept.
         """
         dispatch = await in_thread(self.dispatch)
-        await in_thread(dispatch.send, run, "cancel", None, who)
-        queue = dispatch.queue
-        await queue.open()
-        try:
-            await queue.cancel(run)
-        finally:
-            await queue.close()
+        number = await in_thread(dispatch.send, run, "cancel", None, who)
+        # it is kept: what fails from here on is done by the worker that reads it
+        with suppress(JournalError):
+            if await in_thread(dispatch.without_worker, [run]):
+                await cancel(run, journal=dispatch.journal)
+                await in_thread(dispatch.answer, [(number, COUNTED)])
+            else:
+                await dispatch.queue.cancel(run)
 
     def worked(self, record: RunRecord) -> Worked:
         """Return what a worker needs to continue a run with these tools.

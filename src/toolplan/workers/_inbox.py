@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Final, NamedTuple, cast, get_args
+from typing import NamedTuple, cast, get_args
 
 from toolplan.consent import Consent
 from toolplan.engines import Decided
 from toolplan.events import Decision
 from toolplan.path import Json
 from toolplan.storage.journal import Recovered, Slot
-from toolplan.storage.queue import Message
-
-COUNTED: Final = "counted"
+from toolplan.storage.queue import COUNTED, Message
 
 
 class Answer(NamedTuple):

@@ -32,10 +32,10 @@ from toolplan.events import (
 )
 from toolplan.execution_plan import ExecutionPlan
 from toolplan.storage.journal import JournalError, Recovered, RunRecord, recover
-from toolplan.storage.queue import Again, Dispatch, Job, Message
+from toolplan.storage.queue import COUNTED, Again, Dispatch, Job, Message
 from toolplan.threads import in_thread
 from toolplan.tools import on_day
-from toolplan.workers._inbox import COUNTED, Answer, Read, read_messages
+from toolplan.workers._inbox import Answer, Read, read_messages
 
 MOST_LIVES: Final = 10
 """After so many workers in a row that ended without progress, a run is parked."""
@@ -73,13 +73,31 @@ class JobRunner:
         self._tasks: dict[str, asyncio.Task[Run]] = {}
 
     async def work(self, job: Job) -> None:
-        """Resume the run of `job`.
+        """Resume the run of `job`; a cancellation of this says that a message may cancel the run.
+
+        It ends nothing by itself: the queue would forget a job that ends so.
 
         Raises:
             Again: another process has the run, or the database cannot be used: try later.
         """
         if self._leaving.is_asked:
             raise Again(0.0)
+        task, me = asyncio.create_task(self._work(job)), asyncio.current_task()
+        is_asked = False
+        while not task.done():
+            try:
+                if is_asked:
+                    is_asked = False
+                    with suppress(JournalError):  # the watch asks again
+                        await self.obey_cancellations()
+                await asyncio.wait([task])
+            except asyncio.CancelledError:
+                is_asked = True
+                if me is not None:
+                    me.uncancel()
+        task.result()
+
+    async def _work(self, job: Job) -> None:
         try:
             await self._resume_job(job)
         except Again:
@@ -139,7 +157,7 @@ class JobRunner:
     async def _resume(
         self, run: str, worked: Worked, approval: Approval | None, read: Read
     ) -> None:
-        """Resume the run; a cancellation of this job cancels it for good.
+        """Resume the run.
 
         Raises:
             Again: the run is not over, although its engine may say so.
@@ -150,15 +168,7 @@ class JobRunner:
             )
         self._tasks.setdefault(run, task)
         try:
-            while not task.done():
-                try:
-                    await asyncio.wait([task])
-                except asyncio.CancelledError:  # the queue says so: the inbox knows
-                    me = asyncio.current_task()
-                    if me is not None:
-                        me.uncancel()
-                    with suppress(JournalError):  # the watch asks again
-                        await self.obey_cancellations()
+            await asyncio.wait([task])
         finally:
             # the queue may give this worker the run twice; the lease lets one of them work on it
             if self._tasks.get(run) is task:

@@ -4,16 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from toolplan.storage.queue import Dispatch, Job
+from toolplan.storage.queue import Dispatch, Job, lock_of
 from toolplan.threads import in_thread
 
 SILENT_S: Final = 10.0
 """Seconds without a sign of life after which a worker has its jobs no more; its leases decide."""
-
-
-def lock_of(worker: str) -> str:
-    """Return the name of the lock that a worker holds while it lives."""
-    return f"worker {worker}"
 
 
 class Watch:

@@ -12,11 +12,11 @@ from typing import Final
 from toolplan.app.app import App
 from toolplan.engines import Leaving
 from toolplan.storage.journal import JournalError
-from toolplan.storage.queue import Dispatch
+from toolplan.storage.queue import Dispatch, lock_of
 from toolplan.threads import in_thread
 from toolplan.workers._job_runner import JobRunner
 from toolplan.workers._slots import Slots
-from toolplan.workers._watch import Watch, lock_of
+from toolplan.workers._watch import Watch
 
 DEFAULT_CONCURRENCY: Final = 16
 _LOOK_S: Final = 0.4

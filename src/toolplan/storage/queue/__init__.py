@@ -7,15 +7,18 @@ from importlib import import_module
 from toolplan.extras import install_command
 from toolplan.storage.journal import JournalError, Store
 from toolplan.storage.queue._dispatch import (
+    COUNTED,
     Dispatch,
     Message,
     Placement,
     SharedJournal,
+    lock_of,
 )
 from toolplan.storage.queue._queue import Again, Handle, Job, Queue
 from toolplan.storage.queue._retention import prune_shared
 
 __all__ = [
+    "COUNTED",
     "Again",
     "Dispatch",
     "Handle",
@@ -25,6 +28,7 @@ __all__ = [
     "Queue",
     "SharedJournal",
     "dispatch_of",
+    "lock_of",
     "prune_shared",
 ]
 

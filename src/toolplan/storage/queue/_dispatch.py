@@ -12,6 +12,8 @@ from toolplan.path import Json
 from toolplan.storage.journal import JournalError, RunRecord, Store
 from toolplan.storage.queue._queue import Queue
 
+COUNTED: Final = "counted"
+"""The answer to a message that was obeyed."""
 _LOCK: Final = 0x746F6F6C776F726B  # "toolwork": one process at a time makes the tables
 
 _TABLES: Final = """
@@ -208,14 +210,35 @@ class Dispatch:
         rows = self.journal.rows("SELECT queue, parked FROM placements WHERE run = %s", (run,))
         return Placement(*rows[0]) if rows else None
 
+    def worked(self) -> list[str]:
+        """Return the queue of each worker that lives, in order; one that hangs is one of them.
+
+        A worker that died is known until another one looks; so its lock is asked for.
+        """
+        workers = {name: queue for name, _, queue in self.workers()}
+        dead = self.journal.locks.free([lock_of(name) for name in workers])
+        return sorted(queue for name, queue in workers.items() if lock_of(name) not in dead)
+
     def without_worker(self, runs: Sequence[str]) -> dict[str, str]:
         """Return those of `runs` whose queue has no worker, with the queue."""
         rows = self.journal.rows(
-            "SELECT run, queue FROM placements WHERE run = ANY(%s)"
-            " AND queue NOT IN (SELECT queue FROM workers)",
-            (list(runs),),
+            "SELECT run, queue FROM placements WHERE run = ANY(%s) AND queue <> ALL(%s)",
+            (list(runs), self.worked()),
         )
         return {str(run): str(queue) for run, queue in rows}
+
+    def stranded(self) -> dict[str, str]:
+        """Return the runs that a worker is to continue and whose queue has none, with the queue.
+
+        Those that wait for a person are none of them.
+        """
+        found = self.queue.outside(self.worked())
+        rows = self.journal.rows(
+            "SELECT run FROM runs WHERE run = ANY(%s)"
+            " AND status IN ('running', 'waiting', 'in_doubt') ORDER BY created_at, run",
+            (list(found),),
+        )
+        return {str(run): found[str(run)] for (run,) in rows}
 
     # Working
 
@@ -264,6 +287,11 @@ class Dispatch:
         """Return the name, the number and the queue of each worker."""
         rows = self.journal.rows("SELECT name, number, queue FROM workers", ())
         return [(str(name), str(number), str(queue)) for name, number, queue in rows]
+
+
+def lock_of(worker: str) -> str:
+    """Return the name of the lock that a worker holds while it lives."""
+    return f"worker {worker}"
 
 
 def _message(row: tuple[Any, ...]) -> Message:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from toolplan.errors import ToolplanError
@@ -33,7 +33,7 @@ class Again(ToolplanError):
 
 
 Handle: TypeAlias = Callable[[Job], Awaitable[None]]
-"""Works on a run until it ends or waits; cancelled where the run is to be cancelled."""
+"""Works on a run until it ends or waits; a cancellation says that a message may cancel the run."""
 
 
 class Queue(Protocol):
@@ -66,7 +66,11 @@ class Queue(Protocol):
         """Close the connections."""
 
     async def cancel(self, run: str) -> bool:
-        """Cancel the job of `run` that a worker has, if there is one."""
+        """Cancel the job of `run` that a worker has, if there is one; it needs no `open`."""
+        ...
+
+    def outside(self, queues: Collection[str]) -> dict[str, str]:
+        """Return the runs that are in other queues than `queues`, with the queue; it blocks."""
         ...
 
     async def doing(self) -> list[Job]:

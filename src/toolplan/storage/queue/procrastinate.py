@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Generator
+from collections.abc import Awaitable, Callable, Collection, Generator
 from contextlib import contextmanager
 from functools import partial
 from typing import Any, Final, cast
@@ -68,14 +68,7 @@ class ProcrastinateQueue:
     async def open(self) -> None:
         """Open the connections of a worker, or of who looks at jobs."""
         if self._app is None:
-            connector = procrastinate.PsycopgConnector(
-                conninfo=self._conninfo,
-                min_size=1,
-                max_size=_MOST,
-                configure=_autocommit,
-                pool_factory=_pool,
-            )
-            app = procrastinate.App(connector=connector)
+            app = self._new_app(_MOST)
             with _faults():
                 await app.open_async()
             self._app = app
@@ -129,17 +122,36 @@ class ProcrastinateQueue:
             self._worker.stop()
 
     async def cancel(self, run: str) -> bool:
-        """Cancel the job of `run` that a worker has, if there is one."""
-        manager = self._needed().job_manager
+        """Cancel the job of `run` that a worker has, if there is one.
+
+        The connection is its own: this process may be a worker, which keeps those of `open`.
+        """
         with _faults():
-            jobs = await manager.list_jobs_async(lock=run, status=Status.DOING.value)
-            return any(
-                [
-                    await manager.cancel_job_by_id_async(each.id, abort=True)
-                    for each in jobs
-                    if each.id
-                ]
-            )
+            async with self._new_app(1).open_async() as app:
+                manager = app.job_manager
+                jobs = await manager.list_jobs_async(lock=run, status=Status.DOING.value)
+                return any(
+                    [
+                        await manager.cancel_job_by_id_async(each.id, abort=True)
+                        for each in jobs
+                        if each.id
+                    ]
+                )
+
+    def outside(self, queues: Collection[str]) -> dict[str, str]:
+        """Return the runs that are in other queues than `queues`, with the queue."""
+        connector = procrastinate.SyncPsycopgConnector(
+            conninfo=self._conninfo, min_size=1, max_size=1
+        )
+        with _faults(), procrastinate.App(connector=connector).open() as app:
+            manager = app.job_manager
+            names = [str(each["name"]) for each in manager.list_queues(task=TASK)]
+            return {
+                _job(job).run: name
+                for name in names
+                if name not in queues
+                for job in manager.list_jobs(queue=name, task=TASK)
+            }
 
     async def doing(self) -> list[Job]:
         """Return the jobs that workers have."""
@@ -164,6 +176,18 @@ class ProcrastinateQueue:
                 return False
             raise _fault(error) from None
         return True
+
+    def _new_app(self, most: int) -> procrastinate.App:
+        """Return an app with at most so many connections, beside the one that listens."""
+        return procrastinate.App(
+            connector=procrastinate.PsycopgConnector(
+                conninfo=self._conninfo,
+                min_size=1,
+                max_size=most,
+                configure=_autocommit,
+                pool_factory=_pool,
+            )
+        )
 
     def _needed(self) -> procrastinate.App:
         if self._app is None:
