@@ -9,14 +9,28 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final, TypeAlias, cast
+from typing import Final, TypeAlias
 
-from tests.flows.mails import flows, step
-from tests.flows.test_non_interference import POLICY
+from tests.flows.mails import TOOLS, step
+from tests.flows.taint_sql import Select, statement
+from tests.flows.test_non_interference import POLICY, checked_once
+from toolplan.compiler import flows_of
 from toolplan.flows import Trust
 from toolplan.path import Json
-from toolplan.plan import Array, Literal, Object, Ref, Template, Value, split_pointer
+from toolplan.plan import (
+    Array,
+    Literal,
+    Object,
+    Ref,
+    Step,
+    Template,
+    Value,
+    split_pointer,
+    step_refs,
+)
 from toolplan.plan_json import load
+from toolplan.testing import scripted_extract
+from toolplan.tools import Toolbox
 
 U, L, T, S = Trust.UNTRUSTED, Trust.LISTED, Trust.TRUSTED, Trust.SAID
 
@@ -60,34 +74,70 @@ def _select(value: Tainted, path: tuple[object, ...]) -> Tainted:
     head, rest = path[0], path[1:]
     parts = value.parts or {}
     if isinstance(head, str | int):
+        if head not in parts:
+            raise _Stopped
         return _select(parts[head], rest)
     found: dict[str | int, Tainted] = {at: _select(each, rest) for at, each in parts.items()}
     return Tainted(value.trust, found)
 
 
+class _Stopped(Exception):
+    """A step failed."""
+
+
+class _Skipped(_Stopped):
+    """A step is left out, so that what refers to it is left out, too."""
+
+
 class Interpreter:
     """Follows the values of one plan."""
 
-    def __init__(self, chance: random.Random) -> None:
+    def __init__(self, chance: random.Random, statements: Mapping[str, Select]) -> None:
         self._chance = chance
+        self._statements = statements
         self._env: Env = {}
+        self._under: dict[str, Trust] = {}
         self.met: dict[tuple[str, str], Trust] = {}
         """The least trust that was found of each argument of a call with effects."""
+        self.decided: dict[str, Trust] = {}
+        """The least trust of what decided whether and how often a step with effects is made."""
 
     def run(self, document: Json) -> None:
         """Run the steps, which stand in their order."""
         plan = load(document).plan
         assert plan is not None
         for each in plan.steps:
-            if each.for_each is None:
-                self._env[each.id] = self._call(each.id, each.tool, each.args, {})
+            try:
+                self._step(each)
+            except _Skipped:
                 continue
-            listed = self._value(each.for_each, {})
-            found: dict[str | int, Tainted] = {}
-            for at, item in (listed.parts or {}).items():
-                here = {"item": item, "index": Tainted(S)}
-                found[at] = self._call(each.id, each.tool, each.args, here)
-            self._env[each.id] = Tainted(listed.trust, found).picked(listed.all())
+            except _Stopped:
+                if each.on_error == "continue":
+                    self._env[each.id] = Tainted(S)
+
+    def _step(self, each: Step) -> None:
+        behind = {ref.step for _, ref in step_refs(each) if ref.step not in ("item", "index")}
+        if not behind <= self._env.keys():
+            raise _Skipped
+        under = [self._under[name] for name in behind]
+        holds = True
+        if each.when is not None:
+            under.append(self._value(each.when.value, {}).all())
+            holds = self._chance.random() < 0.7
+        listed = Tainted(S) if each.for_each is None else self._value(each.for_each, {})
+        self._under[each.id] = min([*under, listed.all()], default=S)
+        self.decided[each.id] = self._under[each.id]
+        if not holds:
+            raise _Skipped
+        if each.on_error == "continue" and self._chance.random() < 0.3:
+            raise _Stopped
+        if each.for_each is None:
+            self._env[each.id] = self._call(each, {})
+            return
+        found: dict[str | int, Tainted] = {}
+        for at, item in (listed.parts or {}).items():
+            found[at] = self._call(each, {"item": item, "index": Tainted(S)})
+        self._env[each.id] = Tainted(listed.trust, found).picked(listed.all())
 
     def _value(self, value: Value, here: Env) -> Tainted:
         match value:
@@ -104,58 +154,133 @@ class Interpreter:
             case Object(fields):
                 return Tainted(S, {name: self._value(each, here) for name, each in fields})
 
-    def _call(self, name: str, tool: str, args: Mapping[str, Value], here: Env) -> Tainted:
-        given = {key: self._value(each, here) for key, each in args.items()}
+    def _call(self, step: Step, here: Env) -> Tainted:
+        given = {key: self._value(each, here) for key, each in step.args.items()}
         for key, each in given.items():
-            if tool in ("send", "delete"):
-                at = name, key
+            if step.tool in ("send", "delete"):
+                at = step.id, key
                 self.met[at] = min(self.met.get(at, S), each.all())
-        if tool not in _FIELDS:
+        if step.tool == "extract":
+            return _extracted(given["text"].all())
+        if step.tool == "sql":
+            return self._selected(self._statements[step.id], given["tables"])
+        if step.tool not in _FIELDS:
             return Tainted(U)
         least = min((each.all() for each in given.values()), default=S)
-        return _rows(tool, self._chance.randrange(1, 4)).picked(least)
+        return _rows(step.tool, self._chance.randrange(1, 4)).picked(least)
+
+    def _selected(self, select: Select, given: Tainted) -> Tainted:
+        tables = {
+            str(name): [
+                {str(key): cell.trust for key, cell in (row.parts or {}).items()}
+                for row in (table.parts or {}).values()
+            ]
+            for name, table in (given.parts or {}).items()
+        }
+        rows: dict[str | int, Tainted] = {}
+        for at, (one, two) in enumerate(select.rows(tables)):
+            rows[at] = Tainted(S, {"r": Tainted(one.label), "s": Tainted(two.label)})
+        return Tainted(S, {"data": Tainted(S, rows)})
+
+
+def _extracted(text: Trust) -> Tainted:
+    """Return what a model reads: a choice of the plan's own values, and a text of its own."""
+    chosen = T if text >= T else L
+    return Tainted(T, {"kind": Tainted(chosen), "name": Tainted(T if text >= T else U)})
 
 
 _SINGLE: Final = (
     *("${m[0].id}", "${m[0].text}", "${c[0].email}", "${a[0].iban}", "${a[0].note}", "said"),
     *("${k[0].email}", "${y[0][0].email}", "${m[*].id}", "${a[*].due}", "${c}", "${y}", "${a[0]}"),
+    *("${q.data[0].r}", "${q.data[0].s}", "${p.data[0].r}", "${q.data[*].s}", "${x.kind}"),
+    *("${x.name}", "${w.kind}", "${w.name}", "${n[0].email}", "${z[0][0].email}", "${z}"),
 )
-_LISTS: Final = ("${m}", "${c}", "${a[*].iban}", "${m[*].id}", "${k}", "${y[0]}")
+_LISTS: Final = (
+    *("${m}", "${c}", "${a[*].iban}", "${m[*].id}", "${k}", "${y[0]}", "${q.data}", "${z}"),
+    *("${q.data[*].r}", "${y}", "${y[*][*].email}"),
+)
+_SCHEMA: Final[Json] = {
+    "type": "object",
+    "properties": {"kind": {"enum": ["one", "two"]}, "name": {"type": "string"}},
+    "additionalProperties": False,
+}
 
 
-def _plan(chance: random.Random) -> dict[str, Json]:
+def _plan(chance: random.Random, statements: Mapping[str, Select]) -> dict[str, Json]:
     def value() -> Json:
         one, two = chance.choice(_SINGLE), chance.choice(_SINGLE)
         return chance.choice([one, one, one, f"{one} and {two}", [one, two], {"a": one, "b": two}])
 
+    def maybe(made: dict[str, Json]) -> dict[str, Json]:
+        found = dict(made)
+        if chance.random() < 0.2:
+            found["when"] = {"value": chance.choice(_SINGLE[:6]), "is": {"minLength": 1}}
+        if chance.random() < 0.2:
+            found["on_error"] = "continue"
+        return found
+
+    def extract(name: str, text: Json) -> dict[str, Json]:
+        return step(name, "extract", text=text, instruction="What?", schema=_SCHEMA)
+
     item = chance.choice(["${item}", "${index}", "x ${item}", "${c[0].name}"])
+    tables: Json = {"a": "${a}", "m": "${m}"}
+    again: Json = {
+        "a": "${a}",
+        "m": [{"id": "${q.data[0].r}", "sender": "${m[0].id}", "text": "x"}],
+    }
     steps: list[Json] = [
         step("m", "inbox"),
         step("a", "accounts"),
         step("c", "contacts", name="Bob"),
-        step("k", "contacts", name=chance.choice(_SINGLE[:6])),
+        maybe(step("k", "contacts", name=chance.choice(_SINGLE[:6]))),
         step("y", "contacts", name="${item}", for_each=chance.choice(_LISTS[:4])),
-        step("s", "send", to=value(), body=value()),
-        step("d", "delete", id=item, for_each=chance.choice([*_LISTS, [value(), value()]])),
+        step("z", "contacts", name=chance.choice(["${item}", "x"]), for_each="${y}"),
+        step("q", "sql", sql=statements["q"].text, tables=tables),
+        step("p", "sql", sql=statements["p"].text, tables=chance.choice([tables, again])),
+        extract("x", chance.choice([*_SINGLE[:6], "${q.data[0].r}"])),
+        extract("w", chance.choice(["${x.kind}", "${x.name}", "${x}", ["${x.kind}", "said"]])),
+        maybe(step("n", "contacts", name=chance.choice(["${q.data[0].s}", "${x.kind}", "said"]))),
+        maybe(step("s", "send", to=value(), body=value())),
+        maybe(step("d", "delete", id=item, for_each=chance.choice([*_LISTS, [value(), value()]]))),
     ]
     return {"toolplan": 1, "steps": steps}
 
 
+TOOLBOX: Final = Toolbox(
+    [
+        *(TOOLS[name] for name in TOOLS if name != "sql"),
+        checked_once(TOOLS["sql"]),
+        scripted_extract(lambda text, instruction: None),
+    ]
+)
+
+
 def check(seed: int) -> tuple[int, int]:
     """Return how many flows the plan of `seed` has, and how many are stricter than what was met."""
-    document = _plan(random.Random(seed))
-    interpreter = Interpreter(random.Random(seed))
+    chance = random.Random(seed)
+    statements = {name: statement(chance) for name in ("q", "p")}
+    document = _plan(chance, statements)
+    interpreter = Interpreter(random.Random(seed), statements)
     interpreter.run(document)
-    steps = cast("list[Json]", document["steps"])
-    found = [each for each in flows(*steps, policy=POLICY) if each.kind == "argument"]
-    stricter = 0
-    for flow in found:
-        name = split_pointer(flow.pointer)[-1]
-        met = interpreter.met[flow.step, name]
-        assert flow.label.trust <= met, (seed, document, flow, met)
-        stricter += flow.label.trust < met
-    assert len(found) == 3, (seed, found)
-    return len(found), stricter
+    plan = load(document).plan
+    assert plan is not None
+    compared = stricter = 0
+    found = [*flows_of(plan, TOOLBOX, POLICY)]
+    places = [
+        (flow.label.trust, interpreter.met.get((flow.step, split_pointer(flow.pointer)[-1])))
+        for flow in found
+        if flow.kind == "argument"
+    ]
+    for name, met in interpreter.decided.items():
+        if name in ("s", "d"):
+            decided = (each for each in found if each.step == name and each.kind != "argument")
+            places.append((min((each.label.trust for each in decided), default=S), met))
+    for label, met in places:
+        if met is not None:  # a call that was not made shows nothing
+            assert label <= met, (seed, document, label, met)
+            compared += 1
+            stricter += label < met
+    return compared, stricter
 
 
 def test_what_is_decided_before_is_never_looser_than_what_is_met_and_seldom_stricter() -> None:
