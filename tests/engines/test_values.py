@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.plans_strategy import json_values
-from toolplan.engines._sizes import Budget
+from toolplan.engines._sizes import CONTAINER, FIELD, Budget, TooLarge, size_of
 from toolplan.engines._values import ResultUnusable, filled_output, rendered, snapshot
 from toolplan.engines._values import resolve as resolve_within
 from toolplan.path import EVERY, Json, NotThere
@@ -115,6 +115,32 @@ class _Level(enum.IntEnum):
 class _Point(NamedTuple):
     x: int
     y: float
+
+
+def _bytes_of(value: Json) -> int:
+    """Count what `size_of` counts, in the plainest way."""
+    if isinstance(value, str):
+        return len(value)
+    if isinstance(value, list):
+        return CONTAINER + sum(8 + _bytes_of(each) for each in value)
+    if isinstance(value, dict):
+        return CONTAINER + sum(FIELD + len(name) + _bytes_of(each) for name, each in value.items())
+    return 0
+
+
+@given(json_values)
+def test_a_kept_result_counts_its_size_in_every_form(value: Json) -> None:
+    kept = Budget(10_000_000)
+    snapshot(value, depth=64, size=10_000_000, kept=kept)
+    assert kept.used == size_of(value, 10_000_000) == _bytes_of(value)
+
+
+@given(json_values)
+def test_a_result_is_not_kept_beyond_what_is_left(value: Json) -> None:
+    most = _bytes_of(value) - 1
+    if most >= 0:
+        with pytest.raises(TooLarge):
+            snapshot(value, depth=64, size=10_000_000, kept=Budget(most))
 
 
 @given(json_values)

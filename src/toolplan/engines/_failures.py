@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
+from toolplan.engines._sizes import Budget, TooLarge
 from toolplan.engines._values import ResultUnusable, snapshot
 from toolplan.engines.lost import may_have_happened, members_of
 from toolplan.events import Failure
@@ -49,10 +50,18 @@ def argument_failure(tool: Tool, args: Arguments) -> Failure | None:
     )
 
 
-def accepted(tool: Tool, answer: object, *, depth: int, size: int) -> Json | Failure:
-    """Return a private copy of `answer` as JSON, or why it cannot be used."""
+def accepted(tool: Tool, answer: object, *, depth: int, size: int, kept: Budget) -> Json | Failure:
+    """Return a private copy of `answer` as JSON, or why it cannot be used.
+
+    The copy counts as used in `kept`.
+    """
+    before = kept.used
     try:
-        output = snapshot(answer, depth=depth, size=size)
+        output = snapshot(answer, depth=depth, size=size, kept=kept)
+    except TooLarge:
+        most = kept.most / 1_000_000
+        message = f"With it the results of the run would be larger than {most:g} MB."
+        return Failure("result-too-large", message)
     except ResultUnusable as error:
         place = _printable(error.pointer)
         return Failure(error.code, f"The result cannot be used{_at(place)}. {error}")
@@ -63,6 +72,7 @@ def accepted(tool: Tool, answer: object, *, depth: int, size: int) -> Json | Fai
     violations = tool.output.violations(output)
     if not violations:
         return output
+    kept.used = before
     first, *others = violations
     return Failure(
         "result-schema",

@@ -17,7 +17,7 @@ from toolplan.engines._deadlines import Deadlines
 from toolplan.engines._eager import eager_task
 from toolplan.engines._effects import ABORTED, CHANGED, Doubtful, EffectCalls, idempotency_key
 from toolplan.engines._failures import accepted, kept_result, returned_with, tool_failure
-from toolplan.engines._sizes import Budget, TooLarge
+from toolplan.engines._sizes import Budget
 from toolplan.event_loop import leave_behind, note_given_up
 from toolplan.events import (
     AttemptFailed,
@@ -360,18 +360,7 @@ class InFlightCalls:
     def _accepted(self, tool: Tool, answer: object) -> Json | Failure:
         """Return a copy of `answer`, which counts as kept, or why it cannot be used."""
         depth, size = self._limits.depth, self._options.result_size
-        taken = accepted(tool, answer, depth=depth, size=size)
-        if isinstance(taken, Failure):
-            return taken
-        try:
-            self._results.take(taken)
-        except TooLarge:
-            most = self._options.run_size / 1_000_000
-            return Failure(
-                "result-too-large",
-                f"With it the results of the run would be larger than {most:g} MB.",
-            )
-        return taken
+        return accepted(tool, answer, depth=depth, size=size, kept=self._results)
 
     def _end(self, call: InFlightCall, outcome: Json | Failure | Doubtful) -> None:
         if isinstance(outcome, Doubtful):

@@ -167,15 +167,17 @@ class ReadyQueue:
 
     def more(self) -> bool:
         """Return whether an entry could start now."""
-        if not self._heap and self._gates:
-            # the last entry may have made no call, which leaves its room to the next one
-            for gate in self._gates:
-                if gate.free > 0:
-                    self._let_in(gate)
-        if not self._heap:
+        heap = self._heap
+        if heap or not self._gates:  # nearly every run
+            return bool(heap)
+        # the last entry may have made no call, which leaves its room to the next one
+        for gate in self._gates:
+            if gate.free > 0:
+                self._let_in(gate)
+        if not heap:
             for gate in self._shared.values():
                 gate.release_unused()
-        return bool(self._heap)
+        return bool(heap)
 
     @property
     def waits(self) -> bool:
@@ -198,7 +200,7 @@ class ReadyQueue:
         `room` is how many calls could start.
         """
         heap = self._heap
-        if not heap and not self.more():
+        if not heap and not (self._gates and self.more()):
             return None
         if not self._places and (len(heap) > room or self._gates):
             self._rank(self._ranks())

@@ -23,6 +23,7 @@ from toolplan.engines._calls import CannotRun, Clock, RunOptions
 from toolplan.engines._failures import accepted
 from toolplan.engines._leaving import Leaving
 from toolplan.engines._recorder import EventRecorder
+from toolplan.engines._sizes import Budget
 from toolplan.engines._staged import Stage, agreed_events, refuse_consents
 from toolplan.engines._steps import Scheduler
 from toolplan.events import (
@@ -421,8 +422,10 @@ def _decided(
         if slot not in recovered.intents or execution.tools[steps[name].tool].may_repeat:
             raise CannotRun(f"There is no call in doubt for {_place(slot)}.")
         if decision == "resolve":
-            tool, size = execution.tools[steps[name].tool], execution.options.result_size
-            taken = accepted(tool, output, depth=execution.limits.depth, size=size)
+            tool, options = execution.tools[steps[name].tool], execution.options
+            depth, size = execution.limits.depth, options.result_size
+            kept = Budget(options.run_size)
+            taken = accepted(tool, output, depth=depth, size=size, kept=kept)
             if isinstance(taken, Failure) and not _is_what_came(recovered, slot, output):
                 raise CannotRun(f"Tool {tool.name!r} cannot have returned that: {taken.message}")
             output = output if isinstance(taken, Failure) else taken

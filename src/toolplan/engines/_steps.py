@@ -67,7 +67,6 @@ class Scheduler:
         self._recovered = recovered
         self._done: Future[None] = asyncio.get_running_loop().create_future()
         self._closed = self._has_ended = self._starting = self._leaving = False
-
         self._steps: list[Step] = []
         self._tools_of: list[Tool] = []
         self._graph = Graph()
@@ -77,7 +76,6 @@ class Scheduler:
         self._output: Value | None = None
         self._complete = False
         self._open = 0
-
         self._outputs: dict[str, Json] = {}
         self._failed: set[str] = set()
         self._skipped: dict[str, bool] = {}  # True where a failure is behind it
@@ -85,7 +83,9 @@ class Scheduler:
         self._concurrency = self._free = options.concurrency
         self._calls_left = limits.calls
         self._options = options
+        self._budget = Budget(options.value_size)  # of one call's arguments at a time
         self._held = 0  # about the bytes of the arguments of calls in flight
+        self._most_held = options.run_size
         self._list_bytes_left = options.run_size  # of lists of `for_each` made of several parts
         self.guards: Mapping[str, Mapping[str, Json]] = {}
         self._stage: Stage | None = None
@@ -259,7 +259,7 @@ class Scheduler:
         while self._free and not self._closed and not self._leaving:
             if self._log is not None and self._log.full:
                 return
-            if self._held > self._options.run_size and self._free < self._concurrency:
+            if self._held > self._most_held and self._free < self._concurrency:
                 return
             entry = self._ready.pop(self._free)
             if entry is None:
@@ -487,8 +487,9 @@ class Scheduler:
         self, position: int, item: Json = None, index: int | None = None
     ) -> tuple[Arguments | Failure, int]:
         """Return the arguments of a call, and about their bytes."""
-        step, budget = self._steps[position], Budget(self._options.value_size)
-        tool, guards = self._tools_of[position], self.guards.get(step.id)
+        step, tool, budget = self._steps[position], self._tools_of[position], self._budget
+        guards = self.guards.get(step.id) if self.guards else None
+        budget.used = 0
         return filled(step, tool, self._outputs, budget, item, index, guards), budget.used
 
     def reserve(self, calls: int) -> bool:

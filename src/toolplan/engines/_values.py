@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from math import isfinite
 from typing import Final, NoReturn, TypeAlias, cast
 
-from toolplan.engines._sizes import Budget, TooLarge, too_large
+from toolplan.engines._sizes import CONTAINER, FIELD, PLAIN, Budget, TooLarge, too_large
 from toolplan.events import Failure
 from toolplan.path import Json, NotThere, copied, json_type, print_path, select
 from toolplan.plan import (
@@ -122,6 +122,8 @@ def field_of(ref: Ref, outputs: Outputs, budget: Budget) -> Json | NotAField:
         key, whole = path[0], outputs.get(ref.step)
         if isinstance(whole, dict) and isinstance(key, str) and key in whole:
             found = whole[key]
+            if type(found) in PLAIN:
+                return found
             budget.take(found)
             return copied(found) if type(found) in _CONTAINERS else found
     return NOT_A_FIELD
@@ -134,8 +136,8 @@ def rendered(value: Json) -> str:
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
 
 
-def _flat(result: object, size: int) -> Json:
-    """Return a copy of `result` if it is a small flat object, else None."""
+def _flat(result: object, size: int) -> tuple[Json, int] | None:
+    """Return a copy of `result` and its `size_of` if it is a small flat object, else None."""
     if type(result) is not dict:
         return None
     given = cast("dict[object, object]", result)
@@ -159,22 +161,33 @@ def _flat(result: object, size: int) -> Json:
             return None
         left -= len(key) + 1
         taken[key] = cast("str | int | bool | None", value)
-    return taken if left >= 0 else None
+    # each key took one from `left` beside its text
+    return (taken, CONTAINER + (FIELD - 1) * len(given) + size - left) if left >= 0 else None
 
 
-def snapshot(result: object, *, depth: int, size: int) -> Json:
+def snapshot(result: object, *, depth: int, size: int, kept: Budget | None = None) -> Json:
     """Return a copy of `result` as JSON.
 
     Tuples become lists, and keys that are booleans, numbers or None become text, as in `json`.
-    `depth` limits the nesting, `size` the number of characters and values together.
+    `depth` limits the nesting, `size` the number of characters and values together. The copy counts
+    as used in `kept`.
 
     Raises:
+        TooLarge: the copy is more than what is left of `kept`.
         ResultUnusable: some part has no JSON form (NaN, bytes, sets, objects, lone surrogates,
             an integer of thousands of digits), or a limit is exceeded.
     """
-    if depth > 0 and (flat := _flat(result, size)) is not None:
-        return flat  # most results, several times as fast
-    return _Snapshot(depth, size).take(result, 0)
+    if depth > 0 and (flat := _flat(result, size)) is not None:  # most, several times as fast
+        taken, most = flat
+        if kept is not None:
+            kept.used += most
+            if kept.used > kept.most:
+                raise TooLarge
+        return taken
+    taken = _Snapshot(depth, size).take(result, 0)
+    if kept is not None:
+        kept.take(taken)
+    return taken
 
 
 class _Snapshot:
