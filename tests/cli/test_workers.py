@@ -57,6 +57,36 @@ def test_a_run_without_a_worker_is_cancelled(
     run = json.loads(call("submit", plan_file(PLAN), "office", "--json").out)["run"]
     said = call("cancel", run)
     assert said.code == 0, said.err
+    assert f"Run {run[:8]} is cancelled." in said.err
+    assert "no worker" not in call("runs").err
+
+
+@pytest.mark.timeout(120)
+def test_runs_without_a_worker_are_named_wherever_one_looks(
+    url: str, call: Call, plan_file: Callable[[object], str]
+) -> None:
+    def said_of(*words: str) -> str:
+        said = call(*words)
+        return " ".join((said.out + said.err).split())
+
+    assert "workers" not in said_of("doctor")  # nothing was given to workers yet
+    older, run = (
+        json.loads(call("submit", plan_file(PLAN), "office", "--yes", "--json").out)["run"]
+        for _ in range(2)
+    )
+    for words in (("runs", "--limit", "1"), ("doctor",)):
+        text = said_of(*words)
+        assert "which 2 runs need" in text
+        assert older[:8] in text
+    assert call("doctor").code == 1
+    shown = said_of("show", run)
+    assert f"which 1 run needs: {run[:8]}. Start `toolplan worker office`" in shown
+    assert "was interrupted" not in shown
+    queue = call("show", run, "--json").json["without_worker"]
+    assert queue.startswith("office@")
+    assert [each["without_worker"] for each in call("runs", "--json").json] == [queue] * 2
+    assert "There is no worker for" in said_of("submit", plan_file(PLAN), "office")
+    assert "There is no worker for" in said_of("resume", run)
 
 
 def test_values_are_not_asked_about_where_workers_have_the_run(

@@ -3,9 +3,12 @@
 import asyncio
 from pathlib import Path
 
+import pytest
+
 from tests.postgres import Server
 from tests.workers._office import ledger, office, over, plan_of, status, until, working
 from tests.workers.crew import crew
+from tests.workers.rolling import Upgrade, report_of
 from toolplan.app.workers import queue_of
 from toolplan.events import RunState
 from toolplan.tools import Tool, Toolbox
@@ -57,6 +60,16 @@ async def test_workers_leave_one_after_another_under_load(postgres: Server, home
             assert (await over(app, run)).status is RunState.SUCCEEDED
     begun = [word for word in ledger(home) if word.startswith("begin:")]
     assert sorted(begun) == sorted(f"begin:{at}.{step}" for at in range(8) for step in "ab")
+
+
+@pytest.mark.timeout(400)
+async def test_a_new_version_replaces_the_old_one_under_load(
+    postgres: Server, tmp_path: Path
+) -> None:
+    """`python -m tests.workers --rolling 300` does it with more runs."""
+    report = await report_of(postgres, tmp_path, Upgrade(runs=10))
+    assert not report.breaches, str(report)
+    assert min(report[:-1]) > 0, str(report)
 
 
 async def test_a_run_that_ends_each_of_its_workers_is_parked_with_the_reason(

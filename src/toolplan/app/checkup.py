@@ -6,6 +6,7 @@ import platform
 import socket
 import sys
 from collections.abc import Generator, Iterator, Sequence
+from contextlib import closing
 from enum import Enum
 from importlib.metadata import PackageNotFoundError, version
 from typing import Final, NamedTuple
@@ -16,6 +17,7 @@ from toolplan.app._home import home
 from toolplan.app._journal_place import journal_at, journal_place
 from toolplan.app._policy import FILE as POLICY
 from toolplan.app._policy import policy_of
+from toolplan.app._stranded import stranded_texts
 from toolplan.app._toolset import open_tools
 from toolplan.app.limits import run_options
 from toolplan.app.retention import retention
@@ -24,6 +26,8 @@ from toolplan.errors import ToolplanError
 from toolplan.extras import extras, install_command
 from toolplan.providers import configured_models
 from toolplan.render.printable import count_text
+from toolplan.storage.journal import Store
+from toolplan.storage.queue import dispatch_of
 from toolplan.tools import Toolbox
 
 _CONNECT_S: Final = 3.0
@@ -159,18 +163,33 @@ def _journal(settings: Settings) -> Iterator[Finding]:
         if journal is None:
             yield Finding("journal", State.ABSENT, f"There is no {place}; the first run makes it.")
             return
-        try:
+        with closing(journal):
             latest = journal.runs(1)
             for entry in latest:
                 journal.load(entry.run)
-        finally:
-            journal.close()
+            workers = [*_workers(journal)]
     except ToolplanError as error:
         yield _faulty("journal", error)
         return
     notes = " ".join(journal.notes)
     text = f"{journal.place}: {'the latest run' if latest else 'no run'} can be read"
     yield Finding("journal", State.FINE, f"{text}. {notes}".rstrip(". "))
+    yield from workers
+
+
+def _workers(journal: Store) -> Iterator[Finding]:
+    """Look which workers share the journal, and which runs have none."""
+    dispatch = dispatch_of(journal, make=False)
+    if dispatch is None:
+        return
+    worked = dispatch.worked()
+    counts = [f"{worked.count(queue)} for {queue}" for queue in sorted({*worked})]
+    if counts:
+        yield Finding("workers", State.FINE, ", ".join(counts))
+    else:
+        yield Finding("workers", State.ABSENT, "None takes runs of this journal.")
+    for text, help_ in stranded_texts(dispatch.stranded(), worked):
+        yield Finding("workers", State.FAULTY, text, help_)
 
 
 def _tools(spec: str, settings: Settings) -> Iterator[Finding]:

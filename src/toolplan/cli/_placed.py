@@ -10,12 +10,13 @@ from typing import NamedTuple, cast
 
 from toolplan.app._home import home
 from toolplan.app._open import open
+from toolplan.app._stranded import stranded_texts
 from toolplan.app._wait import run_to_end
 from toolplan.app.app import App
 from toolplan.cli._terminal import CommandError, Exit, note, print_json
 from toolplan.render.runs_view import SHORT
 from toolplan.storage.journal import Store
-from toolplan.storage.queue import Dispatch, SharedJournal, dispatch_of
+from toolplan.storage.queue import Dispatch, dispatch_of
 
 
 class Decisions(NamedTuple):
@@ -31,7 +32,7 @@ class Decisions(NamedTuple):
 
 def placed(journal: Store, run: str) -> Dispatch | None:
     """Return what reaches the workers of `run`; None if it was not given to workers."""
-    dispatch = dispatch_of(journal) if isinstance(journal, SharedJournal) else None
+    dispatch = dispatch_of(journal, make=False)
     return None if dispatch is None or dispatch.placement(run) is None else dispatch
 
 
@@ -92,6 +93,7 @@ def send(
         print_json({"run": run, "sent": True})
     else:
         note(f"Sent. A worker continues the run: `toolplan show {run[:SHORT]}` shows it.")
+        report_placed(journal, [run])
     return Exit.FINE.value
 
 
@@ -103,15 +105,21 @@ def user_name() -> str:
         return socket.gethostname()
 
 
-def report_placed(journal: Store, runs: Sequence[str]) -> None:
-    """Report which of `runs` no worker will continue, and why."""
-    dispatch = dispatch_of(journal) if isinstance(journal, SharedJournal) else None
+def without_worker(journal: Store, runs: Sequence[str]) -> dict[str, str]:
+    """Return those of `runs` that were given to workers and have none, with their queues."""
+    dispatch = dispatch_of(journal, make=False)
+    return {} if dispatch is None else dispatch.without_worker(runs)
+
+
+def report_placed(journal: Store, runs: Sequence[str], *, others: bool = False) -> None:
+    """Report which of `runs` no worker will continue, and why; with `others` of all runs."""
+    dispatch = dispatch_of(journal, make=False)
     if dispatch is None:
         return
-    for run, queue in dispatch.without_worker(runs).items():
-        toolbox = queue.partition("@")[0]
-        note(f"Run {run[:SHORT]}: no worker for {queue}. `toolplan worker {toolbox}` is one, with")
-        note(f"the tools that the run was planned for; the settings are in {home()}.")
+    found = {**(dispatch.stranded() if others else {}), **dispatch.without_worker(runs)}
+    for stranded in stranded_texts(found, dispatch.worked()) if found else ():
+        note(stranded.text)
+        note(f"{stranded.help} The settings are in {home()}.")
     for run in runs:
         placement = dispatch.placement(run)
         if placement is not None and placement.parked:

@@ -13,7 +13,7 @@ from toolplan.app.resume import plan_of
 from toolplan.approval import effect_steps
 from toolplan.cli._journal import opened_journal
 from toolplan.cli._options import JournalOption, JsonFlag
-from toolplan.cli._placed import reached, user_name
+from toolplan.cli._placed import reached, report_placed, user_name
 from toolplan.cli._terminal import CommandError, Exit, discard_input, err, note, print_json
 from toolplan.cli.resume import RunArgument
 from toolplan.render.approval_view import ApprovalView
@@ -54,10 +54,11 @@ def approve_command(
             if sys.stdin.isatty() and not yes and not _is_said():
                 raise CommandError("approval-required", "The plan was not approved.")
             run_to_end(app.workers.approve(name, digest, who=user_name()))
-    if as_json:
-        print_json({"run": name, "digest": digest})
-    else:
-        note(f"Approved. `toolplan show {name[:SHORT]}` shows its progress.")
+        if as_json:
+            print_json({"run": name, "digest": digest})
+        else:
+            note(f"Approved. `toolplan show {name[:SHORT]}` shows its progress.")
+            report_placed(store, [name])
     return Exit.FINE.value
 
 

@@ -11,6 +11,7 @@ from toolplan.cli._placed import placed, reached, user_name
 from toolplan.cli._terminal import Exit, note, print_json
 from toolplan.cli.resume import RunArgument
 from toolplan.engines import cancel
+from toolplan.events import RunState
 from toolplan.render.runs_view import SHORT
 
 
@@ -32,8 +33,8 @@ def cancel_command(
         status = store.entry(name).status.value
     if as_json:
         print_json({"run": name, "status": status})
-    elif is_sent:
-        note(f"The worker of run {name[:SHORT]} cancels it; without one, the next that comes.")
+    elif is_sent and status != RunState.CANCELLED.value:
+        note(f"The worker of run {name[:SHORT]} cancels it.")
     else:
         note(f"Run {name[:SHORT]} is {status}.")
     return Exit.FINE.value

@@ -16,7 +16,7 @@ from toolplan.app.retention import Retention, retention
 from toolplan.app.settings import read_settings
 from toolplan.cli._journal import opened_journal
 from toolplan.cli._options import JournalOption, JsonFlag
-from toolplan.cli._placed import report_placed
+from toolplan.cli._placed import report_placed, without_worker
 from toolplan.cli._terminal import CommandError, Exit, note, out, print_json
 from toolplan.path import Json
 from toolplan.render.runs_view import RunLine, RunsView
@@ -88,10 +88,12 @@ def runs_command(
         return _prune(journal, older_than, keep, apply=yes, as_json=as_json)
     with closing(opened_journal(journal)) as store:
         entries = store.runs(limit)
+        left = [each.run for each in entries if each.is_left]
+        unworked = without_worker(store, left) if as_json else {}
         if not as_json:
-            report_placed(store, [each.run for each in entries if each.is_left])
+            report_placed(store, left, others=True)
     if as_json:
-        print_json([_entry_json(entry) for entry in entries])
+        print_json([_entry_json(entry, unworked.get(entry.run)) for entry in entries])
     elif entries:
         lines = [
             RunLine(
@@ -109,12 +111,13 @@ def runs_command(
     return Exit.FINE.value
 
 
-def _entry_json(entry: RunEntry) -> Json:
+def _entry_json(entry: RunEntry, without_worker: str | None) -> Json:
     return {
         "run": entry.run,
         "created_at": datetime.fromtimestamp(entry.created_at, UTC).isoformat(),
         "status": entry.status.value,
         "is_left": entry.is_left,
+        "without_worker": without_worker,
         "digest": entry.digest,
         "question": entry.question,
         "tools": entry.tools,

@@ -23,7 +23,7 @@ from toolplan.cli._options import (
     ToolsOption,
 )
 from toolplan.cli._outcome import print_doubts
-from toolplan.cli._placed import report_placed
+from toolplan.cli._placed import report_placed, without_worker
 from toolplan.cli._plan_file import print_diagnostics, read_plan, whole_plan
 from toolplan.cli._terminal import CommandError, Exit, err, note, out, print_json
 from toolplan.cli._tools import opened_if_given
@@ -62,13 +62,17 @@ FileOrRun = Annotated[
 
 
 class _Shown(NamedTuple):
-    """A run as the journal keeps it; `items` are those of steps with `for_each`."""
+    """A run as the journal keeps it; `items` are those of steps with `for_each`.
+
+    `without_worker` is its queue, where workers are to continue it and there is none.
+    """
 
     run: Run
     plan: Plan | None
     answer: Answer | None
     items: _Items
     is_left: bool
+    without_worker: str | None
 
 
 def show_command(
@@ -150,6 +154,7 @@ def _show_run(
         events = journal.events(name)
         is_left = journal.entry(name).is_left
         record = journal.record(name).plan
+        unworked = without_worker(journal, [name] if is_left else []).get(name)
         if is_left and form == "text":
             report_placed(journal, [name])
     run, plan = fold(events), load(record).plan
@@ -164,7 +169,7 @@ def _show_run(
     named = tools or (DEMO if reopening(record)[0] == DEMO else None)
     with opened_if_given(named, effects) as opened:
         found = None if plan is None else _answer(plan, run, events, opened)
-    shown = _Shown(run, plan, found, _items(events), is_left)
+    shown = _Shown(run, plan, found, _items(events), is_left, unworked)
     if form == "json":
         _print_json(shown)
     else:
@@ -189,6 +194,7 @@ def _print_json(shown: _Shown) -> None:
             **to_json(shown.run),
             "items": {step: _items_to_json(over) for step, over in shown.items.items()},
             "is_left": shown.is_left,
+            "without_worker": shown.without_worker,
             "plan": None if shown.plan is None else dump(shown.plan),
             "answer": None if shown.answer is None else shown.answer.to_json(),
         }
@@ -209,7 +215,8 @@ def _print_text(shown: _Shown) -> None:
         out().print(answer_view(shown.answer))
     print_doubts(run)
     print_waiting(run)
-    if shown.is_left and run.status is not RunState.IN_DOUBT:
+    is_interrupted = shown.is_left and run.status is not RunState.IN_DOUBT
+    if is_interrupted and shown.without_worker is None:
         note(f"It was interrupted: `toolplan resume {run.run[:SHORT]}` resumes it.")
 
 

@@ -25,6 +25,7 @@ from toolplan.cli._options import (
     YesFlag,
 )
 from toolplan.cli._outcome import print_run
+from toolplan.cli._placed import report_placed
 from toolplan.cli._plan_file import read_plan
 from toolplan.cli._terminal import Exit, err, note, out, print_json
 from toolplan.cli.worker import ToolboxArgument
@@ -89,6 +90,8 @@ def submit_command(
             )
         )
         waits = app.needed_journal().entry(run).status is RunState.WAITING
+        if not as_json:
+            report_placed(app.needed_journal(), [run])
         if wait and not waits:
             run_to_end(_followed(app, run))
             ended = app.result(run)

@@ -12,6 +12,7 @@ from toolplan.storage.queue._dispatch import (
     Message,
     Placement,
     SharedJournal,
+    has_table,
     lock_of,
 )
 from toolplan.storage.queue._queue import Again, Handle, Job, Queue
@@ -33,14 +34,20 @@ __all__ = [
 ]
 
 
-def dispatch_of(journal: Store) -> Dispatch | None:
+def dispatch_of(journal: Store, *, make: bool = True) -> Dispatch | None:
     """Return the runs of `journal` that workers take; None where workers cannot share it.
+
+    Without `make` it is also None where workers have never shared it: nothing is written.
 
     Raises:
         JournalError: the library of the queue is not installed, or the database cannot be used.
     """
     if not isinstance(journal, SharedJournal):
         return None
+    if not make:
+        with journal.transaction() as connection:
+            if not has_table(connection, "placements"):
+                return None
     try:
         library = import_module("toolplan.storage.queue.procrastinate")
     except ImportError as error:
