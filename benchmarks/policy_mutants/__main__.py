@@ -24,6 +24,7 @@ ROOT: Final = Path(__file__).parents[2]
 TESTS: Final = (
     "tests/flows/test_rules_by_hand.py",
     "tests/flows/test_attacks.py",
+    "tests/flows/test_plan_attacks.py",
     "tests/flows/test_policy.py",
     "tests/flows/test_guards.py",
     "tests/test_extract.py",
@@ -32,13 +33,19 @@ TESTS: Final = (
 )
 _SLOW: Final = "not chains_and_long_plans and not column_outside"
 _TESTS_OF: Final = {
-    "toolplan.extract": ("tests/test_extract.py", "tests/flows/test_attacks.py"),
+    "toolplan.extract": (
+        "tests/test_extract.py",
+        "tests/flows/test_attacks.py",
+        "tests/flows/test_plan_attacks.py",
+    ),
     "toolplan.sources.sql._lineage": (
         "tests/flows/test_attacks.py",
+        "tests/flows/test_sql_attacks.py",
         "tests/flows/test_plan_flows.py",
     ),
     "toolplan.sources.sql._relations": (
         "tests/flows/test_attacks.py",
+        "tests/flows/test_sql_attacks.py",
         "tests/flows/test_plan_flows.py",
     ),
 }

@@ -17,7 +17,10 @@ Guards: TypeAlias = Mapping[str, Guard]
 
 # Each is linear: no part of a text can be matched by it in two ways.
 _NOT_PLAIN: Final[tuple[tuple[str, re.Pattern[str]], ...]] = (
-    ("a link", re.compile(r"//|\bwww\b|\b(?:mailto|javascript|vbscript):", re.IGNORECASE)),
+    (
+        "a link",
+        re.compile(r"//|\\\\|\bwww\b|\b(?:https?|mailto|javascript|vbscript):", re.IGNORECASE),
+    ),
     ("a link", re.compile(r"\bdata:[a-z]*[/;,]|\b(?:file|tel):\S", re.IGNORECASE)),
     ("an address", re.compile(r"@")),
     ("the name of a server", re.compile(r"[^\W_]\.[^\W\d_]{2}")),

@@ -340,8 +340,11 @@ class PlanContext:
                         given = self.type_of(part, step)
                         found.append(Use(step, position, place, part, False, given, taken))
                 continue
+            # what must be written out must be so in all of its parts
+            is_literal = schema is not None and name in schema.literal_only
             for inside, ref, whole in located(value, place):
-                taken = None if schema is None else at(schema, inside[1:])
+                to = (name,) if is_literal else inside[1:]
+                taken = None if schema is None else at(schema, to)
                 given = self.type_of(ref, step)
                 found.append(Use(step, position, inside, ref, whole, given, taken))
         if step.for_each is None and step.when is None:

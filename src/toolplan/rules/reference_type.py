@@ -20,8 +20,8 @@ def reference_type(context: PlanContext) -> Iterator[Problem]:
     that only overlap (a number into an integer, a nullable value into one that may not be null) are
     no error: the engine checks the value during the run. Text with references in it is always text,
     so it is an error where an argument accepts none. An argument that must be written out in the
-    plan (`x-literal`) accepts no reference. A single value where a list of such values is accepted
-    becomes a list of one.
+    plan (`x-literal`) accepts no reference, nor does a part of it. A single value where a list of
+    such values is accepted becomes a list of one.
 
         {"tool": "shipments_list", "args": {"limit": "${facilities.data[0].name}"}}
 

@@ -1,0 +1,238 @@
+"""More plans by which a value of an outsider's making might reach a call under a better label.
+
+They go through what a model reads, lists of lists, conditions, failures, secrets and lengths.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import pytest
+
+from tests.flows.mails import OBJECTS, POLICY, step
+from tests.flows.test_attacks import ACCOUNTS, CONTACTS, INBOX, TABLES
+from toolplan.compiler import compile_plan, flows_of
+from toolplan.flows import Trust
+from toolplan.path import Json
+from toolplan.plan_json import load
+from toolplan.sources.sql import sql_tool
+from toolplan.testing import scripted_extract
+from toolplan.tools import Toolbox
+
+U, L, T, S = Trust.UNTRUSTED, Trust.LISTED, Trust.TRUSTED, Trust.SAID
+TOOLS: Final = Toolbox(
+    [
+        *Toolbox.from_json(OBJECTS).values(),
+        sql_tool(),
+        scripted_extract(lambda text, instruction: text),
+    ]
+)
+TEXT: Final = "${mails[0].text}"
+CHOICE: Final[Json] = {"enum": ["a", "b"]}
+HAS_TEXT: Final[dict[str, Json]] = {"value": TEXT, "is": {"minLength": 1}}
+
+
+def read(name: str, text: Json, schema: Json) -> dict[str, Json]:
+    return step(name, "extract", text=text, instruction="What?", schema=schema)
+
+
+def found(value: Json, *steps: Json) -> dict[str, Trust]:
+    """Return the labels of the flows into the last step, by kind; of its argument `to`."""
+    sent = step("sent", "send", to=value, body="x")
+    parsed = load({"toolplan": 1, "steps": [INBOX, CONTACTS, ACCOUNTS, *steps, sent]})
+    assert parsed.plan is not None, parsed.diagnostics
+    return {
+        each.kind: each.label.trust
+        for each in flows_of(parsed.plan, TOOLS, POLICY)
+        if each.step == "sent" and not each.pointer.endswith("/body")
+    }
+
+
+def fields(**properties: Json) -> dict[str, Json]:
+    return {"type": "object", "properties": properties}
+
+
+@pytest.mark.parametrize(
+    ("schema", "value", "label"),
+    [
+        ({"type": "array", "items": CHOICE}, "${x}", L),
+        ({"type": "array", "items": CHOICE}, "v ${x[*]}", L),
+        ({"type": "array", "items": True}, "${x}", U),
+        ({"type": "array", "prefixItems": [{"type": "string"}], "items": CHOICE}, "${x[0]}", U),
+        (fields(a=CHOICE), "${x.a}", L),
+        (fields(a=CHOICE), "${x}", U),
+        (fields(a=CHOICE), "${x.b}", U),
+        (fields(a=CHOICE), "${x[*]}", U),
+        ({"$ref": "#/$defs/a", "$defs": {"a": CHOICE}}, "${x}", U),
+        ({"not": CHOICE}, "${x}", U),
+        ({"anyOf": [CHOICE, {"type": "string"}]}, "${x}", U),
+        ({"allOf": [{"type": "string"}]}, "${x}", U),
+        ({"type": []}, "${x}", U),
+        ({"if": {"const": 1}, "then": CHOICE}, "${x}", U),
+        ({"type": "object", "additionalProperties": CHOICE}, "${x}", U),
+        (
+            {"type": "object", "patternProperties": {"a": CHOICE}, "additionalProperties": False},
+            "${x}",
+            U,
+        ),
+        ({"type": "integer", "minimum": 1, "maximum": 2}, "${x}", U),
+        ({"type": "string", "maxLength": 1}, "${x}", U),
+    ],
+)
+def test_what_a_schema_leaves_open_is_of_the_text(schema: Json, value: Json, label: Trust) -> None:
+    assert found(value, read("x", TEXT, schema))["argument"] is label
+
+
+@pytest.mark.parametrize(
+    ("steps", "value", "label"),
+    [
+        # a model reads what a model gave
+        ([read("x", TEXT, {"type": "string"}), read("y", "${x}", CHOICE)], "${y}", L),
+        ([read("x", TEXT, CHOICE), read("y", "${x}", {"type": "string"})], "${y}", U),
+        ([read("x", ["said", {"a": TEXT}], {"type": "string"})], "${x}", U),
+        ([step("y", "contacts", name="${item}", for_each=["a", TEXT])], "${y[0][0].email}", L),
+        # lists of lists, and their lengths
+        (
+            [
+                step("y", "contacts", name="${item.text}", for_each="${mails}"),
+                step("z", "contacts", name="${item[0].email}", for_each="${y}"),
+            ],
+            "${z[0][0].email}",
+            L,
+        ),
+        ([step("y", "contacts", name="x", for_each="${mails}")], "${y}", L),
+        ([step("y", "contacts", name="x", for_each="${mails}")], "${y[0][0].email}", L),
+        ([step("y", "contacts", name="${index}", for_each="${mails}")], "${y[1][0].email}", L),
+        (
+            [step("y", "contacts", name="${item.a.b}", for_each=[{"a": {"b": TEXT}}])],
+            "${y[0][0].email}",
+            L,
+        ),
+        (
+            [
+                step("q", "sql", sql="SELECT iban FROM a WHERE note = 'x'", tables=TABLES),
+                step("y", "contacts", name="${item.iban}", for_each="${q.data}"),
+            ],
+            "${y[0][0].email}",
+            L,
+        ),
+        # failures give null where a value would be
+        ([{**step("y", "contacts", name=TEXT), "on_error": "continue"}], "${y}", L),
+        ([{**step("y", "send", to="a", body=TEXT), "on_error": "continue"}], "${y}", U),
+        # effects
+        ([step("y", "send", to="a", body="b")], "${y.id}", U),
+        # names
+        ([], '${mails[0]["text"]}', U),
+        ([], "${accounts[0].IBAN}", U),
+        ([], "${accounts[0].other}", U),
+        ([], '${accounts["0"].iban}', U),
+        ([], "${accounts[*].note}", U),
+        ([], {"said": ["${accounts[0].iban}", {"x": "${mails[*].id}"}]}, L),
+        ([], "$${mails[0].text}", S),
+        ([], "$$${mails[0].text}", U),
+    ],
+)
+def test_steps_between_do_not_launder(steps: list[Json], value: Json, label: Trust) -> None:
+    assert found(value, *steps)["argument"] is label
+
+
+@pytest.mark.parametrize(
+    ("steps", "value"),
+    [
+        ([{**step("y", "contacts", name="x"), "when": HAS_TEXT}], "${y[0].email}"),
+        (
+            [
+                {**step("y", "contacts", name="x"), "when": HAS_TEXT},
+                step("z", "contacts", name="${y[0].email}"),
+            ],
+            "${z[0].email}",
+        ),
+        (
+            [
+                {**step("y", "contacts", name="x"), "when": HAS_TEXT},
+                step("z", "contacts", name="${item.email}", for_each="${y}"),
+            ],
+            "${z[0][0].email}",
+        ),
+        (
+            [
+                {**step("y", "contacts", name="x"), "when": HAS_TEXT},
+                step("q", "sql", sql="SELECT email AS e FROM t", tables={"t": "${y}"}),
+            ],
+            "${q.data[0].e}",
+        ),
+        (
+            [
+                {**step("y", "contacts", name="x"), "when": HAS_TEXT},
+                read("x", "${y[0].name}", CHOICE),
+            ],
+            "${x}",
+        ),
+    ],
+)
+def test_a_condition_counts_for_all_behind_it(steps: list[Json], value: Json) -> None:
+    assert found(value, *steps)["condition"] is U
+
+
+VAULT: Final = step("v", "vault")
+
+
+@pytest.mark.parametrize(
+    ("steps", "value"),
+    [
+        ([step("y", "contacts", name="x", for_each=["${v.pin}"])], "${y[0][0].email}"),
+        (
+            [step("q", "sql", sql="SELECT length(pin) AS n FROM t", tables={"t": ["${v}"]})],
+            "${q.data[0].n}",
+        ),
+        (
+            [
+                step(
+                    "q",
+                    "sql",
+                    sql="SELECT email AS e FROM p WHERE (SELECT max(pin) FROM t) < 'm'",
+                    tables={"t": ["${v}"], "p": "${people}"},
+                )
+            ],
+            "${q.data[0].e}",
+        ),
+        ([step("y", "contacts", name="${v.pin}")], "${y[0].email}"),
+        (
+            [
+                {
+                    **step("y", "contacts", name="x"),
+                    "when": {"value": "${v.pin}", "is": {"minLength": 4}},
+                }
+            ],
+            "${y[0].email}",
+        ),
+        ([{**step("y", "contacts", name="${v.pin}"), "on_error": "continue"}], "${y}"),
+    ],
+)
+def test_secrets_do_not_leave_by_lengths_choices_and_conditions(
+    steps: list[Json], value: Json
+) -> None:
+    assert "secret" in found(value, VAULT, *steps)
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        read("x", "said", {"enum": [TEXT, "b"]}),
+        read("x", TEXT, {**fields(a=CHOICE), "patternProperties": TEXT}),
+        step("x", "extract", text="said", instruction=f"Say {TEXT}", schema=CHOICE),
+        step("x", "sql", sql=f"SELECT '{TEXT}' AS r", tables={}),
+        step(
+            "x",
+            "sql",
+            sql="SELECT iban FROM a",
+            tables={"a": "${accounts}"},
+            columns={"a": {"iban": TEXT}},
+        ),
+    ],
+)
+def test_what_must_be_written_out_is_so_in_all_of_its_parts(made: Json) -> None:
+    plan: dict[str, object] = {"toolplan": 1, "steps": [INBOX, ACCOUNTS, made]}
+    compiled = compile_plan(plan, tools=TOOLS, policy=POLICY)
+    assert compiled.plan is None
+    assert any("must be written out" in each.message for each in compiled.diagnostics)
