@@ -6,6 +6,10 @@ demo's questions, and rows of published plans with two calls or more, drawn by s
 has at most 1,100 tokens. A reply may have 256 tokens; two drafts are asked for at the most. After
 so many minutes no further question is asked.
 
+Each question is asked twice, with two JSON Schemas that constrain the reply: one with the names of
+the tools and nothing of their arguments (`tools`), and the one that toolplan sends, which has the
+names of each tool's arguments and the kinds of their values too (`arguments`).
+
 Counted are: replies that are read as a plan, first drafts that pass the check, plans that pass it
 after feedback, plans that call exactly the expected tools, and first drafts that are one of the
 prompt's example plans or hold one of its sample values.
@@ -20,10 +24,10 @@ import random
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import AsyncGenerator, Iterator, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, cast
 
 from benchmarks.llama import LlamaServer, llama_server, versions
 from benchmarks.plans.readings import UNREADABLE
@@ -32,9 +36,10 @@ from benchmarks.tokens import plans, request_tokens
 from toolplan.app.app import App, AskResult
 from toolplan.compiler import parse
 from toolplan.demo import TOOLS
+from toolplan.path import Json
 from toolplan.planners import Attempt, Draft, LLMPlanner, OnText, Proposal, Question
 from toolplan.planners.llm._examples import example_plans
-from toolplan.providers import ModelError, open_model
+from toolplan.providers import Model, ModelError, ModelRequest, Piece, open_model
 from toolplan.sources.sql import sql_tool
 from toolplan.tools import Toolbox
 
@@ -43,9 +48,45 @@ SETS: Final = ("nestful_v2", "nestools", "acebench", "agentdojo", "tau", "workbe
 LONGEST_PROMPT: Final = 1_100
 DRAFTS: Final = 2
 REPLY_TOKENS: Final = 256
+KINDS: Final = ("arguments", "tools")
 SEED: Final = "local model"
 _QUESTIONS: Final = Path(__file__).parents[1] / "tests/planners/questions/demo.json"
 _SAMPLE: Final = '"text 1"'
+
+
+class OfTools:
+    """A model whose replies are constrained to tools, with any arguments: as it was before."""
+
+    def __init__(self, inner: Model) -> None:
+        self._inner = inner
+
+    @property
+    def name(self) -> str:
+        """Display name."""
+        return self._inner.name
+
+    def stream(self, request: ModelRequest) -> AsyncGenerator[Piece]:
+        """Yield the reply of the model, to the schema without arguments."""
+        return self._inner.stream(replace(request, schema=loose(request.schema)))
+
+
+def loose(schema: Json) -> Json:
+    """Return the schema of replies without the arguments of tools."""
+    document = cast("dict[str, Any]", schema)
+    plan, *rest = document["anyOf"]
+    steps = plan["properties"]["steps"]["items"]["anyOf"]
+    tools = [each["properties"]["tool"]["const"] for each in steps]
+    condition: Json = {"value": {}, "is": {"type": "object"}}
+    free: dict[str, Json] = {
+        "tool": {"enum": tools},
+        "args": {"type": "object"},
+        "for_each": {},
+        "when": {"type": "object", "properties": condition, "required": ["value", "is"]},
+    }
+    step: Json = {**steps[0], "properties": {**steps[0]["properties"], **free}}
+    listed: Json = {"type": "array", "items": step}
+    changed: Json = {**plan, "properties": {**plan["properties"], "steps": listed}}
+    return {"anyOf": [changed, *rest]}
 
 
 class Case(NamedTuple):
@@ -107,9 +148,10 @@ def row_cases(data: Path, count: int, server: LlamaServer) -> list[Case]:
     return cases
 
 
-async def ask(case: Case, spec: str, found: Figures) -> None:
+async def ask(case: Case, spec: str, found: Figures, *, is_loose: bool = False) -> None:
     """Ask the model for the plan of one question, and count what came of it."""
-    model = open_model(spec, keys={}, timeout_s=600, between_pieces_s=300, tries=1)
+    model: Model = open_model(spec, keys={}, timeout_s=600, between_pieces_s=300, tries=1)
+    model = OfTools(model) if is_loose else model
     planner = LLMPlanner(model, max_tokens=REPLY_TOKENS)
     seen = _Seen(planner)
     app = App(case.tools, seen, attempts=DRAFTS)
@@ -176,7 +218,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=1, help="threads of the model")
     parser.add_argument("--json", action="store_true", help="print JSON")
     given = parser.parse_args()
-    groups = [Figures("demo"), Figures("rows")]
+    groups = [[Figures(f"{name}, {kind}") for kind in KINDS] for name in ("demo", "rows")]
     started = time.perf_counter()
     with llama_server(given.threads) as server:
         cases = demo_cases(given.demo), row_cases(given.data, given.rows, server)
@@ -184,13 +226,15 @@ def main() -> None:
             for case in listed:
                 if time.perf_counter() - started > 60 * given.minutes:
                     break
-                asyncio.run(ask(case, server.model, found))
-                print(json.dumps(asdict(found)), file=sys.stderr, flush=True)
+                for kind, figures in zip(KINDS, found, strict=True):
+                    asyncio.run(ask(case, server.model, figures, is_loose=kind == "tools"))
+                    print(json.dumps(asdict(figures)), file=sys.stderr, flush=True)
+    every = [each for pair in groups for each in pair]
     if given.json:
-        print(json.dumps([asdict(each) for each in groups], indent=2))
+        print(json.dumps([asdict(each) for each in every], indent=2))
         return
     print(f"model: {versions()}")
-    for each in groups:
+    for each in every:
         _print(each)
 
 

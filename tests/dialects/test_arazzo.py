@@ -19,8 +19,9 @@ import toolplan
 from tests.dialects.native_plans import PLAIN_TEXTS, calls
 from toolplan.compiler import compile_plan
 from toolplan.diagnostics import CannotExpress, Severity
-from toolplan.dialects import DIALECTS
+from toolplan.dialects import DIALECTS, known_dialect
 from toolplan.dialects._arazzo_expressions import conditions, read_path
+from toolplan.errors import ToolplanError
 from toolplan.path import Json
 from toolplan.plan import Literal, Plan, Ref, Signature, Step, Template, array, object_, step_refs
 from toolplan.sources.openapi import openapi_toolbox
@@ -28,6 +29,7 @@ from toolplan.tools import Effects, Toolbox
 
 ARAZZO = DIALECTS["arazzo"]
 COUPON = (Path(__file__).parent / "arazzo" / "coupon.txt").read_text("utf-8")
+RENT = (Path(__file__).parent / "arazzo" / "rent.txt").read_text("utf-8")
 ID = st.from_regex(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,8}", fullmatch=True)
 
 
@@ -247,8 +249,8 @@ def shop() -> Generator[tuple[Shop, Toolbox]]:
         thread.join(10)
 
 
-def run(tools: Toolbox) -> Any:
-    compiled = compile_plan(COUPON, "arazzo", tools=tools)
+def run(tools: Toolbox, text: str = COUPON, dialect: str = "arazzo") -> Any:
+    compiled = compile_plan(text, dialect, tools=tools)
     assert compiled.plan is not None, str(compiled)
     return asyncio.run(toolplan.run(compiled.plan, tools))
 
@@ -277,3 +279,95 @@ def test_a_criterion_that_is_not_met_ends_the_workflow(shop: tuple[Shop, Toolbox
     service.price = 99
     run(tools)
     assert service.asked == ["/things?tags=red&tags=small&page=2"]
+
+
+def test_a_workflow_that_calls_another_is_run(shop: tuple[Shop, Toolbox]) -> None:
+    service, tools = shop
+    ended = run(tools, RENT, "arazzo?who=Ada")
+    assert ended.status == "succeeded"
+    assert ended.output == {"order": 42, "same": 42}
+    assert service.asked == ["/things?tags=red", "/orders"]
+    assert service.order == {"thing": 7, "lines": ["for Ada"]}
+
+
+def test_a_workflow_is_chosen_by_its_name(shop: tuple[Shop, Toolbox]) -> None:
+    service, tools = shop
+    ended = run(tools, RENT, "arazzo:order-it?thing=4&quantity=2&label=12")
+    assert ended.output == {"order_number": 42}
+    assert service.order == {"thing": 4, "quantity": 2, "lines": ["12"]}
+
+
+def test_a_workflow_runs_after_those_that_it_depends_on(shop: tuple[Shop, Toolbox]) -> None:
+    service, tools = shop
+    text = RENT.replace("who: {type: string}", "who: {default: Bo}")
+    ended = run(tools, text, "arazzo:rent-first")
+    assert ended.output == {"order": 42}
+    assert service.asked == ["/things?tags=red", "/orders", "/orders", "/thanks"]
+    assert service.order == {"thing": 42, "quantity": 3, "lines": ["none"]}
+
+
+@pytest.mark.parametrize(
+    ("dialect", "code", "said"),
+    [
+        ("arazzo:none", "missing-field", "no workflow 'none'"),
+        ("arazzo?who=Ada&age=9", "unknown-argument", "no input 'age'"),
+        ("arazzo", "cannot-express", "The input 'who' has no value"),
+        ("arazzo:rent-first", "cannot-express", "The input 'who' has no value"),
+    ],
+)
+def test_a_choice_that_cannot_be_made_is_named(dialect: str, code: str, said: str) -> None:
+    found = known_dialect(dialect).parse(RENT).diagnostics
+    assert [each.code for each in found if each.severity is Severity.ERROR] == [code]
+    assert any(said in each.message and each.help for each in found)
+
+
+def test_only_arazzo_has_choices() -> None:
+    with pytest.raises(ToolplanError, match="nothing to choose"):
+        known_dialect("clear:main")
+    with pytest.raises(ToolplanError, match="no dialect 'arazo'"):
+        known_dialect("arazo:main")
+
+
+def test_a_called_step_is_shown_where_it_is_written() -> None:
+    text = RENT.replace("operationId: placeOrder", "operationId: placeOdrer")
+    dialect = known_dialect("arazzo?who=Ada")
+    found = dialect.locate(text, "/steps/1/tool")
+    assert found is not None
+    assert text[found.start : found.end] == "operationId: placeOdrer"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "code", "said"),
+    [
+        ("workflowId: order-it\n        parameters:\n          - {name: thing, value: $steps",
+         "workflowId: gone\n        parameters:\n          - {name: thing, value: $steps",
+         "cannot-express", "no workflow 'gone'"),
+        ("operationId: placeOrder", "workflowId: rent-by-tag", "cycle", "order-it -> rent-by-tag"),
+        ("{name: label, value", "{name: lable, value", "unknown-argument", "no input 'lable'"),
+        ("$outputs.order_number", "$outputs.other", "unknown-output", "no output 'other'"),
+        ("number: $outputs.order_number", "number: $workflows.rent-first.outputs.order",
+         "unknown-step", "No earlier workflow"),
+        ("retryLimit: 2,", "retryLimit: 2, criteria: [],", "cannot-express", "no jumps"),
+        ("condition: $statusCode == 200\n        outputs:\n          number",
+         "condition: $response.body#/a == 1\n        outputs:\n          number",
+         "cannot-express", "no response"),
+    ],
+)  # fmt: skip
+def test_calls_that_a_plan_cannot_have_are_named(
+    before: str, after: str, code: str, said: str
+) -> None:
+    assert before in RENT
+    found = known_dialect("arazzo?who=Ada").parse(RENT.replace(before, after)).diagnostics
+    named = [each for each in found if each.code == code]
+    assert any(said in each.message for each in named), found
+
+
+def test_workflows_that_call_each_other_without_end_are_bounded() -> None:
+    """Each workflow calls the next one twice: 2 to the 40 calls, and not one step."""
+    lines = ["arazzo: 1.0.1", "workflows:"]
+    for at in range(40):
+        lines += [f"  - workflowId: w{at}", "    steps:"]
+        lines += [f"      - {{stepId: {step}, workflowId: w{at + 1}}}" for step in "ab"]
+    lines += ["  - workflowId: w40", "    steps: []"]
+    found = DIALECTS["arazzo"].parse("\n".join(lines)).diagnostics
+    assert "too-many-steps" in {each.code for each in found}

@@ -18,7 +18,7 @@ from rich.console import Console
 from toolplan.cli._terminal import CommandError, note, out
 from toolplan.compiler import to_text
 from toolplan.diagnostics import CannotExpress, Diagnostic
-from toolplan.dialects import DIALECTS, dialect_of, known_dialect
+from toolplan.dialects import dialect_of, known_dialect
 from toolplan.plan import Limits, Plan
 from toolplan.render.diagnostics import DiagnosticView, Located, located
 from toolplan.render.harmless import harmless_json
@@ -35,7 +35,7 @@ class PlanFile(NamedTuple):
 
     def located(self, diagnostics: Sequence[Diagnostic]) -> tuple[Located, ...]:
         """Return `diagnostics`, the first ones with their places in the text."""
-        return located(diagnostics, partial(DIALECTS[self.dialect].locate, self.text))
+        return located(diagnostics, partial(known_dialect(self.dialect).locate, self.text))
 
 
 def read_plan(name: str, dialect: str) -> PlanFile:
@@ -111,7 +111,7 @@ def print_diagnostics(
         name = dialect_of(file.text, file.dialect)
         if name == file.dialect:
             return
-        other = DIALECTS[name].parse(file.text, None, Limits())
+        other = known_dialect(name).parse(file.text, None, Limits())
         if whole_plan(other.plan, other.diagnostics):
             console.print(f"It reads well as a plan in the dialect {name!r}.")
 
@@ -141,7 +141,7 @@ def plan_text(plan: Plan, dialect: str, tools: Toolbox | None = None) -> str:
             f"The dialect {dialect!r} cannot express this plan: {reasons}",
             "The dialect `toolplan` can: --dialect toolplan, or --to toolplan.",
         ) from None
-    if DIALECTS[dialect].json:
+    if known_dialect(dialect).json:
         text = harmless_json(text)
     return text if text.endswith("\n") else text + "\n"
 
@@ -176,7 +176,7 @@ def plan_document(plan: Plan, dialect: str, tools: Toolbox | None = None) -> str
     A JSON dialect as it is, another one as text in JSON.
     """
     text = plan_text(plan, dialect, tools)
-    if DIALECTS[dialect].json:
+    if known_dialect(dialect).json:
         return text
     document = json.dumps({"dialect": dialect, "text": text}, indent=2, ensure_ascii=False)
     return harmless_json(document) + "\n"

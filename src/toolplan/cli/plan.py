@@ -26,7 +26,7 @@ from toolplan.cli._plan_file import plan_document, print_plan
 from toolplan.cli._proposal import report_no_plan
 from toolplan.cli._terminal import Exit, note
 from toolplan.cli._thinking import thinking_shown
-from toolplan.dialects import DIALECTS, known_dialect
+from toolplan.dialects import known_dialect
 from toolplan.render.plan_tree import effect_marks
 
 
@@ -74,7 +74,7 @@ def plan_command(
         if as_json:
             sys.stdout.write(document)
         elif dialect != "toolplan":
-            is_json = DIALECTS[dialect].json
+            is_json = known_dialect(dialect).json
             sys.stdout.write(document if is_json else json.loads(document)["text"])
         else:
             print_plan(plan, app.tools, marks=effect_marks(plan, app.tools))

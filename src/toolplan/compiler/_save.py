@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from toolplan.compiler._compile import Tools, examine, parse, to_text
 from toolplan.diagnostics import CannotExpress, Diagnostic, renamed
-from toolplan.dialects import DIALECTS
+from toolplan.dialects import DIALECTS, known_dialect
 from toolplan.path import Json
 from toolplan.plan import Plan, escape_pointer, split_pointer
 from toolplan.plan_json import dump
@@ -90,7 +90,7 @@ def _printed(
         return None
     if same.split() == text.split():
         return new
-    if not DIALECTS[dialect].json:
+    if not known_dialect(dialect).json:
         return None
     try:
         return new if json.loads(same) == json.loads(text) else None

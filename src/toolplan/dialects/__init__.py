@@ -1,9 +1,10 @@
 """Ways to write plans. Each is an entry point, and is loaded when it is first asked for."""
 
+import re
 from collections.abc import Mapping
 from typing import Final
 
-from toolplan.dialects._base import Dialect, StepStream, has_key
+from toolplan.dialects._base import Choosing, Dialect, StepStream, has_key
 from toolplan.errors import ToolplanError
 from toolplan.extensions import Extensions
 
@@ -14,14 +15,30 @@ DIALECTS: Final[Mapping[str, Dialect]] = Extensions[Dialect]("toolplan.dialects"
 def known_dialect(name: str) -> Dialect:
     """Return the dialect `name`.
 
+    A choice may follow the name: `arazzo:NAME?INPUT=VALUE` is the workflow NAME of a document of
+    Arazzo, with a value for an input of it.
+
     Raises:
-        ToolplanError: there is none of that name.
+        ToolplanError: there is none of that name, or it has no choices.
     """
-    if name not in DIALECTS:
+    base = base_name(name)
+    if base not in DIALECTS:
         raise ToolplanError(
-            "unknown-dialect", f"There is no dialect {name!r}.", f"There are {', '.join(DIALECTS)}."
+            "unknown-dialect", f"There is no dialect {base!r}.", f"There are {', '.join(DIALECTS)}."
         )
-    return DIALECTS[name]
+    found = DIALECTS[base]
+    if base == name:
+        return found
+    chosen = found.chosen(name.removeprefix(base)) if isinstance(found, Choosing) else None
+    if chosen is None:
+        said = f"The dialect {base!r} has nothing to choose: {name!r}."
+        raise ToolplanError("unknown-dialect", said, f"Name it alone: {base}.")
+    return chosen
+
+
+def base_name(name: str) -> str:
+    """Return the name of a dialect without the choice that may follow it."""
+    return re.split("[:?]", name, maxsplit=1)[0]
 
 
 def dialect_of(text: str, prefer: str = "toolplan") -> str:
@@ -30,8 +47,18 @@ def dialect_of(text: str, prefer: str = "toolplan") -> str:
     `prefer` comes first, then the dialects whose text is JSON; it is also the answer where no
     dialect recognises the text.
     """
-    names = sorted(DIALECTS, key=lambda name: (name != prefer, not DIALECTS[name].json))
-    return next((name for name in names if DIALECTS[name].recognises(text)), prefer)
+    first = base_name(prefer)
+    names = sorted(DIALECTS, key=lambda name: (name != first, not DIALECTS[name].json))
+    found = next((name for name in names if DIALECTS[name].recognises(text)), first)
+    return prefer if found == first else found
 
 
-__all__ = ["DIALECTS", "Dialect", "StepStream", "dialect_of", "has_key", "known_dialect"]
+__all__ = [
+    "DIALECTS",
+    "Dialect",
+    "StepStream",
+    "base_name",
+    "dialect_of",
+    "has_key",
+    "known_dialect",
+]

@@ -10,7 +10,16 @@ from typing import Final, NamedTuple, TypeAlias
 
 from toolplan.dialects import _values
 from toolplan.path import EVERY, Json, Path
-from toolplan.plan import Literal, Ref, Value, escape_pointer, split_pointer
+from toolplan.plan import (
+    Array,
+    Literal,
+    Object,
+    Ref,
+    Template,
+    Value,
+    escape_pointer,
+    split_pointer,
+)
 from toolplan.plan_json import ParsedText, TextProblem, shown
 
 Problem: TypeAlias = TextProblem
@@ -21,6 +30,8 @@ _EXPRESSION = re.compile(
 )
 _EMBEDDED = re.compile(r"\{(\$[^{}]+)\}")
 _STEP = re.compile(r"\$steps\.(?P<step>[\w-]+)\.outputs\.(?P<name>[\w-]+)(?P<rest>.*)")
+_WORKFLOW = re.compile(r"\$workflows\.(?P<step>[\w-]+)\.outputs\.(?P<name>[\w-]+)(?P<rest>.*)")
+_OWN = re.compile(r"\$outputs\.(?P<name>[\w-]+)(?P<rest>.*)")
 _INPUT = re.compile(r"\$inputs\.(?P<name>[\w-]+)(?P<rest>.*)")
 _BODY = re.compile(r"\$response\.body(?P<rest>.*)")
 _INDEX = re.compile(r"0|[1-9][0-9]{0,8}")
@@ -32,8 +43,8 @@ _COMPARISON = re.compile(
 _LOWER_BOUNDS: Final = {">": "exclusiveMinimum", ">=": "minimum"}
 _UPPER_BOUNDS: Final = {"<": "exclusiveMaximum", "<=": "maximum"}
 _HELP: Final = (
-    "A plan can say $inputs.NAME, $steps.STEP.outputs.NAME and, in outputs and criteria,"
-    " $response.body#/POINTER."
+    "A plan can say $inputs.NAME, $steps.STEP.outputs.NAME, $workflows.NAME.outputs.NAME and,"
+    " in outputs and criteria, $response.body#/POINTER."
 )
 
 
@@ -46,10 +57,20 @@ class Condition(NamedTuple):
 
 @dataclass
 class Scope:
-    """What expressions refer to: the values of inputs, and the outputs of the steps so far."""
+    """What expressions refer to: the values of inputs, and the outputs so far.
 
-    inputs: Mapping[str, Json]
+    `outputs` are those of this workflow's steps, `workflows` those of the workflows before. `own`
+    are those of the workflow that a step calls, while the outputs of this step are read.
+    `is_chosen` says that users can give values to the inputs.
+    """
+
+    inputs: Mapping[str, Value]
     outputs: dict[str, dict[str, Value]] = field(default_factory=dict[str, dict[str, Value]])
+    workflows: Mapping[str, Mapping[str, Value]] = field(
+        default_factory=dict[str, Mapping[str, Value]]
+    )
+    own: Mapping[str, Value] | None = None
+    is_chosen: bool = True
 
     def read_text(self, text: str) -> ParsedText:
         """Return what a text says: an expression, text with expressions in it, or the text."""
@@ -66,7 +87,15 @@ class Scope:
         """Return what an expression stands for."""
         found = _STEP.fullmatch(expression)
         if found is not None:
-            return self._output(found["step"], found["name"], found["rest"], expression)
+            outputs = self.outputs.get(found["step"])
+            return _output("step", found["step"], outputs, found, expression)
+        found = _WORKFLOW.fullmatch(expression)
+        if found is not None:
+            outputs = self.workflows.get(found["step"])
+            return _output("workflow", found["step"], outputs, found, expression)
+        found = _OWN.fullmatch(expression)
+        if found is not None and self.own is not None:
+            return _output("workflow", "called", self.own, found, expression)
         found = _INPUT.fullmatch(expression)
         if found is not None:
             return self._input(found["name"], found["rest"], expression)
@@ -81,6 +110,8 @@ class Scope:
                 return value
             case Ref():
                 return (value,)
+            case Template(parts):
+                return parts
             case Literal(str(text)):
                 return (text,)
             case Literal(other):
@@ -88,30 +119,44 @@ class Scope:
             case _:
                 return _cannot(f"{shown(found[1])} cannot stand inside a text.")
 
-    def _output(self, step: str, name: str, rest: str, expression: str) -> Value | Problem:
-        outputs = self.outputs.get(step)
-        if outputs is None:
-            return TextProblem(
-                "unknown-step", f"No earlier step has the id {shown(step)}: {shown(expression)}."
-            )
-        if name not in outputs:
-            said = f"The step {shown(step)} has no output {shown(name)}."
-            return TextProblem("unknown-output", said)
-        path = read_path(rest)
-        if path is None:
-            return TextProblem("reference-syntax", f"{shown(expression)} cannot be read.", _HELP)
-        return _further(outputs[name], path, expression)
-
     def _input(self, name: str, rest: str, expression: str) -> Value | Problem:
         if name not in self.inputs:
             return _cannot(
                 f"The input {shown(name)} has no value, and a plan has no inputs.",
-                "Give it one: 'default' in the schema of the workflow's inputs.",
+                f"Give it one: --dialect 'arazzo?{name}=VALUE', or 'default' in its schema."
+                if self.is_chosen
+                else "Give it one: 'parameters' of the calling step, or 'default' in its schema.",
             )
         path = read_path(rest)
         if path is None:
             return TextProblem("reference-syntax", f"{shown(expression)} cannot be read.", _HELP)
-        return _further(Literal(self.inputs[name]), path, expression)
+        return _further(self.inputs[name], path, expression)
+
+
+def unset_input(value: Json, scope: Scope) -> str | None:
+    """Return the name of the input without a value that `value` stands for; None for all else."""
+    found = _INPUT.fullmatch(value) if isinstance(value, str) else None
+    return None if found is None or found["name"] in scope.inputs else found["name"]
+
+
+def _output(
+    kind: str,
+    owner: str,
+    outputs: Mapping[str, Value] | None,
+    found: re.Match[str],
+    expression: str,
+) -> Value | Problem:
+    if outputs is None:
+        said = f"No earlier {kind} has the id {shown(owner)}: {shown(expression)}."
+        return TextProblem("unknown-step", said)
+    name = found["name"]
+    if name not in outputs:
+        said = f"The {kind} {shown(owner)} has no output {shown(name)} that a plan can have."
+        return TextProblem("unknown-output", said)
+    path = read_path(found["rest"])
+    if path is None:
+        return TextProblem("reference-syntax", f"{shown(expression)} cannot be read.", _HELP)
+    return _further(outputs[name], path, expression)
 
 
 def body_path(expression: str) -> Path | None:
@@ -249,20 +294,29 @@ def _literal(text: str) -> Literal | None:
 
 def _further(value: Value, path: Path, expression: str) -> Value | Problem:
     """Return the part of `value` at `path`."""
-    if not path:
-        return value
-    if isinstance(value, Ref):
-        return Ref(value.step, (*value.path, *path))
-    inner = value.value if isinstance(value, Literal) else None
-    for each in path:
-        match inner:
-            case dict() if isinstance(each, str) and each in inner:
-                inner = inner[each]
-            case list() if isinstance(each, int) and each < len(inner):
-                inner = inner[each]
-            case _:
-                return TextProblem("unknown-output", f"There is nothing at {shown(expression)}.")
-    return Literal(inner)
+    for at, each in enumerate(path):
+        inner = _inside(value, each)
+        if inner is not None:
+            value = inner
+        elif isinstance(value, Ref):
+            return Ref(value.step, (*value.path, *path[at:]))
+        else:
+            return TextProblem("unknown-output", f"There is nothing at {shown(expression)}.")
+    return value
+
+
+def _inside(value: Value, key: object) -> Value | None:
+    match value:
+        case Literal(dict() as fields) if isinstance(key, str) and key in fields:
+            return Literal(fields[key])
+        case Literal(list() as items) if isinstance(key, int) and key < len(items):
+            return Literal(items[key])
+        case Object(members) if isinstance(key, str):
+            return dict(members).get(key)
+        case Array(elements) if isinstance(key, int) and key < len(elements):
+            return elements[key]
+        case _:
+            return None
 
 
 def _cannot(message: str, help: str = _HELP) -> Problem:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Final
+from collections.abc import Mapping, Sequence
+from typing import TypeAlias
 
 from toolplan.path import Json
 from toolplan.plan import escape_pointer, split_pointer
 from toolplan.yaml_text import Yaml
 
-STEPS: Final = "/workflows/0/steps"
+Places: TypeAlias = Sequence[tuple[int, int]]
+"""For each step of the plan the positions of its workflow, and of its step in there."""
 
 
 def fields_of(value: Json) -> Mapping[str, Json]:
@@ -22,35 +23,53 @@ def listed(value: Json) -> list[Json]:
     return value if isinstance(value, list) else []
 
 
-def line_of(read: Yaml, pointer: str) -> int:
-    """Return the line of what `pointer` names, or of the nearest thing around it."""
-    native = native_pointer(read.value, pointer)
+def line_of(read: Yaml, native: str) -> int:
+    """Return the line of what `native` names, or of the nearest thing around it."""
     while native and native not in read.lines:
         native = native.rpartition("/")[0]
     return read.lines.get(native, 1)
 
 
-def native_pointer(document: Json, pointer: str) -> str:
-    """Return the place in `document` of what the canonical `pointer` names."""
+def native_pointer(document: Json, pointer: str, places: Places, first: int) -> str:
+    """Return the place in `document` of what the canonical `pointer` names.
+
+    `first` is the position of the workflow that is the plan.
+    """
     match split_pointer(pointer):
-        case ("steps", position, "args", name, *rest):
-            ending = "".join(f"/{escape_pointer(each)}" for each in rest)
-            return f"{STEPS}/{position}{_argument(document, position, name)}{ending}"
-        case ("steps", position, field, *_):
-            names = {"id": "stepId", "tool": "operationId", "thought": "description"}
-            if field == "tool" and "operationPath" in _item(document, position):
-                return f"{STEPS}/{position}/operationPath"
-            return f"{STEPS}/{position}/{names.get(field, field)}"
-        case ("steps", *rest):
-            return STEPS + "".join(f"/{each}" for each in rest)
+        case ("steps",):
+            return f"/workflows/{first}/steps"
+        case ("steps", position, *rest):
+            at = int(position) if position.isdecimal() and len(position) < 9 else len(places)
+            if at >= len(places):
+                return f"/workflows/{first}/steps"
+            workflow, number = places[at]
+            return f"/workflows/{workflow}/steps/{number}" + _in_step(
+                _item(document, workflow, number), rest
+            )
         case ("output", *rest):
-            return "/workflows/0/outputs" + "".join(f"/{escape_pointer(each)}" for each in rest)
+            return f"/workflows/{first}/outputs" + _joined(rest)
         case _:
             return pointer
 
 
-def _argument(document: Json, position: str, name: str) -> str:
-    item = _item(document, position)
+def _in_step(item: Mapping[str, Json], rest: Sequence[str]) -> str:
+    match rest:
+        case ("args", name, *inner):
+            return _argument(item, name) + _joined(inner)
+        case (field, *_):
+            names = {"id": "stepId", "tool": "operationId", "thought": "description"}
+            if field == "tool" and "operationPath" in item:
+                return "/operationPath"
+            return f"/{names.get(field, field)}"
+        case _:
+            return ""
+
+
+def _joined(rest: Sequence[str]) -> str:
+    return "".join(f"/{escape_pointer(each)}" for each in rest)
+
+
+def _argument(item: Mapping[str, Json], name: str) -> str:
     for number, each in enumerate(listed(item.get("parameters"))):
         if fields_of(each).get("name") == name:
             return f"/parameters/{number}/value"
@@ -60,9 +79,10 @@ def _argument(document: Json, position: str, name: str) -> str:
     return "/requestBody/payload" if name == "body" else ""
 
 
-def _item(document: Json, position: str) -> Mapping[str, Json]:
-    """Return the step at `position`."""
+def _item(document: Json, workflow: int, number: int) -> Mapping[str, Json]:
+    """Return the step at position `number` of the workflow at position `workflow`."""
     workflows = listed(fields_of(document).get("workflows"))
-    steps = listed(fields_of(workflows[0] if workflows else None).get("steps"))
-    at = int(position) if position.isdecimal() and len(position) < 9 else -1
-    return fields_of(steps[at] if 0 <= at < len(steps) else None)
+    steps = listed(
+        fields_of(workflows[workflow] if workflow < len(workflows) else None).get("steps")
+    )
+    return fields_of(steps[number] if number < len(steps) else None)

@@ -1,20 +1,37 @@
-"""Reads one workflow of Arazzo as a plan, and names what a plan cannot say of it."""
+"""Reads a workflow of Arazzo as a plan, and names what a plan cannot say of it.
+
+The steps of a workflow that it calls, or depends on, stand in the plan like its own.
+"""
 
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final, cast
 
 from toolplan.dialects import _arazzo_expressions as expressions
 from toolplan.dialects import _form, _values
+from toolplan.dialects._arazzo_actions import refuse_jumps, retries
 from toolplan.dialects._arazzo_expressions import Condition, Scope
-from toolplan.dialects._arazzo_places import STEPS, fields_of, listed
-from toolplan.dialects._steps import IdCheck, free_id
+from toolplan.dialects._arazzo_inputs import default_inputs, input_names, needed_inputs
+from toolplan.dialects._arazzo_places import fields_of, listed
+from toolplan.dialects._steps import IdCheck
 from toolplan.path import Json
-from toolplan.plan import Plan, Ref, Step, Value, When, array, escape_pointer, object_, step_refs
+from toolplan.plan import (
+    Literal,
+    Plan,
+    Ref,
+    Step,
+    Value,
+    When,
+    array,
+    escape_pointer,
+    object_,
+    step_refs,
+)
 from toolplan.plan_json import Report, shown
 
 _OPERATION = re.compile(r"(?:\$sourceDescriptions\.[\w-]+\.)?(?P<name>[^\s${}]+)")
@@ -22,7 +39,7 @@ _PATH = re.compile(r"\{\$sourceDescriptions\.[\w-]+\.url\}#/paths/(?P<path>[^/]*
 _COMPONENT = re.compile(r"\$components\.parameters\.([\w.-]+)")
 _KNOWN: Final = (
     "stepId", "description", "operationId", "operationPath", "parameters", "requestBody",
-    "successCriteria", "outputs", "dependsOn", "timeout",
+    "successCriteria", "outputs", "dependsOn", "timeout", "workflowId", "onSuccess", "onFailure",
 )  # fmt: skip
 ROOT_FIELDS: Final = (
     "arazzo", "info", "sourceDescriptions", "workflows", "components", "$self",
@@ -32,13 +49,12 @@ WORKFLOW_FIELDS: Final = (
     "failureActions", "outputs", "parameters",
 )  # fmt: skip
 _UNSAYABLE: Final[Mapping[str, str]] = {
-    "workflowId": "A plan calls tools, and no other workflow.",
     "channelPath": "A plan has no channels of messages.",
     "action": "A plan has no channels of messages.",
     "correlationId": "A plan has no channels of messages.",
-    "onSuccess": "A plan has no jumps: each step runs after the one before it.",
-    "onFailure": "A plan has no jumps, and repeats a call only by 'retries'.",
 }
+_DEEPEST: Final = 50
+_LONGEST_ID: Final = 56
 _OTHER_NAMES: Final = {"id": "stepId", "operation": "operationId", "inputs": "parameters"}
 
 
@@ -49,78 +65,227 @@ def refuse_unknown(
     report.unknown_fields(rest, known, pointer, None, {})
 
 
+@dataclass
+class Reading:
+    """What the workflows of one document share while they become one plan."""
+
+    root: Mapping[str, Json]
+    signatures: _form.Signatures | None
+    report: Report
+    most_steps: int
+    steps: list[Step] = field(default_factory=list[Step])
+    places: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
+    conditions: list[tuple[str, Condition]] = field(default_factory=list[tuple[str, Condition]])
+    last_criteria: str = ""
+    finished: dict[str, Mapping[str, Value]] = field(default_factory=dict[str, Mapping[str, Value]])
+    running: list[str] = field(default_factory=list[str])
+    calls: int = 0
+    taken: set[str] = field(default_factory=set[str])
+
+    def __post_init__(self) -> None:
+        self.workflows = [fields_of(each) for each in listed(self.root.get("workflows"))]
+        self.check = IdCheck(self.report)
+
+    def position(self, name: Json) -> int | None:
+        """Return the position of the workflow `name`, None where there is none."""
+        ids = [each.get("workflowId") for each in self.workflows]
+        return ids.index(name) if isinstance(name, str) and name in ids else None
+
+    def plan(self, at: int, given: Mapping[str, Json]) -> Plan:
+        """Return the plan of the workflow at position `at`, with the values `given` to inputs."""
+        items = listed(self.workflows[at].get("steps"))
+        stated = (fields_of(each).get("stepId") for each in items)
+        self.taken |= {each for each in stated if isinstance(each, str)}
+        inputs = default_inputs(self.workflows[at].get("inputs"), self.root)
+        values: dict[str, Value] = {k: Literal(v) for k, v in {**inputs, **given}.items()}
+        reader = WorkflowReader(self, at, values, "")
+        outputs = reader.read()
+        last = self.steps[-1].id if self.steps else None
+        if any(step == last for step, _ in self.conditions):
+            said = "No step comes after this one that its criterion could keep from running."
+            self.report.error("cannot-express", said, self.last_criteria, last)
+        return Plan(tuple(self.steps), None if outputs is None else object_(tuple(outputs.items())))
+
+    def call(
+        self, name: str, inputs: Mapping[str, Value], prefix: str, place: str, step: str | None
+    ) -> Mapping[str, Value]:
+        """Add the steps of the workflow `name`, and return its outputs."""
+        at = self.position(name)
+        if at is None:
+            said = f"The document has no workflow {shown(name)}."
+            help_ = "A plan calls the workflows of its own document."
+            self.report.error("cannot-express", said, place, step, help_)
+            return {}
+        self.calls += 1
+        if name in self.running:
+            way = " -> ".join([*self.running[self.running.index(name) :], name])
+            self.report.error("cycle", f"A workflow calls itself: {way}.", place, step)
+            return {}
+        if len(self.running) >= _DEEPEST or self.calls > self.most_steps:
+            said = f"Workflows call workflows more than {_DEEPEST} deep, or too often."
+            self.report.error("too-many-steps", said, place, step)
+            return {}
+        defaults = default_inputs(self.workflows[at].get("inputs"), self.root)
+        values = {**{k: Literal(v) for k, v in defaults.items()}, **inputs}
+        outputs = WorkflowReader(self, at, values, prefix).read() or {}
+        self.finished[name] = outputs
+        return outputs
+
+
 class WorkflowReader:
-    """Reads one workflow."""
+    """Reads one workflow, or one call of it; `prefix` begins the ids of its steps."""
 
-    def __init__(
-        self,
-        root: Mapping[str, Json],
-        workflow: Mapping[str, Json],
-        signatures: _form.Signatures | None,
-        report: Report,
-    ) -> None:
-        self._root = root
-        self._workflow = workflow
-        self._signatures = signatures
-        self._report = report
-        self._scope = Scope(_inputs(workflow.get("inputs"), root))
+    def __init__(self, reading: Reading, at: int, inputs: Mapping[str, Value], prefix: str) -> None:
+        self._reading = reading
+        self._root = reading.root
+        self._workflow = reading.workflows[at]
+        self._signatures = reading.signatures
+        self._report = reading.report
+        self._at = at
+        self._place = f"/workflows/{at}"
+        self._prefix = prefix
+        self._scope = Scope(inputs, workflows=reading.finished, is_chosen=not prefix)
         self._syntax = _values.Syntax(self._scope.read_text, _values.write_none)
-        self._conditions: list[tuple[str, Condition]] = []
 
-    def plan(self, items: list[Json]) -> Plan:
-        """Return the plan of the steps `items`."""
-        for field in ("dependsOn", "successActions", "failureActions"):
-            if self._workflow.get(field):
-                said = f"A plan has no {field!r} of a workflow."
-                self._report.error("cannot-express", said, f"/workflows/0/{field}")
-        check = IdCheck(self._report)
-        names = [fields_of(each).get("stepId") for each in items]
-        taken = {each for each in names if isinstance(each, str)}
-        steps: list[Step] = []
+    def read(self) -> dict[str, Value] | None:
+        """Add the steps to those that were read, and return the outputs; None where none are."""
+        refuse_unknown(self._workflow, WORKFLOW_FIELDS, self._place, self._report)
+        for named in ("successActions", "failureActions"):
+            if self._workflow.get(named):
+                said = f"A plan has no {named!r} of a workflow."
+                self._report.error("cannot-express", said, f"{self._place}/{named}")
+        items = self._workflow.get("steps")
+        if not isinstance(items, list):
+            self._report.error("missing-field", "The workflow has no list 'steps'.", self._place)
+            return None
+        self._reading.running.append(str(self._workflow.get("workflowId", "")))
+        self._run_before()
         for at, item in enumerate(items):
-            stated = names[at]
-            name = stated if isinstance(stated, str) else free_id(at, taken)
-            check.take(name)
-            steps.append(self._step(item, at, name, steps[-1].id if steps else None))
-        self._refuse_last(steps)
-        return Plan(tuple(steps), self._output())
+            if len(self._reading.steps) >= self._reading.most_steps:
+                said = f"The plan has more than {self._reading.most_steps:,} steps."
+                self._report.error("too-many-steps", said, f"{self._place}/steps/{at}")
+                break
+            self._read_step(item, at)
+        self._reading.running.pop()
+        return self._output()
 
-    def _step(self, item: Json, at: int, name: str, before: str | None) -> Step:
-        pointer = f"{STEPS}/{at}"
-        if not isinstance(item, dict):
-            self._report.error("field-type", "A step is no object.", f"/steps/{at}", name)
-            return Step(name, "")
-        if not isinstance(item.get("stepId"), str):
-            self._report.error("missing-field", "The step has no 'stepId'.", f"/steps/{at}", name)
+    def _run_before(self) -> None:
+        for at, name in enumerate(listed(self._workflow.get("dependsOn"))):
+            place = f"{self._place}/dependsOn/{at}"
+            if not isinstance(name, str):
+                self._report.wrong_type("dependsOn", name, "the name of a workflow", place)
+            elif name not in self._reading.finished:
+                self._reading.call(name, {}, f"{name}-", place, None)
+
+    def _read_step(self, item: Json, at: int) -> None:
+        reading, pointer = self._reading, f"{self._place}/steps/{at}"
+        fields = fields_of(item)
+        stated = fields.get("stepId")
+        if isinstance(item, dict) and "workflowId" in fields:
+            return self._call(fields, stated if isinstance(stated, str) else f"s{at}", pointer, at)
+        if not self._prefix and isinstance(stated, str):
+            name = stated
+        else:
+            name = self._free(stated if isinstance(stated, str) else f"s{at}")
+        reading.check.take(name)
+        reading.places.append((self._at, at))
+        reading.steps.append(self._step(item, at, name, stated))
+        return None
+
+    def _free(self, stated: str) -> str:
+        """Return an id that no step has, for the step `stated` of a workflow that is called."""
+        base = re.sub(r"[^A-Za-z0-9_-]", "_", f"{self._prefix}{stated}")[:_LONGEST_ID].lstrip("-")
+        name, number = base, 1
+        while name in self._reading.taken:
+            number += 1
+            name = f"{base}-{number}"
+        self._reading.taken.add(name)
+        return name
+
+    def _call(self, item: Mapping[str, Json], name: str, pointer: str, at: int) -> None:
+        """Add the steps of the workflow that a step calls."""
         self._refuse_fields(item, at, name)
-        args = self._args(item, pointer, name)
+        self._retries(item, at, pointer, name)
+        for named in ("operationId", "operationPath", "requestBody", "timeout"):
+            if named in item:
+                said = f"A step that calls a workflow has no {named!r}."
+                self._report.error("cannot-express", said, f"{pointer}/{named}", name)
+        target = item.get("workflowId")
+        inputs: dict[str, Value] = {}
+        for number, each in enumerate(listed(item.get("parameters"))):
+            found = self._parameter(each, f"{pointer}/parameters/{number}", name)
+            if found is not None:
+                inputs[found[0]] = found[1]
+        self._refuse_inputs(target, inputs, pointer, name)
+        if not isinstance(target, str):
+            self._report.wrong_type("workflowId", target, "text", f"{pointer}/workflowId", name)
+            outputs: Mapping[str, Value] = {}
+        else:
+            prefix = f"{self._prefix}{name}-"
+            place = f"{pointer}/workflowId"
+            outputs = self._reading.call(target, inputs, prefix, place, name)
+        self._scope.own = outputs
+        self._scope.outputs[name] = {**outputs, **self._declared(item, pointer, name, None)}
+        self._scope.own = None
+        for number, each in enumerate(listed(item.get("successCriteria"))):
+            if expressions.conditions(str(fields_of(each).get("condition"))):
+                said = "A step that calls a workflow has no response to look at."
+                place = f"{pointer}/successCriteria/{number}"
+                self._report.error("cannot-express", said, place, name)
+
+    def _refuse_inputs(
+        self, target: Json, inputs: Mapping[str, Value], pointer: str, name: str
+    ) -> None:
+        at = self._reading.position(target)
+        known = input_names(self._reading.workflows[at].get("inputs"), self._root) if at else None
+        for number, each in enumerate(inputs):
+            if known is not None and each not in known:
+                said = f"The workflow {shown(str(target))} has no input {shown(each)}."
+                place = f"{pointer}/parameters/{number}/name"
+                self._report.error("unknown-argument", said, place, name)
+
+    def _step(self, item: Json, at: int, name: str, stated: Json) -> Step:
+        pointer, position = f"{self._place}/steps/{at}", len(self._reading.steps)
+        before = self._reading.steps[-1].id if self._reading.steps else None
+        if not isinstance(item, dict):
+            what = "A step is no object."
+            self._report.error("field-type", what, f"/steps/{position}", name)
+            return Step(name, "")
+        if not isinstance(stated, str):
+            what = "The step has no 'stepId'."
+            self._report.error("missing-field", what, f"/steps/{position}", name)
+        self._refuse_fields(item, at, name)
         made = Step(
             name,
-            self._tool(item, at, name),
-            args,
+            self._tool(item, position, name),
+            self._args(item, pointer, name),
             when=self._when(),
+            retries=self._retries(item, at, pointer, name),
             timeout_s=self._timeout(item, pointer, name),
-            thought=self._text(item, "description", f"/steps/{at}/thought", name),
+            thought=self._text(item, "description", f"/steps/{position}/thought", name),
         )
         needed = {ref.step for _, ref in step_refs(made)}
         if before is not None and before not in needed:
-            made = Step(
-                name, made.tool, args, (before,),
-                when=made.when, timeout_s=made.timeout_s, thought=made.thought,
-            )  # fmt: skip
-        self._declare(item, pointer, name)
+            made = replace(made, after=(before,))
+        known = stated if isinstance(stated, str) else name
+        self._scope.outputs[known] = self._declared(item, pointer, name, name)
         self._criteria(item, pointer, name)
         return made
+
+    def _retries(self, item: Mapping[str, Json], at: int, pointer: str, name: str) -> int:
+        after = listed(self._workflow.get("steps"))[at + 1 : at + 2]
+        refuse_jumps(item, after, pointer, name, self._report)
+        return retries(item, pointer, name, self._report)
 
     def _refuse_fields(self, item: Mapping[str, Json], at: int, name: str) -> None:
         rest = {
             key: each for key, each in item.items() if key not in _UNSAYABLE and key[:2] != "x-"
         }
-        pointer = f"{STEPS}/{at}"
+        pointer = f"{self._place}/steps/{at}"
         self._report.unknown_fields(rest, _KNOWN, pointer, name, _OTHER_NAMES)
-        for field, why in _UNSAYABLE.items():
-            if item.get(field):
-                self._report.error("cannot-express", why, f"{pointer}/{field}", name)
+        for named, why in _UNSAYABLE.items():
+            if item.get(named):
+                self._report.error("cannot-express", why, f"{pointer}/{named}", name)
         for each in listed(item.get("dependsOn")):
             known = isinstance(each, str) and each.removeprefix("$steps.") in self._scope.outputs
             if not known:
@@ -146,7 +311,7 @@ class WorkflowReader:
                 self._report.error("unknown-tool", said, place, name, help_)
                 return tool
         if by_id is None and by_path is None:
-            if not any(item.get(field) for field in _UNSAYABLE):
+            if not any(item.get(each) for each in _UNSAYABLE):
                 self._report.error("missing-field", "No 'operationId' is given.", place, name)
         else:
             self._report.error("field-type", "The operation cannot be read.", place, name)
@@ -156,7 +321,10 @@ class WorkflowReader:
         args: dict[str, Value] = {}
         shared = listed(self._workflow.get("parameters"))
         own = listed(item.get("parameters"))
-        for place, items in (("/workflows/0/parameters", shared), (f"{pointer}/parameters", own)):
+        for place, items in (
+            (f"{self._place}/parameters", shared),
+            (f"{pointer}/parameters", own),
+        ):
             seen: set[str] = set()
             for at, each in enumerate(items):
                 found = self._parameter(each, f"{place}/{at}", step)
@@ -192,7 +360,21 @@ class WorkflowReader:
             said = "A parameter has a 'name' and a 'value'."
             self._report.error("missing-field", said, place, step)
             return None
+        if self._is_left_out(fields["value"], name, f"{place}/value", step):
+            return None
         return name, self._syntax.read(fields["value"], f"{place}/value", step, self._report)
+
+    def _is_left_out(self, value: Json, name: str, place: str, step: str) -> bool:
+        """Return whether an argument is an optional input that the calling step leaves out."""
+        unset = expressions.unset_input(value, self._scope) if self._prefix else None
+        schema = self._workflow.get("inputs")
+        if unset is None or unset in needed_inputs(schema, self._root):
+            return False
+        if unset not in (input_names(schema, self._root) or ()):
+            return False
+        said = f"{shown(name)} is left out: the input {shown(unset)} has no value here."
+        self._report.warning("noise", said, place, step)
+        return True
 
     def _body(
         self, item: Mapping[str, Json], pointer: str, step: str
@@ -215,7 +397,8 @@ class WorkflowReader:
         if isinstance(payload, dict) and not self._takes_body(item, payload):
             for key, each in payload.items():
                 inner = f"{place}/payload/{escape_pointer(key)}"
-                yield key, self._syntax.read(each, inner, step, self._report)
+                if not self._is_left_out(each, key, inner, step):
+                    yield key, self._syntax.read(each, inner, step, self._report)
         else:
             yield "body", self._syntax.read(payload, f"{place}/payload", step, self._report)
 
@@ -228,20 +411,25 @@ class WorkflowReader:
             return False
         return not all(key in signature.inputs for key in payload)
 
-    def _declare(self, item: Mapping[str, Json], pointer: str, step: str) -> None:
-        """Keep the outputs of a step, for the steps after it."""
+    def _declared(
+        self, item: Mapping[str, Json], pointer: str, name: str, step: str | None
+    ) -> dict[str, Value]:
+        """Return the outputs of a step, for what comes after it; `step` has the response."""
         found: dict[str, Value] = {}
-        for name, stated in fields_of(item.get("outputs")).items():
-            place = f"{pointer}/outputs/{escape_pointer(name)}"
+        for key, stated in fields_of(item.get("outputs")).items():
+            place = f"{pointer}/outputs/{escape_pointer(key)}"
             path = expressions.body_path(stated) if isinstance(stated, str) else None
-            if path is not None:
-                found[name] = Ref(step, path)
-            elif isinstance(stated, str):
-                found[name] = self._syntax.read(stated, place, step, self._report)
-            else:
+            if path is not None and step is not None:
+                found[key] = Ref(step, path)
+            elif not isinstance(stated, str):
                 said = "An output of a step is an expression: $response.body#/POINTER."
-                self._report.error("cannot-express", said, place, step)
-        self._scope.outputs[step] = found
+                self._report.error("cannot-express", said, place, name)
+            elif stated.startswith(("$response.", "$request.", "$statusCode", "$url", "$method")):
+                said = f"This output is left out: a plan has no {shown(stated)}."
+                self._report.warning("noise", said, place, name)
+            else:
+                found[key] = self._syntax.read(stated, place, name, self._report)
+        return found
 
     def _criteria(self, item: Mapping[str, Json], pointer: str, step: str) -> None:
         for at, each in enumerate(listed(item.get("successCriteria"))):
@@ -255,41 +443,34 @@ class WorkflowReader:
             if isinstance(read, str):
                 self._report.error("cannot-express", read, f"{place}/condition", step)
             else:
-                self._conditions += [(step, found) for found in read]
+                self._reading.conditions += [(step, found) for found in read]
+                self._reading.last_criteria = f"{pointer}/successCriteria"
 
     def _when(self) -> When | None:
         """Return what the steps before ask of their responses: without it a step does not run."""
-        values: list[Value] = [Ref(step, found.path) for step, found in self._conditions]
-        schemas: list[Json] = [found.schema for _, found in self._conditions]
+        asked = self._reading.conditions
+        values: list[Value] = [Ref(step, found.path) for step, found in asked]
+        schemas: list[Json] = [found.schema for _, found in asked]
         if len(values) == 1:
             return When(values[0], schemas[0])
         return When(array(tuple(values)), {"prefixItems": schemas}) if values else None
 
-    def _refuse_last(self, steps: list[Step]) -> None:
-        last = steps[-1].id if steps else None
-        if any(step == last for step, _ in self._conditions):
-            said = "No step comes after this one that its criterion could keep from running."
-            place = f"{STEPS}/{len(steps) - 1}/successCriteria"
-            self._report.error("cannot-express", said, place, last)
-
-    def _output(self) -> Value | None:
+    def _output(self) -> dict[str, Value] | None:
         outputs = self._workflow.get("outputs")
         if outputs is None:
             return None
-        place = "/workflows/0/outputs"
+        place = f"{self._place}/outputs"
         if not isinstance(outputs, dict):
             self._report.wrong_type("outputs", outputs, "an object", place)
             return None
         read = partial(self._syntax.read, step=None, report=self._report)
-        return object_(
-            tuple((k, read(v, f"{place}/{escape_pointer(k)}")) for k, v in outputs.items())
-        )
+        return {k: read(v, f"{place}/{escape_pointer(k)}") for k, v in outputs.items()}
 
-    def _text(self, item: Mapping[str, Json], field: str, place: str, step: str) -> str | None:
-        text = item.get(field)
+    def _text(self, item: Mapping[str, Json], named: str, place: str, step: str) -> str | None:
+        text = item.get(named)
         if text is None or isinstance(text, str):
             return text
-        self._report.wrong_type(field, text, "text", place, step)
+        self._report.wrong_type(named, text, "text", place, step)
         return None
 
     def _timeout(self, item: Mapping[str, Json], pointer: str, step: str) -> float | None:
@@ -301,27 +482,6 @@ class WorkflowReader:
             self._report.wrong_type("timeout", stated, "milliseconds", place, step)
             return None
         return stated / 1000
-
-
-def _inputs(schema: Json, root: Mapping[str, Json]) -> dict[str, Json]:
-    """Return the values of inputs: their `default`, or their `const`."""
-    shared = fields_of(fields_of(root.get("components")).get("inputs"))
-    prefix = "#/components/inputs/"
-
-    def followed(node: Json) -> Mapping[str, Json]:
-        fields = fields_of(node)
-        reference = fields.get("$ref")
-        if isinstance(reference, str) and reference.startswith(prefix):
-            return fields_of(shared.get(reference.removeprefix(prefix)))
-        return fields
-
-    found: dict[str, Json] = {}
-    for name, node in fields_of(followed(schema).get("properties")).items():
-        fields = followed(node)
-        for key in ("default", "const"):
-            if key in fields:
-                found[name] = fields[key]
-    return found
 
 
 def _embedded_json(payload: str, kind: Json) -> Json:

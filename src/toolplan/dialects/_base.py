@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from toolplan.plan import Limits, Plan, Signature, Step
 from toolplan.plan_json import Parsed
@@ -77,6 +77,15 @@ class Dialect(Protocol):
         self, signatures: Mapping[str, Signature] | None = None, limits: Limits | None = None
     ) -> StepStream | None:
         """Return a reader of one plan's steps; None where no step is known before the end."""
+        ...
+
+
+@runtime_checkable
+class Choosing(Protocol):
+    """A dialect whose texts may hold several plans."""
+
+    def chosen(self, choice: str) -> Dialect | None:
+        """Return the dialect with a `choice`, such as `:NAME`; None where it has no choices."""
         ...
 
 

@@ -70,6 +70,11 @@ class FunctionDialect:
     expected_signatures: Callable[[Plan, Signatures | None], Signatures | None] = _as_given
     steps: Callable[[Signatures | None, Limits], StepStream] | None = None
     is_lenient: bool = False
+    choose: Callable[[str], FunctionDialect] | None = None
+
+    def chosen(self, choice: str) -> FunctionDialect | None:
+        """Return the dialect with a `choice`, such as `:NAME`; None where it has no choices."""
+        return None if self.choose is None else self.choose(choice)
 
     def parse(
         self, text: str, signatures: Signatures | None = None, limits: Limits | None = None

@@ -1,9 +1,11 @@
 """The dialect of Arazzo 1.0 and 1.1: sequences of calls to OpenAPI services, in JSON or YAML.
 
-A workflow is the plan, and its steps run one after the other. An operation is a tool, by its
-`operationId` or its `operationPath`; parameters and the payload of the body are its arguments.
-Inputs have the values of their `default`. A success criterion on the body is a `when` of every
-later step. A plan that is written has its arguments as the payload: it does not know better.
+A workflow is the plan, the first one or the one that is chosen (`arazzo:NAME?INPUT=VALUE`), and
+its steps run one after the other; the steps of a workflow that it calls stand in the plan. An
+operation is a tool, by its `operationId` or its `operationPath`; parameters and the payload of the
+body are its arguments. Inputs have the values that are chosen, or those of their `default`. A
+success criterion on the body is a `when` of every later step. A plan that is written has its
+arguments as the payload: it does not know better.
 """
 
 from __future__ import annotations
@@ -15,13 +17,9 @@ from typing import Final
 from toolplan.diagnostics import Diagnostic
 from toolplan.dialects import _arazzo_expressions as expressions
 from toolplan.dialects import _form, _json, _values
-from toolplan.dialects._arazzo_places import line_of, native_pointer
-from toolplan.dialects._arazzo_workflow import (
-    ROOT_FIELDS,
-    WORKFLOW_FIELDS,
-    WorkflowReader,
-    refuse_unknown,
-)
+from toolplan.dialects._arazzo_inputs import Choice, given_inputs, input_names, read_choice
+from toolplan.dialects._arazzo_places import fields_of, line_of, native_pointer
+from toolplan.dialects._arazzo_workflow import ROOT_FIELDS, Reading, refuse_unknown
 from toolplan.dialects._base import has_key
 from toolplan.dialects._characters import fits
 from toolplan.dialects._steps import bounded
@@ -40,6 +38,7 @@ from toolplan.source import locate as locate_json
 from toolplan.yaml_text import YamlError, read_yaml
 
 _YAML = re.compile(r"^arazzo[ \t]*:", re.MULTILINE)
+_MOST_STEPS: Final = 20_000
 _VERSION = re.compile(r"1\.[01](?:\.[0-9]+)?")
 
 
@@ -48,33 +47,69 @@ def is_plan(document: Json) -> bool:
     return isinstance(document, dict) and "arazzo" in document and "workflows" in document
 
 
-def load(document: Json, signatures: _form.Signatures | None, limits: Limits) -> Parsed:
-    """Return the plan that the first workflow of `document` says. Never raises."""
+def load(
+    document: Json, signatures: _form.Signatures | None, limits: Limits, choice: Choice
+) -> Parsed:
+    """Return the plan that a workflow of `document` says. Never raises."""
     report = Report()
     root = document if isinstance(document, dict) else {}
     version = root.get("arazzo")
     if not isinstance(version, str) or _VERSION.fullmatch(version) is None:
         report.error("plan-version", "Arazzo is read in the versions 1.0 and 1.1.", "/arazzo")
-    listed = root.get("workflows")
-    workflows = listed if isinstance(listed, list) else []
-    workflow = workflows[0] if workflows and isinstance(workflows[0], dict) else None
-    if workflow is None:
-        report.error("field-type", "'workflows' is no list with a workflow in it.", "/workflows")
+    reading = Reading(root, signatures, report, limits.steps)
+    at = _chosen(reading, choice)
+    if at is None:
         return Parsed(None, report.diagnostics)
-    if len(workflows) > 1:
-        said = f"Only the first of {len(workflows)} workflows is read."
-        report.warning("noise", said, "/workflows/1", help="Write the others into other files.")
     refuse_unknown(root, ROOT_FIELDS, "", report)
-    refuse_unknown(workflow, WORKFLOW_FIELDS, "/workflows/0", report)
+    workflow = reading.workflows[at]
     items = workflow.get("steps")
     if not isinstance(items, list):
-        report.error("missing-field", "The workflow has no list 'steps'.", "/workflows/0")
+        place = f"/workflows/{at}"
+        report.error("missing-field", "The workflow has no list 'steps'.", place)
         return Parsed(None, report.diagnostics)
     if bounded(items, document, limits, report) is None:
         return Parsed(None, report.diagnostics)
-    return Parsed(
-        WorkflowReader(root, workflow, signatures, report).plan(items), report.diagnostics
-    )
+    given = given_inputs(workflow.get("inputs"), root, choice.inputs)
+    known = input_names(workflow.get("inputs"), root) or []
+    for name in given.keys() - set(known):
+        said = f"The workflow has no input {name!r}."
+        report.error("unknown-argument", said, f"/workflows/{at}/inputs", help=_named(known))
+    plan = reading.plan(at, given)
+    _note_unread(reading, at, choice)
+    return Parsed(plan, report.diagnostics)
+
+
+def _chosen(reading: Reading, choice: Choice) -> int | None:
+    """Return the position of the workflow that is the plan."""
+    if not reading.workflows or not reading.workflows[0]:
+        said = "'workflows' is no list with a workflow in it."
+        reading.report.error("field-type", said, "/workflows")
+        return None
+    if choice.workflow is None:
+        return 0
+    at = reading.position(choice.workflow)
+    if at is None:
+        said = f"The document has no workflow {choice.workflow!r}."
+        reading.report.error("missing-field", said, "/workflows", help=_named(_names(reading)))
+    return at
+
+
+def _note_unread(reading: Reading, at: int, choice: Choice) -> None:
+    if choice.workflow is not None:
+        return
+    others = [each for each in _names(reading)[1:] if each not in reading.finished]
+    if others:
+        said = f"Only the first of {len(reading.workflows)} workflows is the plan."
+        help_ = f"Choose another by its name: --dialect arazzo:{others[0]}"
+        reading.report.warning("noise", said, f"/workflows/{at}", help=help_)
+
+
+def _names(reading: Reading) -> list[str]:
+    return [str(each.get("workflowId", "")) for each in reading.workflows]
+
+
+def _named(names: list[str]) -> str:
+    return f"There are {', '.join(names[:20])}." if names else "There is none."
 
 
 def _unsaid(plan: Plan, _: _form.Signatures | None) -> list[Diagnostic]:
@@ -132,9 +167,10 @@ def _is_yaml(text: str) -> bool:
     return not text.lstrip("\ufeff \t\r\n").startswith("{") and _YAML.search(text) is not None
 
 
-def _read(text: str, signatures: _form.Signatures | None, limits: Limits) -> Parsed:
+def _read(choice: Choice, text: str, signatures: _form.Signatures | None, limits: Limits) -> Parsed:
     if not _is_yaml(text):
-        return _FORM.read(text, signatures, limits)
+        form = _form.Form(is_plan, partial(load, choice=choice))
+        return form.read(text, signatures, limits)
     report = Report()
     if not fits(text, limits, report):
         return Parsed(None, report.diagnostics)
@@ -143,20 +179,31 @@ def _read(text: str, signatures: _form.Signatures | None, limits: Limits) -> Par
     except YamlError as error:
         report.error("syntax", f"Line {error.line}: {error.message}")
         return Parsed(None, report.diagnostics)
-    return load(document, signatures, limits)
+    return load(document, signatures, limits, choice)
 
 
-def _find(text: str, pointer: str, key: bool) -> Span | None:
+def _native(document: Json, pointer: str, choice: Choice) -> str:
+    """Return where in `document` the canonical `pointer` is."""
+    if not pointer.startswith(("/steps", "/output")):
+        return pointer
+    reading = Reading(fields_of(document), None, Report(), _MOST_STEPS)
+    at = _chosen(reading, choice) or 0
+    if at < len(reading.workflows):
+        reading.plan(at, {})
+    return native_pointer(document, pointer, reading.places, at)
+
+
+def _find(choice: Choice, text: str, pointer: str, key: bool) -> Span | None:
     if not _is_yaml(text):
         block = _json.read(text, is_plan, _form.NO_LIMITS).block
         if block is None:
             return None
         start, end = block.span
-        found = locate_json(text[start:end], native_pointer(block.document, pointer), key=key)
+        found = locate_json(text[start:end], _native(block.document, pointer, choice), key=key)
         return found and Span(found.start + start, found.end + start)
     try:
         read = read_yaml(text, max_depth=DEEPEST, with_lines=True)
-        line = line_of(read, pointer)
+        line = line_of(read, _native(read.value, pointer, choice))
     except YamlError as error:
         line = min(error.line, text.rstrip().count("\n") + 1)
     start = 0
@@ -169,19 +216,25 @@ def _find(text: str, pointer: str, key: bool) -> Span | None:
     return Span(start + len(whole) - len(whole.lstrip()), start + len(whole.rstrip()))
 
 
-_FORM: Final = _form.Form(is_plan, load)
 _SAYS: Final = _form.Says("Arazzo", frozenset({"after", "output", "thought"}), expressions.refusal)
 
-DIALECT: Final = _form.FunctionDialect(
-    name="arazzo",
-    json=True,
-    read=_read,
-    find=_find,
-    unsaid=_unsaid,
-    write=_write,
-    expected=lambda plan: plan,
-    looks_like=lambda text: (
-        (has_key(text, "arazzo") and has_key(text, "workflows")) or _is_yaml(text)
-    ),
-)
+
+def _dialect(choice: str) -> _form.FunctionDialect:
+    chosen = read_choice(choice)
+    return _form.FunctionDialect(
+        name="arazzo",
+        json=True,
+        read=partial(_read, chosen),
+        find=partial(_find, chosen),
+        unsaid=_unsaid,
+        write=_write,
+        expected=lambda plan: plan,
+        looks_like=lambda text: (
+            (has_key(text, "arazzo") and has_key(text, "workflows")) or _is_yaml(text)
+        ),
+        choose=_dialect,
+    )
+
+
+DIALECT: Final = _dialect("")
 """Says tools, arguments, thoughts, an output of references, and one order: each after the last."""

@@ -27,6 +27,7 @@ from toolplan.planners import (
     Question,
     Refusal,
 )
+from toolplan.planners.llm._plan_schema import plan_schema
 from toolplan.providers import Ended, ModelError, ModelRequest, Piece, Restarted, Text, Usage
 from toolplan.schema import Schema
 from toolplan.sources.sql import sql_tool
@@ -104,6 +105,36 @@ def test_the_form_asked_for_accepts_what_the_prompt_describes() -> None:
     ]
     assert all(schema.is_valid(each) for each in answers)
     assert not schema.is_valid({"toolplan": 1, "steps": [{"id": "a", "tool": "no", "args": {}}]})
+
+
+STEP: dict[str, Json] = {"id": "a", "tool": "shipments_list"}
+REFERENCE = "${a.data[*].id}"
+
+
+@pytest.mark.parametrize(
+    ("step", "fits"),
+    [
+        (STEP | {"args": {}}, True),
+        (STEP | {"args": {"status": "rejected", "limit": 3}}, True),
+        (STEP | {"args": {"status": REFERENCE, "limit": REFERENCE, "ids": REFERENCE}}, True),
+        (STEP | {"args": {}, "for_each": REFERENCE, "max_items": 2, "on_error": "continue"}, True),
+        (STEP | {"args": {}, "when": {"value": REFERENCE, "is": {"minimum": 1}}}, True),
+        (STEP | {"args": {"state": "rejected"}}, False),
+        (STEP | {"args": {"status": "lost"}}, False),
+        (STEP | {"args": {"limit": "three"}}, False),
+        ({"id": "a", "tool": "shipments_get", "args": {}}, False),
+    ],
+)
+def test_the_form_asked_for_knows_the_arguments_of_each_tool(step: Json, *, fits: bool) -> None:
+    schema = Schema.load(plan_schema(TOOLS))
+    assert schema.is_valid({"toolplan": 1, "steps": [step]}) is fits
+
+
+def test_arguments_that_are_open_stay_open() -> None:
+    open_: Json = {"type": "object", "properties": {"a": {}}, "additionalProperties": True}
+    box = Toolbox([Tool(name="t", description="", raw_input=open_)])
+    step: Json = {"id": "a", "tool": "t", "args": {"any": {"thing": 1}}}
+    assert Schema.load(plan_schema(box)).is_valid({"toolplan": 1, "steps": [step]})
 
 
 def test_a_description_cannot_leave_its_place() -> None:

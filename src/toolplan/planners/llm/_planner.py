@@ -11,7 +11,8 @@ from typing import Literal, TypeAlias
 from toolplan.path import Json
 from toolplan.planners._base import Attempt, Draft, DraftText, OnText, Proposal, Question
 from toolplan.planners.grounded.dates import Weeks
-from toolplan.planners.llm._prompt import PROMPT_VERSION, kirha_messages, messages, plan_schema
+from toolplan.planners.llm._plan_schema import plan_schema
+from toolplan.planners.llm._prompt import PROMPT_VERSION, kirha_messages, messages
 from toolplan.planners.llm._reply import read_reply
 from toolplan.providers import Ended, Model, ModelError, ModelRequest, Restarted, Text, Usage
 from toolplan.tool_search import FEW, relevant

@@ -110,64 +110,6 @@ def kirha_messages(
     return (system, Message("user", question.text), *_so_far(attempts))
 
 
-def plan_schema(tools: Toolbox) -> Json:
-    """Return the JSON Schema of a reply: a plan, a clarification or a refusal.
-
-    It covers the form of plans and the names of tools; the rest is up to the check.
-    """
-    text: Json = {"type": "string"}
-    step: Json = {
-        "type": "object",
-        "properties": {
-            "id": {"type": "string", "pattern": "^[A-Za-z0-9_][A-Za-z0-9_-]{0,63}$"},
-            "tool": {"type": "string", "enum": list(tools)},
-            "args": {"type": "object"},
-            "after": {"type": "array", "items": text},
-            "for_each": {},
-            "max_items": {"type": "integer", "minimum": 1},
-            "when": {
-                "type": "object",
-                "properties": {"value": {}, "is": {"type": "object"}},
-                "required": ["value", "is"],
-                "additionalProperties": False,
-            },
-            "on_error": {"enum": ["fail", "continue"]},
-            "thought": text,
-        },
-        "required": ["id", "tool", "args"],
-        "additionalProperties": False,
-    }
-    return {
-        "anyOf": [
-            _object(
-                {"toolplan": {"const": 1}, "steps": {"type": "array", "items": step}, "output": {}},
-                "toolplan",
-                "steps",
-            ),
-            _object(
-                {
-                    "clarification": _object(
-                        {"question": text, "options": {"type": "array", "items": text}},
-                        "question",
-                        "options",
-                    )
-                },
-                "clarification",
-            ),
-            _object({"refusal": _object({"reason": text}, "reason")}, "refusal"),
-        ]
-    }
-
-
-def _object(properties: dict[str, Json], *required: str) -> Json:
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": list(required),
-        "additionalProperties": False,
-    }
-
-
 def _tool_lines(tool: Tool, signature: str) -> str:
     line = signature + _EFFECTS.get(tool.effects, "")
     description = _quoted(tool.description)
