@@ -343,7 +343,7 @@ def test_a_called_step_is_shown_where_it_is_written() -> None:
          "workflowId: gone\n        parameters:\n          - {name: thing, value: $steps",
          "cannot-express", "no workflow 'gone'"),
         ("operationId: placeOrder", "workflowId: rent-by-tag", "cycle", "order-it -> rent-by-tag"),
-        ("{name: label, value", "{name: lable, value", "unknown-argument", "no input 'lable'"),
+        ("{name: label, value", "{name: tagged, value", "unknown-argument", "no input 'tagged'"),
         ("$outputs.order_number", "$outputs.other", "unknown-output", "no output 'other'"),
         ("number: $outputs.order_number", "number: $workflows.rent-first.outputs.order",
          "unknown-step", "No earlier workflow"),
