@@ -287,6 +287,16 @@ class Tool:
         return tuple(n for n in names if isinstance(n, str)) if isinstance(names, list) else ()
 
     @cached_property
+    def stated_needs(self) -> Mapping[str, Json]:
+        """What the tool says that its arguments need of values (`x-needs`), by argument."""
+        properties = self.raw_input.get("properties") if isinstance(self.raw_input, dict) else None
+        return {
+            name: node["x-needs"]
+            for name, node in (properties.items() if isinstance(properties, dict) else ())
+            if isinstance(node, dict) and "x-needs" in node
+        }
+
+    @cached_property
     def signature(self) -> Signature:
         """The names of arguments and of the output's fields, in declared order."""
         return Signature(_property_names(self.raw_input), _property_names(self.raw_output))

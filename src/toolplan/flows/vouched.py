@@ -89,16 +89,22 @@ class Vouched:
 
         An argument that is not named needs to be trusted.
         """
-        if tool.name not in self._needs:
-            stated, own = self.policy.sinks.get(tool.name), _own_needs(tool)
+        name, known = tool.name, self._needs
+        if name not in known:
+            stated, own = self.policy.sinks.get(name), _own_needs(tool)
             is_sink = stated is not None or own or tool.has_effects or self._is_open(tool)
-            self._needs[tool.name] = {**own, **(stated or {})} if is_sink else None
-        return self._needs[tool.name]
+            known[name] = {**own, **(stated or {})} if is_sink else None
+        return known[name]
 
     def is_sink(self, tool: Tool) -> bool:
         """Return whether something that flows into the tool is looked at."""
+        name, policy = tool.name, self.policy
         return (
-            self.needs(tool) is not None or tool.name in self.policy.decide or self.is_egress(tool)
+            tool.has_effects
+            or self.is_egress(tool)
+            or name in policy.sinks
+            or name in policy.decide
+            or bool(_own_needs(tool))
         )
 
     def is_egress(self, tool: Tool) -> bool:
@@ -276,10 +282,10 @@ def _nodes(node: Json, path: Path, depth: int) -> Iterator[tuple[Path, dict[str,
 
 def _own_needs(tool: Tool) -> dict[str, Need]:
     """Return the needs that a tool states itself; only a tool of the user's own may lower them."""
-    properties = tool.raw_input.get("properties") if isinstance(tool.raw_input, dict) else None
+    if not tool.stated_needs:
+        return {}
     found: dict[str, Need] = {}
-    for name, node in properties.items() if isinstance(properties, dict) else ():
-        word = node.get("x-needs") if isinstance(node, dict) else None
+    for name, word in tool.stated_needs.items():
         match word:
             case "said":
                 found[name] = Need(Trust.SAID)
