@@ -98,13 +98,8 @@ class Vouched:
 
     def is_sink(self, tool: Tool) -> bool:
         """Return whether something that flows into the tool is looked at."""
-        name, policy = tool.name, self.policy
         return (
-            tool.has_effects
-            or self.is_egress(tool)
-            or name in policy.sinks
-            or name in policy.decide
-            or bool(_own_needs(tool))
+            self.needs(tool) is not None or tool.name in self.policy.decide or self.is_egress(tool)
         )
 
     def is_egress(self, tool: Tool) -> bool:
@@ -117,7 +112,7 @@ class Vouched:
 
     def _is_open(self, tool: Tool) -> bool:
         # without rules, arguments of tools that only read stay as free as they always were
-        return self.policy.has_flows and _is_open_world(tool)
+        return _is_open_world(tool) and self.policy.has_flows
 
     @property
     def faults(self) -> tuple[Fault, ...]:
