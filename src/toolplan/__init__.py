@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from toolplan.app.resume import resume
     from toolplan.approval import Approval, ApprovalRequired, ApprovalUsed, approve
     from toolplan.compiler import Compiled, check, compile_plan, compile_stream, parse, to_text
-    from toolplan.consent import Denied, Effect, ValueApproval
+    from toolplan.consent import Denied, Effect, LeaveOut, ValueApproval
     from toolplan.diagnostics import CannotExpress, Diagnostic, Severity
     from toolplan.dry_run import DryRun, simulate
     from toolplan.engines import CannotRun, Decided, RunOptions, StreamRefused, run, run_stream
@@ -73,6 +73,7 @@ _HOMES: Final = {
     "ExecutionPlan": "toolplan.execution_plan",
     "Journal": "toolplan.storage.journal",
     "JournalError": "toolplan.storage.journal",
+    "LeaveOut": "toolplan.consent",
     "Limits": "toolplan.plan",
     "OutcomeUnknown": "toolplan.tools",
     "Parsed": "toolplan.plan_json",
@@ -130,6 +131,7 @@ __all__ = [
     "ExecutionPlan",
     "Journal",
     "JournalError",
+    "LeaveOut",
     "Limits",
     "OutcomeUnknown",
     "Parsed",

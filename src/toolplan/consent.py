@@ -89,8 +89,21 @@ class Denied(NamedTuple):
     reason: str = ""
 
 
-Answer: TypeAlias = bool | Denied | None
-"""True: the calls are made. False or `Denied`: they are not, and their step fails. None: wait."""
+class LeaveOut(NamedTuple):
+    """The answer that the calls of a `for_each` are made, except those of `items`.
+
+    `items` are their positions, counted from 0. What is left is another plan, with a run of its
+    own, so only an app can make it (`toolplan.open`).
+    """
+
+    items: tuple[int, ...]
+
+
+Answer: TypeAlias = bool | Denied | LeaveOut | None
+"""True: the calls are made. False or `Denied`: they are not, and their step fails. None: wait.
+
+`LeaveOut`: they are made, except some of them.
+"""
 
 Decide: TypeAlias = Callable[
     [tuple[Effect, ...]],
@@ -146,11 +159,18 @@ def answers_of(given: object, steps: Iterable[str]) -> dict[str, Consent]:
                 found[step] = Consent(False)
             case Denied(reason=reason):
                 found[step] = Consent(False, str(reason))
+            case LeaveOut():
+                raise ToolplanError(
+                    "bad-answer",
+                    f"Calls of {step!r} are to be left out, and this run has no app to do it.",
+                    "That makes another plan: run it with toolplan.open(…).run and a journal.",
+                )
             case _:
                 raise ToolplanError(
                     "bad-answer",
                     f"An approval was answered by a value of type {type(answer).__name__}.",
-                    "Return True, False, toolplan.Denied(reason) or None, or these by step.",
+                    "Return True, False, toolplan.Denied(reason), toolplan.LeaveOut(items) or None,"
+                    " or these by step.",
                 )
     return found
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 import json
 from collections.abc import Sequence
@@ -13,6 +14,7 @@ import toolplan
 from toolplan.errors import ToolplanError
 from toolplan.events import RunState, StepFailed
 from toolplan.path import Json
+from toolplan.plan_json import dump
 from toolplan.planners import Attempt, Draft, OnText, Proposal, Question
 from toolplan.tools import Arguments, Effects, Tool, Toolbox
 
@@ -235,3 +237,107 @@ def test_a_decision_that_was_cut_off_is_taken_up_without_a_second_run(
         assert app.wait(app.resume("r1", allow=["each"], leave_out=["each:0"])).succeeded
         assert len(app.runs()) == 2
     assert box.sent == [{"to": "bob@ours.example"}]
+
+
+def asking(answers: list[object], seen: list[list[Json]]) -> toolplan.ValueApproval:
+    """Return an approver that gives these answers, and notes what it was shown."""
+
+    def decide(effects: tuple[toolplan.Effect, ...]) -> object:
+        seen.append([each.args["to"] for each in effects])
+        return answers[len(seen) - 1]
+
+    return toolplan.ValueApproval(decide)  # pyright: ignore[reportArgumentType]
+
+
+def test_an_approver_leaves_calls_out(tmp_path: Path) -> None:
+    box, seen = Mailbox(), list[list[Json]]()
+    with opened(box, tmp_path) as app:
+        approve = asking([toolplan.LeaveOut((0,))], seen)
+        done = app.wait(app.run(each(), run_id="r1", approve=approve))
+        assert done.succeeded
+        assert (done.run != "r1", box.read, len(seen)) == (True, 1, 1)
+        assert [step["for_each"] for step in toolplan_steps(done) if "for_each" in step] == [
+            ["${mails[1]}"]
+        ]
+        assert app.result("r1").error is not None
+    assert box.sent == [{"to": "bob@ours.example"}]
+
+
+def toolplan_steps(result: toolplan.RunResult) -> list[dict[str, Json]]:
+    assert result.plan is not None
+    steps = dump(result.plan.plan)["steps"]
+    assert isinstance(steps, list)
+    return [step for step in steps if isinstance(step, dict)]
+
+
+def test_an_approver_leaves_calls_out_of_a_question_and_of_a_resumed_run(tmp_path: Path) -> None:
+    box, seen = Mailbox(), list[list[Json]]()
+    with toolplan.open(box.tools, planner=EachPlanner(), journal=tmp_path / "runs.sqlite") as app:
+        asked = app.wait(app.ask("?", approve=asking([{"each": toolplan.LeaveOut((1,))}], seen)))
+        assert asked.succeeded
+        assert box.sent == [{"to": "eve@evil.example"}]
+        app.wait(app.run(each(), run_id="r2", approve="values"))
+        seen.clear()
+        done = app.wait(app.resume("r2", approve=asking([toolplan.LeaveOut((0,))], seen)))
+        assert done.succeeded
+    assert [mail["to"] for mail in box.sent] == ["eve@evil.example", "bob@ours.example"]
+
+
+def test_where_values_change_by_what_is_left_out_they_are_asked_for_again(tmp_path: Path) -> None:
+    box, seen = Mailbox(), list[list[Json]]()
+    with opened(box, tmp_path) as app:
+        answers: list[object] = [toolplan.LeaveOut((0,)), True]
+        done = app.wait(app.run(each(at="${index}"), approve=asking(answers, seen)))
+        assert done.succeeded
+    assert seen == [["eve@evil.example", "bob@ours.example"], ["bob@ours.example"]]
+    assert box.sent == [{"to": "bob@ours.example", "at": 0}]
+
+
+def test_to_leave_out_nothing_makes_all_and_all_makes_none(tmp_path: Path) -> None:
+    box, seen = Mailbox(), list[list[Json]]()
+    with opened(box, tmp_path) as app:
+        none = app.wait(app.run(each(), approve=asking([toolplan.LeaveOut((0, 1))], seen)))
+        assert none.steps["each"].error is not None
+        assert none.steps["each"].error.code == "denied"
+        assert box.sent == []
+        seen.clear()
+        assert app.wait(app.run(each(), approve=asking([toolplan.LeaveOut(())], seen))).succeeded
+    assert len(box.sent) == 2
+
+
+@pytest.mark.parametrize("answer", [toolplan.LeaveOut((7,)), toolplan.LeaveOut((-1,)), "y"])
+def test_an_answer_that_names_no_call_makes_none(tmp_path: Path, answer: object) -> None:
+    box = Mailbox()
+    with opened(box, tmp_path) as app, pytest.raises(ToolplanError):
+        app.wait(app.run(each(), approve=asking([answer], [])))
+    assert box.sent == []
+
+
+def test_calls_are_left_out_only_where_runs_are_kept() -> None:
+    box = Mailbox()
+    tools = box.tools
+    with toolplan.App(tools, planner=EachPlanner()) as app:
+        approve = asking([toolplan.LeaveOut((0,))], [])
+        with pytest.raises(ToolplanError, match="no journal"):
+            app.wait(app.run(each(), approve=approve))
+    checked = toolplan.compile_plan(each(), tools=tools).plan
+    assert checked is not None
+    approve = asking([toolplan.LeaveOut((0,))], [])
+    with pytest.raises(ToolplanError, match="no app"):
+        asyncio.run(toolplan.run(checked, tools, approval=approve))
+    assert box.sent == []
+
+
+class EachPlanner(Planner):
+    """Answers each mail."""
+
+    async def propose(
+        self,
+        question: Question,
+        tools: Toolbox,
+        attempts: Sequence[Attempt],
+        *,
+        on_text: OnText | None = None,
+    ) -> Proposal:
+        del question, tools, attempts, on_text
+        return Draft(json.dumps(each()), "toolplan", "scripted")

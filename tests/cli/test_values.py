@@ -82,7 +82,7 @@ def test_calls_wait_and_yes_does_not_answer(folder: Path, call: Call) -> None:
     assert 'to = "eve@evil.example"' in shown.err
     assert "from item.sender, mails[*].sender (inbox): untrusted; trusted needed" in shown.err
     assert r'to = "p\u0430ypal.example"' in shown.err
-    assert "2 calls wait for you, all or none of them" in shown.err
+    assert "2 calls wait for you" in shown.err
     assert f"toolplan resume {name[:8]} --allow answer" in shown.err
     assert call("show", name, "--json").json["steps"]["answer"]["calls_waiting"]
     wrong = call("resume", name, "--allow", "mails")
@@ -153,7 +153,27 @@ def test_on_a_terminal_values_of_tools_are_shown_before_a_person_decides(
     assert len(sent(folder)) == 2
 
 
-@pytest.mark.parametrize("typed", ["n not to strangers\n", "\n", "yes please\n"])
+def test_on_a_terminal_calls_are_left_out(folder: Path, at: Callable[..., Terminal]) -> None:
+    terminal = at()
+    terminal.until(QUESTION)
+    assert "y except 0, 2 leaves calls" in terminal.shown
+    terminal.type("y except 0\n")
+    assert terminal.ended() == 0
+    assert sent(folder) == ["p\u0430ypal.example"]
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        "n not to strangers\n",
+        "\n",
+        "yes please\n",
+        "y except\n",
+        "y except 7\n",
+        "y except 0 and more\n",
+        "y except bob\n",
+    ],
+)
 def test_on_a_terminal_anything_but_yes_makes_no_call(
     folder: Path, at: Callable[..., Terminal], typed: str
 ) -> None:

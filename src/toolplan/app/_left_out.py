@@ -9,11 +9,14 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
-from toolplan.app._decisions import LeftOut, left_out_items
+from toolplan.app._decisions import LeftOut, consents_of, left_out_items
+from toolplan.app._heard import Heard
 from toolplan.app._loop import Setup
-from toolplan.app._runs import Start, continue_run
+from toolplan.app._runs import Start, continue_run, start_run
+from toolplan.app.results import AskResult
 from toolplan.approval import needs_no_approval
 from toolplan.compiler import compile_plan
 from toolplan.consent import Consent, Effect, ValueApproval, call_digest, effect_of, is_as_shown
@@ -39,6 +42,7 @@ from toolplan.threads import in_thread
 
 LEFT_OUT: Final = "left-out"
 """The code of the end of a run that another one, without some of its items, continues."""
+NO_DECISIONS: Final[Mapping[Slot, Decided]] = MappingProxyType({})
 
 
 class Continued(NamedTuple):
@@ -47,6 +51,16 @@ class Continued(NamedTuple):
     run: str
     plan: ExecutionPlan
     consents: dict[str, Consent]
+
+
+async def started(
+    setup: Setup, plan: ExecutionPlan, run_id: str | None, journal: Store | None, start: Start
+) -> tuple[ExecutionPlan, Run]:
+    """Run a plan, or without calls that an approver leaves out another one; see `App.run`."""
+    heard = Heard(start.approve, is_kept=journal is not None)
+    start = start._replace(approve=heard.approve)
+    ended = await start_run(setup, plan, run_id, journal, start)
+    return await continued(setup, journal, plan, ended, heard, start)
 
 
 async def resumed(
@@ -59,12 +73,58 @@ async def resumed(
     start: Start,
 ) -> tuple[ExecutionPlan, Run]:
     """Resume a run, or one without the calls of `left_out` that continues it; see `App.resume`."""
+    heard = Heard(start.approve, is_kept=True)
+    start = start._replace(approve=heard.approve)
+    plan, ended = await _resumed(setup, journal, name, plan, decided, left_out, start)
+    return await continued(setup, journal, plan, ended, heard, start)
+
+
+async def continued(
+    setup: Setup,
+    journal: Store | None,
+    plan: ExecutionPlan,
+    ended: Run,
+    heard: Heard,
+    start: Start,
+) -> tuple[ExecutionPlan, Run]:
+    """Return the run that continues one whose approver has left calls out; else the run itself."""
+    while heard.left_out and journal is not None and ended.status is RunState.WAITING:
+        left_out, allowed = heard.take()
+        consents = consents_of(allowed, (), "")
+        plan, ended = await _resumed(
+            setup, journal, ended.run, plan, (NO_DECISIONS, consents), left_out, start
+        )
+    return plan, ended
+
+
+async def _resumed(
+    setup: Setup,
+    journal: Store,
+    name: str,
+    plan: ExecutionPlan,
+    decided: tuple[Mapping[Slot, Decided], Mapping[str, Consent]],
+    left_out: Sequence[str | Effect],
+    start: Start,
+) -> tuple[ExecutionPlan, Run]:
     decisions, consents = decided
     if left_out:
         name, plan, consents = await without_items(
             setup, journal, name, plan, left_out, consents, start
         )
     return plan, await continue_run(setup, plan, name, journal, decisions, consents, start)
+
+
+async def answered(
+    setup: Setup, journal: Store | None, asked: AskResult, heard: Heard, start: Start
+) -> AskResult:
+    """Return `asked` with the run that continues its own without calls, where there is one."""
+    if asked.run is None or asked.compiled is None or asked.compiled.plan is None:
+        return asked
+    plan, ended = await continued(setup, journal, asked.compiled.plan, asked.run, heard, start)
+    if ended is asked.run:
+        return asked
+    compiled = asked.compiled._replace(plan=plan)
+    return replace(asked, compiled=compiled, run=ended, answer=setup.answer(plan, ended))
 
 
 async def without_items(

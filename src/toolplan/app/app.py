@@ -16,8 +16,9 @@ from toolplan.answer import InsightFunction
 from toolplan.app._approve import Approve
 from toolplan.app._check import PlanArgument, check
 from toolplan.app._decisions import consents_of, day_at, day_of, decisions_of, metadata_of
+from toolplan.app._heard import Heard
 from toolplan.app._kept import Kept
-from toolplan.app._left_out import resumed
+from toolplan.app._left_out import answered, resumed, started
 from toolplan.app._loop import Loop, Setup, Watchers
 from toolplan.app._planning import DEFAULT_ATTEMPTS
 from toolplan.app._runs import (
@@ -26,7 +27,6 @@ from toolplan.app._runs import (
     kept_result,
     run_notes,
     simulate_run,
-    start_run,
     summarised,
 )
 from toolplan.app._toolset import ADVICE
@@ -237,10 +237,15 @@ class App:
             )
         watchers = Watchers(on_step, on_plan, on_delta, on_event)
         given = LimitOptions.of(concurrency, timeout)
-        loop = self._loop(conversation, await self._kept.journal_to_run(), given, watchers)
-        loop = replace(loop, approve=approve, yes=yes, eager=eager, replan=replan)
-        with on_day(day_at(today, self._setup.clock)):
+        journal = await self._kept.journal_to_run()
+        heard = Heard(approve, is_kept=journal is not None)
+        loop = self._loop(conversation, journal, given, watchers)
+        loop = replace(loop, approve=heard.approve, yes=yes, eager=eager, replan=replan)
+        day = day_at(today, self._setup.clock)
+        with on_day(day):
             asked = await loop.answer(await self._asked(question, today, context, conversation))
+        start = Start(day, loop.run_options, heard.approve, yes, on_event)
+        asked = await answered(self._setup, journal, asked, heard, start)
         return await self._finished(await summarised(asked, self.model, summary), conversation)
 
     def check(self, plan: PlanArgument, *, dialect: str = "toolplan") -> CheckResult:
@@ -325,7 +330,7 @@ class App:
         if on_plan is not None:
             on_plan(checked)
         journal = await self._kept.journal_to_run()
-        ended = await start_run(self._setup, checked, run_id, journal, start)
+        checked, ended = await started(self._setup, checked, run_id, journal, start)
         return await in_thread(self._ended, checked, ended)
 
     async def resume(

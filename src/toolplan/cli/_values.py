@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 
 from toolplan.cli._display import Display
 from toolplan.cli._terminal import discard_input, err, note, show_long
-from toolplan.consent import Answer, Denied, Effect, effects_of
+from toolplan.consent import Answer, Denied, Effect, LeaveOut, effects_of
 from toolplan.events import Run
 from toolplan.render.effects_view import EffectsView, by_step
 from toolplan.render.printable import printable
@@ -31,21 +31,32 @@ class ValuesQuestion:
             await asyncio.to_thread(show_long, err(), view)
             err().print(view)
             discard_input()
-            what = "this call" if len(calls) == 1 else f"these {len(calls)} calls"
+            what = "this call"
+            if len(calls) > 1:
+                what = f"these {len(calls)} calls"
+                err().print("y except 0, 2 leaves calls 0 and 2 out, which is another plan.")
             words = f"Make {what}? y, or n and why; Enter leaves it for later: "
             err().print(words, end="", markup=False)
-            answers[step] = _answer(await self._line())
+            answers[step] = _answer(await self._line(), calls)
         self._display.resume()
         return answers
 
 
-def _answer(said: str) -> Answer:
+def _answer(said: str, calls: Sequence[Effect]) -> Answer:
     word, _, reason = said.strip().partition(" ")
-    if word.lower() in ("y", "yes") and not reason:
-        return True
+    if word.lower() in ("y", "yes"):
+        return True if not reason else _some(reason, {each.item for each in calls})
     if word.lower().rstrip(",.:") in ("n", "no"):
         return Denied(reason.strip())
     return None
+
+
+def _some(said: str, items: set[int | None]) -> Answer:
+    """Return the answer of `except 0, 2`; what cannot be read makes no call."""
+    word, *numbers = said.replace(",", " ").split()
+    if word.lower() != "except" or not all(each in map(str, items) for each in numbers):
+        return None
+    return LeaveOut(tuple(map(int, numbers))) if numbers and None not in items else None
 
 
 def print_waiting(run: Run) -> None:

@@ -58,7 +58,7 @@ def step_lines(step: str, calls: Sequence[Effect], width: int, encoding: str = "
     tool = exact_name(calls[0].tool, encoding)
     what = "waits for you"
     if calls[0].item is not None:
-        what = f"{len(calls)} calls wait for you, all or none of them"
+        what = f"{len(calls)} calls wait for you"
         what = what if len(calls) > 1 else "1 call waits for you"
     yield f"{exact_name(step, encoding)}  {tool}  {what}", "bold yellow"
     for pointer, origin in calls[0].choices.items():
