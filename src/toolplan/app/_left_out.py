@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 
 from toolplan.app._decisions import LeftOut, consents_of, left_out_items
 from toolplan.app._heard import Heard
-from toolplan.app._loop import Setup
+from toolplan.app._loop import Loop, Setup
 from toolplan.app._runs import Start, continue_run, start_run
 from toolplan.app.results import AskResult
 from toolplan.approval import needs_no_approval
@@ -39,6 +39,7 @@ from toolplan.plan import Array, Literal, Plan, Ref, Step, Value, array, located
 from toolplan.plan_json import dump
 from toolplan.storage.journal import JournalError, Recovered, Slot, Store, recover, to_record
 from toolplan.threads import in_thread
+from toolplan.tools import on_day
 
 LEFT_OUT: Final = "left-out"
 """The code of the end of a run that another one, without some of its items, continues."""
@@ -114,14 +115,17 @@ async def _resumed(
     return plan, await continue_run(setup, plan, name, journal, decisions, consents, start)
 
 
-async def answered(
-    setup: Setup, journal: Store | None, asked: AskResult, heard: Heard, start: Start
-) -> AskResult:
-    """Return `asked` with the run that continues its own without calls, where there is one."""
+async def answered(loop: Loop, asked: AskResult, start: Start) -> AskResult:
+    """Answer a question; where calls are left out, with the run that continues without them."""
+    setup, heard = loop.setup, Heard(start.approve, is_kept=loop.journal is not None)
+    start = start._replace(approve=heard.approve)
+    with on_day(start.day):
+        asked = await replace(loop, approve=heard.approve).answer(asked)
     if asked.run is None or asked.compiled is None or asked.compiled.plan is None:
         return asked
-    plan, ended = await continued(setup, journal, asked.compiled.plan, asked.run, heard, start)
-    if ended is asked.run:
+    before, first = asked.compiled.plan, asked.run
+    plan, ended = await continued(setup, loop.journal, before, first, heard, start)
+    if ended is first:
         return asked
     compiled = asked.compiled._replace(plan=plan)
     return replace(asked, compiled=compiled, run=ended, answer=setup.answer(plan, ended))

@@ -16,7 +16,6 @@ from toolplan.answer import InsightFunction
 from toolplan.app._approve import Approve
 from toolplan.app._check import PlanArgument, check
 from toolplan.app._decisions import consents_of, day_at, day_of, decisions_of, metadata_of
-from toolplan.app._heard import Heard
 from toolplan.app._kept import Kept
 from toolplan.app._left_out import answered, resumed, started
 from toolplan.app._loop import Loop, Setup, Watchers
@@ -57,7 +56,6 @@ from toolplan.rules import Rule
 from toolplan.storage.journal import RunEntry, Store
 from toolplan.storage.memory import Memory
 from toolplan.threads import in_thread
-from toolplan.tools import on_day
 
 if TYPE_CHECKING:
     from toolplan.summary import Format
@@ -237,15 +235,11 @@ class App:
             )
         watchers = Watchers(on_step, on_plan, on_delta, on_event)
         given = LimitOptions.of(concurrency, timeout)
-        journal = await self._kept.journal_to_run()
-        heard = Heard(approve, is_kept=journal is not None)
-        loop = self._loop(conversation, journal, given, watchers)
-        loop = replace(loop, approve=heard.approve, yes=yes, eager=eager, replan=replan)
-        day = day_at(today, self._setup.clock)
-        with on_day(day):
-            asked = await loop.answer(await self._asked(question, today, context, conversation))
-        start = Start(day, loop.run_options, heard.approve, yes, on_event)
-        asked = await answered(self._setup, journal, asked, heard, start)
+        loop = self._loop(conversation, await self._kept.journal_to_run(), given, watchers)
+        loop = replace(loop, approve=approve, yes=yes, eager=eager, replan=replan)
+        start = Start(day_at(today, self._setup.clock), loop.run_options, approve, yes, on_event)
+        asked = await self._asked(question, today, context, conversation)
+        asked = await answered(loop, asked, start)
         return await self._finished(await summarised(asked, self.model, summary), conversation)
 
     def check(self, plan: PlanArgument, *, dialect: str = "toolplan") -> CheckResult:
@@ -362,8 +356,7 @@ class App:
             abort: calls in doubt that failed.
             allow: steps whose calls wait and may be made; or these calls, as they were shown.
             deny: steps whose calls wait and are not to be made.
-            leave_out: single calls of a `for_each`, `STEP:ITEM`, that another plan leaves out. Its
-                run takes over what is done, and this one is over.
+            leave_out: calls of a `for_each`, `STEP:ITEM`, that another plan, with a run, leaves out.
             reason: why they are not; the planner and the journal get it.
             yes: approve the plan without asking, where it was not approved yet.
             approve: as for `ask`.
