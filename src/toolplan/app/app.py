@@ -356,7 +356,7 @@ class App:
             abort: calls in doubt that failed.
             allow: steps whose calls wait and may be made; or these calls, as they were shown.
             deny: steps whose calls wait and are not to be made.
-            leave_out: calls of a `for_each`, `STEP:ITEM`, that another plan, with a run, leaves out.
+            leave_out: calls (`STEP:ITEM`) that another plan, in a run of its own, leaves out.
             reason: why they are not; the planner and the journal get it.
             yes: approve the plan without asking, where it was not approved yet.
             approve: as for `ask`.
