@@ -66,6 +66,7 @@ crash: $(VENV)/.test
 
 crash-workers: $(VENV)/.test
 	$(BIN)/python -m tests.workers --kills 1000 --hangs 20 --restarts 5
+	$(BIN)/python -m tests.workers --rolling 300
 
 simulate: $(VENV)/.test
 	$(BIN)/python -m tests.simulation --seeds 100000
