@@ -1,5 +1,6 @@
 import { useEffect, useRef, useState } from 'react';
 import { client } from './api/client';
+import { keepsNumbers } from './api/exact-json';
 import { Icon } from './parts/Icon';
 import { Trouble } from './parts/small';
 import { Approve } from './pages/Approve';
@@ -62,7 +63,7 @@ export function App() {
         <ThemeChoice />
       </header>
       <main id="main" ref={main} tabIndex={-1}>
-        {isReady === true ? <Page place={place} /> : isReady === false ? <p className="page muted">{texts.common.loading}</p> : <div className="page"><Trouble error={isReady} /></div>}
+        {!keepsNumbers() ? <div className="page"><Trouble error={texts.common.oldBrowser} /></div> : isReady === true ? <Page place={place} /> : isReady === false ? <p className="page muted">{texts.common.loading}</p> : <div className="page"><Trouble error={isReady} /></div>}
       </main>
     </>
   );

@@ -1,5 +1,6 @@
 // What a person is writing, kept in this browser: a reload loses no question and no edit.
 import { useCallback, useSyncExternalStore } from 'react';
+import { parseJson } from './api/exact-json';
 import type { Proposed } from './api/types';
 
 export interface Draft {
@@ -45,7 +46,7 @@ function read(id: string): string | null {
 
 export function loadDraft(id: string): Draft {
   try {
-    const found = JSON.parse(read(id) ?? 'null') as Partial<Draft> | null;
+    const found = parseJson(read(id) ?? 'null') as unknown as Partial<Draft> | null;
     return found === null ? emptyDraft(id) : { ...emptyDraft(id), ...found, id };
   } catch {
     return emptyDraft(id);

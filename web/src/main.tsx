@@ -7,10 +7,12 @@ import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
 import { createRoot } from 'react-dom/client';
 import { App } from './App';
 import { ApiError } from './api/client';
+import { prepareLayout } from './graph/useLayout';
 import { Guarded } from './Guarded';
 import { applyTheme } from './theme';
 
 applyTheme();
+prepareLayout();
 
 const queries = new QueryClient({
   defaultOptions: {
@@ -20,6 +22,8 @@ const queries = new QueryClient({
       retry: (count, error) => error instanceof ApiError && error.status === 0 && count < 60,
       retryDelay: (count) => Math.min(300 * 2 ** count, 3_000),
       networkMode: 'always',
+      // to share parts with the answer before copies objects, and loses keys named `__proto__`
+      structuralSharing: false,
     },
     mutations: { networkMode: 'always' },
   },

@@ -1,4 +1,5 @@
 // Every English text of the page, in one place.
+import { bare } from './parts/bare';
 
 const plural = (count: number, one: string, many = `${one}s`): string =>
   `${count.toLocaleString('en')} ${count === 1 ? one : many}`;
@@ -28,6 +29,8 @@ export const texts = {
     show: 'Show',
     whole: (count: number) => `Show all ${count.toLocaleString('en')} characters`,
     offline: 'The studio does not answer. The page tries again by itself; nothing is lost.',
+    foreignAnswer: 'What answered is not the studio: maybe a proxy between this browser and it. Load the page again.',
+    oldBrowser: 'This browser rounds large numbers, so the studio cannot show them. Use a newer one (Chromium 114, Firefox 135, Safari 18.4 or later).',
     back: 'Back',
     fault: 'The page has a fault. Your questions and edits are kept.',
     reload: 'Load the page again',
@@ -171,13 +174,13 @@ export const texts = {
     connection: { live: 'Live', again: 'Connecting again …', done: 'Complete' },
     error: 'Why it failed',
     repair: 'What you can do',
-    repairText: {
+    repairText: bare({
       'tool-error': 'Look at the message of the tool. Resume the run to call it again; steps that succeeded do not run again.',
       timeout: 'The tool was too slow. Resume the run, or set a larger timeout_s in the step.',
       'upstream-failed': 'An earlier step failed. Solve that one first.',
       'approval-required': 'Approve the plan.',
       default: 'Change the plan on the Ask page, or resume the run.',
-    } as Record<string, string>,
+    }),
     doubt: 'Calls in doubt',
     doubtIntro: 'It is not known whether this call took effect, and it may not be repeated without you.',
     retry: 'Call it again',
@@ -259,7 +262,15 @@ export const texts = {
     input: 'Arguments',
     output: 'Returns',
     source: 'Source',
-    pins: 'Pins',
+    refused: 'This tool cannot be used',
+    pin: 'Pinned as',
+    changes: 'What has changed since it was accepted',
+    place: 'Place',
+    before: 'Accepted',
+    after: 'Now',
+    accept: 'Look at the change. On the command line you accept it:',
+    isChanged: 'changed',
+    isRefused: 'refused',
     lints: 'Problems of the description',
     tryIt: 'Try it',
     onlyRead: 'Only tools that just read can be tried here. This one may change something.',
@@ -272,7 +283,8 @@ export const texts = {
   },
 } as const;
 
-export function seconds(value: number): string {
+export function seconds(given: number): string {
+  const value = Number(given);
   if (!Number.isFinite(value)) return '–';
   if (value < 0.001) return '0 ms';
   if (value < 1) return `${Math.round(value * 1000)} ms`;

@@ -67,9 +67,14 @@ class SourcedTool(Tool):
 
 @dataclass(frozen=True)
 class RefusedTool(SourcedTool):
-    """A tool that may not be called, and why: plans over it are not valid."""
+    """A tool that may not be called, and why: plans over it are not valid.
+
+    Attributes:
+        differences: how it differs from the one that was accepted.
+    """
 
     reason: str = ""
+    differences: tuple[Difference, ...] = ()
 
     @cached_property
     def unusable(self) -> str | None:
@@ -334,6 +339,7 @@ def _refused(tool: Tool, change: Change) -> Tool:
         wire=now.tool,
         identity=now.server,
         reason=reason,
+        differences=change.differences,
     )
 
 

@@ -291,6 +291,8 @@ def step_detail(app: App, run: str, step: str, offset: int) -> StepDetail:
 
 def limited(value: Json) -> tuple[Json, bool]:
     """Return a value, or null where it is too large, and whether it was."""
+    if value is None or isinstance(value, bool | float):
+        return value, False
     if len(json.dumps(value, ensure_ascii=False)) > MOST_OUTPUT:
         return None, True
     return value, False

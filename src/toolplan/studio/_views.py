@@ -26,6 +26,8 @@ from toolplan.render.exact import exact_text, mixed_scripts
 from toolplan.render.flow_view import flow_to_json
 from toolplan.render.printable import printable
 from toolplan.source import line_and_column
+from toolplan.sources.pins import Absent as AbsentPart
+from toolplan.sources.pins import RefusedTool, SourcedTool
 from toolplan.studio._wire import (
     Change,
     CheckedPlan,
@@ -40,6 +42,7 @@ from toolplan.studio._wire import (
     LintOut,
     NodeOut,
     Outcome,
+    PinChange,
     Place,
     Proposed,
     StepChange,
@@ -302,7 +305,9 @@ def _change(change: Changed) -> Change:
 
 
 def tool_view(tool: Tool, findings: Sequence[Finding]) -> ToolOut:
-    """Return a tool with what makes it hard to plan with."""
+    """Return a tool with its pin, what has changed, and what makes it hard to plan with."""
+    changes = tool.differences if isinstance(tool, RefusedTool) else ()
+    values = [each for change in changes for each in (change.before, change.after)]
     return ToolOut(
         name=tool.name,
         source=tool.source,
@@ -311,6 +316,16 @@ def tool_view(tool: Tool, findings: Sequence[Finding]) -> ToolOut:
         input_schema=tool.raw_input,
         output_schema=tool.raw_output,
         unusable=tool.unusable,
+        pin=tool.pin if isinstance(tool, SourcedTool) else None,
+        changes=[
+            PinChange(
+                place=each.pointer.removeprefix("/tool"),
+                before=None if isinstance(each.before, AbsentPart) else exact_text(each.before),
+                after=None if isinstance(each.after, AbsentPart) else exact_text(each.after),
+            )
+            for each in changes
+        ],
+        warnings=lookalikes(each for each in values if not isinstance(each, AbsentPart)),
         can_try=tool.effects is Effects.READ and tool.unusable is None,
         lints=[
             LintOut(

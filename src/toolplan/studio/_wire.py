@@ -307,8 +307,24 @@ class LintOut(Shown):
     help: str
 
 
+class PinChange(Shown):
+    """A place of a tool that is not as it was accepted: exact texts, null where there is nothing.
+
+    `place` is a JSON pointer into the tool object, or into `/server`, which is who offers it.
+    """
+
+    place: str
+    before: str | None
+    after: str | None
+
+
 class ToolOut(Shown):
-    """A tool; `unusable` says why it cannot be called."""
+    """A tool; `unusable` says why it cannot be called.
+
+    `pin` is the digest of the tool as it came from its source, null where its source cannot change
+    it. `changes` say how it differs from the one that was accepted, and `warnings` which of their
+    characters look like those of another script.
+    """
 
     name: str
     source: str
@@ -317,6 +333,9 @@ class ToolOut(Shown):
     input_schema: JsonValue
     output_schema: JsonValue
     unusable: str | None
+    pin: str | None
+    changes: list[PinChange]
+    warnings: list[str]
     can_try: bool
     lints: list[LintOut]
 

@@ -1,4 +1,5 @@
 import { texts } from '../texts';
+import { parseJson } from './exact-json';
 import { readEvents } from './stream';
 import type * as api from './types';
 
@@ -26,17 +27,35 @@ async function fetched(method: string, path: string, body?: unknown, signal?: Ab
       ...(signal ? { signal } : {}),
     });
   } catch (error) {
-    if (error instanceof DOMException && error.name === 'AbortError') throw error;
-    throw new ApiError('offline', 0, texts.common.offline, '');
+    throw lost(error);
   }
 }
+
+/** Return what a request that broke off is for the page: stopped by a person, or no connection. */
+const lost = (error: unknown): Error =>
+  error instanceof DOMException && error.name === 'AbortError' ? error : new ApiError('offline', 0, texts.common.offline, '');
 
 async function send<T>(method: string, path: string, body?: unknown, signal?: AbortSignal): Promise<T> {
   const response = await fetched(method, path, body, signal);
   if (response.status === 204) return undefined as T;
-  const found: unknown = await response.json().catch(() => null);
-  if (response.ok) return found as T;
-  throw refusal(found, response.status, response.statusText);
+  const found = await bodyOf(response);
+  if (response.ok && found !== null) return found as T;
+  throw refusal(found, response.status, response.ok ? texts.common.foreignAnswer : response.statusText);
+}
+
+/** Return what came; null where it is no JSON, as from a proxy that answers with a page of its own. */
+async function bodyOf(response: Response): Promise<unknown> {
+  let text: string;
+  try {
+    text = await response.text();
+  } catch (error) {
+    throw lost(error);
+  }
+  try {
+    return parseJson(text);
+  } catch {
+    return null;
+  }
 }
 
 function refusal(found: unknown, status: number, otherwise: string): ApiError {
@@ -48,11 +67,11 @@ function refusal(found: unknown, status: number, otherwise: string): ApiError {
 /** Plan a question; `onStep` gets each step while the plan is written. */
 async function plan(given: { question: string; conversation?: string }, onStep: (step: api.NodeData) => void, signal: AbortSignal): Promise<api.Proposed> {
   const response = await fetched('POST', 'plans/stream', given, signal);
-  if (!response.ok) throw refusal(await response.json().catch(() => null), response.status, response.statusText);
+  if (!response.ok) throw refusal(await bodyOf(response), response.status, response.statusText);
   let proposed: api.Proposed | undefined;
   let problem: unknown;
   await readEvents(response, ({ event, data }) => {
-    const found: unknown = JSON.parse(data);
+    const found: unknown = parseJson(data);
     if (event === 'step') onStep(found as api.NodeData);
     else if (event === 'plan') proposed = found as api.Proposed;
     else if (event === 'problem') problem = found;

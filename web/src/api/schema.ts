@@ -909,6 +909,20 @@ export interface components {
             sources: components["schemas"]["FlowSource"][];
         };
         /**
+         * PinChange
+         * @description A place of a tool that is not as it was accepted: exact texts, null where there is nothing.
+         *
+         *     `place` is a JSON pointer into the tool object, or into `/server`, which is who offers it.
+         */
+        PinChange: {
+            /** Place */
+            place: string;
+            /** Before */
+            before: string | null;
+            /** After */
+            after: string | null;
+        };
+        /**
          * Place
          * @description A part of the text: lines and columns from 1, `start` and `end` in characters from 0.
          */
@@ -1264,6 +1278,10 @@ export interface components {
         /**
          * ToolOut
          * @description A tool; `unusable` says why it cannot be called.
+         *
+         *     `pin` is the digest of the tool as it came from its source, null where its source cannot change
+         *     it. `changes` say how it differs from the one that was accepted, and `warnings` which of their
+         *     characters look like those of another script.
          */
         ToolOut: {
             /** Name */
@@ -1281,6 +1299,12 @@ export interface components {
             output_schema: components["schemas"]["JsonValue"];
             /** Unusable */
             unusable: string | null;
+            /** Pin */
+            pin: string | null;
+            /** Changes */
+            changes: components["schemas"]["PinChange"][];
+            /** Warnings */
+            warnings: string[];
             /** Can Try */
             can_try: boolean;
             /** Lints */

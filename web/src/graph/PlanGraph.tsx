@@ -9,6 +9,7 @@ import {
   useReactFlow,
   type Edge,
   type Node,
+  type NodeHandle,
   type NodeProps,
 } from '@xyflow/react';
 import { memo, useEffect, useMemo, useRef, useState } from 'react';
@@ -19,6 +20,8 @@ import { texts } from '../texts';
 import { NODE_HEIGHT, NODE_WIDTH } from './layers';
 import { useLayout } from './useLayout';
 
+const ARROW = { type: MarkerType.ArrowClosed, width: 16, height: 16 };
+
 interface StepData extends Record<string, unknown> {
   step: NodeData;
   run: StepOut | undefined;
@@ -28,7 +31,21 @@ interface StepData extends Record<string, unknown> {
 }
 type StepNode = Node<StepData, 'step'>;
 
-const HALF = 0.5;
+/** From how many steps on only those in view are drawn, and the first ones are shown instead of all. */
+const MANY = 150;
+const BEGINNING = { x: 16, y: 16, zoom: 0.5 };
+
+/** Where lines end at a card. The graph knows it so, and does not draw each card once to measure it. */
+const HANDLES: Record<'LR' | 'TB', NodeHandle[]> = {
+  LR: [
+    { type: 'target', position: Position.Left, x: 0, y: NODE_HEIGHT / 2, width: 1, height: 1 },
+    { type: 'source', position: Position.Right, x: NODE_WIDTH - 1, y: NODE_HEIGHT / 2, width: 1, height: 1 },
+  ],
+  TB: [
+    { type: 'target', position: Position.Top, x: NODE_WIDTH / 2, y: 0, width: 1, height: 1 },
+    { type: 'source', position: Position.Bottom, x: NODE_WIDTH / 2, y: NODE_HEIGHT - 1, width: 1, height: 1 },
+  ],
+};
 
 const countOf = (step: NodeData, run: StepOut | undefined): string =>
   run?.items != null ? `${run.items_done}/${run.items}` : step.for_each ? '× n' : '';
@@ -104,52 +121,48 @@ function Flow({ graph, label, states, critical, chosen, onChoose }: PlanGraphPro
   const pairs = useMemo(() => graph.edges.map((each): [string, string] => [each.source, each.target]), [graph]);
   const layout = useLayout(names, pairs, direction);
   const onPath = useMemo(() => new Set(critical), [critical]);
-  const nodes = useMemo<StepNode[]>(
-    () =>
-      layout === undefined
-        ? []
-        : graph.nodes.flatMap((step) => {
-            const position = layout.places[step.id];
-            if (position === undefined) return [];
-            const data: StepData = {
-              step,
-              run: states?.[step.id],
-              isCritical: onPath.has(step.id),
-              isChosen: chosen === step.id,
-              direction,
-            };
-            return [
-              {
-                id: step.id,
-                type: 'step' as const,
-                position,
-                data,
-                width: NODE_WIDTH,
-                height: NODE_HEIGHT,
-                selected: chosen === step.id,
-                ariaRole: 'button' as const,
-                domAttributes: { 'aria-pressed': chosen === step.id },
-              },
-            ];
-          }),
-    [graph, layout, states, onPath, chosen, direction],
-  );
-  const edges = useMemo<Edge[]>(
-    () =>
-      graph.edges.map((each) => {
-        const marked = onPath.has(each.source) && onPath.has(each.target);
-        return {
-          id: `${each.kind}:${each.source}→${each.target}`,
-          source: each.source,
-          target: each.target,
-          className: `edge-${each.kind}${marked ? ' is-critical' : ''}`,
-          markerEnd: { type: MarkerType.ArrowClosed, width: 16, height: 16 },
-          animated: states?.[each.target]?.state === 'running',
-          focusable: false,
-        };
-      }),
-    [graph, states, onPath],
-  );
+  const drawn = useRef(new Map<string, StepNode>());
+  const nodes = useMemo<StepNode[]>(() => {
+    if (layout === undefined) return [];
+    const before = drawn.current;
+    drawn.current = new Map();
+    return graph.nodes.flatMap((step) => {
+      const position = layout.places[step.id];
+      if (position === undefined) return [];
+      const data: StepData = {
+        step,
+        run: states?.[step.id],
+        isCritical: onPath.has(step.id),
+        isChosen: chosen === step.id,
+        direction,
+      };
+      const held = before.get(step.id);
+      const node = held?.position === position && isSame(held.data, data) ? held : nodeOf(data, position);
+      drawn.current.set(step.id, node);
+      return [node];
+    });
+  }, [graph, layout, states, onPath, chosen, direction]);
+  const lines = useRef(new Map<string, Edge>());
+  const edges = useMemo<Edge[]>(() => {
+    const before = lines.current;
+    lines.current = new Map();
+    return graph.edges.map((each) => {
+      const marked = onPath.has(each.source) && onPath.has(each.target);
+      const edge: Edge = {
+        id: `${each.kind}:${each.source}→${each.target}`,
+        source: each.source,
+        target: each.target,
+        className: `edge-${each.kind}${marked ? ' is-critical' : ''}`,
+        markerEnd: ARROW,
+        animated: states?.[each.target]?.state === 'running',
+        focusable: false,
+      };
+      const held = before.get(edge.id);
+      const line = held && held.className === edge.className && held.animated === edge.animated ? held : edge;
+      lines.current.set(edge.id, line);
+      return line;
+    });
+  }, [graph, states, onPath]);
   return (
     <div className="graph" ref={box} role="group" aria-label={label}>
       {layout !== undefined && (
@@ -169,7 +182,8 @@ function Flow({ graph, label, states, critical, chosen, onChoose }: PlanGraphPro
           deleteKeyCode={null}
           selectionKeyCode={null}
           multiSelectionKeyCode={null}
-          onlyRenderVisibleElements={names.length > 150}
+          onlyRenderVisibleElements={names.length > MANY}
+          defaultViewport={BEGINNING}
           minZoom={0.05}
           maxZoom={1.6}
           proOptions={{ hideAttribution: true }}
@@ -183,11 +197,28 @@ function Flow({ graph, label, states, critical, chosen, onChoose }: PlanGraphPro
   );
 }
 
+/** What has not changed stays the same object: the graph then leaves its card alone. */
+const isSame = (one: StepData, other: StepData): boolean =>
+  one.step === other.step && one.run === other.run && one.isCritical === other.isCritical && one.isChosen === other.isChosen && one.direction === other.direction;
+
+const nodeOf = (data: StepData, position: { x: number; y: number }): StepNode => ({
+  id: data.step.id,
+  type: 'step',
+  position,
+  data,
+  width: NODE_WIDTH,
+  height: NODE_HEIGHT,
+  handles: HANDLES[data.direction],
+  selected: data.isChosen,
+  ariaRole: 'button',
+  domAttributes: { 'aria-pressed': data.isChosen },
+});
+
 /** Show the whole plan when its shape changes; of a large one the beginning, at a size to read. */
 function Fit({ shape, count }: { shape: string; count: number }) {
   const flow = useReactFlow();
   useEffect(() => {
-    if (count > 150) void flow.setViewport({ x: 16, y: 16, zoom: HALF });
+    if (count > MANY) void flow.setViewport(BEGINNING);
     else void flow.fitView({ padding: 0.12, maxZoom: 1 });
   }, [flow, shape, count]);
   return null;

@@ -1,21 +1,43 @@
 import { useEffect, useState } from 'react';
 import type { LayoutAnswer, LayoutRequest } from './layers';
 
+const AGAIN_MS = 1_000;
+
+interface Asked {
+  request: LayoutRequest;
+  then: (answer: LayoutAnswer) => void;
+}
+
 let worker: Worker | undefined;
 let asked = 0;
-const waiting = new Map<number, (answer: LayoutAnswer) => void>();
+const waiting = new Map<number, Asked>();
+
+/** Have the worker ready before the first graph comes. */
+export const prepareLayout = (): void => void (worker ??= start());
+
+/** Start the worker. Its script may not come, while the server is away: then it is asked for again. */
+function start(): Worker {
+  const started = new Worker(new URL('./layout.worker.ts', import.meta.url), { type: 'module' });
+  started.onmessage = (event: MessageEvent<LayoutAnswer>) => {
+    waiting.get(event.data.id)?.then(event.data);
+    waiting.delete(event.data.id);
+  };
+  started.onerror = (event) => {
+    if (event instanceof ErrorEvent) return; // its script came, and has a fault
+    started.terminate();
+    window.setTimeout(() => {
+      worker = start();
+      for (const { request } of waiting.values()) worker.postMessage(request);
+    }, AGAIN_MS);
+  };
+  return started;
+}
 
 function ask(request: Omit<LayoutRequest, 'id'>, then: (answer: LayoutAnswer) => void): () => void {
-  if (worker === undefined) {
-    worker = new Worker(new URL('./layout.worker.ts', import.meta.url), { type: 'module' });
-    worker.onmessage = (event: MessageEvent<LayoutAnswer>) => {
-      waiting.get(event.data.id)?.(event.data);
-      waiting.delete(event.data.id);
-    };
-  }
+  worker ??= start();
   asked += 1;
   const id = asked;
-  waiting.set(id, then);
+  waiting.set(id, { request: { ...request, id }, then });
   worker.postMessage({ ...request, id });
   return () => waiting.delete(id);
 }

@@ -11,7 +11,20 @@ import { go, href, setParams } from '../router';
 import { texts } from '../texts';
 import { AskPanel } from './AskPanel';
 
-const PlanEditor = lazy(async () => ({ default: (await import('../editor/PlanEditor')).PlanEditor }));
+const PlanEditor = lazy(async () => ({ default: (await loaded()).PlanEditor }));
+const LOAD_AGAIN_MS = 1_000;
+
+/** Load the editor; while the server is away, try again. */
+async function loaded(): Promise<typeof import('../editor/PlanEditor')> {
+  for (;;) {
+    try {
+      return await import('../editor/PlanEditor');
+    } catch {
+      await new Promise((done) => window.setTimeout(done, LOAD_AGAIN_MS));
+    }
+  }
+}
+
 const CHECK_AFTER_MS = 250;
 
 export function Ask({ id, params }: { id: string | undefined; params: URLSearchParams }) {

@@ -187,11 +187,17 @@ function Panel({ run, view, critical, chosen, onChoose, tab }: PanelProps) {
       </Tabs.Content>
       <Tabs.Content value="plan" className="tab-body">
         <pre className="plan-text" tabIndex={0} role="region" aria-label={names.plan}>
-          <Exact text={printPlan(run.plan as Json)} most={20_000} />
+          <PlanText plan={run.plan as Json} />
         </pre>
       </Tabs.Content>
     </Tabs.Root>
   );
+}
+
+/** The plan as it is printed; a part of its own, so that only a plan that is looked at is printed. */
+function PlanText({ plan }: { plan: Json }) {
+  const text = useMemo(() => printPlan(plan), [plan]);
+  return <Exact text={text} most={20_000} />;
 }
 
 function Answer({ run, view }: { run: RunOut; view: RunView }) {

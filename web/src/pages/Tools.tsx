@@ -3,6 +3,7 @@ import { useEffect, useId, useState, type FormEvent } from 'react';
 import { client } from '../api/client';
 import type { ToolOut } from '../api/types';
 import { remember, remembered } from '../drafts';
+import { bare } from '../parts/bare';
 import { Exact, plain } from '../parts/exact';
 import { JsonTree } from '../parts/JsonTree';
 import { Result } from '../parts/Result';
@@ -40,6 +41,7 @@ export function Tools({ name, params }: { name: string | undefined; params: URLS
                       <span>
                         <Exact text={each.name} most={80} />
                       </span>
+                      {each.unusable !== null && <span className="chip bad">{each.changes.length > 0 ? words.isChanged : words.isRefused}</span>}
                       <span className={`chip ${each.effects === 'read' ? '' : each.effects === 'write' ? 'warn' : 'bad'}`}>{texts.tools.effects[each.effects]}</span>
                     </a>
                   </li>
@@ -66,11 +68,12 @@ function ToolView({ tool }: { tool: ToolOut }) {
       <p className="muted small">
         {words.source}: <Exact text={tool.source} most={200} /> · {texts.approve.effectKinds[tool.effects]}
       </p>
-      {tool.unusable !== null && (
-        <p className="notice bad">
-          {words.pins}: <Exact text={tool.unusable} />
+      {tool.pin !== null && (
+        <p className="muted small">
+          {words.pin} <code className="digest">{tool.pin}</code>
         </p>
       )}
+      <Refused tool={tool} />
       <h3>{words.input}</h3>
       <Properties schema={tool.input_schema as Json} />
       <h3>{words.output}</h3>
@@ -93,6 +96,53 @@ function ToolView({ tool }: { tool: ToolOut }) {
       <h3>{words.tryIt}</h3>
       {tool.can_try ? <TryForm tool={tool} /> : <p className="muted">{words.onlyRead}</p>}
     </article>
+  );
+}
+
+/** Why a tool cannot be used; where it has changed since it was accepted, each change whole and exact. */
+function Refused({ tool }: { tool: ToolOut }) {
+  if (tool.unusable === null) return null;
+  if (tool.changes.length === 0) {
+    return (
+      <p className="notice bad">
+        {words.refused}: <Exact text={tool.unusable} />
+      </p>
+    );
+  }
+  return (
+    <section className="notice bad stack" aria-label={words.changes}>
+      <h3>{words.changes}</h3>
+      <div className="scroll-x" tabIndex={0} role="region" aria-label={words.changes}>
+        <table className="facts">
+          <thead>
+            <tr>
+              <th scope="col">{words.place}</th>
+              <th scope="col">{words.before}</th>
+              <th scope="col">{words.after}</th>
+            </tr>
+          </thead>
+          <tbody>
+            {tool.changes.map((each) => (
+              <tr key={each.place}>
+                <th scope="row">
+                  <Exact text={each.place} whole />
+                </th>
+                <td className="exact-value">{each.before === null ? <span className="muted">–</span> : <Exact text={each.before} whole />}</td>
+                <td className="exact-value">{each.after === null ? <span className="muted">–</span> : <Exact text={each.after} whole />}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+      {tool.warnings.map((each) => (
+        <p key={each}>
+          <Exact text={each} whole />
+        </p>
+      ))}
+      <p>
+        {words.accept} <code>{`toolplan tools ${plain(tool.name, 200)} --tools FILE --accept`}</code>
+      </p>
+    </section>
   );
 }
 
@@ -146,28 +196,25 @@ function Properties({ schema }: { schema: Json }) {
 /** A form made from the tool's schema; what has no simple field is written as JSON. */
 function TryForm({ tool }: { tool: ToolOut }) {
   const key = `try.${tool.name}`;
-  const [values, setValues] = useState<Record<string, string>>(() => {
-    const held = parseText(remembered(key) ?? '{}').document;
-    return isObject(held ?? null) ? (held as Record<string, string>) : {};
-  });
-  useEffect(() => remember(key, Object.keys(values).length ? JSON.stringify(values) : null), [key, values]);
+  const [values, setValues] = useState(() => heldValues(key));
+  useEffect(() => remember(key, values.size > 0 ? JSON.stringify([...values]) : null), [key, values]);
   const tried = useMutation({ mutationFn: (args: Record<string, Json>) => client.tryTool(tool.name, args) });
-  const [wrong, setWrong] = useState<Record<string, string>>({});
+  const [wrong, setWrong] = useState<ReadonlyMap<string, string>>(new Map());
   const properties = propertiesOf(tool.input_schema as Json);
   const required = requiredOf(tool.input_schema as Json);
   const submit = (event: FormEvent): void => {
     event.preventDefault();
-    const args: Record<string, Json> = {};
-    const found: Record<string, string> = {};
+    const args: Record<string, Json> = bare({});
+    const found = new Map<string, string>();
     for (const [name, schema] of properties) {
-      const text = values[name] ?? '';
+      const text = values.get(name) ?? '';
       if (text === '') continue;
       const read = valueOf(text, schema);
       if (read.error === undefined) args[name] = read.document ?? null;
-      else found[name] = read.error;
+      else found.set(name, read.error);
     }
     setWrong(found);
-    if (Object.keys(found).length === 0) tried.mutate(args);
+    if (found.size === 0) tried.mutate(args);
   };
   return (
     <form className="stack" onSubmit={submit}>
@@ -178,11 +225,13 @@ function TryForm({ tool }: { tool: ToolOut }) {
             name={name}
             schema={schema}
             isRequired={required.has(name)}
-            value={values[name] ?? ''}
-            error={wrong[name]}
+            value={values.get(name) ?? ''}
+            error={wrong.get(name)}
             onChange={(text) => {
-              const { [name]: _, ...others } = values;
-              setValues(text === '' ? others : { ...values, [name]: text });
+              const changed = new Map(values);
+              if (text === '') changed.delete(name);
+              else changed.set(name, text);
+              setValues(changed);
             }}
           />
         ))}
@@ -211,6 +260,13 @@ function TryForm({ tool }: { tool: ToolOut }) {
       )}
     </form>
   );
+}
+
+/** Return what was typed before, by argument; an argument may be named `__proto__`, so it is no key of an object. */
+function heldValues(key: string): ReadonlyMap<string, string> {
+  const held = parseText(remembered(key) ?? '[]').document;
+  if (!Array.isArray(held)) return new Map();
+  return new Map(held.filter((each): each is [string, string] => Array.isArray(each) && each.length === 2 && each.every((part) => typeof part === 'string')));
 }
 
 interface FieldProps {

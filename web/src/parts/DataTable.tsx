@@ -1,4 +1,5 @@
 import { useMemo, useState } from 'react';
+import { isNumber } from '../api/exact-json';
 import { texts } from '../texts';
 import { compare, textOf, type Table } from './data';
 import { Exact } from './exact';
@@ -17,7 +18,7 @@ export function DataTable({ table, label }: { table: Table; label: string }) {
     if (order) found.sort((one, other) => compare(one[order.column] ?? null, other[order.column] ?? null) * (order.down ? -1 : 1));
     return found;
   }, [table, order, wanted]);
-  const numeric = table.columns.map((_, at) => table.rows.every((row) => row[at] === null || typeof row[at] === 'number'));
+  const numeric = table.columns.map((_, at) => table.rows.every((row) => row[at] === null || isNumber(row[at])));
   return (
     <div className="data-table">
       <div className="row between">

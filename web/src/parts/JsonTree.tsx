@@ -1,5 +1,6 @@
 import { useState } from 'react';
 import { isObject, type Json } from '../plan/plan';
+import { isNumber } from '../api/exact-json';
 import { texts } from '../texts';
 import { Exact } from './exact';
 
@@ -14,17 +15,17 @@ export function JsonTree({ value, name, depth = 0 }: { value: Json; name?: strin
       <Exact text={name} most={120} />:{' '}
     </span>
   );
-  if (typeof value !== 'object' || value === null) {
+  if (!Array.isArray(value) && !isObject(value)) {
     return (
       <div className="json-line">
         {key}
-        <span className={`json-${value === null ? 'null' : typeof value}`}>
+        <span className={`json-${value === null ? 'null' : isNumber(value) ? 'number' : typeof value}`}>
           <Exact text={typeof value === 'string' ? JSON.stringify(value) : String(value)} />
         </span>
       </div>
     );
   }
-  const entries: [string, Json][] = Array.isArray(value) ? value.map((each, at) => [String(at), each]) : isObject(value) ? Object.entries(value) : [];
+  const entries: [string, Json][] = Array.isArray(value) ? value.map((each, at) => [String(at), each]) : Object.entries(value);
   const size = Array.isArray(value) ? `[${entries.length}]` : `{${entries.length}}`;
   if (entries.length === 0) {
     return (

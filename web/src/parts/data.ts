@@ -1,4 +1,5 @@
 // What a result looks like: a table, and whether a picture of it says something.
+import { ExactNumber, isNumber } from '../api/exact-json';
 import { isObject, type Json } from '../plan/plan';
 
 export interface Table {
@@ -49,14 +50,14 @@ export interface Picture {
 const DAY = /^\d{4}-\d{2}(-\d{2}([T ].*)?)?$/;
 const MOST_BARS = 30;
 
-const isNumber = (value: Json | undefined): value is number => typeof value === 'number' && Number.isFinite(value);
+const isFinite = (value: Json | undefined): value is number | ExactNumber => isNumber(value) && Number.isFinite(Number(value));
 
 /** Choose a picture by the data: a line for numbers over time, bars for numbers of groups. */
 export function pictureOf(table: Table): Picture | undefined {
   if (table.rows.length < 2) return undefined;
   const column = (index: number): Json[] => table.rows.map((row) => row[index] ?? null);
   const all = table.columns.map((name, index) => ({ name, values: column(index) }));
-  const numbers = all.filter(({ name, values }) => !/(^|_)id$/i.test(name) && values.some(isNumber) && values.every((each) => each === null || isNumber(each)));
+  const numbers = all.filter(({ name, values }) => !/(^|_)id$/i.test(name) && values.some(isFinite) && values.every((each) => each === null || isFinite(each)));
   const time = all.find(({ values }) => values.every((each) => typeof each === 'string' && DAY.test(each) && !Number.isNaN(Date.parse(each))));
   const groups = all.find(({ values }) => values.every((each) => typeof each === 'string') && new Set(values).size === values.length && values.length <= MOST_BARS);
   const y = numbers[0];
@@ -64,7 +65,7 @@ export function pictureOf(table: Table): Picture | undefined {
   if (time) return { kind: 'line', x: time.name, y: 'count', ...summed(time.values as string[], time.values.map(() => 1)) };
   if (groups && y) {
     const labels = groups.values as string[];
-    return { kind: 'bars', x: groups.name, y: y.name, labels, xs: labels.map((_, at) => at), ys: y.values.map((each) => (isNumber(each) ? each : 0)) };
+    return { kind: 'bars', x: groups.name, y: y.name, labels, xs: labels.map((_, at) => at), ys: y.values.map((each) => (isFinite(each) ? Number(each) : 0)) };
   }
   return undefined;
 }
@@ -73,7 +74,7 @@ function summed(times: string[], values: Json[]): Pick<Picture, 'labels' | 'xs' 
   const sums = new Map<string, number>();
   times.forEach((time, index) => {
     const value = values[index];
-    sums.set(time, (sums.get(time) ?? 0) + (isNumber(value) ? value : 0));
+    sums.set(time, (sums.get(time) ?? 0) + (isFinite(value) ? Number(value) : 0));
   });
   const labels = [...sums.keys()].sort();
   return { labels, xs: labels.map((each) => Date.parse(each) / 1000), ys: labels.map((each) => sums.get(each) ?? 0) };
@@ -82,7 +83,8 @@ function summed(times: string[], values: Json[]): Pick<Picture, 'labels' | 'xs' 
 /** Compare values of a column: numbers by size, the rest as text; what is not there comes last. */
 export function compare(one: Json, other: Json): number {
   if (one === null || other === null) return Number(one === null) - Number(other === null);
-  if (typeof one === 'number' && typeof other === 'number') return one - other;
+  // numbers that JavaScript takes for equal are compared digit by digit
+  if (isNumber(one) && isNumber(other) && Number(one) !== Number(other)) return Number(one) - Number(other);
   return textOf(one).localeCompare(textOf(other), 'en', { numeric: true });
 }
 

@@ -1,6 +1,8 @@
 // A plan as JSON, as far as the page reads it: its steps and what they refer to.
 
-export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
+import { ExactNumber, parseJson } from '../api/exact-json';
+
+export type Json = null | boolean | number | ExactNumber | string | Json[] | { [key: string]: Json };
 
 export interface PlanStep {
   id: string;
@@ -27,7 +29,7 @@ export interface Understood {
 }
 
 export const isObject = (value: unknown): value is Record<string, Json> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
+  typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof ExactNumber);
 
 const textOf = (value: Json | undefined): string | undefined => (typeof value === 'string' ? value : undefined);
 
@@ -115,7 +117,7 @@ export function understood(document: Json | undefined): Understood[] {
 
 export function parseText(text: string): { document?: Json; error?: string } {
   try {
-    return { document: JSON.parse(text) as Json };
+    return { document: parseJson(text) };
   } catch (error) {
     return { error: error instanceof Error ? error.message : String(error) };
   }
@@ -129,12 +131,13 @@ export function printPlan(document: Json): string {
 function pretty(value: Json, indent: string, width: number): string {
   const flat = inline(value);
   const isRoot = indent === '';
-  if ((!isRoot && flat.length + indent.length <= width) || typeof value !== 'object' || value === null) return flat;
   const inner = indent + '  ';
+  if (!isRoot && flat.length + indent.length <= width) return flat;
   if (Array.isArray(value)) {
     if (value.length === 0) return '[]';
     return `[\n${value.map((each) => inner + pretty(each, inner, width)).join(',\n')}\n${indent}]`;
   }
+  if (!isObject(value)) return flat;
   const entries = Object.entries(value);
   if (entries.length === 0) return '{}';
   return `{\n${entries.map(([key, each]) => `${inner}${JSON.stringify(key)}: ${pretty(each, inner, width)}`).join(',\n')}\n${indent}}`;

@@ -5,7 +5,7 @@ import { seconds, texts } from '../texts';
 import type { RunView } from './fold';
 
 const words = texts.run;
-const MOST = 200;
+const MOST = 100;
 
 interface TimelineProps {
   view: RunView;

@@ -113,7 +113,7 @@ function applyOne(view: RunView, steps: Record<string, StepOut>, event: RunEvent
   steps[event.step] = applyToStep(before, event);
   if (kindOf(event) === 'stepprogressed') {
     view.progress = bare(view.progress);
-    view.progress[event.step] = { done: event.done ?? 0, total: event.total ?? null, message: event.message ?? '' };
+    view.progress[event.step] = { done: Number(event.done ?? 0), total: event.total == null ? null : Number(event.total), message: event.message ?? '' };
   }
   if (['callindoubt', 'calldecided', 'callwaiting', 'consentgiven'].includes(kindOf(event))) view.stale += 1;
 }

@@ -1,6 +1,7 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useEffect, useMemo, useRef, useState } from 'react';
 import { client } from '../api/client';
+import { parseJson } from '../api/exact-json';
 import type { RunEvent, RunOut } from '../api/types';
 import { fold, hasGap, PROGRESS, viewOf, type RunView } from './fold';
 
@@ -11,8 +12,7 @@ const AGAIN_MS = 1_000;
 
 const isOver = (status: string): boolean => ['succeeded', 'failed', 'cancelled'].includes(status);
 
-/** The answer about a run as it came: to share parts of it with the one before loses a step named `__proto__`. */
-export const runQuery = (id: string) => ({ queryKey: ['run', id], queryFn: () => client.oneRun(id), structuralSharing: false as const });
+export const runQuery = (id: string) => ({ queryKey: ['run', id], queryFn: () => client.oneRun(id) });
 
 /** The run as it is now: one answer of the server, then its events; it connects again by itself. */
 export function useRun(id: string): { run: RunOut | undefined; view: RunView | undefined; error: Error | null; connection: Connection } {
@@ -55,7 +55,7 @@ export function useRun(id: string): { run: RunOut | undefined; view: RunView | u
       if (next.stale !== held.view.stale) void queries.invalidateQueries({ queryKey: ['run', id] });
     };
     const take = (event: MessageEvent<string>): void => {
-      const found = JSON.parse(event.data) as RunEvent;
+      const found = parseJson(event.data) as unknown as RunEvent;
       // progress is not in the journal, so it has no position of its own
       queue.push(event.type === 'progress' ? { ...found, seq: PROGRESS } : found);
       if (event.type !== 'progress') received.current = Math.max(received.current, found.seq);
