@@ -33,7 +33,9 @@ _LAGS: Final = """() => {
     }, 20);
 }"""
 # the collection of all garbage, which only the measurement asks for, is no lag of the page
-_COLLECTING: Final = "isOn => new Promise(done => setTimeout(() => done(window.collecting = isOn), 30))"
+_COLLECTING: Final = (
+    "isOn => new Promise(done => setTimeout(() => done(window.collecting = isOn), 30))"
+)
 _SORTED_LAGS: Final = "() => window.lags.sort((a, b) => a - b)"
 _CARDS: Final = """() => {
     const found = {};
