@@ -73,7 +73,7 @@ class Crew:
         """Ask the first of them to leave, one after another."""
         for each in self._workers[:count]:
             each.send_signal(signal.SIGTERM)
-            each.wait(30)
+            each.wait(90)
 
     def replace_dead(self) -> None:
         """Start a worker for each that has ended, and wait until they take runs."""
