@@ -15,6 +15,7 @@ from toolplan.dialects import DIALECTS
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text("utf-8")
+COMMAND_LINE = (ROOT / "docs/command-line.md").read_text("utf-8")
 
 
 def blocks(text: str, language: str) -> list[str]:
@@ -55,11 +56,11 @@ def test_who_comes_from_elsewhere_is_shown_an_example(page: Path) -> None:
     assert f"{page.stem}-0" in GUIDES
 
 
-def test_the_readme_names_every_command() -> None:
+def test_the_page_of_the_command_line_names_every_command() -> None:
     commands = {p.stem for p in (ROOT / "src/toolplan/cli").glob("[!_]*.py")}
     assert commands
     for command in commands:
-        assert f"toolplan {command}" in README
+        assert f"toolplan {command}" in COMMAND_LINE
 
 
 def test_every_link_of_a_document_leads_somewhere() -> None:
@@ -95,6 +96,13 @@ def test_the_plans_of_the_readme_pass_the_check(text: str) -> None:
     assert compiled.plan is not None
 
 
-def test_the_readme_names_every_dialect() -> None:
+def test_the_page_of_the_command_line_names_every_dialect() -> None:
     for name in DIALECTS:
-        assert f"`{name}`" in README
+        assert f"`{name}`" in COMMAND_LINE
+
+
+def test_the_readme_leads_to_every_page() -> None:
+    """A newcomer who reads nothing but the README can find each page from it."""
+    for page in (ROOT / "docs").glob("*.md"):
+        if page.name != "index.md":
+            assert f"](docs/{page.name})" in README
