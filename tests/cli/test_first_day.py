@@ -63,6 +63,66 @@ def test_nothing_is_overwritten(name: str, tmp_path: Path, call: Call) -> None:
     assert [path.name for path in tmp_path.iterdir()] == [name]
 
 
+def test_init_writes_into_no_file(tmp_path: Path, call: Call) -> None:
+    (tmp_path / "file").write_text("", "utf-8")
+    said = call("init", str(tmp_path / "file"))
+    assert said.code == 3
+    assert "File exists" in said.err
+    assert "help:" in said.err
+
+
+BAD_FILES: dict[str, bytes | None] = {
+    "gone.json": None,
+    "empty.json": b"",
+    "binary.json": bytes(range(256)),
+    "cut.json": b"[1,",
+    "number.json": b"7",
+    "deep.json": b"[" * 200_000,
+    "other.json": b'{"surprise": 1}',
+    "huge.json": b" " * 12_000_000 + b"7",
+}
+
+
+@pytest.mark.parametrize("name", BAD_FILES)
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("check", "FILE"),
+        ("diff", "FILE", "FILE"),
+        ("test", "FILE"),
+        ("show", "FILE"),
+        ("convert", "FILE", "--to", "clear"),
+        ("run", "FILE", "--tools", "toolplan.demo:TOOLS"),
+        ("tools", "--tools", "FILE"),
+        ("doctor", "--tools", "FILE"),
+        ("login", "server", "--tools", "FILE"),
+        ("logout", "server", "--tools", "FILE"),
+        ("policy", "check", "FILE", "--tools", "toolplan.demo:TOOLS"),
+    ],
+    ids=" ".join,
+)
+def test_a_file_that_cannot_be_used_is_named_with_a_way_on(
+    words: tuple[str, ...], name: str, tmp_path: Path, call: Call
+) -> None:
+    file = tmp_path / name
+    content = BAD_FILES[name]
+    if content is not None:
+        file.write_bytes(content)
+    said = call(*(str(file) if word == "FILE" else word for word in words))
+    printed = said.out + said.err
+    assert said.code in (1, 2), printed
+    assert "Traceback" not in printed
+    assert "error[" in printed or "✗" in printed, printed
+    assert name in printed or "server" in printed, printed
+
+
+def test_a_server_is_signed_in_to_with_a_configuration(call: Call) -> None:
+    for command in ("login", "logout"):
+        said = call(command, "server")
+        assert said.code == 2
+        assert "name the MCP configuration that has the server" in said.err
+
+
 def test_init_prints_what_it_wrote(tmp_path: Path, call: Call) -> None:
     said = call("init", str(tmp_path / "deep/er"), "--json")
     assert [Path(path).name for path in said.json["files"]] == FILES

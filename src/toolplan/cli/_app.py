@@ -131,7 +131,12 @@ def _usage(error: CycloptsError, words: list[str]) -> ToolplanError:
     elif isinstance(error, library.MissingArgumentError) and error.argument is not None:
         message = f"{error.argument.name.removeprefix('--').upper()} is missing."
         if error.argument.name == "--tools":
-            message = "--tools is missing: a plan needs the tools that it names."
+            needed = (
+                "name the MCP configuration that has the server"
+                if command in ("login", "logout")
+                else "a plan needs the tools that it names"
+            )
+            message = f"--tools is missing: {needed}."
     return ToolplanError("usage", message, help_)
 
 

@@ -34,7 +34,7 @@ def init_command(folder: FolderArgument = Path(), /, *, as_json: JsonFlag = Fals
     if there := [str(path) for path in files if path.exists() or path.is_symlink()]:
         raise CommandError(
             "file-exists",
-            f"Nothing was written: {', '.join(there)} exists already.",
+            f"Nothing was written: there is already {', '.join(there)}.",
             "Move it away, or name another folder: toolplan init FOLDER.",
         )
     try:
@@ -45,7 +45,9 @@ def init_command(folder: FolderArgument = Path(), /, *, as_json: JsonFlag = Fals
     except OSError as error:
         reason = error.strerror or type(error).__name__
         place = error.filename or folder
-        raise CommandError("unwritable-file", f"{place}: {reason}.") from None
+        raise CommandError(
+            "unwritable-file", f"{place}: {reason}.", "Name a folder that you may write to."
+        ) from None
     _print(folder, list(files), as_json=as_json)
     return Exit.FINE.value
 

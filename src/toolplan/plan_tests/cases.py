@@ -92,15 +92,17 @@ def _read(path: Path) -> Json:
         with path.open("rb") as file:
             raw = file.read(MOST_BYTES + 1)
         if len(raw) > MOST_BYTES:
-            raise CaseError(f"{path}: it is larger than {MOST_BYTES:,} bytes.")
+            said = f"{path}: it is larger than {MOST_BYTES:,} bytes."
+            raise CaseError(said, "Write the questions into several files.")
         return read_yaml(raw.decode("utf-8"), max_depth=_DEPTH).value
     except OSError as error:
         reason = error.strerror or type(error).__name__
         raise CaseError(f"{path}: {reason}.", "Name a file of plan tests.") from None
     except UnicodeDecodeError as error:
-        raise CaseError(f"{path}: not UTF-8 text (byte {error.start}).") from None
+        said = f"{path}: not UTF-8 text (byte {error.start})."
+        raise CaseError(said, "Save it as UTF-8.") from None
     except YamlError as error:
-        raise CaseError(f"{path}:{error.line}: {error}") from None
+        raise CaseError(f"{path}:{error.line}: {error}", "Fix the file there.") from None
 
 
 def _case(reader: _Reader, value: Json, today: str | None) -> Case:
@@ -145,7 +147,8 @@ class _Reader(NamedTuple):
 
     def wrong(self, name: str, wanted: str) -> CaseError:
         at = ".".join(part for part in (self.place, name) if part)
-        return CaseError(f"{self.file}: {at or 'the file'} must be {wanted}.")
+        said = f"{self.file}: {at or 'the file'} must be {wanted}."
+        return CaseError(said, "`toolplan init` writes an example.")
 
     def object(self, value: Json, known: tuple[str, ...]) -> dict[str, Json]:
         if not isinstance(value, dict):

@@ -180,6 +180,8 @@ def _lines(located: Located, source_text: str | None, name: str, screen: Screen)
     )
     if source_text is not None and span is not None:
         yield from _source_lines(source_text, span, name, screen, colour)
+    elif source_text is not None and name:
+        yield Piece(" --> ", "blue"), Piece(screen.fit(printable(name)))
     if diagnostic.fixed and diagnostic.fix is not None:
         for change in fix_texts(diagnostic.fix):
             yield from prose(Piece("  auto-fix: ", "bold green"), Piece(change))

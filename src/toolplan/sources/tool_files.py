@@ -69,7 +69,9 @@ def read_tool_file(spec: str, folder: Path) -> Toolbox:
         raise ToolObjectError(
             f"{spec!r} is not JSON: {error.msg} at {place}.", "Fix the file there."
         ) from error
-    except (ValueError, RecursionError) as error:
+    except RecursionError as error:
+        raise ToolObjectError(f"{spec!r} is nested too deeply.", "Fix the file.") from error
+    except ValueError as error:
         raise ToolObjectError(
             f"{spec!r} is not JSON that can be read: {error}.", "Fix the file."
         ) from error
