@@ -21,6 +21,7 @@ import toolplan.cli.worker
 import toolplan.storage.queue.procrastinate
 import toolplan.workers
 from tests.workers.crew import ROOT
+from tests.workers.sabotage import NAME, SABOTAGES
 from toolplan.cli import main as toolplan_main
 
 _LOADED = (toolplan.cli.worker, toolplan.storage.queue.procrastinate, toolplan.workers)
@@ -129,6 +130,8 @@ def _work(log: Path) -> None:
 
 def main() -> None:
     """Fork a worker for each line."""
+    if wrong := os.environ.get(NAME):
+        SABOTAGES[wrong]()
     gc.freeze()
     folder = Path(sys.argv[1])
     for number, _ in enumerate(sys.stdin):

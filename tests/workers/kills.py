@@ -8,6 +8,7 @@ import random
 import threading
 import time
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -16,6 +17,7 @@ from tests.postgres import Server
 from tests.workers._office import no_job_is_left, office, plan_of
 from tests.workers.forked_crew import ForkedCrew, forked_crew
 from tests.workers.ledger_tools import ADDRESS
+from tests.workers.sabotage import NAME
 from toolplan.app.app import App
 from toolplan.engines import CannotRun
 from toolplan.events import Run, RunState
@@ -29,19 +31,23 @@ _OPEN: Final = 24
 """Runs that are open at the same time."""
 _HANG_S: Final = 14.0
 """How long a worker stands still: longer than its lease."""
-_MOST_S: Final = 180.0
-"""How long runs have to end when nothing disturbs them any more."""
 _OVER: Final = (RunState.SUCCEEDED, RunState.FAILED, RunState.CANCELLED)
 
 
 class Trouble(NamedTuple):
-    """What happens to the workers, and to their server."""
+    """What happens to the workers, and to their server.
+
+    `sabotage` names what is wrong with them, and `patience_s` says how long runs have to end when
+    nothing disturbs them any more.
+    """
 
     kills: int
     hangs: int = 0
     restarts: int = 0
     workers: int = 4
     seed: int = 0
+    sabotage: str = ""
+    patience_s: float = 180.0
 
 
 class Report(NamedTuple):
@@ -54,6 +60,7 @@ class Report(NamedTuple):
     payments: int
     decided: int
     approved: int
+    allowed: int
     breaches: tuple[str, ...]
 
     def __str__(self) -> str:
@@ -95,10 +102,11 @@ class _Story:
         self.runs = 0
         self.decided = 0
         self.approved = 0
+        self.allowed = 0
         self.breaches: list[str] = []
         self._ledger = ledger
         self._chance = random.Random(seed)
-        self._unsure: tuple[str, ExecutionPlan, bool] | None = None
+        self._unsure: tuple[str, ExecutionPlan, str] | None = None
         self._entries: dict[tuple[str, str, int | None], list[Entry]] = {}
         self._retried: Counter[tuple[str, str, int | None]] = Counter()
         self._unapproved: set[str] = set()
@@ -113,16 +121,19 @@ class _Story:
         if self._unsure is None:
             run = f"r{self.runs}"
             self.runs += 1
-            self._unsure = run, _plan(self.app, run, self._chance), self._chance.random() >= 0.3
-        run, plan, yes = self._unsure
+            plan, chance = _plan(self.app, run, self._chance), self._chance.random()
+            how = "later" if chance < 0.3 else "values" if chance < 0.4 else "yes"
+            self._unsure = run, plan, how
+        run, plan, how = self._unsure
         try:
-            await self.app.workers.submit(plan, run_id=run, yes=yes)
+            values = "values" if how == "values" else None
+            await self.app.workers.submit(plan, run_id=run, yes=how == "yes", approve=values)
         except JournalError as error:
             if error.code != "run-exists":
                 raise
         self._unsure = None
         self.open[run] = plan
-        if not yes:
+        if how == "later":
             self._unapproved.add(run)
 
     async def attend(self) -> None:
@@ -132,6 +143,8 @@ class _Story:
                 await self.app.workers.approve(run, self.open[run].digest, who="person")
                 self._unapproved.discard(run)
                 self.approved += 1
+            elif status is RunState.WAITING:
+                await self._allow(run)
             elif status is RunState.IN_DOUBT:
                 await self._decide(run)
             elif status in _OVER:
@@ -142,6 +155,16 @@ class _Story:
         with self.app.workers.dispatch().journal.transaction() as connection:
             rows = connection.execute(query, ([*self.open],)).fetchall()
         return {run: RunState(status) for run, status in rows}
+
+    async def _allow(self, run: str) -> None:
+        """Allow the calls of a run that wait with their values."""
+        loaded = await asyncio.to_thread(self.app.needed_journal().load, run)
+        steps = sorted({call.step for call in loaded.waiting})
+        if not steps or await asyncio.to_thread(self.app.workers.dispatch().messages, run):
+            return  # it has moved on, or that was said already
+        with suppress(CannotRun):  # it has moved on
+            await self.app.workers.decide(run, allow=steps, who="person")
+            self.allowed += len(steps)
 
     async def _decide(self, run: str) -> None:
         loaded = await asyncio.to_thread(self.app.needed_journal().load, run)
@@ -235,7 +258,7 @@ class _Fate(threading.Thread):
             raise
 
     def _happen(self) -> None:
-        kills, hangs, restarts, _, _ = self._trouble
+        kills, hangs, restarts, *_ = self._trouble
         happens = ["kill"] * kills + ["hang"] * hangs + ["restart"] * restarts
         self._chance.shuffle(happens)
         done = 0
@@ -287,30 +310,31 @@ async def report_of(server: Server, folder: Path, trouble: Trouble) -> Report:
     url = server.schema()
     (folder / "toolplan.toml").write_text(SETTINGS)
     ledger = Ledger(folder)
-    environment = {ADDRESS: ledger.address, "TOOLPLAN_JOURNAL": url}
+    environment = {ADDRESS: ledger.address, "TOOLPLAN_JOURNAL": url, NAME: trouble.sabotage}
     settings = {"toolboxes": {"office": {"tools": ["tests.workers.ledger_tools:TOOLS"]}}}
     try:
         with office(url, **settings) as app, forked_crew(folder, environment) as crew:
             story = _Story(app, ledger, trouble.seed)
             fate = _Fate(crew, server, trouble)
             fate.start()
-            await _attend(story, fate)
+            await _attend(story, fate, trouble.patience_s)
             payments, breaches = await asyncio.to_thread(story.end)
             if not await _ends(app):
                 breaches += ("A job is left over.",)
             if fate.error:
                 breaches += (fate.error,)
-            numbers = (trouble.kills, trouble.hangs, trouble.restarts)
-            return Report(*numbers, story.runs, payments, story.decided, story.approved, breaches)
+            happened = (trouble.kills, trouble.hangs, trouble.restarts)
+            said = (story.decided, story.approved, story.allowed)
+            return Report(*happened, story.runs, payments, *said, breaches)
     finally:
         ledger.close()
 
 
-async def _attend(story: _Story, fate: _Fate) -> None:
+async def _attend(story: _Story, fate: _Fate, patience_s: float) -> None:
     """Submit runs while something happens, and attend to them until they are over."""
     calm_since = None
     while calm_since is None or (
-        (story.open or story.is_unsure) and time.monotonic() < calm_since + _MOST_S
+        (story.open or story.is_unsure) and time.monotonic() < calm_since + patience_s
     ):
         if calm_since is None and not fate.is_alive():
             calm_since = time.monotonic()

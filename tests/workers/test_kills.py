@@ -15,3 +15,21 @@ async def test_dead_workers_lose_and_repeat_nothing(postgres: Server, home: Path
     assert not report.breaches, str(report)
     assert report.decided
     assert report.approved
+    assert report.allowed
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize(
+    ("sabotage", "breach"),
+    [
+        ("forget_intents", "was paid"),
+        ("end_jobs_first", "is lost: it is running"),
+        ("drop_messages", "is lost: it is waiting"),
+    ],
+)
+async def test_workers_that_are_wrong_are_found_out(
+    sabotage: str, breach: str, postgres: Server, home: Path
+) -> None:
+    trouble = Trouble(kills=8, workers=2, seed=2, sabotage=sabotage, patience_s=20.0)
+    report = await report_of(postgres, home, trouble)
+    assert breach in str(report)

@@ -22,7 +22,7 @@ from toolplan.engines import CannotRun
 from toolplan.errors import ToolplanError
 from toolplan.events import ApprovalStaged, CallWaiting, ConsentGiven, RunState
 from toolplan.path import Json
-from toolplan.storage.journal import JournalError, Recovered
+from toolplan.storage.journal import JournalError, Recovered, Slot
 from toolplan.storage.queue import COUNTED, Message
 from toolplan.workers._inbox import read_messages
 
@@ -104,6 +104,24 @@ def test_a_message_counts_for_the_call_that_was_shown_and_no_other() -> None:
         text, consents = _said(wrong, recovered)
         assert text.startswith("refused: the calls of")
         assert not consents
+
+
+def test_what_two_persons_decide_is_kept_under_the_name_of_each() -> None:
+    """The messages of the second stay unread until those of the first were obeyed."""
+    other = CallWaiting("v", None, "write", {"x": "n8"}, {}, "d2", 2.0)
+    waiting: dict[Slot, CallWaiting] = {("w", None): WAITS, ("v", None): other}
+    messages = [
+        Message(1, "consent", _consent("d7"), "carl", None),  # refused: it decides nothing
+        Message(2, "consent", _consent(), "anna", None),
+        Message(3, "consent", {**_consent("d2"), "step": "v"}, "bert", None),
+        Message(4, "resume", None, "carl", None),
+    ]
+    read = read_messages(messages, "plan", Recovered(staged=STAGED, waiting=waiting), effects=True)
+    assert (read.by, read.is_more, [*read.consents]) == ("anna", True, ["w"])
+    assert [each.number for each in (*read.refused, *read.counted)] == [1, 2, 4]
+    later = Recovered(staged=STAGED, waiting={("v", None): other})
+    read = read_messages(messages[2:3], "plan", later, effects=True)
+    assert (read.by, read.is_more, [*read.consents]) == ("bert", False, ["v"])
 
 
 def test_a_message_that_an_earlier_worker_has_obeyed_is_counted_once() -> None:

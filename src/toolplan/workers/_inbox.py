@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple, cast, get_args
+from typing import Final, NamedTuple, cast, get_args
 
 from toolplan.consent import Consent
 from toolplan.engines import Decided
@@ -11,6 +11,8 @@ from toolplan.events import Decision
 from toolplan.path import Json
 from toolplan.storage.journal import Recovered, Slot
 from toolplan.storage.queue import COUNTED, Message
+
+_DECIDES: Final = ("approve", "decide", "consent")
 
 
 class Answer(NamedTuple):
@@ -28,6 +30,8 @@ class Read(NamedTuple):
         decisions: what is to be done about calls in doubt.
         consents: by step, whether its calls that wait may be made.
         is_cancelled: the run is to be cancelled.
+        by: who approves and decides.
+        is_more: another person has decided too, which is read when this was obeyed.
         counted: the answers to the messages that count, once they have been obeyed.
         refused: the answers to the others.
     """
@@ -36,6 +40,8 @@ class Read(NamedTuple):
     decisions: Mapping[Slot, Decided]
     consents: Mapping[str, Consent]
     is_cancelled: bool
+    by: str
+    is_more: bool
     counted: Sequence[Answer]
     refused: Sequence[Answer]
 
@@ -43,14 +49,22 @@ class Read(NamedTuple):
 def read_messages(
     messages: Sequence[Message], digest: str, recovered: Recovered, effects: bool
 ) -> Read:
-    """Return what `messages` come to for a run of the plan `digest` that is as `recovered`."""
+    """Return what `messages` come to for a run of the plan `digest` that is as `recovered`.
+
+    The journal has one name for what is decided at a time: the first person's messages count, and
+    those of others stay unread.
+    """
     counted: list[Answer] = []
     refused: list[Answer] = []
     decisions: dict[Slot, Decided] = {}
     consents: dict[str, Consent] = {}
-    is_approved = is_cancelled = False
+    is_approved = is_cancelled = is_more = False
+    by: str | None = None
     for message in messages:
         why = ""
+        if message.kind in _DECIDES and by not in (None, message.who):
+            is_more = True
+            continue
         match message.kind, message.content:
             case "approve", _ if recovered.staged is not None:
                 why = "refused: the calls of this run are approved one by one, with their values."
@@ -70,8 +84,10 @@ def read_messages(
                 pass
             case _:
                 why = "refused: a newer program sent it."
+        if message.kind in _DECIDES and not why:
+            by = message.who
         (refused if why else counted).append(Answer(message.number, why or COUNTED))
-    return Read(is_approved, decisions, consents, is_cancelled, counted, refused)
+    return Read(is_approved, decisions, consents, is_cancelled, by or "", is_more, counted, refused)
 
 
 def _decide(

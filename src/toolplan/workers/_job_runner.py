@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 from toolplan.app.app import App
 from toolplan.app.workers import Worked
-from toolplan.approval import Approval, approve
+from toolplan.approval import Approval, approve, decided_by
 from toolplan.engines import (
     CannotRun,
     Leaving,
@@ -152,6 +152,8 @@ class JobRunner:
         approval = approve(plan) if read.is_approved and not recovered.approval else None
         await self._resume(run, worked, approval, read)
         await self._answer(read.counted)
+        if read.is_more:
+            await in_thread(self._dispatch.put_again, run, self._queue)
         return None
 
     async def _resume(
@@ -162,7 +164,7 @@ class JobRunner:
         Raises:
             Again: the run is not over, although its engine may say so.
         """
-        with on_day(worked.day):
+        with on_day(worked.day), decided_by(read.by):
             task = asyncio.create_task(
                 self._resumed(run, worked.plan, approval, read, worked.options)
             )

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Final
 
 from toolplan.storage.queue import Dispatch, Job, lock_of
 from toolplan.threads import in_thread
 
+_LOG: Final = logging.getLogger(__name__)
 SILENT_S: Final = 10.0
 """Seconds without a sign of life after which a worker has its jobs no more; its leases decide."""
 
@@ -71,6 +73,15 @@ class Watch:
         for number in idle & self._forgotten:
             await self._dispatch.queue.back(found[number])
         self._forgotten = idle - self._forgotten
+
+    async def look_for_lost(self, queue: str) -> None:
+        """Put back runs of `queue` that have no job, although somebody must continue them.
+
+        Raises:
+            JournalError: the database cannot be used.
+        """
+        for run in await in_thread(self._dispatch.put_lost, queue):
+            _LOG.warning("Run %s had no job, and is put back.", run)
 
     def _ask(self) -> tuple[list[tuple[str, str, str]], set[str]]:
         """Return all workers, and the names of those that are dead."""

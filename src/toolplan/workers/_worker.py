@@ -23,6 +23,8 @@ _LOOK_S: Final = 0.4
 """How often a worker looks for dead ones: a run of theirs waits about that long."""
 _SILENT_EVERY: Final = 10
 """At each of so many looks it also asks for workers that hang."""
+_LOST_EVERY: Final = 75
+"""At each of so many looks it puts back runs that have no job."""
 _PAUSE_S: Final = 1.0
 """How long it waits before it tries to reach the database again."""
 
@@ -89,7 +91,7 @@ class _Life:
     def __init__(self, dispatch: Dispatch, queue: str) -> None:
         self.name = dispatch.journal.owner
         self._dispatch = dispatch
-        self._queue = queue
+        self.queue = queue
         self._number = ""
 
     def begin(self) -> None:
@@ -107,7 +109,7 @@ class _Life:
     def join(self, number: str) -> None:
         """Note the number of this worker in the queue."""
         self._number = number
-        self._dispatch.join(self.name, number, self._queue)
+        self._dispatch.join(self.name, number, self.queue)
 
 
 async def _watch(life: _Life, dispatch: Dispatch, runner: JobRunner) -> None:
@@ -123,6 +125,8 @@ async def _watch(life: _Life, dispatch: Dispatch, runner: JobRunner) -> None:
             if turn % _SILENT_EVERY == 0:
                 await watch.look_for_silent(mine)
                 await watch.look_for_forgotten(mine)
+            if turn % _LOST_EVERY == 0:
+                await watch.look_for_lost(life.queue)
         except JournalError as error:
             _LOG.debug("The watch pauses: %s", error)
             await asyncio.sleep(_PAUSE_S)

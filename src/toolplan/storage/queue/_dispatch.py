@@ -43,6 +43,13 @@ _TABLES: Final = """
     );
 """
 
+_WITHOUT_JOB: Final = """
+    SELECT run FROM placements AS p JOIN runs AS r USING (run)
+    WHERE queue = %s AND parked = '' AND (owner = '' OR lease_until < clock_timestamp())
+        AND (status = 'running' OR status IN ('waiting', 'in_doubt') AND EXISTS (
+            SELECT 1 FROM inbox AS i WHERE i.run = p.run AND answer IS NULL
+        )) AND NOT EXISTS (SELECT 1 FROM """
+
 
 class Locks(Protocol):
     """Names that end with the session of who holds them."""
@@ -174,6 +181,18 @@ class Dispatch:
         """Put a run that its worker leaves into its queue again."""
         with self.journal.transaction() as connection:
             self.queue.put(connection, run, queue)
+
+    def put_lost(self, queue: str) -> list[str]:
+        """Put runs of `queue` that somebody must continue and that have no job into it again.
+
+        Each has one unless the tables of the queue were lost or changed. Return the runs.
+        """
+        with self.journal.transaction() as connection:
+            query = _WITHOUT_JOB + "(" + self.queue.with_job + ") AS j WHERE j.run = p.run)"
+            runs = [str(row[0]) for row in connection.execute(query.encode(), (queue,)).fetchall()]
+            for run in runs:
+                self.queue.put(connection, run, queue)
+        return runs
 
     # Reading
 

@@ -56,6 +56,8 @@ class Queue(Protocol):
     def stop(self) -> None:
         """Take no more jobs; `work` returns when those that were taken are over."""
 
+    with_job: str
+    """SQL: the query of the runs that have a job, in a column `run`."""
     mine: set[int]
     """The numbers of the jobs that this process works on."""
 

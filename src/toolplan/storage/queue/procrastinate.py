@@ -38,6 +38,8 @@ _GONE: Final = "was not found"
 class ProcrastinateQueue:
     """A `Queue`; its tables are in the first schema of the connection's search path."""
 
+    with_job = "SELECT lock AS run FROM procrastinate_jobs WHERE status IN ('todo', 'doing')"
+
     def __init__(self, conninfo: str) -> None:
         self._conninfo = conninfo
         self._sender = procrastinate.App(

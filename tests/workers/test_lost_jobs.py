@@ -1,0 +1,49 @@
+"""Jobs that are lost: no run stays behind."""
+
+import pytest
+
+from tests.postgres import Server
+from tests.workers._office import no_job_is_left, office, over, plan_of, until, working
+from toolplan.app.app import App
+from toolplan.events import RunState
+from toolplan.storage.queue import Dispatch
+from toolplan.workers import _worker
+
+
+def _execute(dispatch: Dispatch, statement: str) -> None:
+    with dispatch.journal.transaction() as connection:
+        connection.execute(statement)
+
+
+async def _submit(app: App, *, yes: bool = True) -> str:
+    plan = plan_of(app, {"id": "w", "tool": "write", "args": {"x": "one"}})
+    return await app.workers.submit(plan, yes=yes)
+
+
+async def test_a_run_without_a_job_is_put_back_once(postgres: Server) -> None:
+    with office(postgres.schema()) as app:
+        dispatch, queue = app.workers.dispatch(), app.workers.queue
+        run, parked, waits = await _submit(app), await _submit(app), await _submit(app, yes=False)
+        assert dispatch.put_lost(queue) == []
+        dispatch.park(parked, "a reason")
+        _execute(dispatch, "DELETE FROM procrastinate_jobs")
+        assert dispatch.put_lost("office@000000000000") == []
+        assert dispatch.put_lost(queue) == [run]
+        assert dispatch.put_lost(queue) == []
+        await app.workers.approve(waits, app.needed_journal().load(waits).digest)
+        _execute(dispatch, "DELETE FROM procrastinate_jobs")
+        assert sorted(dispatch.put_lost(queue)) == sorted([run, waits])
+
+
+async def test_a_worker_finds_a_run_that_has_no_job(
+    postgres: Server, home: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    del home
+    monkeypatch.setattr(_worker, "_LOST_EVERY", 1)
+    url = postgres.schema()
+    with office(url) as app:
+        run = await _submit(app)
+        _execute(app.workers.dispatch(), "DELETE FROM procrastinate_jobs")
+        async with working(url):
+            assert (await over(app, run, seconds=90)).status is RunState.SUCCEEDED
+            await until(lambda: no_job_is_left(app.workers.dispatch()), seconds=90)
