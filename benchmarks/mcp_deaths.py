@@ -10,8 +10,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-import os
-import signal
 import sys
 import tempfile
 import threading
@@ -23,6 +21,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from benchmarks import mcp_ledger
+from benchmarks.processes import kill_own
 from toolplan.approval import approve
 from toolplan.compiler import compile_plan
 from toolplan.engines import run
@@ -144,8 +143,7 @@ def _killer(ledger: Path, before: int) -> Generator[list[float], None, None]:
         while not done.is_set():
             lines = mcp_ledger.lines(ledger)
             if len(lines) > before:
-                if lines[-1]["pid"] != os.getpid():
-                    os.kill(lines[-1]["pid"], signal.SIGKILL)
+                if kill_own(lines[-1]["pid"]):
                     killed_at.append(time.time())
                 return
             time.sleep(_LOOK_S)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from difflib import SequenceMatcher
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from toolplan.compiler import examine, fixed_text
+from toolplan.dialects import DIALECTS
 from toolplan.path import Json
 from toolplan.tools import Tool
 
@@ -123,3 +125,35 @@ def test_a_text_differs_after_its_fixes_only_where_they_are(texts: tuple[str, st
     written, fixed = texts
     assert fixed_text(written, tools=[tool(ENUM)]) == fixed
     assert fixed_text(fixed, tools=[tool(ENUM)]) == fixed
+
+
+WRITTEN: dict[str, str] = {
+    "clear": '{"steps":[ {"tool":"t",\r\n  "params":{"TIER" :"Pro"},"parallel":true,"note":"n"}],'
+    '\n "metadata":{"x":1}, "zz": [1, 2,  3]}',
+    "kirha": "Well: <plan>[ {'toolName':'t','arguments':{'TIER':'Pro'}, 'note': 1.50} ]</plan> Pro",
+    "llmcompiler": 'Pro:\n1.  t( tier = "Pro" )\n\n',
+    "nestful": '[ {"name":"t",\t"arguments":{"TIER":"Pro"},"label":"$v", "why": "Pro"} ]',
+    "rewoo": "Plan: Pro\n\n  #E1 = t[Pro]",
+    "sealtools": '[{"api" : "t","parameters": {"TIER":"Pro"},"responses":["API_call_0"], "P": 2}]',
+    "taskbench": '{"task_nodes":[{"task":"t","arguments":[{"name":"tier","value":"Pro"}]}],'
+    '  "task_links":[], "by": "Pro"}',
+}
+"""A plan in each dialect as no printer writes it, with an unknown field where it can be said."""
+
+
+def test_every_dialect_is_fixed_in_place() -> None:
+    # a task of a STATE has no arguments of its own names, and Arazzo has tests of its own
+    assert {*WRITTEN, "toolplan", "state", "arazzo"} == {*DIALECTS}
+    for dialect, text in WRITTEN.items():
+        new = fixed_text(text, dialect, [tool(ENUM)])
+        assert new is not None, dialect
+        assert new != text, dialect
+        changed = [
+            (text[a:b], new[c:d])
+            for how, a, b, c, d in SequenceMatcher(None, text, new, autojunk=False).get_opcodes()
+            if how != "equal"
+        ]
+        lower = "".join(old for old, _ in changed).lower()
+        assert lower == "".join(fixed for _, fixed in changed), (dialect, changed)
+        assert fixed_text(new, dialect, [tool(ENUM)]) == new
+        assert not any(each.fixed for each in examine(new, dialect, [tool(ENUM)]).diagnostics)

@@ -346,6 +346,11 @@ def test_a_plan_that_goes_to_a_file_is_the_json_of_the_plan(
     [
         (("ask", "x", "--bogus"), "Unknown option: --bogus."),
         (("ask", "x", "--rows", "3"), "Unknown option: --rows."),
+        (("check", "--bogus"), "Unknown option: --bogus."),
+        (("check", "plan.json", "--fixx"), "Unknown option: --fixx. Did you mean --fix?"),
+        (("show", "--jsn"), "Unknown option: --jsn. Did you mean --json?"),
+        (("diff", "-", "--bogus=1"), "Unknown option: --bogus."),
+        (("policy", "check", "--bogus"), "Unknown option: --bogus."),
         (("demo", "--row", "3"), "Unknown option: --row. Did you mean --rows?"),
         (("runs", "--limt=3"), "Unknown option: --limt. Did you mean --limit?"),
     ],

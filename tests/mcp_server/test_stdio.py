@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import signal
 import subprocess
 import sys
 import time
@@ -16,6 +15,7 @@ from typing import Any
 import pytest
 from mcp import Client, MCPError, StdioServerParameters
 
+from benchmarks.processes import kill_own
 from tests.mcp_server.served import content, error, in_loop
 from toolplan.cli import main
 from toolplan.events import RunState, StepState
@@ -160,7 +160,7 @@ def test_a_run_of_a_killed_server_is_gone_on_with_by_the_next(folder: Path) -> N
     async def killed() -> None:
         async with connected(folder) as client:
             running = asyncio.create_task(client.call_tool("run", {"plan": SLOW}))
-            os.kill(await asyncio.to_thread(server_of, folder), signal.SIGKILL)
+            assert kill_own(await asyncio.to_thread(server_of, folder))
             with pytest.raises(MCPError):
                 await running
 

@@ -35,7 +35,7 @@ from toolplan.events import (
     StepStarted,
     fold,
 )
-from toolplan.flows import Source, Trust
+from toolplan.flows import Flow, Label, Need, Source, Trust, Verdict
 from toolplan.path import EVERY, Json
 from toolplan.plan import Array, Literal, Plan, Ref, Step, Template, When
 from toolplan.render._lines import Prose
@@ -47,6 +47,7 @@ from toolplan.render.diagnostics import DiagnosticView, Located
 from toolplan.render.document import Bullets, Document, Fields, Heading, Lead, Note, Table
 from toolplan.render.doubt_view import doubt_lines
 from toolplan.render.effects_view import EffectsView
+from toolplan.render.flow_view import FlowsView
 from toolplan.render.plan_tree import PlanTree
 from toolplan.render.printable import text_width
 from toolplan.render.run_progress import RunProgress
@@ -235,6 +236,19 @@ def tool(data: DRAW) -> Tool:
     return Tool(data.draw(VALUES), described, {"type": "object", "properties": properties})
 
 
+def flows(data: DRAW) -> RenderableType:
+    def source() -> Source:
+        return Source(data.draw(IDS), data.draw(IDS), ("data", EVERY, data.draw(IDS)))
+
+    def flow() -> Flow:
+        sources = tuple(source() for _ in range(data.draw(st.integers(0, 4))))
+        label = Label(data.draw(st.sampled_from(Trust)), sources)
+        pointer = f"/steps/0/args/{data.draw(IDS)}"
+        return Flow(data.draw(IDS), pointer, Need(), label, data.draw(st.sampled_from(Verdict)))
+
+    return FlowsView([flow() for _ in range(data.draw(st.integers(1, 3)))])
+
+
 def comparison(data: DRAW) -> RenderableType:
     return ComparisonView(compare_plans(plans(data), plans(data)))
 
@@ -245,6 +259,7 @@ VIEWS: Mapping[type, Callable[[DRAW], RenderableType]] = {
     DiagnosticView: diagnostics,
     ApprovalView: approval,
     EffectsView: effects,
+    FlowsView: flows,
     RunsView: runs,
     SummaryView: lambda data: SummaryView(Words(data.draw(SENTENCES))),
     ToolsView: lambda data: ToolsView([tool(data), tool(data)]),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import signal
 import subprocess
 import sys
 import textwrap
@@ -14,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.processes import kill_own
 from tests.sources.sql_support import check, run
 from toolplan.path import Json
 from toolplan.sources.sql import SqlLimits, sql_tool
@@ -121,7 +121,7 @@ def test_a_process_that_was_killed_is_replaced() -> None:
     before = children().keys()
     assert run("SELECT 1 AS n", {}, tool=tool) == [{"n": 1}]
     for pid in children().keys() - before:
-        os.kill(pid, signal.SIGKILL)
+        assert kill_own(pid)
     assert run("SELECT 2 AS n", {}, tool=tool) == [{"n": 2}]
 
 

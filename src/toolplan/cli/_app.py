@@ -22,7 +22,13 @@ from toolplan.errors import ToolplanError
 from toolplan.release import own_version
 
 if TYPE_CHECKING:
-    from cyclopts import App, CycloptsError, UnknownOptionError
+    from cyclopts import (
+        App,
+        ArgumentCollection,
+        CycloptsError,
+        UnknownOptionError,
+        ValidationError,
+    )
 
 
 def _shown(default: object) -> str | None:
@@ -127,7 +133,13 @@ def _usage(error: CycloptsError, words: list[str]) -> ToolplanError:
     if isinstance(error, library.UnusedCliTokensError) and command in ("ask", "plan"):
         help_ = "Put the question in quotes."
     elif isinstance(error, library.UnknownOptionError):
-        message = _unknown_option(cast("UnknownOptionError", error))
+        unknown = cast("UnknownOptionError", error)
+        option = unknown.token.keyword or unknown.token.value
+        message = _unknown_option(option, unknown.argument_collection)
+    elif isinstance(error, library.ValidationError) and error.app is not None:
+        option = str(cast("ValidationError", error).exception_message)
+        if option.startswith("-"):  # as `refuse_options` says
+            message = _unknown_option(option, error.app.assemble_argument_collection())
     elif isinstance(error, library.MissingArgumentError) and error.argument is not None:
         message = f"{error.argument.name.removeprefix('--').upper()} is missing."
         if error.argument.name == "--tools":
@@ -140,10 +152,10 @@ def _usage(error: CycloptsError, words: list[str]) -> ToolplanError:
     return ToolplanError("usage", message, help_)
 
 
-def _unknown_option(error: UnknownOptionError) -> str:
+def _unknown_option(word: str, known: ArgumentCollection) -> str:
     """Return a sentence on an unknown option, with those of the command that are like it."""
-    option = (error.token.keyword or error.token.value).partition("=")[0]
-    names = {name.lstrip("-"): name for each in error.argument_collection for name in each.names}
+    option = word.partition("=")[0]
+    names = {name.lstrip("-"): name for each in known for name in each.names}
     diagnostics: Any = import_module("toolplan.diagnostics")  # not for `toolplan --help`
     meant = [names[name] for name in diagnostics.near(option.lstrip("-"), names)]
     hint = f" Did you mean {' or '.join(meant)}?" if meant else ""

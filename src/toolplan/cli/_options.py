@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Final, Literal, TypeAlias, TypedDict
 
 from cyclopts import Parameter
@@ -13,8 +14,25 @@ TOOLS_HELP: Final = (
     "A JSON file of tool objects, an MCP configuration, an OpenAPI document, or MODULE:ATTRIBUTE."
 )
 
+
+def refuse_options(_: object, value: str | tuple[str, ...] | None) -> None:
+    """Refuse a word that looks like an option where `-` is a file, unless a file has this name.
+
+    Raises:
+        ValueError: it is an option that the command does not have; its text is the word.
+    """
+    for each in (value,) if isinstance(value, str) else value or ():
+        if each.startswith("-") and each != "-" and not Path(each).exists():
+            raise ValueError(each)
+
+
 PlanFileArgument: TypeAlias = Annotated[
-    str, Parameter(allow_leading_hyphen=True, help="The file of the plan; - is standard input.")
+    str,
+    Parameter(
+        allow_leading_hyphen=True,
+        validator=refuse_options,
+        help="The file of the plan; - is standard input.",
+    ),
 ]
 JsonFlag: TypeAlias = Annotated[
     bool, Parameter(name="--json", negative="", help="Print JSON on standard output.")

@@ -16,6 +16,7 @@ from toolplan.cli._options import (
     JournalOption,
     JsonFlag,
     ToolsOption,
+    refuse_options,
 )
 from toolplan.cli._plan_file import print_diagnostics, read_plan, whole_plan
 from toolplan.cli._terminal import CommandError, Exit, err, out, print_json
@@ -36,6 +37,7 @@ FileOrRun = Annotated[
     str,
     Parameter(
         allow_leading_hyphen=True,
+        validator=refuse_options,
         help="The file of a plan, - for standard input; or a run, or the beginning of its name.",
     ),
 ]

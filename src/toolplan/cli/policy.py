@@ -16,6 +16,7 @@ from toolplan.cli._options import (
     JsonFlag,
     PolicyOption,
     ToolsOption,
+    refuse_options,
 )
 from toolplan.cli._plan_file import print_diagnostics, read_plan
 from toolplan.cli._terminal import CommandError, Exit, err, out, print_json
@@ -24,7 +25,7 @@ from toolplan.compiler import compile_plan, flows_of
 from toolplan.diagnostics import to_json
 from toolplan.flows import Policy, draft_policy
 from toolplan.path import Json
-from toolplan.render.flow_view import flow_table, flow_to_json
+from toolplan.render.flow_view import FlowsView, flow_to_json
 from toolplan.tools import Toolbox
 
 Action = Annotated[
@@ -33,7 +34,11 @@ Action = Annotated[
 ]
 PlanArgument = Annotated[
     str | None,
-    Parameter(allow_leading_hyphen=True, help="The file of the plan; - is standard input."),
+    Parameter(
+        allow_leading_hyphen=True,
+        validator=refuse_options,
+        help="The file of the plan; - is standard input.",
+    ),
 ]
 
 
@@ -86,7 +91,7 @@ def _check(file: str, dialect: str, tools: Toolbox, policy: Policy, *, as_json: 
     else:
         print_diagnostics(err(), plan_file, compiled.diagnostics)
         if flows:
-            out().print(flow_table(flows))
+            out().print(FlowsView(flows))
         elif valid:
             out().print("Nothing flows into a place where it can do harm.")
     return (Exit.FINE if valid else Exit.FAILED).value

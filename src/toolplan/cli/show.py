@@ -21,6 +21,7 @@ from toolplan.cli._options import (
     JournalOption,
     JsonFlag,
     ToolsOption,
+    refuse_options,
 )
 from toolplan.cli._outcome import print_doubts
 from toolplan.cli._placed import report_placed, without_worker
@@ -56,6 +57,7 @@ FileOrRun = Annotated[
     str,
     Parameter(
         allow_leading_hyphen=True,
+        validator=refuse_options,
         help="The file of a plan, - for standard input; or a run, or the beginning of its name.",
     ),
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from toolplan.compiler._compile import Tools, examine, parse, to_text
 from toolplan.diagnostics import CannotExpress, Diagnostic, renamed
@@ -11,15 +11,15 @@ from toolplan.dialects import DIALECTS, known_dialect
 from toolplan.path import Json
 from toolplan.plan import Plan, escape_pointer, split_pointer
 from toolplan.plan_json import dump
-from toolplan.source import Change, Insert, Rename, Replace, edited
+from toolplan.source import Change, Insert, Rename, Replace, Span, edited, rewritten, spliced
 
 
 def fixed_text(text: str, dialect: str = "toolplan", tools: Tools | None = None) -> str | None:
     """Return `text` with the safe fixes of its plan, and everything else as it stands.
 
-    In the dialect `toolplan` each fix is written at its own place: order, spacing, comments and
-    unknown fields stay. Another dialect prints the plan anew, if the text says nothing more than
-    the plan. None where a fix cannot be written without a loss, or nothing could be read.
+    Each fix is written at its own place: order, spacing, comments and unknown fields stay. Where
+    a dialect has no place for one, it prints the plan anew, if the text says nothing more than the
+    plan. None where a fix cannot be written without a loss, or nothing could be read.
 
     Raises:
         ToolplanError: there is no such dialect.
@@ -30,23 +30,50 @@ def fixed_text(text: str, dialect: str = "toolplan", tools: Tools | None = None)
         return None
     if written == fixed:
         return text
-    new = _in_place(text, written, fixed, diagnostics) if dialect == "toolplan" else None
-    if new is None:
-        new = _printed(text, written, fixed, dialect, tools)
+    new = _in_place(text, written, fixed, diagnostics, dialect)
+    if new is not None and parse(new, dialect, tools).plan == fixed:
+        return new
+    new = _printed(text, written, fixed, dialect, tools)
     return new if new is not None and parse(new, dialect, tools).plan == fixed else None
 
 
 def _in_place(
-    text: str, written: Plan, fixed: Plan, diagnostics: tuple[Diagnostic, ...]
+    text: str, written: Plan, fixed: Plan, diagnostics: tuple[Diagnostic, ...], dialect: str
 ) -> str | None:
-    span = DIALECTS["toolplan"].locate(text, "")
     before, after = dump(written), dump(fixed)
     names = dict(each for found in diagnostics if (each := renamed(found.fix)) is not None)
-    changes = list(_changes("", "", before, after, names))
-    if span is None or None in changes:
+    found = list(_changes("", "", before, after, names))
+    changes = [each for each in found if each is not None]
+    if len(changes) < len(found):
         return None
-    block = edited(text[span.start : span.end], [each for each in changes if each is not None])
-    return None if block is None else text[: span.start] + block + text[span.end :]
+    if dialect != "toolplan":
+        return _located(text, changes, dialect)
+    span = DIALECTS[dialect].locate(text, "")
+    block = None if span is None else edited(text[span.start : span.end], changes)
+    return None if span is None or block is None else text[: span.start] + block + text[span.end :]
+
+
+def _located(text: str, changes: Sequence[Change], dialect: str) -> str | None:
+    """Return `text` with `changes`, each where `dialect` says that its pointer stands."""
+    parts: list[tuple[Span, str]] = []
+    for change in changes:
+        if isinstance(change, Insert):
+            return None
+        if isinstance(change, Rename):
+            old, new = split_pointer(change.pointer)[-1], change.name
+        else:
+            old, new = change.old, change.value
+        is_key = isinstance(change, Rename)
+        span = DIALECTS[dialect].locate(text, change.pointer, key=is_key)
+        if span is None:
+            return None
+        part = text[span.start : span.end]
+        token = rewritten(part.strip(), old, new)
+        if token is None:
+            return None
+        start = span.start + len(part) - len(part.lstrip())
+        parts.append((Span(start, start + len(part.strip())), token))
+    return spliced(text, parts)
 
 
 def _changes(

@@ -2,25 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
+from dataclasses import dataclass
 
-from rich.table import Table
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.text import Text
 
 from toolplan.flows import Flow
 from toolplan.path import Json, print_path
+from toolplan.render._grid import grid_lines, grid_width, pair_lines
+from toolplan.render._lines import Piece, Screen, styled
 from toolplan.render.printable import printable
 
 _COLUMNS = ("from", "into", "label", "needs", "verdict")
 
 
-def flow_table(flows: Iterable[Flow]) -> Table:
-    """Return every flow as a row."""
-    table = Table(box=None, pad_edge=False, show_edge=False)
-    for name in _COLUMNS:
-        table.add_column(name, overflow="fold")
-    for flow in flows:
-        table.add_row(*(printable(cell) for cell in _row(flow)))
-    return table
+@dataclass(frozen=True)
+class FlowsView:
+    """Flows for a rich console, a row each; where rows are too wide, a list of fields each."""
+
+    flows: Sequence[Flow]
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        screen = Screen.of(options)
+        cells = [_COLUMNS, *(_row(flow) for flow in self.flows)]
+        rows = [[Piece(screen.fit(printable(cell))) for cell in row] for row in cells]
+        head, *rest = rows
+        if grid_width(rows) <= screen.width:
+            yield from styled(grid_lines(rows))
+            return
+        for row in rest:
+            yield from styled(pair_lines([*zip(head, row, strict=True)], screen))
+            yield Text()
 
 
 def flow_to_json(flow: Flow) -> dict[str, Json]:

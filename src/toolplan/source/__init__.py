@@ -6,7 +6,7 @@ its own stack, so that no nesting makes it fail. Plans keep JSON pointers only: 
 looked up when a diagnostic is shown.
 """
 
-from toolplan.source._edits import Change, Insert, Rename, Replace, edited
+from toolplan.source._edits import Change, Insert, Rename, Replace, edited, rewritten, spliced
 from toolplan.source._elements import Elements
 from toolplan.source._places import (
     Place,
@@ -35,5 +35,7 @@ __all__ = [
     "find_words",
     "line_and_column",
     "locate",
+    "rewritten",
+    "spliced",
     "strict_json",
 ]

@@ -54,7 +54,31 @@ def edited(text: str, changes: Sequence[Change]) -> str | None:
         if part is None:
             return None
         parts.append(part)
-    return _spliced(text, sorted(parts, key=lambda part: part[0]))
+    return spliced(text, parts)
+
+
+def rewritten(part: str, old: object, new: object) -> str | None:
+    """Return `new` written as `part`, which says `old`, is: with its quotes, or without any.
+
+    None where `part` is more than one token and not the bare text `old`.
+    """
+    if part == old and isinstance(new, str):
+        return new
+    if TOKEN.fullmatch(part) is None:
+        return None
+    return _key(part[0], new) if isinstance(new, str) else _written(new)
+
+
+def spliced(text: str, parts: Iterable[tuple[Span, str]]) -> str | None:
+    """Return `text` with each of `parts` at its place; None where two have the same place."""
+    pieces: list[str] = []
+    end = 0
+    for span, new in sorted(parts):
+        if span.start < end:
+            return None
+        pieces += [text[end : span.start], new]
+        end = span.end
+    return "".join([*pieces, text[end:]])
 
 
 def _part(text: str, place: Member, change: Change) -> tuple[Span, str] | None:
@@ -71,17 +95,6 @@ def _part(text: str, place: Member, change: Change) -> tuple[Span, str] | None:
             before = text[: place.last_key.start]
             space = _SPACE_BEFORE.search(before[-200:])
             return Span(place.last_end, place.last_end), f",{space[0] if space else ''}{member}"
-
-
-def _spliced(text: str, parts: Iterable[tuple[Span, str]]) -> str | None:
-    pieces: list[str] = []
-    end = 0
-    for span, new in parts:
-        if span.start < end:
-            return None  # two changes of one place
-        pieces += [text[end : span.start], new]
-        end = span.end
-    return "".join([*pieces, text[end:]])
 
 
 def _says(text: str, span: Span, old: object) -> bool:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import signal
 import sys
 import threading
 import time
@@ -15,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import mcp_ledger
+from benchmarks.processes import is_alive, kill_own, process
 from tests.sources.mcp.scripts import Scripted, call, called, listed_tool, one_page, text
 from toolplan.approval import approve
 from toolplan.compiler import compile_plan
@@ -50,7 +49,7 @@ def killing(ledger: Path, kills: int = 1) -> Generator[None, None, None]:
         while seen < before + kills and not done.is_set():
             written = mcp_ledger.lines(ledger)
             for line in written[seen:]:
-                os.kill(line["pid"], signal.SIGKILL)
+                kill_own(line["pid"])
             seen = len(written)
             time.sleep(0.002)
 
@@ -67,14 +66,6 @@ def ran(tools: Toolbox, steps: str) -> Run:
     plan = compile_plan('{"toolplan": 1, "steps": [' + steps + "]}", tools=tools).plan
     assert plan is not None
     return asyncio.run(run(plan, tools, approval=approve(plan) if plan.effects else None))
-
-
-def alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    return True
 
 
 def until(is_so: Callable[[], bool]) -> bool:
@@ -166,8 +157,9 @@ def test_no_process_is_left_behind(tmp_path: Path) -> None:
         with pytest.raises(OutcomeUnknown):
             call(source.toolbox(), "a.look", n=1)
         [line] = mcp_ledger.lines(ledger)
-        assert alive(line["pid"])
-    assert not alive(line["pid"])
+        server = process(line["pid"])
+        assert server is not None
+    assert not is_alive(server)
 
 
 def test_no_process_is_left_behind_by_a_block_that_is_cancelled(tmp_path: Path) -> None:
@@ -180,13 +172,15 @@ def test_no_process_is_left_behind_by_a_block_that_is_cancelled(tmp_path: Path) 
     async def cancel() -> None:
         task = asyncio.create_task(wait_for_ever())
         await asyncio.to_thread(until, lambda: bool(mcp_ledger.lines(ledger)))
+        [line] = mcp_ledger.lines(ledger)
+        server = process(line["pid"])
+        assert server is not None
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
+        assert not is_alive(server)
 
     asyncio.run(cancel())
-    [line] = mcp_ledger.lines(ledger)
-    assert not alive(line["pid"])
 
 
 def test_a_server_that_does_not_want_to_end_is_ended(
@@ -210,14 +204,9 @@ def test_a_server_that_does_not_want_to_end_is_ended(
     arguments = (str(stubborn), str(Path(mcp_ledger.__file__).parent), str(tmp_path / "ledger"))
     with connected({"a": StdioServer(sys.executable, arguments)}) as source:
         assert call(source.toolbox(), "a.add", n=1) == {"n": 2}
-        child = int((tmp_path / "pid").read_text())
-        assert alive(child)
-    assert until(lambda: not alive(child) or _is_zombie(child))
-
-
-def _is_zombie(pid: int) -> bool:
-    status = Path(f"/proc/{pid}/status")
-    return status.exists() and "State:\tZ" in status.read_text()
+        child = process(int((tmp_path / "pid").read_text()))
+        assert child is not None
+    assert until(lambda: not is_alive(child))
 
 
 def test_a_connection_that_is_reset_fails_its_own_call_alone(tmp_path: Path) -> None:
