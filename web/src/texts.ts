@@ -54,6 +54,7 @@ export const texts = {
     newOne: 'New conversation',
     earlier: 'Earlier in this conversation',
     graph: 'The plan as a graph',
+    edge: (from: string, to: string) => `From ${from} to ${to}`,
     tabs: { understood: 'Understood', problems: 'Problems', text: 'Plan as text', forecast: 'Forecast', step: 'Step' },
     understoodNone: 'No words of the question are linked to arguments.',
     words: 'Words',
@@ -282,6 +283,11 @@ export const texts = {
     notSaid: 'Its source does not say what it returns.',
   },
 } as const;
+
+// What the server says may be a name that every object has, as `constructor`: it is no word of these.
+for (const words of [texts.states, texts.decisionKinds, texts.approve.effectKinds, texts.approve.verdicts, texts.approve.trust, texts.tools.effects]) {
+  Object.setPrototypeOf(words, null);
+}
 
 export function seconds(given: number): string {
   const value = Number(given);

@@ -8,7 +8,7 @@ import { drawSelection, EditorView, highlightActiveLine, highlightSpecialChars, 
 import { tags } from '@lezer/highlight';
 import { useEffect, useRef } from 'react';
 import type { Diagnostic } from '../api/types';
-import { plain } from '../parts/exact';
+import { HIDDEN, plain } from '../parts/exact';
 import { texts } from '../texts';
 import { completions, type Known } from './completion';
 import { rangeOfStep, spotAt } from './places';
@@ -84,7 +84,7 @@ export function PlanEditor({ text, found, known, onChange, onStep, chosen }: Pla
           history(),
           drawSelection(),
           highlightActiveLine(),
-          highlightSpecialChars(),
+          highlightSpecialChars({ addSpecialChars: HIDDEN }),
           bracketMatching(),
           closeBrackets(),
           json(),

@@ -156,6 +156,7 @@ function Flow({ graph, label, states, critical, chosen, onChoose }: PlanGraphPro
         markerEnd: ARROW,
         animated: states?.[each.target]?.state === 'running',
         focusable: false,
+        ariaLabel: texts.ask.edge(plain(each.source, 80), plain(each.target, 80)),
       };
       const held = before.get(edge.id);
       const line = held && held.className === edge.className && held.animated === edge.animated ? held : edge;

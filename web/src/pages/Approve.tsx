@@ -5,7 +5,7 @@ import type { Effect, Flow, RunOut } from '../api/types';
 import { PlanGraph } from '../graph/PlanGraph';
 import { remember, remembered } from '../drafts';
 import { textOf } from '../parts/data';
-import { Exact, lookalikes } from '../parts/exact';
+import { Exact, lookalikes, plain } from '../parts/exact';
 import { Loading, State, Trouble } from '../parts/small';
 import { refsOf, type Json } from '../plan/plan';
 import { go, href } from '../router';
@@ -127,7 +127,7 @@ function EffectCard({ effect, flows, tools }: { effect: Effect; flows: Flow[]; t
   const warnings = [...new Set([...effect.warnings, ...look.map((each) => `${words.lookalike}: ${each}`)])];
   const rows: [string, Json][] = Object.entries(effect.args as Record<string, Json>);
   return (
-    <section className={`effect ${isBad ? 'bad' : 'warn'}`} aria-label={effect.step}>
+    <section className={`effect ${isBad ? 'bad' : 'warn'}`} aria-label={plain(effect.step)}>
       <div className="row between">
         <h2>
           <Exact text={effect.step} whole />
@@ -153,7 +153,7 @@ function EffectCard({ effect, flows, tools }: { effect: Effect; flows: Flow[]; t
         </p>
       ))}
       {warnings.length > MOST_WARNINGS && <p className="notice bad">{words.moreWarnings(warnings.length - MOST_WARNINGS)}</p>}
-      <div className="scroll-x" tabIndex={0} role="region" aria-label={`${texts.ask.args}: ${effect.step}`}>
+      <div className="scroll-x" tabIndex={0} role="region" aria-label={`${texts.ask.args}: ${plain(effect.step)}`}>
         <table>
           <thead>
             <tr>

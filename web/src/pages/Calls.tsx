@@ -4,7 +4,7 @@ import { useState, type ReactNode } from 'react';
 import { client } from '../api/client';
 import type { Call, Origin, RunOut } from '../api/types';
 import { remember, remembered } from '../drafts';
-import { Exact } from '../parts/exact';
+import { Exact, plain } from '../parts/exact';
 import { Trouble } from '../parts/small';
 import { go, href } from '../router';
 import { texts } from '../texts';
@@ -61,7 +61,7 @@ function StepCalls({ run, calls, isWhole, showWhole, isOnly }: StepCallsProps) {
   const shown = isWhole ? calls : calls.slice(0, MOST_SHOWN);
   const warnings = [...new Set(calls.flatMap((each) => each.warnings))];
   return (
-    <section className={`effect ${isBad ? 'bad' : 'warn'}`} aria-label={first.step}>
+    <section className={`effect ${isBad ? 'bad' : 'warn'}`} aria-label={plain(first.step)}>
       <div className="row between">
         <h2>
           <Exact text={first.step} whole />
@@ -80,7 +80,7 @@ function StepCalls({ run, calls, isWhole, showWhole, isOnly }: StepCallsProps) {
         </p>
       ))}
       {warnings.length > MOST_WARNINGS && <p className="notice bad">{words.moreWarnings(warnings.length - MOST_WARNINGS)}</p>}
-      <div className="scroll-x" tabIndex={0} role="region" aria-label={`${texts.ask.args}: ${first.step}`}>
+      <div className="scroll-x" tabIndex={0} role="region" aria-label={`${texts.ask.args}: ${plain(first.step)}`}>
         <table className="calls">
           <thead>
             <tr>

@@ -1,7 +1,8 @@
 import { act } from 'react';
 import { createRoot } from 'react-dom/client';
 import { describe, expect, it } from 'vitest';
-import { Exact, lookalikes, pieces, plain } from './exact';
+import { parseJson } from '../api/exact-json';
+import { Exact, lookalikes, pieces, plain, visibleJson } from './exact';
 
 (globalThis as { IS_REACT_ACT_ENVIRONMENT?: boolean }).IS_REACT_ACT_ENVIRONMENT = true;
 
@@ -40,5 +41,13 @@ describe('letters that look like others', () => {
   it('are named where they are mixed with Latin', () => {
     expect(lookalikes('pаypal')).toHaveLength(1);
     expect(lookalikes('Москва and Paris, Ελλάδα')).toEqual([]);
+  });
+});
+
+describe('JSON to correct', () => {
+  it.each(['{"a":"\u202etxt\u2066","b":[9007199254740993,1.0]}', '"\u{e0041}\u2800"', 'null'])('%j has no hidden character, and is the same value', (text) => {
+    const found = visibleJson(parseJson(text));
+    expect(pieces(found).every((each) => each.code === undefined)).toBe(true);
+    expect(JSON.stringify(parseJson(found))).toBe(text);
   });
 });

@@ -1,11 +1,12 @@
 // Text from tools, models and plans: shown as text, with what cannot be seen made visible.
 import { useState } from 'react';
+import type { Json } from '../plan/plan';
 import { texts } from '../texts';
 
 // Controls, zero-width and bidi characters, tags, fillers and private use: each could hide a part
 // of what a person approves.
-const HIDDEN =
-  /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\uffff\ud800-\udfff\ue000-\uf8ff]|[\u{e0000}-\u{e0fff}\u{f0000}-\u{10ffff}]/gu;
+export const HIDDEN =
+  /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u2800\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\uffff\ud800-\udfff\ue000-\uf8ff]|[\u{e0000}-\u{e0fff}\u{f0000}-\u{10ffff}]/gu;
 const MOST_SHOWN = 600;
 
 export interface Piece {
@@ -34,6 +35,12 @@ export const plain = (text: string, most = 200): string => {
     .map((each) => (each.code ? `‹${each.code}›` : each.text))
     .join('');
 };
+
+/** JSON for a person to correct: hidden characters are escapes of JSON, so it is the same value. */
+export const visibleJson = (value: Json): string =>
+  (JSON.stringify(value, null, 1) ?? 'null').replaceAll(HIDDEN, (found) =>
+    Array.from({ length: found.length }, (_, at) => `\\u${found.charCodeAt(at).toString(16).padStart(4, '0')}`).join(''),
+  );
 
 /** Text of others. Long text is cut with a button to show all of it; `whole` never cuts. */
 export function Exact({ text, whole = false, most = MOST_SHOWN }: { text: string; whole?: boolean; most?: number }) {

@@ -4,7 +4,7 @@ import { client } from '../api/client';
 import type { Doubt, StepOut } from '../api/types';
 import { remember, remembered } from '../drafts';
 import { textOf } from '../parts/data';
-import { Exact } from '../parts/exact';
+import { Exact, visibleJson } from '../parts/exact';
 import { Args, Trouble } from '../parts/small';
 import { isObject, parseText, type Json } from '../plan/plan';
 import { texts } from '../texts';
@@ -36,7 +36,7 @@ function DoubtCard({ id, doubt }: { id: string; doubt: Doubt }) {
   const queries = useQueryClient();
   const key = `doubt.${id}.${doubt.step}.${doubt.item ?? ''}`;
   const [choice, setChoice] = useState<(typeof CHOICES)[number][0]>();
-  const [output, setOutput] = useState(() => remembered(key) ?? JSON.stringify(came(doubt.result as Json), null, 1));
+  const [output, setOutput] = useState(() => remembered(key) ?? visibleJson(came(doubt.result as Json)));
   const field = useId();
   const parsed = parseText(output);
   const decide = useMutation({
