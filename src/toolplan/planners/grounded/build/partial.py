@@ -7,7 +7,13 @@ from typing import Final
 
 from toolplan.planners.grounded.dates.calendar import Unit, around
 from toolplan.planners.grounded.parse.mentions import Time
-from toolplan.planners.grounded.parse.requests import ByPeriod, Computation, ThingRequest
+from toolplan.planners.grounded.parse.requests import (
+    ByPeriod,
+    BySpans,
+    Computation,
+    Count,
+    ThingRequest,
+)
 
 _UNITS: Final[tuple[Unit, ...]] = ("week", "month", "quarter", "year")
 
@@ -29,3 +35,12 @@ def partial_periods(computation: Computation, request: ThingRequest, today: date
     if around(last, units[0]).last != last:
         found.append(f"the last {units[0]} is counted only until {last}")
     return found
+
+
+def unseen_groups(computation: Computation) -> list[str]:
+    """Return a note where the fewest are asked for: what has none at all is in no group."""
+    counted = isinstance(computation.measure, Count) and computation.descending is False
+    if not counted or not (computation.single or computation.count):
+        return []
+    said = [g.said.text for g in computation.groups if not isinstance(g, BySpans)]
+    return [f'"{text}": only those that these rows have are counted' for text in said]

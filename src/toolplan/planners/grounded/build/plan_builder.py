@@ -15,6 +15,7 @@ from typing import NamedTuple
 from toolplan.extras import install_command
 from toolplan.path import Json
 from toolplan.plan import Literal, Ref, array
+from toolplan.planners.grounded.build.both import split_both
 from toolplan.planners.grounded.build.drafts import (
     Argument,
     Outcome,
@@ -23,6 +24,7 @@ from toolplan.planners.grounded.build.drafts import (
     ordered,
     source_of,
 )
+from toolplan.planners.grounded.build.reasons import words_of
 from toolplan.planners.grounded.build.selection import cut_of, selection_arguments
 from toolplan.planners.grounded.catalogue.connections import (
     Connection,
@@ -33,9 +35,9 @@ from toolplan.planners.grounded.catalogue.connections import (
 )
 from toolplan.planners.grounded.catalogue.kinds import SQL_TOOL, Catalogue, Kind, ToolCard, Verb
 from toolplan.planners.grounded.language import phrases
-from toolplan.planners.grounded.parse.conditions import Condition, Unlinked
+from toolplan.planners.grounded.parse.conditions import Condition, Linked
 from toolplan.planners.grounded.parse.linker import Binding, Filter, Linker, Where
-from toolplan.planners.grounded.parse.mentions import Mention
+from toolplan.planners.grounded.parse.mentions import Mention, Name
 from toolplan.planners.grounded.parse.requests import Cut, Link, Modifier, ThingRequest
 
 _HELD = phrases.HOLDING | {"with", "carrying"}
@@ -60,6 +62,8 @@ class Bound:
     """What is said of one request, bound to its tool."""
 
     links: list[Link]
+    also: list[Link] = field(default_factory=list[Link])
+    """what rows must belong to as well: the ash of "boxes with oak and ash" """
     filters: list[tuple[Filter, Modifier]] = field(default_factory=list[tuple[Filter, Modifier]])
     wheres: list[tuple[Where, Modifier]] = field(default_factory=list[tuple[Where, Modifier]])
     identities: list[tuple[list[str], Modifier]] = field(
@@ -132,7 +136,8 @@ class PlanBuilder:
                 reason = f"tool {card.name} declares no list in its output schema"
             self.reject(request.mentions, reason)
             return Built([])
-        chosen = bool(conditions) or any(link.negated for link in bound.links)
+        bound.links, bound.also = split_both(bound.links, kind, self._catalogue, self.draft)
+        chosen = bool(conditions or bound.also) or any(link.negated for link in bound.links)
         cut = self._cut(kind, card, request, forked=bound.forks, conditions=chosen)
         sources = [
             source
@@ -146,10 +151,8 @@ class PlanBuilder:
         return made
 
     def _exclude(self, kind: Kind, bound: Bound, built: Built) -> None:
-        """Say what rows must not belong to."""
-        for link in bound.links:
-            if not link.negated:
-                continue
+        """Say what rows must not belong to, or must belong to as well."""
+        for link in (*(link for link in bound.links if link.negated), *bound.also):
             mentions = (*link.mentions, *link.to.mentions)
             self.draft.account(link.mentions)
             sources = self.rows(link.to)
@@ -158,9 +161,10 @@ class PlanBuilder:
             if source is None or columns is None:
                 self.reject(mentions, f"no column says which {kind.plural} these are")
                 continue
-            other = self._catalogue.kinds[source.entity].plural
+            plural = self._catalogue.kinds[source.entity].plural
+            other = source.step if plural in (kind.plural, *built.others) else plural
             built.others[other] = source
-            condition = Unlinked(columns[0], other, columns[1])
+            condition = Linked(columns[0], other, columns[1], not link.negated)
             built.conditions.append((condition, mentions))
 
     def _bind(self, kind: Kind, request: ThingRequest) -> Bound:
@@ -172,6 +176,9 @@ class PlanBuilder:
                 continue
             match self.linker.bind(kind.entity, modifier):
                 case Filter() as found:
+                    if modifier.cue == "for" and isinstance(modifier.mention.what, Name):
+                        name = f'"for {modifier.mention.text}"'
+                        self.draft.note(f"{name} is taken as the {words_of(found.attribute)}")
                     bound.filters.append((found, modifier))
                 case Where() as found:
                     bound.wheres.append((found, modifier))
@@ -425,6 +432,9 @@ class PlanBuilder:
             self.draft.note(f"{cut.mentions[0].text}: all of them, the newest first")
             return _Cut()
         if fits and limit is not None and not conditions:
+            if cut.newest and moment is not None:
+                said = " ".join(m.text for m in cut.mentions)
+                self.draft.note(f"{said}: others with the same {words_of(moment)} may be left out")
             return _Cut(limit)
         return _Cut(rest=cut)
 

@@ -11,7 +11,7 @@ from toolplan.planners.grounded.build.drafts import Argument, Source
 from toolplan.planners.grounded.catalogue.kinds import Kind
 from toolplan.planners.grounded.catalogue.schemas import Shape
 from toolplan.planners.grounded.language.phrases import WordClass
-from toolplan.planners.grounded.parse.conditions import Condition, Share, Unlinked, identifier, sql
+from toolplan.planners.grounded.parse.conditions import Condition, Linked, Share, identifier, sql
 from toolplan.planners.grounded.parse.mentions import Time
 from toolplan.planners.grounded.parse.requests import Computation, Cut, Listed, ThingRequest
 
@@ -30,10 +30,10 @@ def selection_arguments(
         parts.append("WHERE " + " AND ".join(sql(each) for each in conditions))
     if cut is not None and kind.date_column is not None:
         if cut.newest or cut.oldest:
-            parts.append(f"ORDER BY {identifier(kind.date_column)}")
-            parts.append("DESC" if cut.newest else "ASC")
+            order = f"{identifier(kind.date_column)} {'DESC' if cut.newest else 'ASC'} NULLS LAST"
+            parts.append(f"{first_places(cut.count, order, ())} ORDER BY {order}".strip())
             used.append(kind.date_column)
-        if cut.count is not None:
+        elif cut.count is not None:
             parts.append(f"LIMIT {cut.count}")
     return computing(" ".join(parts), tables, used, reason)
 
@@ -84,7 +84,7 @@ def columns_read(conditions: Iterable[Condition]) -> list[str]:
     for condition in conditions:
         found.append(condition.column)
         match condition:
-            case Unlinked(its=other) | Share(whole=other):
+            case Linked(its=other) | Share(whole=other):
                 found.append(other)
             case _:
                 pass

@@ -156,9 +156,17 @@ class _Assignments:
     def _day(self, mention: Mention, time: Time) -> None:
         start, end = time.mention.range
         dated = [name for name, each in self._card.arguments.items() if each.is_date]
+        named = self._column is not None and (
+            words.key(self._column.text) in ("date", "day")
+            or any(each.attribute in dated for each in self._column.columns)
+        )
+        if self._card.verb is Verb.UPDATE and not named:
+            dated = []  # "mark it as sold tomorrow": its date is not to be changed
         if start is None or start != end or len(dated) != 1:
             self._outcome.reject([mention])
             return
+        if named:
+            self._column = None
         self._draft.note(time.mention.reading)
         self._assign({dated[0]: start.isoformat()}, (mention,))
         self._cue = None

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from toolplan.planners.grounded.language.phrases import WordClass
-from toolplan.planners.grounded.language.words import phrase_list
+from toolplan.planners.grounded.language.words import keys, phrase_list
 from toolplan.planners.grounded.parse.mentions import Mention, Number
 from toolplan.planners.grounded.parse.requests import Cut, Operator
 
@@ -96,7 +96,8 @@ def _with_share(mentions: Sequence[Mention], bound: Bound) -> Bound:
 
 def strictly(mention: Mention) -> bool:
     """Return whether the words of a bound leave the number itself out: "more than", "below"."""
-    return " ".join(mention.text.casefold().split()) in _STRICT
+    said = " ".join(mention.text.casefold().split())
+    return said in _STRICT or " ".join(keys(said)) in _STRICT
 
 
 def cut_at(mentions: Sequence[Mention], at: int) -> FoundCut | None:

@@ -49,12 +49,13 @@ class Within:
 
 
 @dataclass(frozen=True, slots=True)
-class Unlinked:
-    """A column whose value occurs nowhere in the column `its` of the table `other`."""
+class Linked:
+    """A column whose value occurs, or occurs nowhere, in the column `its` of the table `other`."""
 
     column: str
     other: str
     its: str
+    wanted: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +76,7 @@ class Share:
     share: float
 
 
-Condition: TypeAlias = Compared | Among | Contains | Within | Unlinked | Missing | Share
+Condition: TypeAlias = Compared | Among | Contains | Within | Linked | Missing | Share
 
 
 # what may not stand bare as a name, in the engine that computes: DuckDB's own list
@@ -141,10 +142,10 @@ def sql(condition: Condition, table: str = "") -> str:
             if not wanted:
                 return f"NOT ({joined})"
             return f"({joined})" if len(parts) > 1 else joined
-        case Unlinked(other=other, its=its):
+        case Linked(other=other, its=its, wanted=wanted):
             inner = identifier(its)
             rows = ["SELECT", inner, "FROM", identifier(other), "WHERE", inner, "IS NOT NULL"]
-            return f"{column} NOT IN ({' '.join(rows)})"
+            return f"{column} {'IN' if wanted else 'NOT IN'} ({' '.join(rows)})"
         case Missing(wanted=wanted):
             return f"{column} IS NULL" if wanted else f"{column} IS NOT NULL"
         case Share(whole=whole, operator=operator, share=share):

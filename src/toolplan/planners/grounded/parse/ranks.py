@@ -276,8 +276,14 @@ def take_subject(state: ComputationState, at: int) -> bool:
         return False
     listed = isinstance(state.found.measure, Listed)
     number = state.free(before - 1)
+    ends = _ends(state, before)
+    if ends is not None and not ends:
+        return False
     if mention.does(WordClass.PERIOD) and not listed:
         state.group_by_period(before)
+    elif ends is not None and not listed:
+        state.found.groups.append(ByColumn(ends, (), mention))
+        state.take(before)
     elif (mention.columns and not mention.nouns) or (mention.nouns and not listed):
         state.group_by(before)
     elif not (mention.nouns and listed):
@@ -290,6 +296,21 @@ def take_subject(state: ComputationState, at: int) -> bool:
             state.take(before - 2)
     state.take(*(i for i in range(before + 1, at) if state.mentions[i].does(*VERBS)))
     return True
+
+
+def _ends(state: ComputationState, at: int) -> tuple[ColumnOf, ...] | None:
+    """Return the columns that "from which city" asks for; None where no such words stand there."""
+    mention, opening = state.mentions[at], state.mentions[state.skip(at - 1, step=-1)]
+    end = words.fold(opening.text).split()[0]
+    if not opening.does(WordClass.RELATIVE) or end not in ("from", "to") or mention.nouns:
+        return None
+    entities = {entity for m in state.mentions[at:] for entity in m.nouns}
+    return tuple(
+        ColumnOf(entity, attribute.name)
+        for entity in sorted(entities)
+        for attribute in state.catalogue.kinds[entity].attributes.values()
+        if attribute.shape.role == end and attribute.column is not None
+    )
 
 
 def _take_who(state: ComputationState, at: int) -> bool:

@@ -124,6 +124,9 @@ class Reader:
             yield self._mention(at, at + 3, Phrase((), frozenset([phrases.WordClass.FILLER])))
             return
         found = self._phrases(at)
+        if token.key == "one" and max(found, default=0) == at + 1 and self._begins_things(at + 1):
+            yield self._mention(at, at + 1, Number(1, None))
+            return
         if found:
             longest = max(found)
             # a general phrase hides nothing: only what the catalogue says can be meant otherwise
@@ -139,6 +142,12 @@ class Reader:
         if len(row) < 3 or row[1] != "by" or row[0] != row[2] or at == 0:
             return False
         return any(isinstance(each, Noun) for each in self._catalogue.lexicon.get((row[0],), ()))
+
+    def _begins_things(self, at: int) -> bool:
+        """Return whether a thing, or a value that stands before one, is named at `at`."""
+        phrases_here = self._phrases(at) if at < len(self.tokens) else {}
+        readings = [each for phrase in phrases_here.values() for each in phrase.readings]
+        return any(isinstance(each, Noun | ValueOf) for each in readings)
 
     def _settled(self, at: int, end: int, phrase: Phrase) -> Phrase:
         """Settle whether a word is a thing or the verb of asking for one: "look", "two looks"."""

@@ -10,6 +10,7 @@ from collections.abc import Collection
 
 from toolplan.planners.grounded.catalogue.connections import connect, shown
 from toolplan.planners.grounded.catalogue.kinds import ValueOf
+from toolplan.planners.grounded.catalogue.schemas import Shape
 from toolplan.planners.grounded.language import words
 from toolplan.planners.grounded.language.phrases import WordClass
 from toolplan.planners.grounded.parse.linker import Linker
@@ -41,7 +42,18 @@ def says_way_again(state: ParseState, entity: str) -> bool:
         way = connect(state.catalogue, kinds[current.entity], to.entity, shown(to))
         if link.loose and way is not None and way.attribute.shape.ref == f"{entity}.id":
             return True
-    return False
+    earlier = state.last_main(before=current) if not current.nested else None
+    if earlier is None or current.links or state.cue.does(*VERBS):
+        return False
+    way = connect(state.catalogue, kinds[current.entity], earlier.entity, _columns(state, earlier))
+    if way is None or way.attribute.shape.ref != f"{entity}.id":
+        return False
+    current.links.append(Link(earlier, None, False, True, ()))
+    return True
+
+
+def _columns(state: ParseState, request: ThingRequest) -> dict[str, Shape]:
+    return shown(state.catalogue.kinds[request.entity])
 
 
 def return_to(state: ParseState, earlier: ThingRequest) -> None:
@@ -81,7 +93,9 @@ def relate(state: ParseState, request: ThingRequest) -> None:
     last = state.last_main()
     if state.their is not None and last is None and state.scope is None:
         state.mark_unexplained(state.their)
-    if state.their is not None and last is not None:
+    if state.their is not None and _points_past(state, last):
+        _relate_past(state, request, cue)
+    elif state.their is not None and last is not None:
         request.links.append(Link(_owner(state, last), None, False, True, (state.their,)))
     elif current is not None and state.search and cue == "for" and not current.nested:
         request.links.append(Link(current, cue, False, False, evidence))
@@ -106,6 +120,26 @@ def relate(state: ParseState, request: ThingRequest) -> None:
         _relate_main(state, request, last, current)
     if negation is not None:
         state.mark_unexplained(negation)
+
+
+def _points_past(state: ParseState, last: ThingRequest | None) -> bool:
+    """Return whether "their" stands behind a word that ties it here: "the a of their b"."""
+    if last is None or state.current is not last or state.boundary or state.cue is None:
+        return False
+    return not state.cue.does(*VERBS)
+
+
+def _relate_past(state: ParseState, request: ThingRequest, cue: str | None) -> None:
+    """Let `request`, which is of the thing before the present one, select the present ones."""
+    current = state.current
+    earlier = state.last_main(before=current)
+    if current is None or earlier is None or state.their is None:
+        state.parsed.unexplained.extend(present(state.their))
+        return
+    request.nested = True
+    request.links.append(Link(earlier, None, False, True, (state.their,)))
+    state.parents[id(request)] = current
+    current.links.append(Link(request, cue, False, False, present(state.cue)))
 
 
 def _opens_scope(state: ParseState) -> bool:

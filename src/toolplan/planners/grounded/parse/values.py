@@ -7,7 +7,7 @@ from dataclasses import replace
 from toolplan.planners.grounded.language import phrases, words
 from toolplan.planners.grounded.language.phrases import WordClass
 from toolplan.planners.grounded.parse import amounts, relations
-from toolplan.planners.grounded.parse.mentions import Code, Mention, Number, present
+from toolplan.planners.grounded.parse.mentions import Code, Mention, Number, Time, present
 from toolplan.planners.grounded.parse.noun_phrase import (
     alike,
     is_singular,
@@ -39,6 +39,8 @@ def take_value(state: ParseState, mention: Mention) -> None:
     if ahead is None and (entity := relations.implied_by_code(state, mention)) is not None:
         relations.modify_other(state, mention, entity)
         return
+    if ahead is None and isinstance(mention.what, Time) and _is_of_either(state):
+        state.parsed.problem = f"'{mention.text}'"
     negation = relations.take_negation(state, adjacent_only=ahead is not None)
     goes_before = ahead is not None and state.column is None
     cue = None if goes_before else state.cue
@@ -74,6 +76,18 @@ def take_contrasted(state: ParseState) -> bool:
     state.forget_place()
     state.at = end
     return True
+
+
+def _is_of_either(state: ParseState) -> bool:
+    """Return whether a time here may be that of both things: "boxes with their labels, today"."""
+    current = state.current
+    if current is None or state.verb is not None or state.column is not None:
+        return False
+    kinds = state.catalogue.kinds
+    loose = [link.to for link in current.links if link.loose]
+    owners = [owner for owner in loose if kinds[owner.entity].moment is not None]
+    timed = any(isinstance(m.mention.what, Time) for owner in owners for m in owner.modifiers)
+    return bool(owners) and not timed
 
 
 def _lies_before_noun(state: ParseState) -> bool:
