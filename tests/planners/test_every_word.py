@@ -468,7 +468,7 @@ def test_a_name_that_nothing_knows_behind_for_is_asked_about(question: str) -> N
         ),
     ],
 )
-def test_what_must_hold_two_things_holds_both(question: str, steps: list[Json]) -> None:
+def test_what_must_hold_two_things_holds_both(question: str, steps: list[tuple[str, Json]]) -> None:
     *reads, (tool, chosen) = arguments(question)
     assert reads == steps
     assert tool == "sql"

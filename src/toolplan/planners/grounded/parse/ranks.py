@@ -300,7 +300,10 @@ def take_subject(state: ComputationState, at: int) -> bool:
 
 def _ends(state: ComputationState, at: int) -> tuple[ColumnOf, ...] | None:
     """Return the columns that "from which city" asks for; None where no such words stand there."""
-    mention, opening = state.mentions[at], state.mentions[state.skip(at - 1, step=-1)]
+    before = state.skip(at - 1, step=-1)
+    if before < 0:
+        return None
+    mention, opening = state.mentions[at], state.mentions[before]
     end = words.fold(opening.text).split()[0]
     if not opening.does(WordClass.RELATIVE) or end not in ("from", "to") or mention.nouns:
         return None
