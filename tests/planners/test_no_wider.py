@@ -1,0 +1,132 @@
+"""No plan gives more than was asked for, and what an answer leaves open is said."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.planners.planned import arguments, document, propose
+from toolplan.path import Json
+from toolplan.planners import Clarification
+
+
+@pytest.mark.parametrize(
+    ("question", "steps"),
+    [
+        (
+            "shipments that contain lead and mercury",
+            [
+                ("contaminants_list", {"type": "Lead"}),
+                ("shipments_list", {"ids": "${contaminants.data[*].shipment_id}"}),
+                ("contaminants_list", {"type": "Mercury"}),
+            ],
+        ),
+        (
+            "facilities where both asbestos and lead were found",
+            [
+                ("contaminants_list", {"type": "Asbestos"}),
+                ("facilities_list", {"ids": "${contaminants.data[*].facility_id}"}),
+                ("contaminants_list", {"type": "Lead"}),
+            ],
+        ),
+    ],
+)
+def test_what_must_hold_two_things_holds_both(question: str, steps: list[tuple[str, Json]]) -> None:
+    *reads, (tool, chosen) = arguments(question)
+    assert reads == steps
+    assert tool == "sql"
+    assert isinstance(chosen, dict)
+    assert " IN (SELECT " in str(chosen["sql"])
+
+
+def test_what_belongs_to_either_is_listed_for_each() -> None:
+    """A contaminant lies in one shipment: it cannot be in a plastic and a paper load."""
+    calls = arguments("contaminants in plastic and paper loads")
+    assert [tool for tool, _ in calls] == ["shipments_list"] * 2 + ["contaminants_list"] * 2
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "shipments with one contaminant",
+        "shipments with only one contaminant",
+        "the inspections of their loads",
+        "shipments with their contaminants, this week",
+        "shipments and their contaminants this month",
+    ],
+)
+def test_what_may_be_said_of_another_thing_is_asked_about(question: str) -> None:
+    assert isinstance(propose(question), Clarification)
+
+
+def test_exactly_one_is_counted() -> None:
+    (_, _), (_, counted) = arguments("shipments having exactly one contaminant")
+    assert isinstance(counted, dict)
+    assert "HAVING count(*) = 1" in str(counted["sql"])
+
+
+def test_one_thing_of_many_is_one() -> None:
+    (call,) = arguments("show me one shipment to Berlin")
+    assert call == ("shipments_list", {"destination": "Berlin", "limit": 1})
+
+
+def test_from_which_city_asks_for_the_origin() -> None:
+    (_, given), (_, counted) = arguments("from which city do most contaminated loads come?")
+    assert given == {"has_contaminants": True}
+    assert isinstance(counted, dict)
+    assert str(counted["sql"]).startswith("SELECT origin, count(*)")
+
+
+def test_those_point_past_the_thing_that_is_asked_for() -> None:
+    question = "rejected inspections this week: which contaminants were in those loads?"
+    (_, rejected), (tool, found) = arguments(question)
+    assert isinstance(rejected, dict)
+    assert rejected["status"] == "rejected"
+    assert tool == "contaminants_list"
+    assert found == {"shipment_ids": "${inspections.data[*].shipment_id}"}
+
+
+@pytest.mark.parametrize(
+    ("question", "note"),
+    [
+        ("newest shipment", "newest: others with the same date may be left out"),
+        (
+            "which facility had the fewest inspections",
+            '"facility": only those that these rows have are counted',
+        ),
+        ("facilities for Smith", '"for Smith" is taken as the location'),
+    ],
+)
+def test_what_an_answer_leaves_open_is_said(question: str, note: str) -> None:
+    metadata = document(question)["metadata"]
+    assert isinstance(metadata, dict)
+    notes = metadata["notes"]
+    assert isinstance(notes, list)
+    assert note in notes
+
+
+def test_exceeds_leaves_the_bound_out() -> None:
+    (_, _), (_, chosen) = arguments("facilities whose capacity exceeds 800 t")
+    assert isinstance(chosen, dict)
+    assert chosen["sql"] == "SELECT * FROM facilities WHERE capacity_tons > 800"
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "mark S5 as delivered tomorrow",
+        "mark shipment S5 as delivered on 2025-10-11",
+        "update S5 to tomorrow",
+        "mark one shipment as delivered",
+        "mark S5 and S6 as delivered",
+        "mark the newest shipment to Berlin as rejected",
+    ],
+)
+def test_a_change_that_is_not_said_in_full_is_asked_about(question: str) -> None:
+    """A day behind a change is when it happened, or shall: the record's date is not it."""
+    assert isinstance(propose(question), Clarification)
+
+
+def test_a_date_is_changed_where_it_is_named() -> None:
+    assert arguments("change the date of shipment S5 to 2025-10-14") == [
+        ("shipments_update", {"id": "S5", "date": "2025-10-14"})
+    ]
