@@ -24,11 +24,12 @@ from toolplan import (
 from toolplan.app.app import App
 from toolplan.demo import TOOLS as DEMO
 from toolplan.events import Event
+from toolplan.flows import Policy
 from toolplan.path import Json
 from toolplan.plan import Literal
 from toolplan.planners import Clarification, Draft, GroundedPlanner, Proposal, Refusal
 from toolplan.storage.memory import SqliteMemory
-from toolplan.testing import Gives, ScriptedPlanner, ScriptedTools
+from toolplan.testing import Gives, ScriptedModel, ScriptedPlanner, ScriptedTools
 from toolplan.tools import Arguments, Effects
 
 
@@ -75,6 +76,33 @@ def test_a_question_becomes_an_answer() -> None:
     assert len(shown) == 1
     assert asked.attempts[0].events == tuple(events)
     assert CALLS == ["good"]
+
+
+@pytest.mark.parametrize("stated_by", ["policy", "tool", "nobody"])
+def test_a_model_never_reads_results_that_are_secret(stated_by: str) -> None:
+    async def call(_: Arguments) -> Json:
+        return {"data": [{"code": "4711"}]}
+
+    says = {"x-trust": "secret"} if stated_by == "tool" else {}
+    output: Json = {"type": "object", "properties": {"data": {"type": "array", **says}}}
+    vault = Tool(
+        "vault", "Reads.", {"type": "object"}, output, Effects.READ, call=call, source="python"
+    )
+    policy = Policy(secret=("vault.data",) if stated_by == "policy" else ())
+    model = ScriptedModel("The code is 4711.")
+    steps = {"id": "a", "tool": "vault"}, {"id": "b", "tool": "good"}
+    app = App(
+        Toolbox([vault, *TOOLS.values()]),
+        ScriptedPlanner(draft(*steps)),
+        policy=policy,
+        model=model,
+    )
+    asked = asyncio.run(app.ask("what?", summary="text"))
+    assert asked.summary is not None
+    assert len(model.requests) == (stated_by == "nobody")
+    if stated_by != "nobody":
+        assert "results of vault are secret" in asked.summary.text
+        assert "4711" in asked.summary.text  # the computed answer stays
 
 
 def test_planning_runs_nothing() -> None:

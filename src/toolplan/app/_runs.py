@@ -24,7 +24,9 @@ from toolplan.dry_run import DryRun, simulate
 from toolplan.engines import CannotRun, Decided, RunOptions, run
 from toolplan.events import CallIntended, Event, Run, fold
 from toolplan.execution_plan import ExecutionPlan
+from toolplan.flows import Vouched
 from toolplan.path import Json
+from toolplan.plan import Plan
 from toolplan.plan_json import load
 from toolplan.providers import Model, UsageTracker
 from toolplan.storage.journal import Slot, Store
@@ -165,11 +167,28 @@ def run_notes(
     return {**metadata, ADVICE: {**advice, **today, **given.to_json()}}
 
 
-async def summarised(asked: AskResult, model: Model | None, form: Format | None) -> AskResult:
-    """Return `asked` with its answer in a model's words, where it has an answer."""
+async def summarised(
+    asked: AskResult, model: Model | None, form: Format | None, setup: Setup
+) -> AskResult:
+    """Return `asked` with its answer in a model's words, where it has an answer.
+
+    A model is not given the results of a plan that reads something secret.
+    """
     if form is None or asked.run is None or asked.answer is None:
         return asked
     plan = None if asked.plan is None else asked.plan.plan
+    withheld = _withheld(plan, Vouched(setup.policy, setup.tools))
     summariser = summaries.Summariser(model, format=form)
-    written = await summariser.summarise(asked.answer, asked.run, asked.question.text, plan=plan)
+    written = await summariser.summarise(
+        asked.answer, asked.run, asked.question.text, plan=plan, withheld=withheld
+    )
     return replace(asked, summary=written)
+
+
+def _withheld(plan: Plan | None, vouched: Vouched) -> str:
+    """Return why a model may not read the results of a plan; empty where it may."""
+    called = () if plan is None else sorted({step.tool for step in plan.steps})
+    secret = [name for name in called if vouched.outputs(name).secrets]
+    if not secret:
+        return ""
+    return f"results of {', '.join(secret)} are secret, and whoever runs the model would read them"

@@ -121,8 +121,7 @@ class App:
             self.tools, self.insights, policy, limits, rules, attempts, assess, clock, new_id,
             self.thresholds,
         )  # fmt: skip
-        self._options = options
-        self._metadata = dict(metadata)
+        self._options, self._metadata = options, dict(metadata)
         self._on_note = on_note
         self._kept = Kept(journal, memory, self._user.data, self._note, self._user.resources)
         self.workers = Workers(self._setup, self._kept, self._user, metadata, self.run_options)
@@ -240,7 +239,8 @@ class App:
         start = Start(day_at(today, self._setup.clock), loop.run_options, approve, yes, on_event)
         asked = await self._asked(question, today, context, conversation)
         asked = await answered(loop, asked, start)
-        return await self._finished(await summarised(asked, self.model, summary), conversation)
+        asked = await summarised(asked, self.model, summary, self._setup)
+        return await self._finished(asked, conversation)
 
     def check(self, plan: PlanArgument, *, dialect: str = "toolplan") -> CheckResult:
         """Check a plan against the tools and the policy.

@@ -166,15 +166,19 @@ class Summariser:
         on_text: OnText | None = None,
         *,
         plan: Plan | None = None,
+        withheld: str = "",
     ) -> Summary:
         """Return the summary of `answer`, the answer of `run` to `question`.
 
         `on_text` is called with each sentence as soon as it is checked; together they are the text
         (for JSON, the plain text). If the model fails in between, the reason and the computed
-        answer follow. With `plan`, its dates and the names of its tools are found, too.
+        answer follow. With `plan`, its dates and the names of its tools are found, too. `withheld`
+        is why the model may not read the results; then it is not asked.
         """
         emit = on_text or _ignore
         head = head_lines(answer, run)
+        if withheld and answer.sections:
+            return self._template(answer, run, head, withheld, emit)
         if self._model is None or not answer.sections:
             reason = _NO_MODEL if self._model is None else _NO_RESULTS
             return self._template(answer, run, head, reason, emit)
