@@ -192,3 +192,54 @@ def test_a_form_shows_the_same() -> None:
         conditional=False, calls=1, exact=True,
     )  # fmt: skip
     assert f'    to = "a\\u200b{"x" * 5_000}"\n' in approval_text((step,), "d")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "10\u0966 EUR",  # a Devanagari zero
+        "1\u06600",
+        "g\u0be6\u0be6gle.com",  # Tamil zeros
+        "g\u0d20\u0d20gle.com",  # Malayalam letters
+        "g\u101d\u101dgle",
+        "\U00010300da",  # Old Italic
+        "\U000118c8pple",
+        "a\U00016fe4b",
+        "a\U0001d159b",
+        "\u0196ook.com",
+        "\ua4d1\ua4e2\ua4ec",  # all of it Lisu
+        "\u13aa\u13de\u13ac",  # all of it Cherokee
+        "example.com\uff0fpath",
+        "http:\u30ce\u30ceexample.com",
+        "a\ua78ab",
+        "a" + "\u0301\u0302" * 10,
+    ],
+    ids=ascii,
+)
+def test_letters_and_digits_of_any_script_among_latin_ones_are_escapes(text: str) -> None:
+    shown = exact_text(text)
+    assert shown.isascii()
+    assert json.loads(shown) == text
+
+
+def test_marks_are_not_stacked_over_other_lines() -> None:
+    shown = exact_text("я" + "\u0301\u0302" * 20)
+    assert sum(unicodedata.combining(char) > 0 for char in shown) <= 3
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "100 µg",
+        "Łódź",
+        "Tokyo 東京",
+        "１００",
+        "१०० रुपये",
+        "Việt Nam",
+        "كتاب ١٠٠",
+        "ภาษาไทย",
+        "שָׁלוֹם",
+    ],
+)
+def test_words_of_one_script_are_shown_as_they_are(text: str) -> None:
+    assert exact_text(text) == f'"{text}"'

@@ -21,12 +21,15 @@ from toolplan.render.printable import ref_text, text_width
 
 _PLAIN_NAME: Final = re.compile(r"[A-Za-z0-9_.:/-]+")
 _PIECE: Final = re.compile(r"[^\s\"'<>(),;]+")
-_ADDRESS_SIGN: Final = re.compile(r"[@./:\\]")
+_ADDRESS_SIGN: Final = re.compile(r"[@./:\\＠．／：＼。｡]")
+_ADDRESS_LIKE: Final = frozenset("ıȷ。．｡ノﾉ丿")
 _WORD: Final = re.compile(r"\w+")
 _SPACES: Final = re.compile(" {9,}")
+_MOST_MARKS: Final = 3  # above and below one letter, in any language
 _DIGITS: Final = 4_000  # Python refuses to print integers of more digits
 
 _INVISIBLE_CATEGORIES: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp", "Zs"})
+_STACKED: Final = frozenset({"Mn", "Me"})
 _INVISIBLE: Final = frozenset(
     chr(code)
     for first, last in (
@@ -39,42 +42,24 @@ _INVISIBLE: Final = frozenset(
         (0xFE00, 0xFE0F),
         (0xFFA0, 0xFFA0),
         (0xFFFC, 0xFFFC),
+        (0x16FE4, 0x16FE4),
+        (0x1D159, 0x1D159),
         (0xE0000, 0xE0FFF),
     )
     for code in range(first, last + 1)
 )
 # look like a sign of ASCII: hyphens, dots, slashes, colons, bars
-_SIGNS: Final = frozenset("‐‑−﹣․·‧∙⋅⁄∕⧸⼃∖⧵꞉∶ː˸։׃܃܄ǀ∣ǃ‚ʼʹˈ՚＇ʺ‛")
-_CONFUSABLE_SCRIPTS: Final = frozenset(
-    {
-        "CYRILLIC",
-        "GREEK",
-        "COPTIC",
-        "ARMENIAN",
-        "CHEROKEE",
-        "GEORGIAN",
-        "LISU",
-        "HEBREW",
-        "ARABIC",
-        "SYRIAC",
-        "THAANA",
-        "NKO",
-        "DESERET",
-        "OSAGE",
-        "TIFINAGH",
-        "RUNIC",
-        "GOTHIC",
-        "CARIAN",
-        "LYCIAN",
-        "LYDIAN",
-        "VAI",
-        "BAMUM",
-        "CANADIAN",
-    }
-)
-_PHONETIC: Final = re.compile("[\u0250-\u02af\u1d00-\u1dbf\ua720-\ua7ff\uab30-\uab6f]")
+_SIGNS: Final = frozenset("‐‑−﹣․·‧∙⋅⁄∕⧸⼃∖⧵꞉∶ː˸։׃܃܄ǀ∣ǃ‚ʼʹˈ՚＇ʺ‛᜵꞊℮")
+# words of these and Latin ones stand beside each other, and are told apart
+_DISTINCT_SCRIPTS: Final = frozenset(
+    {"", "LATIN", "MICRO", "CJK", "IDEOGRAPHIC", "HIRAGANA", "KATAKANA", "KATAKANA-HIRAGANA",
+     "HALFWIDTH", "FULLWIDTH", "HANGUL", "BOPOMOFO"}
+)  # fmt: skip
+_PHONETIC: Final = re.compile("[\u0250-\u02af\u1d00-\u1dbf\ua720-\ua7ff\uab30-\uab6fƄƅƖƧƨƷƼƽȜȝȢȣ]")
 # letters that look like a Latin one by themselves
-_LOOK_LATIN: Final = frozenset("АВЕЗКМНОРСТУХаеорсухѕіјԁԛԝһӏӀЅІЈҮүѴѵΑΒΕΖΗΙΚΜΝΟΡΤΥΧνορՕՏՍօոսցհզոΚϲϳ")
+_LOOK_LATIN: Final = frozenset(
+    "АВЕЗКМНОРСТУХаеорсухѕіјԁԛԝһӏӀЅІЈҮүѴѵΑΒΕΖΗΙΚΜΝΟΡΤΥΧνορՕՏՍօոսցհզոΚϲϳᎪᏴᏟᎠᎬᎻᎥᎫᏦᏞᎷᏀᏢᎡᏚᎢᏙᏔᎩᏃ"
+)
 
 Atom: TypeAlias = tuple[str, bool]
 """A piece of shown text that is not divided, and whether it stands inside a string."""
@@ -204,13 +189,16 @@ def _characters(text: str, encoding: str, *, doubled: bool) -> Iterator[Atom]:
     escaped = _disguised(text)
     for found in _SPACES.finditer(text):
         escaped.update(range(found.start(), found.end()))
-    before = ""
+    before, marks = "", 0
     for at, char in enumerate(text):
-        if at in escaped or _is_hidden(char, before) or not _fits(char, encoding):
+        marks = marks + 1 if unicodedata.category(char) in _STACKED else 0
+        hidden = at in escaped or marks > _MOST_MARKS or _is_hidden(char, before)
+        if hidden or not _fits(char, encoding):
             yield json.dumps(char)[1:-1] if char < " " else _escape(char), True
+            before = "\\"  # a mark would stand on the escape
         else:
             yield ("\\" + char if char in '"\\' else char), True
-        before = char
+            before = char
 
 
 def _escape(char: str) -> str:
@@ -260,23 +248,28 @@ def _disguised(text: str) -> set[int]:
             if not unit[0].isascii() and (not is_address or _ADDRESS_SIGN.search(unit[0])):
                 found.update(_foreign(unit[0], unit.start(), is_address=is_address))
     if not found and not any(map(_is_clearly_foreign, text)):
-        found.update(at for at, char in enumerate(text) if char in _LOOK_LATIN)
+        found.update(at for at, char in enumerate(text) if _looks_latin(char))
     return found
 
 
 def _is_clearly_foreign(char: str) -> bool:
-    return not char.isascii() and char not in _LOOK_LATIN and _script(char) in _CONFUSABLE_SCRIPTS
+    return not _looks_latin(char) and _script(char) not in _DISTINCT_SCRIPTS
+
+
+def _looks_latin(char: str) -> bool:
+    return char in _LOOK_LATIN or "\ua4d0" <= char <= "\ua4f7"  # all letters of Lisu
 
 
 def _foreign(unit: str, start: int, *, is_address: bool) -> Iterator[int]:
     scripts = {_script(char) for char in unit}
-    confusable = scripts & _CONFUSABLE_SCRIPTS
+    confusable = scripts - _DISTINCT_SCRIPTS
+    is_mixed = "LATIN" in scripts or len(confusable) > 1
     is_latin = any(char.isascii() and char.isalnum() for char in unit)
     for at, char in enumerate(unit, start):
         if not char.isascii() and (
-            (_script(char) in confusable and ("LATIN" in scripts or len(confusable) > 1))
+            (_script(char) in confusable and (is_mixed or (is_latin and char.isdecimal())))
             or (is_latin and (_PHONETIC.match(char) or "\uff00" <= char <= "\uff5e"))
-            or (is_address and char in "ıȷ。．｡")
+            or (is_address and char in _ADDRESS_LIKE)
         ):
             yield at
 
@@ -284,7 +277,9 @@ def _foreign(unit: str, start: int, *, is_address: bool) -> Iterator[int]:
 def _script(char: str) -> str:
     if char.isascii():
         return "LATIN" if char.isalpha() else ""
-    return unicodedata.name(char, " ").split(" ", 1)[0] if char.isalpha() else ""
+    if not char.isalpha() and not char.isdecimal():
+        return ""
+    return unicodedata.name(char, "UNNAMED").split(" ", 1)[0].removesuffix("-INDIC")
 
 
 def _reference(ref: Ref, encoding: str) -> str:
