@@ -1,16 +1,23 @@
 """What may have happened is in doubt, never failed, and never made again by the program."""
 
 import asyncio
+import errno
 import http.client
 import json
 import math
+import smtplib
 import socket
+import sqlite3
 import ssl
+import subprocess
+import urllib.error
 from collections.abc import Callable, Sequence
 from contextlib import closing
+from email.message import Message
 from typing import Any
 
 import httpx2
+import psycopg
 import pytest
 
 from tests.engines._running import ran
@@ -98,6 +105,14 @@ def caused(error: BaseException, cause: BaseException) -> BaseException:
     return error
 
 
+class Unreadable(Exception):
+    @property
+    def response(self) -> None:
+        raise RuntimeError("no")
+
+
+ASKED = httpx2.Request("POST", "http://x")
+
 MAY_HAVE: Sequence[BaseException] = [
     ConnectionResetError(),
     BrokenPipeError(),
@@ -117,6 +132,17 @@ MAY_HAVE: Sequence[BaseException] = [
     caused(RuntimeError("payment failed"), ConnectionResetError()),
     ExceptionGroup("two", [ToolError("no"), ConnectionResetError()]),
     caused(ValueError("x"), ExceptionGroup("one", [httpx2.ReadTimeout("slow")])),
+    OSError(errno.ENETRESET, "the network dropped the connection"),
+    OSError(errno.EHOSTUNREACH, "no route, with the connection open"),
+    UnicodeDecodeError("utf-8", b"\xff", 0, 1, "no text"),
+    smtplib.SMTPServerDisconnected("gone"),
+    subprocess.TimeoutExpired("pay", 3),
+    subprocess.CalledProcessError(-9, "pay"),
+    urllib.error.ContentTooShortError("cut", ("reply", Message())),
+    urllib.error.HTTPError("http://x", 504, "Gateway Timeout", Message(), None),
+    httpx2.HTTPStatusError("502", request=ASKED, response=httpx2.Response(502, request=ASKED)),
+    psycopg.OperationalError("the server closed the connection"),
+    psycopg.errors.AdminShutdown("the server is shut down"),
 ]
 DID_NOT: Sequence[BaseException] = [
     ToolError("It says no."),
@@ -129,6 +155,12 @@ DID_NOT: Sequence[BaseException] = [
     caused(ConnectionError("retries"), ConnectionRefusedError()),
     ValueError("no such mailbox"),
     KeyError("x"),
+    subprocess.CalledProcessError(1, "pay"),
+    urllib.error.HTTPError("http://x", 400, "Bad Request", Message(), None),
+    httpx2.HTTPStatusError("503", request=ASKED, response=httpx2.Response(503, request=ASKED)),
+    psycopg.errors.LockNotAvailable("locked"),
+    sqlite3.OperationalError("database is locked"),
+    Unreadable("fields that raise"),
 ]
 
 

@@ -16,7 +16,7 @@ from pydantic import BaseModel, Field
 
 from toolplan.path import Json
 from toolplan.sources.python import tool
-from toolplan.tools import Effects, Tool, ToolError, ToolObjectError
+from toolplan.tools import Effects, ResultUnusable, Tool, ToolError, ToolObjectError
 
 Limit = Annotated[int, Field(ge=1, le=100, description="How many at most.")]
 REQUEST: contextvars.ContextVar[str] = contextvars.ContextVar("request", default="none")
@@ -255,6 +255,30 @@ def test_a_result_that_json_cannot_say_is_a_tool_error() -> None:
 
     with pytest.raises(ToolError, match="JSON"):
         call(thing)
+
+
+@pytest.mark.parametrize(
+    "returned",
+    [
+        10**5000,
+        {"n": [10**5000]},
+        {1: "one", "1": "two"},
+        [{(1, 2): 0, "1,2": 1}],
+        {None: 1, "None": 2},
+    ],
+    ids=["long", "long inside", "number and text", "tuple and text", "none and text"],
+)
+@pytest.mark.parametrize("declared", [object, Any])
+def test_a_result_that_json_would_change_is_in_doubt_with_what_came_back(
+    returned: object, declared: Any
+) -> None:
+    def pay() -> object:
+        return returned
+
+    pay.__annotations__["return"] = declared
+    with pytest.raises(ResultUnusable, match="JSON") as refused:
+        call(tool(effects="write")(pay))
+    assert refused.value.returned == (returned,)
 
 
 def test_coroutine_functions_are_awaited_in_the_loop() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import socket
 import ssl
 from enum import IntEnum
@@ -21,6 +22,7 @@ _LOST: Final = (
     KeyboardInterrupt,
     GeneratorExit,
     OutcomeUnknown,
+    UnicodeDecodeError,
 )
 _NOT_SENT: Final = (ConnectionRefusedError, socket.gaierror, ssl.SSLCertVerificationError)
 _OPEN: Final = (ConnectionError, TimeoutError, ssl.SSLError, asyncio.CancelledError)
@@ -32,7 +34,9 @@ _LOST_NAMES: Final = frozenset(
      "RemoteDisconnected", "BadStatusLine", "ChunkedEncodingError", "ContentDecodingError",
      "DecodingError", "JSONDecodeError", "ServerDisconnectedError", "ServerTimeoutError",
      "SocketTimeoutError", "ClientPayloadError", "ConnectionClosed", "BrokenResourceError",
-     "EndOfStream", "TimeoutExpired", "BrokenExecutor"}
+     "EndOfStream", "TimeoutExpired", "BrokenExecutor", "SMTPServerDisconnected",
+     "ContentTooShortError", "BadGzipFile", "ConnectionClosedError", "ConnectionLost",
+     "ConnectionDoesNotExistError", "StreamLostError"}
 )  # fmt: skip
 _NOT_SENT_NAMES: Final = frozenset(
     {"ConnectError", "ConnectTimeout", "ConnectTimeoutError", "ConnectionTimeoutError",
@@ -43,6 +47,18 @@ _OPEN_NAMES: Final = frozenset(
     {"Timeout", "TimeoutException", "TimeoutError", "ConnectionError", "NetworkError",
      "TransportError", "ClientOSError", "APITimeoutError", "APIConnectionError"}
 )  # fmt: skip
+
+_OPEN_NUMBERS: Final = frozenset(
+    {errno.ENETRESET, errno.ENETDOWN, errno.ENETUNREACH, errno.EHOSTDOWN, errno.EHOSTUNREACH,
+     errno.ENOTCONN, errno.EIO}
+)  # fmt: skip
+"""Errors of the system that an established connection can have too."""
+
+_UNSURE_STATUSES: Final = frozenset({408, 502, 504})
+"""Statuses of a service, or of a gateway before it, that gave no answer in time."""
+
+_LOST_STATES: Final = ("08", "57P0")
+"""How the codes of SQL begin where a database closed, or lost, the connection."""
 
 
 class _Evidence(IntEnum):
@@ -93,8 +109,30 @@ def _evidence(error: BaseException) -> _Evidence:
     names = {each.__name__ for each in type(error).__mro__}
     if isinstance(error, _NOT_SENT) or names & _NOT_SENT_NAMES:
         return _Evidence.NOT_SENT
-    if isinstance(error, _LOST) or names & _LOST_NAMES:
+    if isinstance(error, _LOST) or names & _LOST_NAMES or _ended_unseen(error, names):
         return _Evidence.LOST
-    if isinstance(error, _OPEN) or names & _OPEN_NAMES:
+    if isinstance(error, _OPEN) or names & _OPEN_NAMES or _number(error) in _OPEN_NUMBERS:
         return _Evidence.OPEN
     return _Evidence.NONE
+
+
+def _ended_unseen(error: BaseException, names: set[str]) -> bool:
+    """Return whether the exception's fields say that an answer is missing."""
+    try:
+        if "CalledProcessError" in names:
+            return cast("int", getattr(error, "returncode", 0)) < 0  # ended by a signal
+        if "OperationalError" in names and hasattr(error, "sqlstate"):
+            state = cast("str | None", getattr(error, "sqlstate", None))
+            return state is None or state.startswith(_LOST_STATES)
+        answered = getattr(error, "response", None)
+        places = (answered, "status_code"), (error, "status_code"), (error, "status")
+        return any(
+            getattr(each, name, None) in _UNSURE_STATUSES
+            for each, name in (*places, (error, "code"))
+        )
+    except Exception:  # the fields are code of the tool
+        return False
+
+
+def _number(error: BaseException) -> int | None:
+    return error.errno if isinstance(error, OSError) else None

@@ -201,7 +201,15 @@ def _plain(result: object, returned: TypeAdapter[object] | None) -> Json:
         ) from error
     except (PydanticSerializationError, RecursionError) as error:
         raise ResultUnusable(f"The result cannot be said in JSON: {error}", result) from error
-    return from_json(text)
+    try:
+        plain = cast("Json", from_json(text))
+    except ValueError as error:  # an integer of thousands of digits
+        raise ResultUnusable(f"The result cannot be read as JSON: {error}", result) from error
+    if len(to_json(plain)) != len(text):
+        raise ResultUnusable(
+            "The result cannot be said in JSON: keys of an object are the same as text.", result
+        )
+    return plain
 
 
 def _signature(name: str, function: Function) -> inspect.Signature:
