@@ -50,7 +50,7 @@ _INVISIBLE: Final = frozenset(
 )
 # look like a sign of ASCII: hyphens, dots, slashes, colons, bars
 _SIGNS: Final = frozenset("‐‑−﹣․·‧∙⋅⁄∕⧸⼃∖⧵꞉∶ː˸։׃܃܄ǀ∣ǃ‚ʼʹˈ՚＇ʺ‛᜵꞊℮")
-# words of these and Latin ones stand beside each other, and are told apart
+# words of these beside Latin ones are not mistaken for them
 _DISTINCT_SCRIPTS: Final = frozenset(
     {"", "LATIN", "MICRO", "CJK", "IDEOGRAPHIC", "HIRAGANA", "KATAKANA", "KATAKANA-HIRAGANA",
      "HALFWIDTH", "FULLWIDTH", "HANGUL", "BOPOMOFO"}
