@@ -97,7 +97,7 @@ def test_a_model_never_reads_results_that_are_secret(stated_by: str) -> None:
         policy=policy,
         model=model,
     )
-    asked = asyncio.run(app.ask("what?", summary="text"))
+    asked = asyncio.run(app.ask("what?", summary="plain"))
     assert asked.summary is not None
     assert len(model.requests) == (stated_by == "nobody")
     if stated_by != "nobody":
