@@ -82,9 +82,13 @@ def test_runs_without_a_worker_are_named_wherever_one_looks(
     shown = said_of("show", run)
     assert f"which 1 run needs: {run[:8]}. Start `toolplan worker office`" in shown
     assert "was interrupted" not in shown
+    waits = json.loads(call("submit", plan_file(PLAN), "office", "--json").out)
+    text = said_of("show", waits["run"])
+    assert f"toolplan approve {waits['run'][:8]} {waits['approval']['digest']}" in text
+    assert "interrupted" not in text
     queue = call("show", run, "--json").json["without_worker"]
     assert queue.startswith("office@")
-    assert [each["without_worker"] for each in call("runs", "--json").json] == [queue] * 2
+    assert [each["without_worker"] for each in call("runs", "--json").json] == [queue] * 3
     assert "There is no worker for" in said_of("submit", plan_file(PLAN), "office")
     assert "There is no worker for" in said_of("resume", run)
 

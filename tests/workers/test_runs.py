@@ -19,7 +19,7 @@ from tests.workers._office import (
 from toolplan.app.app import App
 from toolplan.approval import ApprovalRequired
 from toolplan.engines import CannotRun, Leaving
-from toolplan.events import RunEnded, RunState
+from toolplan.events import CallDecided, RunApproved, RunEnded, RunState
 from toolplan.storage.journal import JournalError
 from toolplan.storage.queue import lock_of
 from toolplan.workers._watch import Watch
@@ -59,6 +59,8 @@ async def test_an_approval_from_elsewhere_starts_a_run_that_waits(
         await until(lambda: no_job_is_left(app.workers.dispatch()))
         (message,) = app.workers.dispatch().messages(run, answered=True)
         assert (message.who, message.answer) == ("anna", "counted")
+        events = app.needed_journal().events(run)
+        assert [each.by for each in events if isinstance(each, RunApproved)] == ["anna"]
     assert ledger(home) == ["begin:one", "end:one"]
 
 
@@ -195,6 +197,8 @@ async def test_a_call_in_doubt_is_decided_from_elsewhere(postgres: Server, home:
                 lambda: (found := app.needed_journal().load(run)).succeeded and found
             )
             assert done.output == {"w": "by hand"}
+            events = app.needed_journal().events(run)
+            assert [each.by for each in events if isinstance(each, CallDecided)] == ["anna"]
     assert ledger(home) == ["begin:a"]
 
 

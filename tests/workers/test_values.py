@@ -56,6 +56,8 @@ async def test_calls_wait_with_their_values_and_are_allowed_from_elsewhere(
         await until(lambda: no_job_is_left(app.workers.dispatch()))
         (message,) = app.workers.dispatch().messages(run, answered=True)
         assert (message.kind, message.who, message.answer) == ("consent", "anna", COUNTED)
+        events = app.needed_journal().events(run)
+        assert [each.by for each in events if isinstance(each, ConsentGiven)] == ["anna"]
         with pytest.raises(CannotRun, match="waits for a person"):
             await app.workers.decide(run, allow=["w"])
     assert sorted(ledger(home)) == ["begin:p7", "begin:q7", "end:p7", "end:q7"]

@@ -282,7 +282,7 @@ class Settings:
                 f"{self.place}: journal in [runs] is not text.",
                 'The table [runs] has lines such as `journal = "runs.sqlite"`.',
             )
-        if "TOOLPLAN_JOURNAL" in self._set or "://" in found or self.path is None:
+        if "TOOLPLAN_JOURNAL" in self._set or ":/" in found or self.path is None:
             return found
         return self.path.parent / Path(found).expanduser()
 

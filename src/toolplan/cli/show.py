@@ -24,7 +24,7 @@ from toolplan.cli._options import (
     refuse_options,
 )
 from toolplan.cli._outcome import print_doubts
-from toolplan.cli._placed import report_placed, without_worker
+from toolplan.cli._placed import placed, report_placed, without_worker
 from toolplan.cli._plan_file import print_diagnostics, read_plan, whole_plan
 from toolplan.cli._terminal import CommandError, Exit, err, note, out, print_json
 from toolplan.cli._tools import opened_if_given
@@ -66,7 +66,8 @@ FileOrRun = Annotated[
 class _Shown(NamedTuple):
     """A run as the journal keeps it; `items` are those of steps with `for_each`.
 
-    `without_worker` is its queue, where workers are to continue it and there is none.
+    `is_placed` says that it was given to workers, and `without_worker` is its queue, where they are
+    to continue it and there is none.
     """
 
     run: Run
@@ -74,6 +75,7 @@ class _Shown(NamedTuple):
     answer: Answer | None
     items: _Items
     is_left: bool
+    is_placed: bool
     without_worker: str | None
 
 
@@ -157,6 +159,7 @@ def _show_run(
         is_left = journal.entry(name).is_left
         record = journal.record(name).plan
         unworked = without_worker(journal, [name] if is_left else []).get(name)
+        is_placed = is_left and placed(journal, name) is not None
         if is_left and form == "text":
             report_placed(journal, [name])
     run, plan = fold(events), load(record).plan
@@ -171,7 +174,7 @@ def _show_run(
     named = tools or (DEMO if reopening(record)[0] == DEMO else None)
     with opened_if_given(named, effects) as opened:
         found = None if plan is None else _answer(plan, run, events, opened)
-    shown = _Shown(run, plan, found, _items(events), is_left, unworked)
+    shown = _Shown(run, plan, found, _items(events), is_left, is_placed, unworked)
     if form == "json":
         _print_json(shown)
     else:
@@ -217,9 +220,25 @@ def _print_text(shown: _Shown) -> None:
         out().print(answer_view(shown.answer))
     print_doubts(run)
     print_waiting(run)
-    is_interrupted = shown.is_left and run.status is not RunState.IN_DOUBT
-    if is_interrupted and shown.without_worker is None:
-        note(f"It was interrupted: `toolplan resume {run.run[:SHORT]}` resumes it.")
+    _print_left(shown)
+
+
+def _print_left(shown: _Shown) -> None:
+    """Say how a run continues that nobody works on; calls that wait say it themselves."""
+    run, name = shown.run, shown.run.run[:SHORT]
+    match run.status:
+        case RunState.WAITING if run.waiting or not shown.is_left:
+            pass
+        case RunState.WAITING if shown.is_placed:
+            note(f"It waits for an approval: `toolplan approve {name} {run.digest}` gives it.")
+        case RunState.WAITING:
+            note(f"It waits for an approval: `toolplan resume {name}` asks for it.")
+        case RunState.RUNNING if shown.is_left and not shown.is_placed:
+            note(f"It was interrupted: `toolplan resume {name}` resumes it.")
+        case RunState.RUNNING if shown.is_left and shown.without_worker is None:
+            note("No worker has it at this moment: one of them continues it.")
+        case _:
+            pass
 
 
 def _items(events: Sequence[Event]) -> _Items:

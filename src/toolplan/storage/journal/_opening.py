@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
@@ -17,11 +18,13 @@ Place: TypeAlias = str | os.PathLike[str]
 """The path of a file, or an address that begins with `postgres://`."""
 
 SCHEMES: Final = ("postgres://", "postgresql://")
+_ADDRESS: Final = re.compile(r"[a-z][a-z0-9+.-]+:/", re.IGNORECASE)
+"""What an address begins with, also one with a typo: as a path it would show its password."""
 
 
 def is_address(place: Place) -> bool:
-    """Return whether `place` is the address of a database, not a path."""
-    return isinstance(place, str) and place.lower().startswith(SCHEMES)
+    """Return whether `place` is the address of a database, or meant to be one, and not a path."""
+    return isinstance(place, str) and _ADDRESS.match(place) is not None
 
 
 def open_journal(place: Place) -> Store:
@@ -31,6 +34,12 @@ def open_journal(place: Place) -> Store:
         JournalError: it cannot be opened.
     """
     if is_address(place):
+        if not str(place).lower().startswith(SCHEMES):
+            raise JournalError(
+                "journal-address",
+                "The address of the journal is of no database that is known.",
+                "Write postgres://USER:PASSWORD@HOST:PORT/DATABASE, or the path of a file.",
+            )
         return _postgres()(str(place))
     file = Path(place)
     try:

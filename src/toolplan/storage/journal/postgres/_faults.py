@@ -23,7 +23,12 @@ _KINDS: Final[dict[str, FaultKind]] = {
     "XX002": "damaged",
 }
 # while a connection is opened there is no code, only words
-_BUSY: Final = ("the database system is", "too many clients", "remaining connection slots")
+_BUSY: Final = (
+    "the database system is",
+    "too many clients",
+    "too many connections",
+    "remaining connection slots",
+)
 
 _AGAIN: Final = "and try again; a run that had started can be resumed."
 _HELP: Final[dict[FaultKind, str]] = {

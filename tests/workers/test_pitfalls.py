@@ -1,0 +1,202 @@
+"""The mistakes that prototypes of workers made, and the test of each.
+
+`PITFALLS` is the table: what went wrong in some system, and the tests that it does not go wrong
+here. Those that had no test elsewhere stand below.
+"""
+
+import ast
+import asyncio
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from tests.postgres import Server
+from tests.workers._office import (
+    ledger,
+    no_job_is_left,
+    office,
+    over,
+    plan_of,
+    status,
+    until,
+    working,
+)
+from toolplan.events import CallIntended, RunEnded, RunState, StepSucceeded
+from toolplan.storage.queue import COUNTED, Dispatch, lock_of
+
+PITFALLS: Final[Mapping[str, tuple[str, ...]]] = {
+    "1. an approval that only a job carried was lost with it": (
+        "workers/test_pitfalls.py::test_an_approval_waits_for_a_lease_that_another_has",
+        "workers/test_runs.py::test_a_run_whose_end_was_not_kept_is_run_to_its_end_by_another",
+        "workers/test_kills.py::test_workers_that_are_wrong_are_found_out",
+    ),
+    "2. a server lost what it had acknowledged, while its client lived on": (
+        "workers/test_pitfalls.py::test_a_worker_continues_from_what_a_server_has_left",
+        "journal/test_postgres.py::test_a_server_that_lost_records_loses_the_run_to_what_is_there",
+        "journal/test_postgres.py::test_each_commit_is_synced_whatever_the_server_is_set_to",
+        "journal/test_restarts.py::test_a_crash_of_the_server_loses_nothing_and_repeats_nothing",
+    ),
+    "3. a worker took runs before others could know it, and died": (
+        "workers/test_pitfalls.py::test_a_worker_has_its_lock_before_it_takes_anything",
+    ),
+    "4. two tasks of one process took one run": (
+        "journal/test_postgres.py::test_a_run_belongs_to_one_task_of_a_process",
+        "journal/test_postgres.py::test_a_release_that_is_not_written_yet_gives_nothing_up",
+    ),
+    "5. clocks of machines differ, and numbers of processes come again": (
+        "journal/test_postgres.py::test_leases_count_on_the_clock_of_the_server",
+        "journal/test_postgres.py::test_a_process_of_this_machine_that_has_ended_is_not_waited_for",
+    ),
+    "6. all runs of a worker waited for one sync after another": (
+        "journal/test_postgres.py::test_runs_do_not_wait_for_one_that_stands",
+    ),
+    "7. a run that ends its workers was tried for ever (DBOS)": (
+        "workers/test_rolling.py::test_a_run_that_ends_each_of_its_workers_is_parked_with_the_reason",
+        "workers/test_limits.py::test_a_limit_over_workers_is_never_exceeded",
+    ),
+    "8. a job was put back under its worker, or never; jobs that are over stayed (procrastinate)": (
+        "workers/test_runs.py::test_a_job_that_is_put_back_to_a_worker_that_has_it_harms_nothing",
+        "workers/test_runs.py::test_a_job_whose_end_was_lost_is_put_back",
+        "workers/test_lost_jobs.py::test_a_run_without_a_job_is_put_back_once",
+    ),
+    "9. a worker that was full slept although runs waited (PgQueuer)": (
+        "workers/test_pitfalls.py::test_a_full_worker_takes_what_waits",
+    ),
+    "10. a session holds its own lock twice without complaint": (
+        "journal/test_postgres.py::test_a_name_is_held_once_and_until_the_session_ends",
+    ),
+    "11. jsonb refuses some text, and changes numbers and the order of keys": (
+        "journal/test_postgres.py::test_records_are_kept_as_they_are",
+    ),
+    "12. large records in files are on one machine": (
+        "journal/test_stores.py::test_damage_to_large_results_is_named",
+    ),
+    "13. a run was paused after too many tries, and nobody could wake it (Restate)": (
+        "workers/test_pitfalls.py::test_a_run_that_is_parked_is_woken_by_a_person",
+    ),
+    "14. one row for each call was written by all workers at once": (
+        "journal/test_postgres.py::test_durations_take_one_row_for_a_tool_and_a_run",
+    ),
+    "a call that waits for a slot was left in doubt": (
+        "workers/test_pitfalls.py::test_a_call_that_waits_for_a_slot_has_no_intent",
+    ),
+}
+
+
+@pytest.mark.parametrize("pitfall", PITFALLS)
+def test_each_pitfall_has_its_tests(pitfall: str) -> None:
+    for test in PITFALLS[pitfall]:
+        file, _, name = test.partition("::")
+        tree = ast.parse((Path(__file__).parents[1] / file).read_text())
+        names = {getattr(each, "name", "") for each in tree.body}
+        assert name in names, test
+
+
+async def test_an_approval_waits_for_a_lease_that_another_has(postgres: Server, home: Path) -> None:
+    url = postgres.schema()
+    with office(url) as other:
+        plan = plan_of(other, {"id": "w", "tool": "write", "args": {"x": "one"}})
+        run = await other.workers.submit(plan)
+        journal = other.needed_journal()
+        lease = journal.take(run)
+        async with working(url) as app:
+            await app.workers.approve(run, plan.digest)
+            dispatch = app.workers.dispatch()
+            query = "SELECT attempts > 0 FROM procrastinate_jobs"  # a worker could not have it
+            await until(lambda: dispatch.journal.rows(query, ()) == [(True,)], seconds=90)
+            assert ledger(home) == []
+            journal.release(lease)
+            await until(lambda: status(app, run) is RunState.SUCCEEDED, seconds=90)
+            await until(lambda: no_job_is_left(dispatch), seconds=90)
+            (message,) = dispatch.messages(run, answered=True)
+            assert message.answer == COUNTED
+    assert ledger(home) == ["begin:one", "end:one"]
+
+
+async def test_a_worker_continues_from_what_a_server_has_left(postgres: Server) -> None:
+    """As after a failover to a standby that was behind: the worker lives on, the run continues."""
+    async with working(postgres.schema()) as app:
+        journal = app.workers.dispatch().journal
+        plan = plan_of(
+            app,
+            {"id": "a", "tool": "read", "args": {"x": 1}},
+            {"id": "b", "tool": "read", "args": {"x": "${a}", "seconds": 3.0}},
+        )
+        run = await app.workers.submit(plan)
+
+        def ended() -> list[str]:
+            events = app.needed_journal().events(run)
+            return [each.step for each in events if isinstance(each, StepSucceeded)]
+
+        await until(lambda: ended() == ["a"], seconds=90)
+        with journal.transaction() as connection:
+            query = "DELETE FROM events WHERE run = %s AND seq > 0 RETURNING seq"
+            lost = [int(row[0]) for row in connection.execute(query, (run,)).fetchall()]
+            assert lost
+            connection.execute("UPDATE runs SET next_seq = %s WHERE run = %s", (min(lost), run))
+        assert ended() == []
+        await until(lambda: status(app, run) is RunState.SUCCEEDED, seconds=90)
+        assert app.needed_journal().load(run).output == {"b": 1}
+        events = app.needed_journal().events(run)
+        assert sum(isinstance(each, RunEnded) for each in events) == 1
+        assert sorted(ended()) == ["a", "b"]
+        await until(lambda: no_job_is_left(app.workers.dispatch()), seconds=90)
+
+
+async def test_a_worker_has_its_lock_before_it_takes_anything(
+    postgres: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[bool] = []
+    whole = Dispatch.join
+
+    def join(dispatch: Dispatch, name: str, number: str, queue: str) -> None:
+        seen.append(dispatch.journal.locks.has(lock_of(name)))
+        seen.append(not dispatch.journal.rows("SELECT 1 FROM workers", ()))
+        whole(dispatch, name, number, queue)
+
+    monkeypatch.setattr(Dispatch, "join", join)
+    async with working(postgres.schema()) as app:
+        run = await app.workers.submit(plan_of(app, {"id": "a", "tool": "read"}))
+        assert (await over(app, run, seconds=90)).status is RunState.SUCCEEDED
+    assert seen == [True, True]
+
+
+async def test_a_full_worker_takes_what_waits(postgres: Server) -> None:
+    async with working(postgres.schema(), concurrency=1) as app:
+        plan = plan_of(app, {"id": "a", "tool": "read", "args": {"seconds": 0.2}})
+        runs = [await app.workers.submit(plan) for _ in range(5)]
+        for run in runs:
+            assert (await over(app, run, seconds=90)).status is RunState.SUCCEEDED
+
+
+async def test_a_run_that_is_parked_is_woken_by_a_person(postgres: Server) -> None:
+    url = postgres.schema()
+    with office(url) as app:
+        run = await app.workers.submit(plan_of(app, {"id": "a", "tool": "read"}))
+        app.workers.dispatch().park(run, "a reason")
+        async with working(url):
+            await until(lambda: no_job_is_left(app.workers.dispatch()), seconds=90)
+            assert status(app, run) is RunState.RUNNING
+            await app.workers.decide(run)
+            assert (await over(app, run, seconds=90)).status is RunState.SUCCEEDED
+
+
+async def test_a_call_that_waits_for_a_slot_has_no_intent(postgres: Server, home: Path) -> None:
+    """Who dies meanwhile leaves nothing in doubt."""
+    url = postgres.schema()
+    with office(url) as other:
+        locks = other.workers.dispatch().journal.locks
+        assert locks.hold("limit write 0")
+        async with working(url, everywhere={"write": 1}) as app:
+            plan = plan_of(app, {"id": "w", "tool": "write", "args": {"x": "one"}})
+            run = await app.workers.submit(plan, yes=True)
+            await until(lambda: run in app.workers.dispatch().journal.held(), seconds=90)
+            await asyncio.sleep(0.5)
+            events = app.needed_journal().events(run)
+            assert not any(isinstance(each, CallIntended) for each in events)
+            assert ledger(home) == []
+            locks.release("limit write 0")
+            await until(lambda: status(app, run) is RunState.SUCCEEDED, seconds=90)
+    assert ledger(home) == ["begin:one", "end:one"]
