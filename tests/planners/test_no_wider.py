@@ -130,3 +130,75 @@ def test_a_date_is_changed_where_it_is_named() -> None:
     assert arguments("change the date of shipment S5 to 2025-10-14") == [
         ("shipments_update", {"id": "S5", "date": "2025-10-14"})
     ]
+
+
+@pytest.mark.parametrize(
+    ("question", "word"),
+    [
+        ("inspections done in Agust", "Agust"),
+        ("shipments from Decembr", "Decembr"),
+        ("loads to Ocotber", "Ocotber"),
+        ("inspections in Mondy", "Mondy"),
+        ("inspections in Summer", "Summer"),
+        ("loads from Pendng", "Pendng"),
+        ("loads in Disposl", "Disposl"),
+    ],
+)
+def test_a_misspelt_word_is_no_place(question: str, word: str) -> None:
+    found = propose(question)
+    assert isinstance(found, Clarification)
+    assert found.unexplained == (word,)
+
+
+@pytest.mark.parametrize(
+    ("question", "args"),
+    [
+        ("inspections with location Agust", {"location": "Agust"}),
+        ('facilities in "Agust"', {"location": "Agust"}),
+        ("facilities in Essen", {"location": "Essen"}),
+        ("facilities in Augsburg", {"location": "Augsburg"}),
+        ("facilities in Sundayville", {"location": "Sundayville"}),
+    ],
+)
+def test_a_place_that_is_named_as_one_is_a_place(question: str, args: Json) -> None:
+    assert arguments(question)[0] == ("facilities_list", args)
+
+
+@pytest.mark.parametrize(
+    ("question", "word"),
+    [
+        ("full facilities", "full"),
+        ("which facilities are too full", "full"),
+        ("arriving shipments", "arriving"),
+        ("shipments that are arriving", "arriving"),
+        ("coming shipments", "coming"),
+        ("the next inspections", "next"),
+        ("which inspections are done", "done"),
+        ("flagged inspections", "flagged"),
+        ("received loads", "received"),
+        ("how many loads were received", "received"),
+        ("shipments sent to Hamburg that were received", "received"),
+        ("available facilities", "available"),
+    ],
+)
+def test_a_state_that_no_tool_knows_is_asked_about(question: str, word: str) -> None:
+    found = propose(question)
+    assert isinstance(found, Clarification)
+    assert word in found.unexplained
+
+
+@pytest.mark.parametrize(
+    ("question", "args"),
+    [
+        ("shipments arriving today", {"date_from": "2025-10-12", "date_to": "2025-10-12"}),
+        ("the full list of shipments", {}),
+        ("loads sent to Hamburg", {"destination": "Hamburg"}),
+        ("the shipments handled by EcoTrans", {"carrier": "EcoTrans"}),
+        ("next, the shipments of EcoTrans", {"carrier": "EcoTrans"}),
+        ("loads marked as rejected", {"status": "rejected"}),
+        ("shipments Berlin to Hamburg", {"origin": "Berlin", "destination": "Hamburg"}),
+        ("shipments Lyon to Metz", {"origin": "Lyon", "destination": "Metz"}),
+    ],
+)
+def test_a_word_that_ties_is_used_as_such(question: str, args: Json) -> None:
+    assert arguments(question) == [("shipments_list", args)]

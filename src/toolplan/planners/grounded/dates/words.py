@@ -34,6 +34,14 @@ WEEKDAY_ABBREVIATIONS: Final = {name[:3]: number for name, number in WEEKDAYS.it
     "tues": 1, "thur": 3, "thurs": 3,
 }  # fmt: skip
 
+# what is said of times and read as no date: a name that is one of these is no name
+OTHER_TIMES: Final = (
+    "spring", "summer", "autumn", "fall", "winter", "easter", "christmas", "xmas", "ramadan",
+    "passover", "diwali", "pentecost", "thanksgiving", "halloween", "today", "yesterday",
+    "tomorrow", "tonight", "morning", "noon", "afternoon", "evening", "night", "midnight",
+    "weekend", "week", "month", "quarter", "year",
+)  # fmt: skip
+
 # what people are called, too: behind "by" these are never months
 GIVEN_NAMES: Final = frozenset({"jan", "april", "may", "june", "august"})
 

@@ -13,7 +13,6 @@ from datetime import date, timedelta
 from itertools import pairwise
 from typing import Final, TypeAlias
 
-from toolplan.diagnostics import near
 from toolplan.path import Json
 from toolplan.planners.grounded.catalogue.kinds import (
     Attribute,
@@ -45,6 +44,7 @@ from toolplan.planners.grounded.parse.mentions import (
     Time,
     What,
 )
+from toolplan.planners.grounded.parse.misspelt import may_be_misspelt
 from toolplan.planners.grounded.parse.requests import Modifier
 
 _LOCATIVE: Final = words.phrase_list(
@@ -340,7 +340,7 @@ class Linker:
             and attribute.equal is not None
             and self._takes_name(attribute, modifier)
         ]
-        if len(fitting) != 1 or near(text, fitting[0].shape.gazetteer):
+        if len(fitting) != 1 or may_be_misspelt(text, modifier, fitting[0], self._catalogue):
             return None
         return self._equal(fitting[0], [text], modifier)
 

@@ -18,6 +18,7 @@ from toolplan.planners.grounded.parse.amounts import CUTS
 from toolplan.planners.grounded.parse.linker import Linker
 from toolplan.planners.grounded.parse.mentions import Code, Mention, Number, Time, present
 from toolplan.planners.grounded.parse.noun_phrase import codes_from, is_pronoun, noun_from
+from toolplan.planners.grounded.parse.predicates import unknown_states
 from toolplan.planners.grounded.parse.requests import Link, Modifier, ParsedQuestion, ThingRequest
 from toolplan.planners.grounded.parse.state import VERBS, ParseState
 
@@ -285,6 +286,7 @@ def _finish(state: ParseState) -> None:
     _release_cue(state)
     values.drop_column(state)
     state.parsed.unexplained.extend(present(state.negation, state.their, state.each))
+    state.parsed.unexplained.extend(unknown_states(state.mentions))
     state.drop_joiner()
     for modifier in (*state.before, *state.leading):
         state.parsed.unexplained.extend(modifier.mentions)

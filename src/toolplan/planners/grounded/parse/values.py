@@ -7,7 +7,7 @@ from dataclasses import replace
 from toolplan.planners.grounded.language import phrases, words
 from toolplan.planners.grounded.language.phrases import WordClass
 from toolplan.planners.grounded.parse import amounts, relations
-from toolplan.planners.grounded.parse.mentions import Code, Mention, Number, Time, present
+from toolplan.planners.grounded.parse.mentions import Code, Mention, Name, Number, Time, present
 from toolplan.planners.grounded.parse.noun_phrase import (
     alike,
     is_singular,
@@ -106,8 +106,20 @@ def _cue_text(state: ParseState) -> str | None:
     """Return the words before a value; a verb that says what is held is such a word too."""
     if state.cue is not None:
         return state.cue.cue
+    if _opens_way(state):
+        return "from"
     held = words.fold(state.verb.text) if state.verb is not None else ""
     return held if held in phrases.HOLDING and state.column is None else None
+
+
+def _opens_way(state: ParseState) -> bool:
+    """Return whether the value here is where something goes from: "letters York to Hull"."""
+    way = state.mentions[state.at : state.at + 3]
+    if len(way) < 3 or way[1].cue != "to":
+        return False
+    one, _, other = way
+    names = isinstance(one.what, Name) or isinstance(other.what, Name)
+    return (names and not one.nouns and not other.nouns) or same_attribute(one, other)
 
 
 def _behind(state: ParseState) -> list[Modifier]:
