@@ -202,3 +202,44 @@ def test_a_state_that_no_tool_knows_is_asked_about(question: str, word: str) -> 
 )
 def test_a_word_that_ties_is_used_as_such(question: str, args: Json) -> None:
     assert arguments(question) == [("shipments_list", args)]
+
+
+@pytest.mark.parametrize(
+    ("question", "said"),
+    [
+        ("how many of the last 10 loads were contaminated", "contaminated"),
+        ("which of the 3 heaviest loads were contaminated", "contaminated"),
+        ("was the last inspection at F2 accepted?", "accepted"),
+        ("is the heaviest load of EcoTrans contaminated?", "contaminated"),
+        ("were any of the last 20 loads rejected?", "rejected"),
+        ("did any of the last 20 loads contain asbestos?", "asbestos"),
+        ("do the last 5 loads have contaminants?", "contaminants"),
+        ("is the longest inspection at F2?", "F2"),
+        ("the 5 biggest plants are in Berlin", "Berlin"),
+        ("Of the last 10 loads, which were contaminated?", "contaminated"),
+        ("is the facility with the highest capacity in Berlin", "Berlin"),
+        ("is F3 the biggest facility", "F3"),
+        ("did EcoTrans carry the heaviest load", "EcoTrans"),
+        ("which of the last 5 loads contain lead", "lead"),
+    ],
+)
+def test_what_is_said_of_what_was_chosen_does_not_choose(question: str, said: str) -> None:
+    """The heaviest contaminated load does not say whether the heaviest load is contaminated."""
+    found = propose(question)
+    assert isinstance(found, Clarification)
+    assert said in found.unexplained
+    assert "before the choice" in found.question
+
+
+@pytest.mark.parametrize(
+    ("question", "args"),
+    [
+        ("the last 10 loads that were contaminated", {"has_contaminants": True, "limit": 10}),
+        ("the last 10 contaminated loads", {"has_contaminants": True, "limit": 10}),
+        ("the heaviest load which was rejected", {"status": "rejected"}),
+        ("list all of the last 10 loads from Lyon", {"origin": "Lyon", "limit": 10}),
+        ("which was the heaviest load from Lyon", {"origin": "Lyon"}),
+    ],
+)
+def test_what_is_said_of_all_chooses_before(question: str, args: Json) -> None:
+    assert arguments(question)[0] == ("shipments_list", args)

@@ -18,6 +18,7 @@ from toolplan.planners.grounded.catalogue.kinds import Catalogue
 from toolplan.planners.grounded.language import words
 from toolplan.planners.grounded.language.phrases import WordClass
 from toolplan.planners.grounded.parse.computing import read_computation
+from toolplan.planners.grounded.parse.judgements import said_after_choice
 from toolplan.planners.grounded.parse.linker import Linker
 from toolplan.planners.grounded.parse.mentions import Code, Imperative, Mention, Time, Unknown
 from toolplan.planners.grounded.parse.parser import parse
@@ -46,6 +47,11 @@ def outcome(text: str, mentions: Sequence[Mention], catalogue: Catalogue, today:
     share(parsed.requests, builder.linker, builder.accepts, parsed.unexplained)
     problem = f"it is not clear what belongs together: {parsed.problem}" if parsed.problem else None
     found.reject((*parsed.unexplained, *imperatives), problem)
+    for mention in said_after_choice(mentions):
+        applied = (
+            f'"{mention.text}" would be applied before the choice: ask without it, the rows show it'
+        )
+        found.reject([mention], applied)
     if computation is not None and base is not None:
         computation.notes.extend(partial_periods(computation, base, today))
         computation.notes.extend(unseen_groups(computation))

@@ -1,0 +1,120 @@
+"""What is said of things after some of them were chosen: "are the two longest boxes red?".
+
+A condition is applied before the choice, "the two longest red boxes", or after it. The two have
+different answers, and a plan here applies it before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from toolplan.planners.grounded.language.phrases import FINITE, WordClass
+from toolplan.planners.grounded.language.words import fold, word_set
+from toolplan.planners.grounded.parse.mentions import Code, Mention, Name, Number, Time
+
+_AUXILIARIES: Final = word_set("is are was were do does did has have had")
+_ASKERS: Final = word_set("we you i they it there")
+_HOLDING: Final = word_set("""
+    have has had contain include involve carry hold come came go went weigh exceed belong
+    """)
+_CHOOSING: Final = (
+    WordClass.LATEST, WordClass.OLDEST, WordClass.FIRST, WordClass.TOP, WordClass.EXTREME,
+    WordClass.HIGHEST, WordClass.LOWEST, WordClass.MOST, WordClass.FEWEST, WordClass.WORST,
+)  # fmt: skip
+_BOUNDS: Final = (
+    WordClass.ABOVE, WordClass.BELOW, WordClass.BETWEEN, WordClass.EXACTLY, WordClass.LIMIT,
+)  # fmt: skip
+_BREAKS: Final = (WordClass.STOP, WordClass.COMMA, WordClass.THEN)
+_TIES: Final = (WordClass.LINK, WordClass.BE)
+
+
+def said_after_choice(mentions: Sequence[Mention]) -> Iterator[Mention]:
+    """Yield the values that are said of what was chosen before."""
+    chosen = None
+    for clause in _clauses(mentions):
+        if chosen is not None and clause and fold(clause[0].text) in ("which were", "which are"):
+            yield from _first_value(clause[1:])  # "of the last 3 boxes, which are red"
+        noun = _choice(clause)
+        if noun is None:
+            continue
+        chosen = noun
+        tail = clause[noun + 1 :]
+        if not _asks_whether(clause):
+            yield from _said(tail, _is_part(clause[:noun]))
+        elif any(map(_is_named, clause[:noun])):  # "is B1 the longest box"
+            yield from filter(_is_named, clause[:noun])
+        else:
+            yield from _last_value(tail)
+
+
+def _clauses(mentions: Sequence[Mention]) -> Iterator[list[Mention]]:
+    clause: list[Mention] = []
+    for mention in mentions:
+        if mention.does(*_BREAKS):
+            yield clause
+            clause = []
+        else:
+            clause.append(mention)
+    yield clause
+
+
+def _choice(clause: Sequence[Mention]) -> int | None:
+    """Return the index of the noun, or the superlative behind it, that some are chosen of."""
+    for at, mention in enumerate(clause):
+        number = isinstance(mention.what, Number) and mention.what.unit is None
+        bound = at > 0 and clause[at - 1].does(*_BOUNDS)
+        if not (mention.does(*_CHOOSING) or number) or bound:
+            continue
+        for behind, other in enumerate(clause[at + 1 :], at + 1):
+            if other.does(*_TIES, WordClass.RELATIVE) or other.cue is not None:
+                break
+            if other.nouns:
+                return behind
+        before = any(other.nouns for other in clause[:at])
+        if before and not number and not any(m.does(*_TIES) for m in clause[1:at]):
+            return at + 1 if at + 1 < len(clause) and clause[at + 1].columns else at
+    return None
+
+
+def _asks_whether(clause: Sequence[Mention]) -> bool:
+    return fold(clause[0].text) in _AUXILIARIES and fold(clause[1].text) not in _ASKERS
+
+
+def _is_part(before: Sequence[Mention]) -> bool:
+    """Return whether the choice is one to take some of: "which of the last three"."""
+    return any(fold(mention.text).split()[-1] == "of" for mention in before)
+
+
+def _said(tail: Sequence[Mention], part: bool) -> Iterator[Mention]:
+    """Yield the value behind the verb of the main clause."""
+    for at, mention in enumerate(tail):
+        if mention.does(WordClass.RELATIVE, WordClass.WHICH):
+            return
+        text = fold(mention.text)
+        if text in FINITE or (part and text in _HOLDING):
+            yield from _first_value(tail[at + 1 :])
+            return
+
+
+def _first_value(tail: Sequence[Mention]) -> Iterator[Mention]:
+    for mention in tail:
+        if _is_value(mention) or (mention.nouns and not mention.does(WordClass.DETAIL)):
+            yield mention
+            return
+        if not mention.does(WordClass.FILLER, WordClass.NOT) and mention.cue is None:
+            return
+
+
+def _last_value(tail: Sequence[Mention]) -> Iterator[Mention]:
+    said = [mention for mention in tail if _is_value(mention) or mention.nouns]
+    yield from said[-1:]
+
+
+def _is_named(mention: Mention) -> bool:
+    named = any(isinstance(value.value, str) for value in mention.values)
+    return named or isinstance(mention.what, Name | Code)
+
+
+def _is_value(mention: Mention) -> bool:
+    return mention.is_value or isinstance(mention.what, Name | Code | Time)
