@@ -243,3 +243,64 @@ def test_what_is_said_of_what_was_chosen_does_not_choose(question: str, said: st
 )
 def test_what_is_said_of_all_chooses_before(question: str, args: Json) -> None:
     assert arguments(question)[0] == ("shipments_list", args)
+
+
+@pytest.mark.parametrize(
+    ("question", "condition"),
+    [
+        ("loads other than S5", "id <> 'S5'"),
+        ("loads except S5 and S9", "id NOT IN ('S5', 'S9')"),
+        ("all loads apart from S5", "id <> 'S5'"),
+        ("which loads are not S5", "id <> 'S5'"),
+        ("non-S5 loads", "id <> 'S5'"),
+        ("facilities outside F2", "id <> 'F2'"),
+        ("show anything but F2", "id <> 'F2'"),
+        ("how many loads except S5", "id <> 'S5'"),
+    ],
+)
+def test_an_identity_that_is_denied_is_left_out(question: str, condition: str) -> None:
+    (_, args), (tool, chosen) = arguments(question)
+    assert args == {}
+    assert tool == "sql"
+    assert isinstance(chosen, dict)
+    assert f"WHERE {condition}" in str(chosen["sql"])
+
+
+def test_what_belongs_to_an_identity_that_is_denied_is_left_out() -> None:
+    loads, selected, contaminants = arguments("the contaminants of loads other than S5")
+    assert [loads[0], selected[0]] == ["shipments_list", "sql"]
+    assert contaminants[1] == {"shipment_ids": "${shipments_selected.data[*].id}"}
+
+
+@pytest.mark.parametrize(
+    ("question", "word"),
+    [
+        ("are all loads at F2 contaminated?", "all"),
+        ("is every load from Lyon contaminated?", "every"),
+        ("do all plants have inspections?", "all"),
+        ("were the loads all rejected", "all"),
+        ("facilities with only accepted inspections", "only"),
+        ("loads with only low risk contaminants", "only"),
+        ("facilities that only have pending inspections", "only"),
+        ("loads under 1 t and over 3 t", "over"),
+        ("inspections over 60 minutes and under 30 minutes", "under"),
+        ("contaminants above 50 ppm and below 10 ppm", "and below"),
+    ],
+)
+def test_what_no_choice_of_rows_says_is_asked_about(question: str, word: str) -> None:
+    found = propose(question)
+    assert isinstance(found, Clarification)
+    assert word in found.unexplained
+
+
+@pytest.mark.parametrize(
+    ("question", "args"),
+    [
+        ("only contaminated loads", {"has_contaminants": True}),
+        ("show only the loads of EcoTrans", {"carrier": "EcoTrans"}),
+        ("loads only from Berlin", {"origin": "Berlin"}),
+        ("are any loads pending?", {"status": "pending"}),
+    ],
+)
+def test_only_and_any_of_the_thing_itself_choose_it(question: str, args: Json) -> None:
+    assert arguments(question) == [("shipments_list", args)]

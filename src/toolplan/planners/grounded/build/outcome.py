@@ -18,7 +18,7 @@ from toolplan.planners.grounded.catalogue.kinds import Catalogue
 from toolplan.planners.grounded.language import words
 from toolplan.planners.grounded.language.phrases import WordClass
 from toolplan.planners.grounded.parse.computing import read_computation
-from toolplan.planners.grounded.parse.judgements import said_after_choice
+from toolplan.planners.grounded.parse.judgements import only_some, said_after_choice, said_of_all
 from toolplan.planners.grounded.parse.linker import Linker
 from toolplan.planners.grounded.parse.mentions import Code, Imperative, Mention, Time, Unknown
 from toolplan.planners.grounded.parse.parser import parse
@@ -47,11 +47,7 @@ def outcome(text: str, mentions: Sequence[Mention], catalogue: Catalogue, today:
     share(parsed.requests, builder.linker, builder.accepts, parsed.unexplained)
     problem = f"it is not clear what belongs together: {parsed.problem}" if parsed.problem else None
     found.reject((*parsed.unexplained, *imperatives), problem)
-    for mention in said_after_choice(mentions):
-        applied = (
-            f'"{mention.text}" would be applied before the choice: ask without it, the rows show it'
-        )
-        found.reject([mention], applied)
+    _reject_judgements(mentions, found)
     if computation is not None and base is not None:
         computation.notes.extend(partial_periods(computation, base, today))
         computation.notes.extend(unseen_groups(computation))
@@ -70,6 +66,19 @@ def outcome(text: str, mentions: Sequence[Mention], catalogue: Catalogue, today:
         found.reject([mention], f"{mention.text} lies in the future")
     explain(found, mentions, catalogue)
     return found
+
+
+def _reject_judgements(mentions: Sequence[Mention], found: Outcome) -> None:
+    """Reject what is said of things in a way that no choice of rows says."""
+    for mention in said_after_choice(mentions):
+        before = f'"{mention.text}" would be applied before the choice'
+        found.reject([mention], f"{before}: ask without it, the rows show it")
+    for mention in said_of_all(mentions):
+        found.reject([mention], "a list of those that are does not say whether all are")
+    for mention in only_some(mentions):
+        found.reject(
+            [mention], "a list of those that have some does not say whether they have others"
+        )
 
 
 def _lies_ahead(mention: Mention, today: date) -> bool:

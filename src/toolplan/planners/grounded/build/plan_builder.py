@@ -16,6 +16,7 @@ from toolplan.extras import install_command
 from toolplan.path import Json
 from toolplan.plan import Literal, Ref, array
 from toolplan.planners.grounded.build.both import split_both
+from toolplan.planners.grounded.build.bounds import exclude_all
 from toolplan.planners.grounded.build.drafts import (
     Argument,
     Outcome,
@@ -194,6 +195,9 @@ class PlanBuilder:
             if not taken.isdisjoint(names):
                 self.reject(modifier.mentions, f"two values for {', '.join(sorted(names))}")
             taken |= names
+        if exclude_all(each for each, _ in (*bound.filters, *bound.wheres)):
+            _, modifier = [*bound.filters, *bound.wheres][-1]
+            self.reject(modifier.mentions, "nothing keeps both bounds: ask for each alone")
         return bound
 
     def _producer(self, kind: Kind, modifier: Modifier) -> Link | None:

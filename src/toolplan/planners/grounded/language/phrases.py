@@ -113,6 +113,7 @@ _PHRASES: Final[dict[WordClass, str]] = {
         without|no|lacking|free of|free from|except|except for|excluding|other than|apart from
         |outside|outside of|not including|aside from|having no|with no|have no|has no|had no
         |minus|anywhere but|everywhere but|anywhere except|everywhere except|anywhere other than
+        |anything but|everything but|all but
     """,
     WordClass.THEIR: """
         their|its|them|those|these|they|it|related|associated|corresponding|respective|same

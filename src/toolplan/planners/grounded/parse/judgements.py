@@ -7,6 +7,7 @@ different answers, and a plan here applies it before.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import Final
 
 from toolplan.planners.grounded.language.phrases import FINITE, WordClass
@@ -18,6 +19,8 @@ _ASKERS: Final = word_set("we you i they it there")
 _HOLDING: Final = word_set("""
     have has had contain include involve carry hold come came go went weigh exceed belong
     """)
+_ALL: Final = frozenset({"all", "all of", "every", "each", "both", "every one of", "all of them"})
+_ONLY: Final = word_set("only exclusively solely just")
 _CHOOSING: Final = (
     WordClass.LATEST, WordClass.OLDEST, WordClass.FIRST, WordClass.TOP, WordClass.EXTREME,
     WordClass.HIGHEST, WordClass.LOWEST, WordClass.MOST, WordClass.FEWEST, WordClass.WORST,
@@ -46,6 +49,25 @@ def said_after_choice(mentions: Sequence[Mention]) -> Iterator[Mention]:
             yield from filter(_is_named, clause[:noun])
         else:
             yield from _last_value(tail)
+
+
+def said_of_all(mentions: Sequence[Mention]) -> Iterator[Mention]:
+    """Yield the word that asks whether something holds of all: "are all boxes red"."""
+    for clause in _clauses(mentions):
+        if len(clause) > 1 and _asks_whether(clause):
+            yield from (m for m in clause[1:] if fold(m.text) in _ALL)
+
+
+def only_some(mentions: Sequence[Mention]) -> Iterator[Mention]:
+    """Yield an "only" that is said of what other things have: "towns with only red boxes"."""
+    for before, mention in pairwise(mentions):
+        if fold(mention.text) not in _ONLY:
+            continue
+        at = mentions.index(mention)
+        behind = next((m for m in mentions[at + 1 :] if m.nouns or m.values), None)
+        tied = before.does(WordClass.HAVE, WordClass.LINK, WordClass.RELATIVE)
+        if tied and any(m.nouns for m in mentions[:at]) and behind is not None:
+            yield mention
 
 
 def _clauses(mentions: Sequence[Mention]) -> Iterator[list[Mention]]:

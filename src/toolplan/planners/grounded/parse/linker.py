@@ -115,7 +115,7 @@ class Linker:
     def identity(self, entity: str, modifier: Modifier) -> list[str] | None:
         """Return the identities that `modifier` names, if it names things of kind `entity`."""
         codes = [m.what.text for m in modifier.values if isinstance(m.what, Code)]
-        if len(codes) != len(modifier.values):
+        if len(codes) != len(modifier.values) or modifier.negated:
             return None
         if modifier.column is not None and (modifier.column.nouns or modifier.cue != "of"):
             return codes if entity in modifier.column.nouns else None
