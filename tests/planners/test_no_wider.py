@@ -304,3 +304,40 @@ def test_what_no_choice_of_rows_says_is_asked_about(question: str, word: str) ->
 )
 def test_only_and_any_of_the_thing_itself_choose_it(question: str, args: Json) -> None:
     assert arguments(question) == [("shipments_list", args)]
+
+
+@pytest.mark.parametrize(
+    ("question", "contaminants"),
+    [
+        (
+            "loads with contaminants found this month",
+            {"date_from": "2025-10-01", "date_to": "2025-10-12"},
+        ),
+        (
+            "loads with contaminants detected on Monday",
+            {"date_from": "2025-10-06", "date_to": "2025-10-06"},
+        ),
+        ("loads with contaminants detected at F2", {"facility_id": "F2"}),
+    ],
+)
+def test_when_something_was_found_is_said_of_it(question: str, contaminants: Json) -> None:
+    assert arguments(question)[0] == ("contaminants_list", contaminants)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "loads with lead found this month",
+        "loads with lead detected on Monday",
+        "loads with lead found at F2",
+    ],
+)
+def test_when_it_was_found_is_not_said_of_what_holds_it(question: str) -> None:
+    assert isinstance(propose(question), Clarification)
+
+
+@pytest.mark.parametrize("name", ["Jonas", "Weber", "Jonas Weber"])
+def test_a_person_is_known_by_either_name(name: str) -> None:
+    assert arguments(f"inspections by {name}") == [
+        ("inspections_list", {"inspector": "Jonas Weber"})
+    ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Final
 
@@ -25,10 +26,12 @@ from toolplan.planners.grounded.catalogue.kinds import (
     read_kinds,
 )
 from toolplan.planners.grounded.language import words
+from toolplan.planners.grounded.language.phrases import PHRASES
 from toolplan.tools import Toolbox
 
 _LEGAL_FORMS: Final = words.word_set("ag co corp ev gmbh inc kg llc ltd plc sa se")
 _SHORTEST_VERB: Final = 4
+_SHORTEST_NAME: Final = 3
 
 # so that "with a" makes known "has a", "containing a"; and "without a" makes known "has no a"
 _WITH: Final = words.phrase_list("""
@@ -133,10 +136,12 @@ def _names(attribute: Attribute) -> Iterator[tuple[str, Reading]]:
         if len(parts) > 1 and parts[-1].casefold().rstrip(".") in _LEGAL_FORMS:
             yield " ".join(parts[:-1]), reading
     if attribute.shape.kind == "person":
-        last = [name.split()[-1] for name in gazetteer]
+        shorts = Counter(part for name in gazetteer for part in set(name.split()))
         for name in gazetteer:
-            if len(name.split()) > 1 and last.count(name.split()[-1]) == 1:
-                yield name.split()[-1], ValueOf(attribute.entity, attribute.name, name)
+            for part in (name.split()[0], name.split()[-1]):
+                plain = words.keys(part) not in PHRASES
+                if part != name and len(part) >= _SHORTEST_NAME and shorts[part] == 1 and plain:
+                    yield part, ValueOf(attribute.entity, attribute.name, name)
 
 
 def _stems(lexicon: dict[tuple[str, ...], tuple[Reading, ...]]) -> dict[str, tuple[ValueOf, ...]]:

@@ -7,12 +7,16 @@ this one was said of.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from toolplan.planners.grounded.language.phrases import WordClass
+from toolplan.planners.grounded.language.words import fold, word_set
 from toolplan.planners.grounded.parse.linker import Linker
 from toolplan.planners.grounded.parse.mentions import Mention, Time
 from toolplan.planners.grounded.parse.requests import Link, Modifier, ThingRequest
+
+_FOUND: Final = word_set("found detected discovered measured identified spotted observed seen")
+_HOLDS: Final = word_set("with containing having including")
 
 Accepts: TypeAlias = Callable[[str, Modifier], bool]
 """Whether something can be said of a kind of thing, directly or through another."""
@@ -23,9 +27,24 @@ def share(
 ) -> None:
     """Move and copy what is said in `requests` to all the things that it is said of."""
     _lift(requests, linker, unexplained)
+    for request in requests:
+        unexplained.extend(_found_when(request))
     for row in _rows([request for request in requests if not request.nested]):
         _broadcast_behind(row, accepts)
         _broadcast_before(row, accepts, unexplained)
+
+
+def _found_when(request: ThingRequest) -> list[Mention]:
+    """Return when or where what a thing holds was found: "boxes with oak found in May"."""
+    behind = [modifier for modifier in request.modifiers if not modifier.before]
+    holds = False
+    for modifier in behind:
+        found = any(fold(mention.text) in _FOUND for mention in modifier.evidence)
+        if holds and found:
+            return list(modifier.mentions)
+        said = (modifier.cue or modifier.mention.text).split()
+        holds = holds or fold(said[0]) in _HOLDS
+    return []
 
 
 def _lift(requests: list[ThingRequest], linker: Linker, unexplained: list[Mention]) -> None:

@@ -98,8 +98,10 @@ def _lies_before_noun(state: ParseState) -> bool:
 
 def _verb_before(state: ParseState) -> Mention | None:
     """Return the verb right before this place: "found since Monday" says when it was found."""
-    before = state.mentions[state.at - 1] if state.at > 0 else None
-    return before if before is not None and before is state.verb else None
+    before = state.mentions[max(state.at - 2, 0) : state.at]
+    if before and before[-1] is state.cue:
+        before = before[:-1]  # "found at F1"
+    return before[-1] if before and before[-1] is state.verb else None
 
 
 def _cue_text(state: ParseState) -> str | None:
