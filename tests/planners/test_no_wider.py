@@ -341,3 +341,21 @@ def test_a_person_is_known_by_either_name(name: str) -> None:
     assert arguments(f"inspections by {name}") == [
         ("inspections_list", {"inspector": "Jonas Weber"})
     ]
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "contaminated shipments without inspections from last week",
+        "loads that were inspected by Weber and rejected",
+        "loads inspected at F2 and rejected",
+        "loads inspected this week and pending",
+    ],
+)
+def test_what_either_of_two_things_may_be_is_asked_about(question: str) -> None:
+    assert isinstance(propose(question), Clarification)
+
+
+def test_two_states_behind_one_verb_are_of_the_nearest_thing() -> None:
+    loads, _ = arguments("inspections of loads that are contaminated and pending")
+    assert loads == ("shipments_list", {"status": "pending", "has_contaminants": True})

@@ -7,6 +7,7 @@ from dataclasses import replace
 from toolplan.planners.grounded.language import phrases, words
 from toolplan.planners.grounded.language.phrases import WordClass
 from toolplan.planners.grounded.parse import amounts, relations
+from toolplan.planners.grounded.parse.linker import Linker
 from toolplan.planners.grounded.parse.mentions import Code, Mention, Name, Number, Time, present
 from toolplan.planners.grounded.parse.noun_phrase import (
     alike,
@@ -137,6 +138,8 @@ def _attach(state: ParseState, target: list[Modifier], modifier: Modifier) -> No
     ):
         state.mark_unexplained(joiner)
         joiner = state.joiner = None
+    if joiner is not None and _is_of_both(state, last, modifier):
+        state.parsed.problem = f"'{modifier.mention.text}'"
     if joiner is not None and last is not None and alike(last, modifier):
         evidence = (*last.evidence, *modifier.evidence, joiner)
         alternatives = (*last.alternatives, modifier.mention)
@@ -172,6 +175,17 @@ def _denies_for_all(state: ParseState, target: list[Modifier], modifier: Modifie
     if not modifier.negated or current is None or target is not current.modifiers:
         return False
     return current.nested
+
+
+def _is_of_both(state: ParseState, last: Modifier | None, modifier: Modifier) -> bool:
+    """Return whether either of two things may be meant: "boxes opened by Ann and broken"."""
+    current = state.current
+    outer = state.parents.get(id(current))
+    parallel = last is not None and last.cue is None and not isinstance(last.mention.what, Time)
+    if current is None or outer is None or parallel or modifier.cue or not modifier.mention.values:
+        return False
+    linker = Linker(state.catalogue)
+    return all(linker.bind(each.entity, modifier) is not None for each in (current, outer))
 
 
 def take_number(state: ParseState, mention: Mention) -> None:
