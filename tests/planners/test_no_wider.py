@@ -359,3 +359,20 @@ def test_what_either_of_two_things_may_be_is_asked_about(question: str) -> None:
 def test_two_states_behind_one_verb_are_of_the_nearest_thing() -> None:
     loads, _ = arguments("inspections of loads that are contaminated and pending")
     assert loads == ("shipments_list", {"status": "pending", "has_contaminants": True})
+
+
+@pytest.mark.parametrize(
+    ("question", "word"),
+    [
+        ("mark all loads but S5 as delivered", "but"),
+        ("mark all loads S5 as delivered", "all"),
+        ("mark any load S5 as delivered", "any"),
+        ("set only S5 to delivered", "only"),
+        ("add some inspections for S5", "some"),
+        ("set S5 to delivered if it is pending", "pending"),
+    ],
+)
+def test_a_change_of_more_or_less_than_one_thing_is_asked_about(question: str, word: str) -> None:
+    found = propose(question)
+    assert isinstance(found, Clarification)
+    assert word in found.unexplained

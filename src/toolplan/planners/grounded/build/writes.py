@@ -32,6 +32,14 @@ _BENIGN = (
     WordClass.FILLER, WordClass.DETAIL, WordClass.BE, WordClass.RELATIVE, WordClass.COMMA,
     WordClass.STOP, WordClass.AND, WordClass.HAVE,
 )  # fmt: skip
+_NOT_OF_ONE = frozenset(
+    words.phrase_list("""
+    all|all of|all of them|any|some|every one of|both|anything|if|whether|only|at all|in total
+    |overall|altogether|respectively|separately|different|distinct|unique|yet|ever|but|while
+    |versus|vs|what if|or not ?
+""")
+)
+"""Words that a question may leave out, and that say another change than one of one thing."""
 _OPENING = (WordClass.READ, WordClass.WHICH, WordClass.COUNT, WordClass.COMPARE, *_VERBS)
 
 
@@ -112,6 +120,8 @@ class _Assignments:
         self._outcome.reject(present(self._column, self._noun))
 
     def _step(self, mention: Mention) -> None:
+        if words.fold(mention.text) in _NOT_OF_ONE:
+            self._outcome.reject([mention])
         if mention.does(WordClass.COMMA, WordClass.AND):
             self._outcome.reject(present(self._column))
             self._column = None
