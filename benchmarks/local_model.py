@@ -1,14 +1,14 @@
 """A real small model behind `--model URL#NAME`: what its replies are worth.
 
-`python -m benchmarks.local_model DATA_DIR [--rows N] [--demo N] [--minutes N] [--json]` starts a
-llama.cpp server with SmolLM2-135M-Instruct (see `benchmarks.llama`) and asks it for plans: the
-demo's questions, and rows of published plans with two calls or more, drawn by seed, whose request
-has at most 1,100 tokens. A reply may have 256 tokens; two drafts are asked for at the most. After
-so many minutes no further question is asked.
+`python -m benchmarks.local_model DATA_DIR [--form small] [--rows N] [--demo N] [--minutes N]
+[--threads N] [--json]` starts a llama.cpp server with SmolLM2-135M-Instruct (see
+`benchmarks.llama`) and asks it for plans: rows of published plans with two calls or more, drawn by
+seed, whose request has at most 1,100 tokens, then the demo's questions. A reply may have 1,000
+tokens; two drafts are asked for at the most. After so many minutes no further question is asked.
 
-Each question is asked twice, with two JSON Schemas that constrain the reply: one with the names of
-the tools and nothing of their arguments (`tools`), and the one that toolplan sends, which has the
-names of each tool's arguments and the kinds of their values too (`arguments`).
+`--form small` constrains replies as `PLANNER_SMALL_MODEL` does, with short lists and texts; `full`
+as toolplan does without that setting. What is asked and written is counted by the server's
+tokenizer, also where a reply is cut off.
 
 Counted are: replies that are read as a plan, first drafts that pass the check, plans that pass it
 after feedback, plans that call exactly the expected tools, and first drafts that are one of the
@@ -24,10 +24,11 @@ import random
 import sys
 import time
 from collections import Counter
-from collections.abc import AsyncGenerator, Iterator, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from contextlib import aclosing
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Final, NamedTuple, cast
+from typing import Any, Final, NamedTuple
 
 from benchmarks.llama import LlamaServer, llama_server, versions
 from benchmarks.plans.readings import UNREADABLE
@@ -36,10 +37,9 @@ from benchmarks.tokens import plans, request_tokens
 from toolplan.app.app import App, AskResult
 from toolplan.compiler import parse
 from toolplan.demo import TOOLS
-from toolplan.path import Json
 from toolplan.planners import Attempt, Draft, LLMPlanner, OnText, Proposal, Question
 from toolplan.planners.llm._examples import example_plans
-from toolplan.providers import Model, ModelError, ModelRequest, Piece, open_model
+from toolplan.providers import Model, ModelError, ModelRequest, Piece, Text, open_model
 from toolplan.sources.sql import sql_tool
 from toolplan.tools import Toolbox
 
@@ -47,46 +47,38 @@ TODAY: Final = "2025-10-12"
 SETS: Final = ("nestful_v2", "nestools", "acebench", "agentdojo", "tau", "workbench")
 LONGEST_PROMPT: Final = 1_100
 DRAFTS: Final = 2
-REPLY_TOKENS: Final = 256
-KINDS: Final = ("arguments", "tools")
+REPLY_TOKENS: Final = 1_000
+FORMS: Final = ("small", "full")
 SEED: Final = "local model"
 _QUESTIONS: Final = Path(__file__).parents[1] / "tests/planners/questions/demo.json"
 _SAMPLE: Final = '"text 1"'
 
 
-class OfTools:
-    """A model whose replies are constrained to tools, with any arguments: as it was before."""
+class Counted:
+    """A model whose requests and replies are counted, also those that are cut off."""
 
-    def __init__(self, inner: Model) -> None:
-        self._inner = inner
+    def __init__(self, inner: Model, count: Callable[[str], int]) -> None:
+        self._inner, self._count = inner, count
+        self.requests = self.tokens_in = self.tokens_out = 0
 
     @property
     def name(self) -> str:
         """Display name."""
         return self._inner.name
 
-    def stream(self, request: ModelRequest) -> AsyncGenerator[Piece]:
-        """Yield the reply of the model, to the schema without arguments."""
-        return self._inner.stream(replace(request, schema=loose(request.schema)))
-
-
-def loose(schema: Json) -> Json:
-    """Return the schema of replies without the arguments of tools."""
-    document = cast("dict[str, Any]", schema)
-    plan, *rest = document["anyOf"]
-    steps = plan["properties"]["steps"]["items"]["anyOf"]
-    tools = [each["properties"]["tool"]["const"] for each in steps]
-    condition: Json = {"value": {}, "is": {"type": "object"}}
-    free: dict[str, Json] = {
-        "tool": {"enum": tools},
-        "args": {"type": "object"},
-        "for_each": {},
-        "when": {"type": "object", "properties": condition, "required": ["value", "is"]},
-    }
-    step: Json = {**steps[0], "properties": {**steps[0]["properties"], **free}}
-    listed: Json = {"type": "array", "items": step}
-    changed: Json = {**plan, "properties": {**plan["properties"], "steps": listed}}
-    return {"anyOf": [changed, *rest]}
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[Piece]:
+        """Yield the reply of the model."""
+        self.requests += 1
+        self.tokens_in += sum(self._count(each.text) for each in request.messages)
+        written: list[str] = []
+        try:
+            async with aclosing(self._inner.stream(request)) as pieces:
+                async for piece in pieces:
+                    if isinstance(piece, Text):
+                        written.append(piece.text)
+                    yield piece
+        finally:
+            self.tokens_out += self._count("".join(written))
 
 
 class Case(NamedTuple):
@@ -148,11 +140,11 @@ def row_cases(data: Path, count: int, server: LlamaServer) -> list[Case]:
     return cases
 
 
-async def ask(case: Case, spec: str, found: Figures, *, is_loose: bool = False) -> None:
+async def ask(case: Case, server: LlamaServer, found: Figures, *, small: bool) -> None:
     """Ask the model for the plan of one question, and count what came of it."""
-    model: Model = open_model(spec, keys={}, timeout_s=600, between_pieces_s=300, tries=1)
-    model = OfTools(model) if is_loose else model
-    planner = LLMPlanner(model, max_tokens=REPLY_TOKENS)
+    inner = open_model(server.model, keys={}, timeout_s=600, between_pieces_s=300, tries=1)
+    model = Counted(inner, server.tokens)
+    planner = LLMPlanner(model, max_tokens=REPLY_TOKENS, small=small)
     seen = _Seen(planner)
     app = App(case.tools, seen, attempts=DRAFTS)
     started, asked = time.perf_counter(), None
@@ -162,9 +154,9 @@ async def ask(case: Case, spec: str, found: Figures, *, is_loose: bool = False) 
         found.failures[error.code] = found.failures.get(error.code, 0) + 1
     found.seconds += time.perf_counter() - started
     found.questions += 1
-    found.requests += planner.usage.calls
-    found.tokens_in += planner.usage.input_tokens
-    found.tokens_out += planner.usage.output_tokens
+    found.requests += model.requests
+    found.tokens_in += model.tokens_in
+    found.tokens_out += model.tokens_out
     _count(case, seen.drafts, asked, found)
 
 
@@ -216,20 +208,24 @@ def main() -> None:
     parser.add_argument("--demo", type=int, default=10, help="questions about the demo")
     parser.add_argument("--minutes", type=float, default=600, help="ask no more after that")
     parser.add_argument("--threads", type=int, default=1, help="threads of the model")
+    parser.add_argument("--form", choices=FORMS, default="small", help="the form of replies")
     parser.add_argument("--json", action="store_true", help="print JSON")
     given = parser.parse_args()
-    groups = [[Figures(f"{name}, {kind}") for kind in KINDS] for name in ("demo", "rows")]
+    every: list[Figures] = []
     started = time.perf_counter()
     with llama_server(given.threads) as server:
-        cases = demo_cases(given.demo), row_cases(given.data, given.rows, server)
-        for found, listed in zip(groups, cases, strict=True):
+        cases = {
+            "rows": row_cases(given.data, given.rows, server),
+            "demo": demo_cases(given.demo),
+        }
+        for name, listed in cases.items():
+            found = Figures(f"{name}, {given.form}")
+            every.append(found)
             for case in listed:
                 if time.perf_counter() - started > 60 * given.minutes:
                     break
-                for kind, figures in zip(KINDS, found, strict=True):
-                    asyncio.run(ask(case, server.model, figures, is_loose=kind == "tools"))
-                    print(json.dumps(asdict(figures)), file=sys.stderr, flush=True)
-    every = [each for pair in groups for each in pair]
+                asyncio.run(ask(case, server, found, small=given.form == "small"))
+                print(json.dumps(asdict(found)), file=sys.stderr, flush=True)
     if given.json:
         print(json.dumps([asdict(each) for each in every], indent=2))
         return

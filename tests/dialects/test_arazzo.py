@@ -153,6 +153,49 @@ def test_an_operation_by_its_path_needs_a_tool() -> None:
     assert codes == ["unknown-tool"]
 
 
+@pytest.mark.parametrize(
+    ("stated", "code", "said"),
+    [
+        ("#/paths/~1things/get", "field-type", "cannot be read"),
+        ("{$sourceDescriptions.shop.url}#/paths/~1things", "field-type", "cannot be read"),
+        ("{$sourceDescriptions.shop.url}#/paths/~1none/get", "unknown-tool", "no tool for"),
+    ],
+)
+def test_an_operation_that_cannot_be_read_says_how(stated: str, code: str, said: str) -> None:
+    text = COUPON.replace(
+        "'{$sourceDescriptions.shop.url}#/paths/~1things~1{id}~1coupons/get'", f"'{stated}'"
+    )
+    signatures = {each: Signature((), ()) for each in ("findThings", "placeOrder", "sayThanks")}
+    (found,) = ARAZZO.parse(text, signatures).diagnostics
+    assert (found.code, bool(found.help)) == (code, True)
+    assert said in found.message
+
+
+@pytest.mark.parametrize(
+    ("stated", "known", "name"),
+    [
+        ("shop.findThings", ("findThings",), "findThings"),
+        ("shop.findThings", ("shop.findThings",), "shop.findThings"),
+        ("other.findThings", ("findThings",), "other.findThings"),
+        ("$sourceDescriptions.shop.findThings", ("findThings",), "findThings"),
+    ],
+)
+def test_an_operation_may_name_its_source(stated: str, known: tuple[str, ...], name: str) -> None:
+    text = COUPON.replace("operationId: findThings", f"operationId: {stated}")
+    parsed = ARAZZO.parse(text, {each: Signature((), ()) for each in known}).plan
+    assert parsed is not None
+    assert parsed.steps[0].tool == name
+
+
+@pytest.mark.parametrize("stated", ["$outputs[0].id", "$first_id", "$response.header.X", "$url"])
+def test_an_output_that_is_no_expression_is_not_sent_as_text(stated: str) -> None:
+    text = COUPON.replace("thing: $response.body#/0/id", f"thing: {stated}")
+    found = ARAZZO.parse(text).diagnostics
+    codes = [(each.severity, each.code) for each in found]
+    assert (Severity.WARNING, "noise") in codes
+    assert (Severity.ERROR, "unknown-output") in codes
+
+
 def test_a_body_that_is_one_argument_stays_one() -> None:
     text = ARAZZO.print(Plan((Step("a", "t", {"x": Literal(1)}),)))
     known = {"t": Signature(("body",), ())}

@@ -156,6 +156,7 @@ def _with_model(
         models=specs,
         temperature=settings.temperature if "temperature" in given else context.temperature,
         max_tokens=settings.max_tokens if "max_tokens" in given else context.max_tokens,
+        small_model=settings.small_model,
         caching=settings.enable_caching,
         cache_max_size=settings.cache_max_size,
         cache_ttl_s=settings.cache_ttl_ms / 1000,

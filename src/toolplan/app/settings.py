@@ -124,6 +124,7 @@ class ModelSettings:
         ollama_url: the old name of `ollama_base_url`.
         temperature: of a model that plans.
         max_tokens: the most tokens of a plan.
+        small_model: whether the model is small: its replies get short lists and texts.
         max_retries: how many times a planning model gets the problems of its plan back.
         enable_caching: whether plans that worked are remembered.
         cache_max_size: how many plans are remembered.
@@ -146,6 +147,7 @@ class ModelSettings:
     ollama_url: str = _set("OLLAMA_URL", _text, "")
     temperature: float = _set("PLANNER_TEMPERATURE", _number(0, 2), 0.1)
     max_tokens: int = _set("PLANNER_MAX_TOKENS", _number(1, 1_000_000, whole=True), 1_000)
+    small_model: bool = _set("PLANNER_SMALL_MODEL", _flag, False)
     max_retries: int = _set("PLANNER_MAX_RETRIES", _number(0, 20, whole=True), 3)
     enable_caching: bool = _set("PLANNER_ENABLE_CACHING", _flag, True)
     cache_max_size: int = _set("PLANNER_CACHE_MAX_SIZE", _number(1, 1_000_000, whole=True), 100)

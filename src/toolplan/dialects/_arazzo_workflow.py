@@ -13,6 +13,7 @@ from functools import partial
 from typing import Final, cast
 
 from toolplan.dialects import _arazzo_expressions as expressions
+from toolplan.dialects import _arazzo_operations as operations
 from toolplan.dialects import _form, _values
 from toolplan.dialects._arazzo_actions import refuse_jumps, retries
 from toolplan.dialects._arazzo_expressions import Condition, Scope
@@ -34,8 +35,6 @@ from toolplan.plan import (
 )
 from toolplan.plan_json import Report, shown
 
-_OPERATION = re.compile(r"(?:\$sourceDescriptions\.[\w-]+\.)?(?P<name>[^\s${}]+)")
-_PATH = re.compile(r"\{\$sourceDescriptions\.[\w-]+\.url\}#/paths/(?P<path>[^/]*)/(?P<method>\w+)")
 _COMPONENT = re.compile(r"\$components\.parameters\.([\w.-]+)")
 _KNOWN: Final = (
     "stepId", "description", "operationId", "operationPath", "parameters", "requestBody",
@@ -48,11 +47,7 @@ WORKFLOW_FIELDS: Final = (
     "workflowId", "summary", "description", "inputs", "dependsOn", "steps", "successActions",
     "failureActions", "outputs", "parameters",
 )  # fmt: skip
-_UNSAYABLE: Final[Mapping[str, str]] = {
-    "channelPath": "A plan has no channels of messages.",
-    "action": "A plan has no channels of messages.",
-    "correlationId": "A plan has no channels of messages.",
-}
+_SAYABLE: Final = ("$inputs.", "$outputs.", "$steps.", "$workflows.")
 _DEEPEST: Final = 50
 _LONGEST_ID: Final = 56
 _OTHER_NAMES: Final = {"id": "stepId", "operation": "operationId", "inputs": "parameters"}
@@ -245,8 +240,8 @@ class WorkflowReader:
                 self._report.error("unknown-argument", said, place, name)
 
     def _step(self, item: Json, at: int, name: str, stated: Json) -> Step:
-        pointer, position = f"{self._place}/steps/{at}", len(self._reading.steps)
-        before = self._reading.steps[-1].id if self._reading.steps else None
+        reading, pointer = self._reading, f"{self._place}/steps/{at}"
+        position, before = len(reading.steps), reading.steps[-1].id if reading.steps else None
         if not isinstance(item, dict):
             what = "A step is no object."
             self._report.error("field-type", what, f"/steps/{position}", name)
@@ -257,7 +252,7 @@ class WorkflowReader:
         self._refuse_fields(item, at, name)
         made = Step(
             name,
-            self._tool(item, position, name),
+            operations.tool_of(item, f"/steps/{position}/tool", name, reading),
             self._args(item, pointer, name),
             when=self._when(),
             retries=self._retries(item, at, pointer, name),
@@ -279,11 +274,13 @@ class WorkflowReader:
 
     def _refuse_fields(self, item: Mapping[str, Json], at: int, name: str) -> None:
         rest = {
-            key: each for key, each in item.items() if key not in _UNSAYABLE and key[:2] != "x-"
+            key: each
+            for key, each in item.items()
+            if key not in operations.UNSAYABLE and key[:2] != "x-"
         }
         pointer = f"{self._place}/steps/{at}"
         self._report.unknown_fields(rest, _KNOWN, pointer, name, _OTHER_NAMES)
-        for named, why in _UNSAYABLE.items():
+        for named, why in operations.UNSAYABLE.items():
             if item.get(named):
                 self._report.error("cannot-express", why, f"{pointer}/{named}", name)
         for each in listed(item.get("dependsOn")):
@@ -291,31 +288,6 @@ class WorkflowReader:
             if not known:
                 said = "'dependsOn' names what is no earlier step of this workflow."
                 self._report.error("cannot-express", said, f"{pointer}/dependsOn", name)
-
-    def _tool(self, item: Mapping[str, Json], at: int, name: str) -> str:
-        place = f"/steps/{at}/tool"
-        by_id, by_path = item.get("operationId"), item.get("operationPath")
-        if isinstance(by_id, str):
-            found = _OPERATION.fullmatch(by_id)
-            if found is not None:
-                return found["name"]
-        if isinstance(by_path, str):
-            found = _PATH.fullmatch(by_path)
-            if found is not None:
-                path = found["path"].replace("~1", "/").replace("~0", "~")
-                tool = re.sub(r"[^A-Za-z0-9_.-]+", "_", found["method"] + path).strip("_")
-                if tool and (self._signatures is None or tool in self._signatures):
-                    return tool
-                said = f"There is no tool for the operation {shown(by_path)}."
-                help_ = "Name it by its 'operationId'."
-                self._report.error("unknown-tool", said, place, name, help_)
-                return tool
-        if by_id is None and by_path is None:
-            if not any(item.get(each) for each in _UNSAYABLE):
-                self._report.error("missing-field", "No 'operationId' is given.", place, name)
-        else:
-            self._report.error("field-type", "The operation cannot be read.", place, name)
-        return ""
 
     def _args(self, item: Mapping[str, Json], pointer: str, step: str) -> dict[str, Value]:
         args: dict[str, Value] = {}
@@ -404,9 +376,8 @@ class WorkflowReader:
 
     def _takes_body(self, item: Mapping[str, Json], payload: Mapping[str, Json]) -> bool:
         """Return whether the tool takes the payload as one argument."""
-        found = _OPERATION.fullmatch(str(item.get("operationId", "")))
-        known = self._signatures or {}
-        signature = None if found is None else known.get(found["name"])
+        named = operations.named(item.get("operationId"), self._reading)
+        signature = None if named is None else (self._signatures or {}).get(named)
         if signature is None or "body" not in signature.inputs:
             return False
         return not all(key in signature.inputs for key in payload)
@@ -424,7 +395,7 @@ class WorkflowReader:
             elif not isinstance(stated, str):
                 said = "An output of a step is an expression: $response.body#/POINTER."
                 self._report.error("cannot-express", said, place, name)
-            elif stated.startswith(("$response.", "$request.", "$statusCode", "$url", "$method")):
+            elif stated.startswith("$") and not stated.startswith(_SAYABLE):
                 said = f"This output is left out: a plan has no {shown(stated)}."
                 self._report.warning("noise", said, place, name)
             else:

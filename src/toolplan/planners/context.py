@@ -25,6 +25,7 @@ class PlannerContext:
         model: the model, or None where none is named. It is opened when it is first asked.
         temperature: of a model that plans, 0 for the likeliest words.
         max_tokens: the most tokens of a plan that a model writes.
+        small_model: whether the model is small: the form of its replies has an end to every list.
         caching: whether plans that worked are remembered.
         cache_max_size: how many plans are remembered.
         cache_ttl_s: how long a plan is remembered, in seconds.
@@ -41,6 +42,7 @@ class PlannerContext:
     model: Model | None = None
     temperature: float = 0.0
     max_tokens: int = 10_000
+    small_model: bool = False
     caching: bool = True
     cache_max_size: int = 100
     cache_ttl_s: float = 3_600.0

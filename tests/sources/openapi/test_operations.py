@@ -259,8 +259,26 @@ def test_a_body_of_another_kind_is_a_fault() -> None:
     (fault,) = read_openapi(SHOP).faults
     assert str(fault) == (
         "/paths/~1photos/post/requestBody/content: "
-        "It takes multipart/form-data; JSON, forms, uploads and text are written."
+        "It takes multipart/form-data; JSON, text, and forms and uploads that list their fields "
+        "are written."
     )
+
+
+def test_words_in_a_schema_that_mean_nothing_are_passed_over() -> None:
+    """As JSON Schema says. `requiredProperties` is in a published example of Arazzo."""
+    fields: Json = {"a": {"type": "string"}}
+    schema: dict[str, Json] = {"type": "object", "properties": fields, "requiredProperties": ["a"]}
+    content: Json = {"application/x-www-form-urlencoded": {"schema": schema}}
+    post: Json = {"operationId": "send", "requestBody": {"content": content}, "responses": {}}
+    document: Json = {
+        "openapi": "3.1.0",
+        "info": {"title": "T", "version": "1"},
+        "servers": [{"url": "https://t.example"}],
+        "paths": {"/t": {"post": post}},
+    }
+    read = read_openapi(document)
+    assert not read.faults
+    assert [properties(each) for each in read.operations] == [{"a": {"type": "string"}}]
 
 
 def test_outputs_are_those_of_success() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from toolplan.path import Json
@@ -28,28 +29,51 @@ _CONDITION: Final[dict[str, Json]] = {
 """The keywords of conditions. Free objects are where small models never come to an end."""
 _MOST_CHOICES: Final = 100
 
+_FEW: Final = 6
+_SHORT: Final = 100
+_SMALL: Final = ("id", "tool", "args", "for_each")
+_SHORT_REFERENCE: Final[Json] = {"type": "string", "pattern": '^\\$\\{[^{}"\\\\]{1,60}\\}$'}
+_LEAF: Final[Json] = {
+    "anyOf": [
+        {"type": "string", "maxLength": _SHORT},
+        {"type": "number"},
+        {"type": "boolean"},
+        {"type": "null"},
+    ]
+}
+_ANY: Final[Json] = {"anyOf": [_LEAF, {"type": "array", "items": _LEAF, "maxItems": _FEW}]}
 
-def plan_schema(tools: Toolbox) -> Json:
+
+def plan_schema(tools: Toolbox, *, small: bool = False) -> Json:
     """Return the JSON Schema of a reply: a plan, a clarification or a refusal.
 
     It covers the form of plans, the names of tools, and for each tool the names of its arguments
     and the kinds of their values; a reference may stand for any value. The rest is up to the check.
+
+    `small` is for models that repeat themselves until their reply is cut off: it allows 6 steps of
+    id, tool, arguments and `for_each`, lists of 6, and texts of 100 characters.
     """
-    steps: Json = {"type": "array", "items": {"anyOf": [_step(tool) for tool in tools.values()]}}
+    if small:
+        return _bounded(_reply([_step(tool, _SMALL) for tool in tools.values()], "steps"))
+    return _reply([_step(tool) for tool in tools.values()], "steps", "output")
+
+
+def _reply(each_step: list[Json], *fields: str) -> Json:
+    steps: Json = {"type": "array", "items": {"anyOf": each_step}}
     question: Json = _object(
         {"question": _TEXT, "options": {"type": "array", "items": _TEXT}}, "question", "options"
     )
-    plan = _object({"toolplan": {"const": 1}, "steps": steps, "output": {}}, "toolplan", "steps")
+    plan: dict[str, Json] = {"toolplan": {"const": 1}, "steps": steps, "output": {}}
     return {
         "anyOf": [
-            plan,
+            _object({name: plan[name] for name in ("toolplan", *fields)}, "toolplan", "steps"),
             _object({"clarification": question}, "clarification"),
             _object({"refusal": _object({"reason": _TEXT}, "reason")}, "refusal"),
         ]
     }
 
 
-def _step(tool: Tool) -> Json:
+def _step(tool: Tool, names: Sequence[str] | None = None) -> Json:
     value: Json = {"anyOf": [_REFERENCE, {"type": "array", "items": _REFERENCE}]}
     fits: Json = {"type": "object", "properties": _CONDITION, "additionalProperties": False}
     fields: dict[str, Json] = {
@@ -62,7 +86,7 @@ def _step(tool: Tool) -> Json:
         "when": _object({"value": value, "is": fits}, "value", "is"),
         "on_error": {"enum": ["fail", "continue"]},
     }
-    return _object(fields, "id", "tool", "args")
+    return _object({name: fields[name] for name in names or fields}, "id", "tool", "args")
 
 
 def _arguments(schema: Schema, depth: int = _DEEPEST) -> Json:
@@ -108,6 +132,32 @@ def _choices(schema: Schema) -> list[Json] | None:
     if not isinstance(choices, list) or not 0 < len(choices) <= _MOST_CHOICES:
         return None
     return choices
+
+
+def _bounded(schema: Json) -> Json:
+    """Return `schema` with an end to every list and text in it, and flat open objects."""
+    if not isinstance(schema, dict):
+        return schema
+    if isinstance(choices := schema.get("anyOf"), list):
+        return {"anyOf": [_bounded(each) for each in choices]}
+    if "const" in schema or "enum" in schema:
+        return schema
+    named = schema.get("properties")
+    match schema.get("type"):
+        case None:
+            return _ANY
+        case "string" if schema == _REFERENCE:
+            return _SHORT_REFERENCE
+        case "string" if "pattern" not in schema:
+            return {"type": "string", "maxLength": _SHORT}
+        case "array":
+            return {**schema, "items": _bounded(schema.get("items", {})), "maxItems": _FEW}
+        case "object" if isinstance(named, dict):
+            return {**schema, "properties": {key: _bounded(each) for key, each in named.items()}}
+        case "object":
+            return {"type": "object", "additionalProperties": _LEAF}
+        case _:
+            return schema
 
 
 def _object(properties: dict[str, Json], *required: str) -> Json:

@@ -38,6 +38,7 @@ class LLMPlanner:
         max_tokens: int = 10_000,
         most_tools: int = FEW,
         instructions: str = "",
+        small: bool = False,
     ) -> None:
         """Plan with `model`.
 
@@ -49,6 +50,7 @@ class LLMPlanner:
             max_tokens: the most tokens of a plan.
             most_tools: the most tools in the prompt; of more, the most relevant are shown.
             instructions: the user's instructions for every plan.
+            small: whether the model is small, so that its replies need short lists and texts.
         """
         self.model = model
         self.usage = Usage()
@@ -59,6 +61,7 @@ class LLMPlanner:
         self._max_tokens = max_tokens
         self._most_tools = most_tools
         self._instructions = instructions
+        self._small = small
 
     @property
     def name(self) -> str:
@@ -67,8 +70,9 @@ class LLMPlanner:
 
     @property
     def version(self) -> str:
-        """Changes with the model, the style and the prompt."""
-        return f"{self.model.name}/{self._style}/{PROMPT_VERSION}"
+        """Changes with the model, the style, the form of replies and the prompt."""
+        form = "/small" if self._small else ""
+        return f"{self.model.name}/{self._style}/{PROMPT_VERSION}{form}"
 
     async def propose(
         self,
@@ -109,7 +113,7 @@ class LLMPlanner:
                 asked = messages(
                     question, shown, attempts, weeks=self._weeks, instructions=self._instructions
                 )
-                schema = plan_schema(shown)
+                schema = plan_schema(shown, small=self._small)
         return ModelRequest(asked, schema, self._temperature, self._max_tokens)
 
     async def _written(self, request: ModelRequest, on_text: OnText | None) -> str:

@@ -24,4 +24,5 @@ def llm(context: PlannerContext) -> LLMPlanner | None:
         style="kirha" if kirha else "toolplan",
         temperature=context.temperature,
         max_tokens=context.max_tokens,
+        small=context.small_model,
     )

@@ -9,6 +9,7 @@ from typing import Final, Literal, TypeAlias
 
 from toolplan.path import Json
 from toolplan.sources.openapi._document import Document, Node, Place, Unusable
+from toolplan.sources.openapi._keywords import MEANING
 from toolplan.sources.openapi._multipart import file_schema, is_file
 from toolplan.sources.openapi._parameters import free_name
 from toolplan.sources.openapi._schemas import Schemas, Use
@@ -86,9 +87,8 @@ def read_body(document: Document, schemas: Schemas, place: Place, taken: set[str
             return _of_one(schemas, kind, media, taken, needed)
     if content.node:
         listed = ", ".join(content.node)
-        raise Unusable(
-            content.pointer, f"It takes {listed}; JSON, forms, uploads and text are written."
-        )
+        can = "JSON, text, and forms and uploads that list their fields are written"
+        raise Unusable(content.pointer, f"It takes {listed}; {can}.")
     return None
 
 
@@ -170,7 +170,7 @@ def _plain_object(document: Document, schema: Place, taken: set[str]) -> _Plain 
     rest = Place(None, "")
     for part in parts:
         node = part.node
-        other = {k for k in node if k not in _OF_A_PLAIN_OBJECT and not k.startswith("x-")}
+        other = node.keys() & MEANING - _OF_A_PLAIN_OBJECT
         declared = part.at("properties").node
         if other or node.get("type", "object") != "object" or not declared:
             return None

@@ -67,6 +67,14 @@ _PLAIN: Final = frozenset(
         "x-values",
     }
 )
+MEANING: Final = (
+    frozenset(each for each in _PLAIN if not each.startswith("x-"))
+    | MAPS
+    | LISTS
+    | SINGLE
+    | {"$ref", "$dynamicRef", "nullable", "discriminator", "dependencies", "definitions", "$defs"}
+)
+"""Keywords that say what a value is. As in JSON Schema, those that are not known say nothing."""
 _CHECKED_IN_RESPONSES: Final = ("date", "date-time", "time")
 _ANNOTATIONS: Final = frozenset({"description", "default", "examples"})
 _LONGEST_EXAMPLE: Final = 100

@@ -1,0 +1,53 @@
+"""The form of replies of small models."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from toolplan.demo import TOOLS
+from toolplan.path import Json
+from toolplan.planners import LLMPlanner, Question
+from toolplan.planners.llm._plan_schema import plan_schema
+from toolplan.schema import Schema
+from toolplan.testing.model import ScriptedModel
+
+GOOD = '{"toolplan": 1, "steps": [{"id": "a", "tool": "facilities_list", "args": {}}]}'
+STEP: dict[str, Json] = {"id": "a", "tool": "shipments_list"}
+REFERENCE = "${a.data[*].id}"
+
+
+def unbounded(schema: Json) -> list[Json]:
+    """Return the lists and texts in a schema of replies that have no end."""
+    if isinstance(schema, list):
+        return [found for each in schema for found in unbounded(each)]
+    if not isinstance(schema, dict):
+        return []
+    ends = {"array": "maxItems", "string": "maxLength"}.get(str(schema.get("type")))
+    endless = ends is not None and ends not in schema and "pattern" not in schema
+    return ([schema] if endless else []) + unbounded(list(schema.values()))
+
+
+@pytest.mark.parametrize(
+    ("step", "fits"),
+    [
+        (STEP | {"args": {"status": "rejected", "limit": 3, "ids": ["a", "b"]}}, True),
+        (STEP | {"args": {"ids": REFERENCE}, "for_each": REFERENCE}, True),
+        (STEP | {"args": {}, "when": {"value": REFERENCE, "is": {"minimum": 1}}}, False),
+        (STEP | {"args": {}, "on_error": "continue"}, False),
+        (STEP | {"args": {"ids": ["a"] * 7}}, False),
+        (STEP | {"args": {"carrier": "a" * 101}}, False),
+    ],
+)
+def test_a_reply_of_a_small_model_comes_to_an_end(step: Json, *, fits: bool) -> None:
+    model = ScriptedModel(GOOD)
+    planner = LLMPlanner(model, small=True)
+    asyncio.run(planner.propose(Question("x", "2025-10-12"), TOOLS, ()))
+    schema = model.requests[0].schema
+    assert not unbounded(schema)
+    loaded = Schema.load(schema)
+    assert loaded.is_valid({"toolplan": 1, "steps": [step]}) is fits
+    assert not loaded.is_valid({"toolplan": 1, "steps": [step] * 7})
+    assert unbounded(plan_schema(TOOLS))
+    assert planner.version != LLMPlanner(model).version
