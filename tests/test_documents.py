@@ -69,6 +69,16 @@ def test_every_link_of_a_document_leads_somewhere() -> None:
             assert (document.parent / target).exists(), f"{document.name}: {target}"
 
 
+def test_every_column_of_a_table_has_a_heading() -> None:
+    """Only the corner of a table may be empty, where its rows have names of their own."""
+    table = re.compile(r"^\|(.+)\|\n\|(?: *:?-+:? *\|)+$", re.MULTILINE)
+    for document in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]:
+        for head in table.findall(document.read_text("utf-8")):
+            _, *others = [each.strip() for each in re.split(r"(?<!\\)\|", head)]
+            assert others, f"{document.name}: {head}"
+            assert all(others), f"{document.name}: {head}"
+
+
 def test_the_pages_of_the_rules_are_current() -> None:
     done = subprocess.run(
         [sys.executable, str(ROOT / "tools/generate.py"), "--check"],

@@ -21,6 +21,7 @@ PAGE: Final = ROOT / "docs" / "behaviours.md"
 SHOWN: Final = 3
 """So many tests at most are named for one behaviour."""
 
+_HEAD: Final = "| behaviour | what it is | tests |\n|---|---|---|\n"
 _SYSTEMS: Final = {
     "F000": "The Clear AI planner, as its users know it",
     "F001": "The deterministic orchestrator",
@@ -102,7 +103,7 @@ def page(known: list[Behaviour], tests: dict[str, list[str]]) -> str:
     for each in known:
         if not each.number.startswith(f"{system}-"):
             system = each.number.partition("-")[0]
-            parts.append(f"\n## {system}: {_SYSTEMS[system]}\n\n| | | |\n|---|---|---|\n")
+            parts.append(f"\n## {system}: {_SYSTEMS[system]}\n\n{_HEAD}")
         shown = each.instead or ", ".join(_link(test) for test in tests[each.number][:SHOWN])
         more = len(tests.get(each.number, ())) - SHOWN
         rest = f" and {more} more" if more > 0 and not each.instead else ""

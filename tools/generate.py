@@ -35,7 +35,7 @@ def pages() -> dict[str, str]:
     head = (
         "# The codes\n\n"
         "What `toolplan explain CODE` prints; `python tools/generate.py` makes it.\n\n"
-        "| code | severity | |\n|---|---|---|\n"
+        "| code | severity | what it says |\n|---|---|---|\n"
     )
     return {"README.md": head + "".join(f"{row}\n" for row in rows), **written}
 

@@ -35,6 +35,8 @@ def unbounded(schema: Json) -> list[Json]:
         (STEP | {"args": {"status": "rejected", "limit": 3, "ids": ["a", "b"]}}, True),
         (STEP | {"args": {"ids": REFERENCE}, "for_each": REFERENCE}, True),
         (STEP | {"args": {}, "when": {"value": REFERENCE, "is": {"minimum": 1}}}, False),
+        (STEP | {"args": {}, "for_each": ["a"]}, False),
+        (STEP | {"args": {}, "id": "2025-10-12"}, False),
         (STEP | {"args": {}, "on_error": "continue"}, False),
         (STEP | {"args": {"ids": ["a"] * 7}}, False),
         (STEP | {"args": {"carrier": "a" * 101}}, False),

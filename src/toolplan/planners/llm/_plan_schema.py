@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Final
 
 from toolplan.path import Json
@@ -31,7 +30,6 @@ _MOST_CHOICES: Final = 100
 
 _FEW: Final = 6
 _SHORT: Final = 100
-_SMALL: Final = ("id", "tool", "args", "for_each")
 _SHORT_REFERENCE: Final[Json] = {"type": "string", "pattern": '^\\$\\{[^{}"\\\\]{1,60}\\}$'}
 _LEAF: Final[Json] = {
     "anyOf": [
@@ -51,10 +49,10 @@ def plan_schema(tools: Toolbox, *, small: bool = False) -> Json:
     and the kinds of their values; a reference may stand for any value. The rest is up to the check.
 
     `small` is for models that repeat themselves until their reply is cut off: it allows 6 steps of
-    id, tool, arguments and `for_each`, lists of 6, and texts of 100 characters.
+    id, tool, arguments and `for_each` over a reference, lists of 6, and texts of 100 characters.
     """
     if small:
-        return _bounded(_reply([_step(tool, _SMALL) for tool in tools.values()], "steps"))
+        return _bounded(_reply([_small_step(tool) for tool in tools.values()], "steps"))
     return _reply([_step(tool) for tool in tools.values()], "steps", "output")
 
 
@@ -73,7 +71,7 @@ def _reply(each_step: list[Json], *fields: str) -> Json:
     }
 
 
-def _step(tool: Tool, names: Sequence[str] | None = None) -> Json:
+def _step(tool: Tool) -> Json:
     value: Json = {"anyOf": [_REFERENCE, {"type": "array", "items": _REFERENCE}]}
     fits: Json = {"type": "object", "properties": _CONDITION, "additionalProperties": False}
     fields: dict[str, Json] = {
@@ -86,7 +84,17 @@ def _step(tool: Tool, names: Sequence[str] | None = None) -> Json:
         "when": _object({"value": value, "is": fits}, "value", "is"),
         "on_error": {"enum": ["fail", "continue"]},
     }
-    return _object({name: fields[name] for name in names or fields}, "id", "tool", "args")
+    return _object(fields, "id", "tool", "args")
+
+
+def _small_step(tool: Tool) -> Json:
+    fields: dict[str, Json] = {
+        "id": {"type": "string", "pattern": "^[a-z][a-z0-9_]{0,19}$"},
+        "tool": {"const": tool.name},
+        "args": _arguments(tool.input),
+        "for_each": _REFERENCE,
+    }
+    return _object(fields, "id", "tool", "args")
 
 
 def _arguments(schema: Schema, depth: int = _DEEPEST) -> Json:
