@@ -447,3 +447,29 @@ def test_the_metadata_says_what_a_plan_was_made_from() -> None:
             "/steps/1/args/facility_id": {"ref": "facilities"},
         },
     }
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ("the 3 heaviest loads of last month", "were they contaminated?"),
+        ("the 3 heaviest loads of last month", "are they all contaminated?"),
+        ("pending shipments of EcoTrans", "are they all contaminated?"),
+        ("pending shipments of EcoTrans", "is the heaviest one contaminated?"),
+        ("pending shipments of EcoTrans from last week", "with contaminants found this month"),
+    ],
+)
+def test_what_is_said_of_a_result_chooses_no_other(asked: str, said: str) -> None:
+    """The heaviest contaminated loads do not say whether the heaviest loads are contaminated."""
+    talk = Talk()
+    talk.steps(asked)
+    talk.asked_back(said)
+
+
+def test_an_identity_is_left_out_of_a_result() -> None:
+    talk = Talk()
+    talk.steps("pending shipments of EcoTrans")
+    _, (tool, args) = calls(talk.steps("all but S5"))
+    assert tool == "sql"
+    assert isinstance(args, dict)
+    assert "id <> 'S5'" in str(args["sql"])

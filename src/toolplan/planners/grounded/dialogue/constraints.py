@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
 from toolplan.plan import Literal, Plan
-from toolplan.planners.grounded.dialogue.insert import Anchor
+from toolplan.planners.grounded.dialogue.exchange import Turn
+from toolplan.planners.grounded.dialogue.insert import Anchor, cut_at, is_cut_after
 from toolplan.planners.grounded.dialogue.origins import words_of
 from toolplan.planners.grounded.dialogue.replace import literals
 from toolplan.planners.grounded.language.words import fold
@@ -59,3 +62,22 @@ def keeps(anchor: Anchor, plan: Plan) -> bool:
     """Return whether `plan` keeps all constraints on the things."""
     new = next((step for step in plan.steps if step.id == anchor.target.id), anchor.target)
     return all(new.args.get(name) == value for name, value in anchor.target.args.items())
+
+
+def is_cut(anchor: Anchor, turn: Turn) -> bool:
+    """Return whether the user asked for a limit.
+
+    "The ten longest, only the red ones" may be the red ones of ten, or ten red ones. A limit that
+    a model set by itself does not count.
+    """
+    if is_cut_after(anchor, turn.plan):
+        return True
+    match cut_at(anchor):
+        case None:
+            return False
+        case Literal(value=number):
+            limit = anchor.card.argument("limit") or ""
+            said = words_of(turn.plan, anchor.target.id, limit) is not None
+            return said or str(number) in re.findall(r"\d+", turn.whole or turn.query)
+        case _:
+            return True

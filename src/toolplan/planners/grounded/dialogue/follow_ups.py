@@ -9,11 +9,12 @@ from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias
 
 from toolplan.path import Json
-from toolplan.plan import Literal, Plan, sinks
+from toolplan.plan import Plan, sinks
 from toolplan.planners.grounded.catalogue.kinds import SQL_TOOL
 from toolplan.planners.grounded.dialogue.constraints import (
     adds,
     denied,
+    is_cut,
     is_listed,
     keeps,
     notes_of,
@@ -25,14 +26,12 @@ from toolplan.planners.grounded.dialogue.insert import (
     Conflict,
     anchors,
     closure,
-    cut_at,
     fits,
     inner_anchors,
     insert,
-    is_cut_after,
 )
+from toolplan.planners.grounded.dialogue.judgements import judgement
 from toolplan.planners.grounded.dialogue.messages import Message, read_message, says
-from toolplan.planners.grounded.dialogue.origins import words_of
 from toolplan.planners.grounded.dialogue.reading import Placed, without
 from toolplan.planners.grounded.dialogue.remove import remove
 from toolplan.planners.grounded.dialogue.replace import replace_value, spots_of
@@ -76,6 +75,8 @@ async def revise(exchange: Exchange) -> Revision | None:
     state = _State(exchange, message)
     if (removed := remove(state.exchange, message)) is not None:
         return removed
+    if (judged := judgement(state.exchange, message)) is not None:
+        return judged
     if message.commands:
         return await _commanded(state)
     if message.compares:
@@ -321,7 +322,7 @@ def _inserted(state: _State, anchor: Anchor, addition: Plan, tail: str | None) -
         case Conflict() as conflict:
             return _unsure_of(state, conflict)
         case plan:
-            if mode == "narrows" and _is_cut(state, anchor) and adds(anchor, plan):
+            if mode == "narrows" and is_cut(anchor, state.exchange.turn) and adds(anchor, plan):
                 things = plural(anchor.card.entity)
                 question = (
                     f"The previous plan returns only the first {things}. With"
@@ -339,27 +340,7 @@ def _is_of_others(state: _State, anchor: Anchor, addition: Plan) -> bool:
     After "the newest five", "the oldest" is not one of the five; but "sort them" is about them.
     """
     computes = any(step.tool == SQL_TOOL for step in addition.steps)
-    return computes and _is_cut(state, anchor) and not state.message.points_back
-
-
-def _is_cut(state: _State, anchor: Anchor) -> bool:
-    """Return whether the user asked for a limit.
-
-    "The ten longest, only the red ones" may be the red ones of ten, or ten red ones. A limit that
-    a model set by itself does not count.
-    """
-    turn = state.exchange.turn
-    if is_cut_after(anchor, turn.plan):
-        return True
-    match cut_at(anchor):
-        case None:
-            return False
-        case Literal(value=number):
-            limit = anchor.card.argument("limit") or ""
-            said = words_of(turn.plan, anchor.target.id, limit) is not None
-            return said or str(number) in re.findall(r"\d+", turn.whole or turn.query)
-        case _:
-            return True
+    return computes and is_cut(anchor, state.exchange.turn) and not state.message.points_back
 
 
 def _whole(state: _State, anchor: Anchor, plan: Plan, tail: str | None) -> str | None:
@@ -369,7 +350,7 @@ def _whole(state: _State, anchor: Anchor, plan: Plan, tail: str | None) -> str |
         return turn.whole
     others = [step for step in turn.plan.steps if step.id != anchor.target.id]
     grown = all(step in plan.steps for step in others) and keeps(anchor, plan)
-    return _longer(state, tail) if grown and not _is_cut(state, anchor) else None
+    return _longer(state, tail) if grown and not is_cut(anchor, state.exchange.turn) else None
 
 
 def _unsure_of(state: _State, conflict: Conflict) -> Unsure:

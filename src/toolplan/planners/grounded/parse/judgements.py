@@ -15,7 +15,8 @@ from toolplan.planners.grounded.language.words import fold, word_set
 from toolplan.planners.grounded.parse.mentions import Code, Mention, Name, Number, Time
 
 _AUXILIARIES: Final = word_set("is are was were do does did has have had")
-_ASKERS: Final = word_set("we you i they it there")
+_SPEAKERS: Final = word_set("we you i there")
+_ASKERS: Final = _SPEAKERS | {"they", "it"}
 _HOLDING: Final = word_set("""
     have has had contain include involve carry hold come came go went weigh exceed belong
     """)
@@ -56,6 +57,15 @@ def said_of_all(mentions: Sequence[Mention]) -> Iterator[Mention]:
     for clause in _clauses(mentions):
         if len(clause) > 1 and _asks_whether(clause):
             yield from (m for m in clause[1:] if fold(m.text) in _ALL)
+
+
+def judges(message: str, mentions: Sequence[Mention], chosen: bool) -> bool:
+    """Return whether a follow-up asks about things, some of which were `chosen`: "are they red"."""
+    said = message.casefold().split()
+    if not said or said[0] not in _AUXILIARIES or (len(said) > 1 and said[1] in _SPEAKERS):
+        return False
+    every = any(fold(mention.text) in _ALL for mention in mentions)
+    return chosen or every or any(mention.does(*_CHOOSING) for mention in mentions)
 
 
 def only_some(mentions: Sequence[Mention]) -> Iterator[Mention]:

@@ -15,8 +15,8 @@ from toolplan.planners.grounded.parse.linker import Linker
 from toolplan.planners.grounded.parse.mentions import Mention, Time
 from toolplan.planners.grounded.parse.requests import Link, Modifier, ThingRequest
 
-_FOUND: Final = word_set("found detected discovered measured identified spotted observed seen")
-_HOLDS: Final = word_set("with containing having including")
+FINDING: Final = word_set("found detected discovered measured identified spotted observed seen")
+HOLDING: Final = word_set("with containing having including")
 
 Accepts: TypeAlias = Callable[[str, Modifier], bool]
 """Whether something can be said of a kind of thing, directly or through another."""
@@ -39,11 +39,11 @@ def _found_when(request: ThingRequest) -> list[Mention]:
     behind = [modifier for modifier in request.modifiers if not modifier.before]
     holds = False
     for modifier in behind:
-        found = any(fold(mention.text) in _FOUND for mention in modifier.evidence)
+        found = any(fold(mention.text) in FINDING for mention in modifier.evidence)
         if holds and found:
             return list(modifier.mentions)
         said = (modifier.cue or modifier.mention.text).split()
-        holds = holds or fold(said[0]) in _HOLDS
+        holds = holds or fold(said[0]) in HOLDING
     return []
 
 
