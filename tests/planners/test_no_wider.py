@@ -376,3 +376,22 @@ def test_a_change_of_more_or_less_than_one_thing_is_asked_about(question: str, w
     found = propose(question)
     assert isinstance(found, Clarification)
     assert word in found.unexplained
+
+
+@pytest.mark.parametrize(
+    ("question", "note"),
+    [
+        ("the heaviest loads per facility", "heaviest: all of them, the highest first"),
+        ("what were the heaviest loads last month", "heaviest: all of them, the highest first"),
+        ("the lightest loads of EcoTrans", "lightest: all of them, the lowest first"),
+    ],
+)
+def test_an_order_without_a_number_is_named(question: str, note: str) -> None:
+    metadata = document(question)["metadata"]
+    assert isinstance(metadata, dict)
+    assert isinstance(metadata["notes"], list)
+    assert note in metadata["notes"]
+
+
+def test_a_running_total_is_asked_about() -> None:
+    assert isinstance(propose("cumulative weight per month"), Clarification)

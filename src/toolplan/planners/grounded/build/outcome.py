@@ -9,7 +9,11 @@ from toolplan.planners.grounded.build.aggregates import Aggregates, base_entitie
 from toolplan.planners.grounded.build.asked import shows
 from toolplan.planners.grounded.build.drafts import DraftPlan, Outcome
 from toolplan.planners.grounded.build.ledger import unaccounted
-from toolplan.planners.grounded.build.partial import partial_periods, unseen_groups
+from toolplan.planners.grounded.build.partial import (
+    partial_periods,
+    unseen_groups,
+    whole_rankings,
+)
 from toolplan.planners.grounded.build.plan_builder import PlanBuilder
 from toolplan.planners.grounded.build.reasons import explain
 from toolplan.planners.grounded.build.reports import report
@@ -51,6 +55,7 @@ def outcome(text: str, mentions: Sequence[Mention], catalogue: Catalogue, today:
     if computation is not None and base is not None:
         computation.notes.extend(partial_periods(computation, base, today))
         computation.notes.extend(unseen_groups(computation))
+        computation.notes.extend(whole_rankings(computation))
         Aggregates(catalogue, builder).make(computation, base)
     elif computation is not None:
         found.reject(computation.mentions)

@@ -1,4 +1,4 @@
-"""Periods of which a figure covers only a part: the month that is not over, the week begun late."""
+"""What a figure or an order leaves open: the month that is not over, all where some are meant."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ from datetime import date
 from typing import Final
 
 from toolplan.planners.grounded.dates.calendar import Unit, around
+from toolplan.planners.grounded.language.phrases import WordClass
 from toolplan.planners.grounded.parse.mentions import Time
 from toolplan.planners.grounded.parse.requests import (
     ByPeriod,
     BySpans,
     Computation,
     Count,
+    Listed,
     ThingRequest,
 )
 
@@ -44,3 +46,13 @@ def unseen_groups(computation: Computation) -> list[str]:
         return []
     said = [g.said.text for g in computation.groups if not isinstance(g, BySpans)]
     return [f'"{text}": only those that these rows have are counted' for text in said]
+
+
+def whole_rankings(computation: Computation) -> list[str]:
+    """Return a note where "the heaviest boxes" are all of them, in this order."""
+    if not isinstance(computation.measure, Listed) or computation.count or computation.single:
+        return []
+    superlatives = (WordClass.EXTREME, WordClass.HIGHEST, WordClass.LOWEST)
+    said = [m.text for m in computation.mentions if m.does(*superlatives)]
+    order = "lowest" if computation.descending is False else "highest"
+    return [f"{text}: all of them, the {order} first" for text in said[:1]]

@@ -180,7 +180,7 @@ _PHRASES: Final[dict[WordClass, str]] = {
     WordClass.HOW_MUCH: "how much",
     WordClass.STATISTIC: """
         average|mean|avg|total|sum|sum of|maximum|max|minimum|min|median|typical|combined|overall
-        |summed|cumulative|averaged
+        |summed|averaged
     """,
     WordClass.RATE: "rate|percentage|share|proportion|fraction|percent|ratio|percentage of|%",
     WordClass.HIGHEST: "highest|largest|biggest|greatest|maximal|higher",
