@@ -24,7 +24,7 @@ import random
 import sys
 import time
 from collections import Counter
-from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -118,26 +118,29 @@ def demo_cases(count: int) -> list[Case]:
     ]
 
 
-def row_cases(data: Path, count: int, server: LlamaServer) -> list[Case]:
-    """Return `count` rows of published plans, drawn by seed, as many of each set as of another."""
+def row_cases(data: Path, count: int, server: LlamaServer) -> Iterator[Case]:
+    """Yield `count` rows of published plans, drawn by seed, as many of each set as of another."""
     folder, chance = DataFolder(data), random.Random(SEED)
-    found: list[Iterator[Case]] = []
-    for name in SETS:
-        rows = list(plans(folder, name, None))
-        chance.shuffle(rows)
-        found.append(
-            Case(query, row.toolbox, Counter(step.tool for step in plan.steps))
-            for row, plan in rows
-            for query in [str(row.fields["query"])]
-            if request_tokens(query, row.toolbox, server.tokens) <= LONGEST_PROMPT
-        )
-    cases: list[Case] = []
-    while len(cases) < count:
+    found = [_fitting(folder, name, chance, server) for name in SETS]
+    left = count
+    while left > 0:
         taken = [case for each in found for case in [next(each, None)] if case is not None]
         if not taken:
-            break
-        cases += taken[: count - len(cases)]
-    return cases
+            return
+        yield from taken[:left]
+        left -= len(taken)
+
+
+def _fitting(
+    folder: DataFolder, name: str, chance: random.Random, server: LlamaServer
+) -> Iterator[Case]:
+    """Yield the rows of a set with a short request, in an order by chance."""
+    rows = list(plans(folder, name, None))
+    chance.shuffle(rows)
+    for row, plan in rows:
+        query = str(row.fields["query"])
+        if request_tokens(query, row.toolbox, server.tokens) <= LONGEST_PROMPT:
+            yield Case(query, row.toolbox, Counter(step.tool for step in plan.steps))
 
 
 async def ask(case: Case, server: LlamaServer, found: Figures, *, small: bool) -> None:
@@ -214,7 +217,7 @@ def main() -> None:
     every: list[Figures] = []
     started = time.perf_counter()
     with llama_server(given.threads) as server:
-        cases = {
+        cases: dict[str, Iterable[Case]] = {
             "rows": row_cases(given.data, given.rows, server),
             "demo": demo_cases(given.demo),
         }
