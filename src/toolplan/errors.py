@@ -3,6 +3,13 @@
 from __future__ import annotations
 
 
+def sentence(text: str) -> str:
+    """Return `text` with one full stop at its end, where it has none, or two of them."""
+    if text.endswith(("...", "…", "!", "?")):
+        return text
+    return text if text.endswith(".") and not text.endswith("..") else f"{text.rstrip('.')}."
+
+
 class ToolplanError(Exception):
     """The base of every public error.
 
@@ -11,6 +18,8 @@ class ToolplanError(Exception):
     """
 
     def __init__(self, code: str, message: str, help: str | None = None) -> None:
+        if message.endswith(".."):  # the text of another error, and a full stop behind it
+            message = sentence(message)
         super().__init__(message)
         self.code = code
         self.message = message

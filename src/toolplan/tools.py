@@ -23,6 +23,7 @@ from toolplan.plan import Signature
 from toolplan.schema import Schema, SchemaError
 
 _MOST_NAMED: Final = 5
+_GIVE_TOOLS: Final = "Give a list of tools: functions with @toolplan.tool, or toolplan.Tool."
 
 Arguments: TypeAlias = dict[str, Json]
 Call: TypeAlias = Callable[[Arguments], Awaitable[Json]]
@@ -369,14 +370,14 @@ class Toolbox(Mapping[str, Tool]):
         self._tools: dict[str, Tool] = {}
         if isinstance(tools, str | bytes):
             raise ToolObjectError(
-                f"A Toolbox is made of tools, not of a text: {tools[:60]!r}.",
+                f"A Toolbox is made of tools, not of a text: {tools[:60]!r}.", _GIVE_TOOLS
             )
         listed: list[object] = [*tools]
         if functions := plain_functions(listed):
             raise ToolObjectError(f"The list holds {functions}")
         for tool in listed:
             if not isinstance(tool, Tool):
-                raise ToolObjectError(f"{repr(tool)[:100]} is not a tool.")
+                raise ToolObjectError(f"{repr(tool)[:100]} is not a tool.", _GIVE_TOOLS)
             if tool.name in self._tools:
                 raise ToolObjectError(f"Two tools are named {tool.name!r}.")
             self._tools[tool.name] = tool

@@ -18,6 +18,7 @@ from toolplan import (
     Tool,
     Toolbox,
     ToolError,
+    ToolplanError,
     approve,
     resume,
 )
@@ -127,7 +128,7 @@ def test_attempts_are_bounded() -> None:
     assert asked.plan is None
     assert len(asked.attempts) == 2
     assert CALLS == []
-    with pytest.raises(ValueError, match="attempt"):
+    with pytest.raises(ToolplanError, match="attempt"):
         App(TOOLS, planner, attempts=0)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import logging
 import subprocess
 import sys
@@ -16,7 +17,9 @@ import pytest
 import toolplan
 from toolplan import App, Toolbox, ToolplanError
 from toolplan.app import app as app_module
+from toolplan.app._arguments import KINDS, check_arguments
 from toolplan.demo import demo_tools
+from toolplan.errors import sentence
 from toolplan.storage.journal import Journal
 
 TODAY = "2025-10-12"
@@ -216,3 +219,97 @@ def test_two_first_runs_at_once_open_one_journal(tmp_path: Path) -> None:
             assert len(app.runs()) == 2
 
     asyncio.run(both())
+
+
+APP: dict[str, Any] = {
+    "plan": App.plan, "ask": App.ask, "check": App.check, "run": App.run, "resume": App.resume,
+    "runs": App.runs, "result": App.result, "App": App.__init__,
+}  # fmt: skip
+BY_THEMSELVES = {  # tests above have wrong values of these
+    "self", "plan", "today", "concurrency", "timeout", "tools",
+}  # fmt: skip
+WRONG: tuple[object, ...] = (-1, 2.5, "", "no such", object(), b"x", [3], [""], {1: {2}}, int)
+
+
+def test_each_argument_of_an_app_says_what_it_takes() -> None:
+    for name, method in APP.items():
+        for parameter in inspect.signature(method).parameters:
+            assert parameter in KINDS or parameter in BY_THEMSELVES, (name, parameter)
+
+
+@pytest.mark.parametrize("name", sorted(KINDS))
+def test_a_wrong_value_is_never_taken(name: str) -> None:
+    errors: list[ToolplanError] = []
+    for value in WRONG:
+        try:
+            check_arguments(**{name: value})
+        except ToolplanError as error:
+            errors.append(error)
+    assert len(errors) >= 3
+    for error in errors:
+        assert error.code == "usage"
+        assert str(error).startswith(name)
+        assert error.help
+
+
+@pytest.mark.parametrize(
+    ("method", "options"),
+    [
+        ("ask", {"summary": "nonsense"}),
+        ("ask", {"yes": "no"}),
+        ("ask", {"approve": "nonsense"}),
+        ("run", {"approve": False}),
+        ("run", {"approve": True}),
+        ("run", {"approve": 3}),
+        ("run", {"yes": "false"}),
+        ("run", {"dry_run": 0}),
+        ("plan", {"on_step": "print"}),
+        ("plan", {"tried": "x"}),
+        ("resume", {"yes": 1}),
+    ],
+)
+def test_what_would_approve_or_be_skipped_is_refused(
+    method: str, options: dict[str, object], home: Path
+) -> None:
+    del home
+    sent: list[object] = []
+
+    @toolplan.tool(effects="write")
+    def mail() -> int:
+        """Send a mail."""
+        sent.append(1)
+        return 1
+
+    given: dict[str, object] = {"run": {"toolplan": 1, "steps": [{"id": "a", "tool": "mail"}]}}
+    with opened([mail]) as app, pytest.raises(ToolplanError, match=next(iter(options))) as caught:
+        asyncio.run(getattr(app, method)(given.get(method, "mail"), **options))
+    assert caught.value.code == "usage"
+    assert caught.value.help
+    assert sent == []
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"settings": "no such folder"},
+        {"settings": ""},
+        {"toolbox": 3},
+        {"contracts": 3},
+        {"rules": "x"},
+        {"on_note": 3},
+        {"clock": 3},
+        {"new_id": "x"},
+    ],
+)
+def test_a_wrong_option_of_open_is_never_taken(options: dict[str, Any]) -> None:
+    with pytest.raises(ToolplanError, match=next(iter(options))) as caught:
+        opened([SENT], **options)
+    assert caught.value.help
+
+
+def test_an_error_ends_with_one_full_stop() -> None:
+    assert str(ToolplanError("c", "It failed: No more..")) == "It failed: No more."
+    assert str(ToolplanError("c", "It failed: and so on...")) == "It failed: and so on..."
+    for text in ("One", "One.", "One.."):
+        assert sentence(text) == "One."
+    assert sentence("One?") == "One?"

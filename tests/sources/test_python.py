@@ -400,3 +400,28 @@ def test_hints_that_name_nothing_are_refused() -> None:
     look.__annotations__["thing"] = "NoSuchThing"
     with pytest.raises(ToolObjectError, match="NoSuchThing"):
         tool(look)
+
+
+@pytest.mark.parametrize(
+    ("hint", "value"),
+    [
+        (dict[int | str, int], {1: 5, "1": 6}),
+        (dict[int, int] | dict[str, int] | list[int], {1: 5, "1": 6}),
+        (list[dict[int | str, int] | str], [{1: 5, "1": 6}]),
+        (dict[int, int], {1: 5, "1": 6}),
+        (dict[int, int], {"1": 5, "01": 6}),
+        (dict[str, int] | str, {"a": 5, b"a": 6}),
+        (dict[str, dict[int, int]], {"a": {1: 5, "1": 6}}),
+        (dict[Any, Any], {None: 5, "None": 7}),
+        (tuple[int, dict[int | str, int]], (1, {1: 5, "1": 6})),
+        (Any, {1: 5, "1": 6}),
+    ],
+)
+def test_two_keys_that_become_one_hide_no_value(hint: object, value: object) -> None:
+    def search() -> object:
+        """Look."""
+        return value
+
+    search.__annotations__["return"] = hint
+    with pytest.raises(ResultUnusable, match="same as text"):
+        call(tool(search))

@@ -202,12 +202,18 @@ def _check_waits(
         )
     for step, consent in consents.items():
         if not _count(recovered, step):
-            raise CannotRun(f"No call of step {step!r} waits for a person.")
+            raise CannotRun(
+                f"No call of step {step!r} waits for a person.",
+                "`toolplan show RUN` shows what waits.",
+            )
         _check_shown(name, recovered, step, consent.calls or {})
     for step, digests in items.items():
         for item in digests:
             if (step, item) not in recovered.waiting:
-                raise CannotRun(f"No call {item} of step {step!r} waits for a person.")
+                raise CannotRun(
+                    f"No call {item} of step {step!r} waits for a person.",
+                    "`toolplan show RUN` shows what waits.",
+                )
         _check_shown(name, recovered, step, {at: each for at, each in digests.items() if each})
         if len(digests) == _count(recovered, step):
             raise CannotRun(

@@ -11,6 +11,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Literal, NoReturn, cast
 
+from toolplan.app._arguments import check_arguments
 from toolplan.app._home import home
 from toolplan.app._journal_place import journal_place
 from toolplan.app._planning import planning
@@ -18,7 +19,7 @@ from toolplan.app._policy import PolicyArgument, policy_of
 from toolplan.app._runs import User
 from toolplan.app._toolset import EffectsArgument, ToolsArgument, open_toolbox, open_tools
 from toolplan.app.app import App
-from toolplan.app.settings import Settings, read_settings
+from toolplan.app.settings import FILE, Settings, read_settings
 from toolplan.errors import ToolplanError
 from toolplan.plan import Limits
 from toolplan.planners import Planner
@@ -71,6 +72,10 @@ def open(
         new_id: returns the name of a run.
     """
     _check_arguments(limits, weeks)
+    check_arguments(
+        toolbox=toolbox, contracts=contracts, rules=rules, on_note=on_note, clock=clock,
+        new_id=new_id,
+    )  # fmt: skip
     note, known, data = _Notes(on_note), _settings(settings), home()
     policy = policy_of(policy, known.path)
     how = planning(planner, model, known, data, weeks, contracts, policy, note)
@@ -130,6 +135,13 @@ def _settings(given: object) -> Settings:
         return given
     if isinstance(given, Mapping):
         return Settings(cast("Mapping[str, object]", given))
-    if given is not None and not isinstance(given, str | os.PathLike):
+    if given is None:
+        return read_settings(home())
+    if not isinstance(given, str | os.PathLike):
         _refuse("settings", given, "the folder of toolplan.toml, or a mapping")
-    return read_settings(home() if given is None else Path(cast("str", given)))
+    folder = Path(cast("str", given))
+    if given == "" or not folder.is_dir():
+        raise ToolplanError(
+            "bad-settings", f"settings={str(folder)!r} is no folder.", f"Give the folder of {FILE}."
+        )
+    return read_settings(folder)

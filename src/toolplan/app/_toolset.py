@@ -300,4 +300,8 @@ def _sql(context: SourceContext) -> Tool | None:
 
 
 def _no_address() -> ToolplanError:
-    return ToolplanError("usage", "--base-url is for tools that come from an OpenAPI document.")
+    return ToolplanError(
+        "usage",
+        "--base-url is for tools that come from an OpenAPI document.",
+        "Leave it out, or name the document with --tools.",
+    )

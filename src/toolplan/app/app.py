@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, overload
 
 from toolplan.answer import InsightFunction
 from toolplan.app._approve import Approve
+from toolplan.app._arguments import checked_arguments
 from toolplan.app._check import PlanArgument, check
 from toolplan.app._decisions import consents_of, day_at, day_of, decisions_of, metadata_of
 from toolplan.app._kept import Kept
@@ -40,7 +41,6 @@ from toolplan.consent import Effect
 from toolplan.deltas import Delta
 from toolplan.dry_run import DryRun
 from toolplan.engines import RunOptions
-from toolplan.errors import ToolplanError
 from toolplan.events import Event, Run
 from toolplan.execution_plan import ExecutionPlan
 from toolplan.flows import Policy
@@ -68,6 +68,7 @@ _T = TypeVar("_T")
 class App:
     """Plans, checks and runs with some tools; see `toolplan.open`. Use it with `async with`."""
 
+    @checked_arguments
     def __init__(
         self,
         tools: Tools,
@@ -110,8 +111,6 @@ class App:
             clock: seconds since the epoch.
             new_id: returns the name of a run.
         """
-        if attempts < 1:
-            raise ValueError("At least one attempt is needed.")
         self.tools, self.planner, self.model = toolbox(tools), planner, model
         self.policy, self.limits, self.insights = policy, limits, tuple(insights)
         self._user = User() if user is None else user
@@ -153,6 +152,7 @@ class App:
         """
         return wait(work)
 
+    @checked_arguments
     async def plan(
         self,
         question: str,
@@ -181,6 +181,7 @@ class App:
         loop = self._loop(conversation, journal, NO_LIMITS, watchers)
         return await self._finished(await loop.plan(replace(new, attempts=(*tried,))), conversation)
 
+    @checked_arguments
     async def ask(
         self,
         question: str,
@@ -242,6 +243,7 @@ class App:
         asked = await summarised(asked, self.model, summary, self._setup)
         return await self._finished(asked, conversation)
 
+    @checked_arguments
     def check(self, plan: PlanArgument, *, dialect: str = "toolplan") -> CheckResult:
         """Check a plan against the tools and the policy.
 
@@ -276,6 +278,7 @@ class App:
         on_event: Callable[[Event], None] | None = ...,
     ) -> RunResult: ...
 
+    @checked_arguments
     async def run(
         self,
         plan: PlanArgument,
@@ -327,6 +330,7 @@ class App:
         checked, ended = await started(self._setup, checked, run_id, journal, start)
         return await in_thread(self._ended, checked, ended)
 
+    @checked_arguments
     async def resume(
         self,
         run: str,
@@ -382,6 +386,7 @@ class App:
         plan, ended = await resumed(self._setup, journal, name, plan, decided, leave_out, start)
         return await in_thread(self._ended, plan, ended)
 
+    @checked_arguments
     def runs(self, limit: int = 20) -> list[RunEntry]:
         """Return the runs that the journal keeps, the newest first.
 
@@ -390,6 +395,7 @@ class App:
         """
         return self.needed_journal().runs(limit)
 
+    @checked_arguments
     def result(self, run: str, events: Sequence[Event] | None = None) -> RunResult:
         """Return a run by its name or its beginning, as its `events` say; None reads them."""
         return kept_result(self._setup, self.needed_journal(), run, events)
@@ -443,9 +449,7 @@ class App:
     async def _asked(
         self, text: str, today: date | str | None, context: Json, conversation: str | None
     ) -> AskResult:
-        _refuse_other_than(str, question=text)
         if conversation is not None and context is None:
-            _refuse_other_than(str, conversation=conversation)
             context = await self._kept.recall(conversation, text)
         question = Question(text, day_at(today, self._setup.clock).isoformat(), context)
         return AskResult(question, Refusal("Nothing was proposed."))
@@ -465,16 +469,6 @@ class App:
 
     def _note(self, sentence: str) -> None:
         (logger.info if self._on_note is None else self._on_note)(printable(sentence))
-
-
-def _refuse_other_than(kind: type, **given: object) -> None:
-    for name, value in given.items():
-        if not isinstance(value, kind):
-            raise ToolplanError(
-                "usage",
-                f"{name} is a value of type {type(value).__name__}.",
-                f"Give a value of type {kind.__name__}.",
-            )
 
 
 def _kept_run(

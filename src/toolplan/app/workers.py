@@ -10,6 +10,7 @@ from datetime import date
 from typing import NamedTuple
 
 from toolplan.app._approve import by_values, is_other
+from toolplan.app._arguments import checked_arguments
 from toolplan.app._decisions import consents_of, day_at, day_of, decisions_of, metadata_of
 from toolplan.app._kept import Kept
 from toolplan.app._loop import Setup
@@ -93,6 +94,7 @@ class Workers:
                 )
         return self._dispatch
 
+    @checked_arguments
     async def submit(
         self,
         plan: ExecutionPlan,
@@ -147,6 +149,7 @@ class Workers:
         """
         await in_thread(self._approve, run, digest, who)
 
+    @checked_arguments
     async def decide(
         self,
         run: str,
@@ -259,7 +262,10 @@ class Workers:
             step, item = slot
             if slot not in intents:
                 place = f"step {step!r}" if item is None else f"item {item} of step {step!r}"
-                raise CannotRun(f"There is no call in doubt for {place}.")
+                raise CannotRun(
+                    f"There is no call in doubt for {place}.",
+                    "`toolplan show RUN` shows those in doubt.",
+                )
             contents.append(("decide", {
                 "step": step, "item": item, "attempt": intents[slot], "decision": decided.decision,
                 "output": decided.output,
@@ -296,7 +302,10 @@ def _consented(run: Run, consents: Mapping[str, Consent]) -> list[Json]:
     for step, consent in consents.items():
         calls = {each.item: each.digest for each in run.waiting if each.step == step}
         if not calls:
-            raise CannotRun(f"No call of step {step!r} waits for a person.")
+            raise CannotRun(
+                f"No call of step {step!r} waits for a person.",
+                "`toolplan show RUN` shows what waits.",
+            )
         shown = calls if consent.calls is None else consent.calls
         if any(calls.get(item) != digest for item, digest in shown.items()):
             raise CannotRun(

@@ -10,6 +10,7 @@ from collections.abc import Generator
 from contextlib import closing, contextmanager, redirect_stdout
 
 from toolplan.app._approve import VALUES, Approve, ByPlan, DigestApprover
+from toolplan.app._arguments import is_digest
 from toolplan.app._wait import RunStopped
 from toolplan.app.app import App
 from toolplan.approval import (
@@ -41,6 +42,12 @@ def wanted(digest: str | None, values: bool) -> str | None:
             "usage",
             "--approve approves a plan as it stands, --approve-values its calls one by one.",
             "Give one of them.",
+        )
+    if digest and not is_digest(digest):
+        raise CommandError(
+            "usage",
+            f"--approve {digest!r:.200} is not the digest of a plan.",
+            "Give the digest that the command prints when it needs an approval.",
         )
     return VALUES if values else digest
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Final
 
 from toolplan.cli._terminal import note
-from toolplan.errors import ToolplanError
+from toolplan.errors import ToolplanError, sentence
 from toolplan.own_code import OwnFault, own_fault
 from toolplan.render.printable import printable
 
@@ -41,8 +41,8 @@ class ToolFaults(logging.Handler):
             if debug:
                 note(f"In the tool {printable(tool)}:\n{_lines(fault)}", wrap=False)
             else:
-                text = f"In the tool {tool}, {place}: {fault.error}. --debug shows the traceback."
-                note(printable(text))
+                text = f"In the tool {tool}, {place}: {sentence(fault.error)}"
+                note(printable(f"{text} --debug shows the traceback."))
 
 
 @contextmanager

@@ -10,6 +10,7 @@ from toolplan.app.checkup import Finding, State, check_up
 from toolplan.cli._options import TOOLS_HELP, JsonFlag
 from toolplan.cli._terminal import Exit, out, print_json
 from toolplan.path import Json
+from toolplan.render._lines import Prose
 from toolplan.render.printable import count_text, printable
 
 ToolsOptions = Annotated[
@@ -41,9 +42,9 @@ def _print(finding: Finding) -> None:
     console = out()
     sign, style = _SIGNS[finding.state]
     line = printable(f"{sign} {finding.subject}: {finding.text}")
-    console.print(line, style=style, soft_wrap=True)
+    console.print(Prose(line, style, below="    "))
     if finding.help:
-        console.print(f"    {printable(finding.help)}", style="dim", soft_wrap=True)
+        console.print(Prose(f"    {printable(finding.help)}", "dim"))
 
 
 def _to_json(finding: Finding) -> Json:

@@ -76,6 +76,8 @@ def runs_command(
     """
     if limit < 1:
         raise CommandError("usage", "--limit is less than 1.", "Give a number of runs.")
+    if backup is not None and not Path(backup).name:
+        raise CommandError("usage", "--backup names no file.", "Give the path of the copy.")
     if backup is not None and prune:
         raise CommandError("usage", "--backup and --prune exclude each other.", "Back up first.")
     if not prune and (older_than is not None or keep is not None or yes):

@@ -19,6 +19,7 @@ from toolplan.plan_tests.junit import junit
 from toolplan.plan_tests.opening import open_for
 from toolplan.plan_tests.recorded import Recorded
 from toolplan.plan_tests.runner import CaseResult, run_cases
+from toolplan.render._lines import Prose
 from toolplan.render.printable import count_text, printable
 
 Files = Annotated[
@@ -115,10 +116,10 @@ def _print(result: CaseResult) -> None:
     console, many = out(), len(result.problems)
     sign, style = ("✓", "green") if result.succeeded else ("✗", "bold red")
     share = f"  {result.passed}/{many}" if many > 1 else ""
-    console.print(f"{sign} {printable(result.case.question)}{share}", style=style, soft_wrap=True)
+    console.print(Prose(f"{sign} {printable(result.case.question)}{share}", style, below="    "))
     if not result.succeeded:
         for line in "\n".join(next(each for each in result.problems if each)).splitlines():
-            console.print(f"    {line}", soft_wrap=True)
+            console.print(Prose(f"    {line}"))
 
 
 def _to_json(path: Path, result: CaseResult) -> Json:

@@ -51,6 +51,7 @@ from toolplan.storage.journal import Recovered, RunRecord, Slot, recover
 from toolplan.tools import Tool
 
 _NEW: Final = Recovered()
+_SHOW_DOUBT: Final = "`toolplan show RUN` shows those in doubt."
 
 
 class Execution(NamedTuple):
@@ -144,7 +145,9 @@ async def continue_run(
         await recorder.release()
         if decisions:
             place, ended = _place(next(iter(decisions))), recovered.status.value
-            raise CannotRun(f"There is no call in doubt for {place}: the run is {ended}.")
+            raise CannotRun(
+                f"There is no call in doubt for {place}: the run is {ended}.", _SHOW_DOUBT
+            )
         refuse_consents(consents)
         return recorder.run()
     try:
@@ -420,7 +423,7 @@ def _decided(
     for slot, (decision, output) in decisions.items():
         name, item = slot
         if slot not in recovered.intents or execution.tools[steps[name].tool].may_repeat:
-            raise CannotRun(f"There is no call in doubt for {_place(slot)}.")
+            raise CannotRun(f"There is no call in doubt for {_place(slot)}.", _SHOW_DOUBT)
         if decision == "resolve":
             tool, options = execution.tools[steps[name].tool], execution.options
             depth, size = execution.limits.depth, options.result_size

@@ -251,7 +251,10 @@ def agreed_events(
     for step, consent in consents.items():
         calls = [event for (name, _), event in waiting.items() if name == step]
         if not calls:
-            raise CannotRun(f"No call of step {step!r} waits for a person.")
+            raise CannotRun(
+                f"No call of step {step!r} waits for a person.",
+                "`toolplan show RUN` shows what waits.",
+            )
         found.append(stage.decide(step, consent, calls))
     return found
 
@@ -263,7 +266,9 @@ def refuse_consents(consents: Mapping[str, Consent] = NO_CONSENTS) -> None:
         CannotRun: there is one.
     """
     for step in consents:
-        raise CannotRun(f"No call of step {step!r} waits for a person.")
+        raise CannotRun(
+            f"No call of step {step!r} waits for a person.", "`toolplan show RUN` shows what waits."
+        )
 
 
 def _denial(reason: str) -> Failure:

@@ -38,6 +38,10 @@ def source_of(spec: str, folder: Path | None = None) -> tuple[str, ToolSource]:
         if SOURCES[name].recognises(spec, where):
             return name, SOURCES[name]
     path = where / Path(spec).expanduser()
+    if path.is_file() and path.suffix == ".py":
+        raise ToolObjectError(
+            f"{spec!r} is a file of Python code.", f"Name its module: --tools '{path.stem}:*'."
+        )
     if path.is_file():
         return "json", SOURCES["json"]  # which says what is wrong with the file
     if path.is_dir():

@@ -18,6 +18,7 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue, JsonSchema
 from pydantic_core import PydanticSerializationError, PydanticUndefined, from_json, to_json
 
 from toolplan.path import Json
+from toolplan.sources._lost_keys import loses_keys
 from toolplan.threads import run_in_thread, threads_of
 from toolplan.tools import (
     Arguments,
@@ -42,6 +43,7 @@ _REFUSED_KINDS: Final[Mapping[object, str]] = {
     inspect.Parameter.POSITIONAL_ONLY: "cannot be given by name",
 }
 _MOST_ERRORS: Final = 5
+_SAME_KEYS: Final = "The result cannot be said in JSON: keys of an object are the same as text."
 _HINTS: Final = "Write type hints that pydantic knows; they become the schema of the tool."
 _ONLY_DECORATED: Final = (
     "A function that is no tool is left out where others have @toolplan.tool, or where its name"
@@ -194,6 +196,8 @@ def _plain(result: object, returned: TypeAdapter[object] | None) -> Json:
             text = to_json(result, inf_nan_mode="null")
         else:
             valid = returned.validate_python(result, by_alias=True, by_name=True)
+            if loses_keys(result, valid):
+                raise ResultUnusable(_SAME_KEYS, result)
             text = returned.dump_json(valid, by_alias=True)
     except ValidationError as error:
         raise ResultUnusable(
@@ -206,9 +210,7 @@ def _plain(result: object, returned: TypeAdapter[object] | None) -> Json:
     except ValueError as error:  # an integer of thousands of digits
         raise ResultUnusable(f"The result cannot be read as JSON: {error}", result) from error
     if len(to_json(plain)) != len(text):
-        raise ResultUnusable(
-            "The result cannot be said in JSON: keys of an object are the same as text.", result
-        )
+        raise ResultUnusable(_SAME_KEYS, result)
     return plain
 
 

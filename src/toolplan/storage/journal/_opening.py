@@ -42,6 +42,12 @@ def open_journal(place: Place) -> Store:
             )
         return _postgres()(str(place))
     file = Path(place)
+    if not file.name:
+        raise JournalError(
+            "journal-unavailable",
+            f"{str(place)!r} names no file for the journal.",
+            "Give the path of a file, or postgres://USER:PASSWORD@HOST:PORT/DATABASE.",
+        )
     try:
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:

@@ -7,6 +7,7 @@ from datetime import date
 
 from toolplan.planners.grounded.build.aggregates import Aggregates, base_entities
 from toolplan.planners.grounded.build.asked import shows
+from toolplan.planners.grounded.build.compared import group_codes, uncompared
 from toolplan.planners.grounded.build.drafts import DraftPlan, Outcome
 from toolplan.planners.grounded.build.ledger import unaccounted
 from toolplan.planners.grounded.build.partial import (
@@ -56,6 +57,7 @@ def outcome(text: str, mentions: Sequence[Mention], catalogue: Catalogue, today:
         computation.notes.extend(partial_periods(computation, base, today))
         computation.notes.extend(unseen_groups(computation))
         computation.notes.extend(whole_rankings(computation))
+        group_codes(mentions, computation, base, builder.linker)
         Aggregates(catalogue, builder).make(computation, base)
     elif computation is not None:
         found.reject(computation.mentions)
@@ -63,6 +65,9 @@ def outcome(text: str, mentions: Sequence[Mention], catalogue: Catalogue, today:
         for request in parsed.requests:
             if not request.nested:
                 builder.rows(request)
+    lists = len(found.draft.steps)
+    for mention, reason in uncompared(mentions, computation, parsed, lists, builder.linker):
+        found.reject([mention], reason)
     found.reject(m for m in parsed.asked if not shows(m, mentions, builder.made, catalogue))
     found.draft.account((*parsed.asked, *parsed.again))
     if not found.unexplained:  # else words that depend on those are unaccounted for as well

@@ -43,6 +43,7 @@ class WordClass(StrEnum):
     DELETE = "delete"
     COUNT = "count"
     HOW_MUCH = "how much"
+    HOW_LONG = "how long"
     STATISTIC = "statistic"
     RATE = "rate"
     HIGHEST = "highest"
@@ -178,6 +179,7 @@ _PHRASES: Final[dict[WordClass, str]] = {
         |how often|tally|tally of|total count|number
     """,
     WordClass.HOW_MUCH: "how much",
+    WordClass.HOW_LONG: "how long",
     WordClass.STATISTIC: """
         average|mean|avg|total|sum|sum of|maximum|max|minimum|min|median|typical|combined|overall
         |summed|averaged

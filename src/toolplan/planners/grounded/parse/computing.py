@@ -125,8 +125,9 @@ def _is_about_time(mention: Mention) -> bool:
 
 
 _READERS = (
-    measures.read_rates, measures.read_amounts, _read_at_least, measures.read_counts,
-    measures.read_statistics, ranks.read_ranks, ranks.read_extremes, _read_orders,
-    groups.read_trends, groups.read_groups, _read_orders, groups.read_compared, groups.read_heads,
+    measures.read_rates, measures.read_amounts, measures.read_durations, _read_at_least,
+    measures.read_counts, measures.read_statistics, ranks.read_ranks, ranks.read_extremes,
+    _read_orders, groups.read_trends, groups.read_groups, _read_orders, groups.read_compared,
+    groups.read_heads,
 )  # fmt: skip
 """In this order: what is read first uses up its words. Groups may open the way to an order."""

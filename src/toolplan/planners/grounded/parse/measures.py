@@ -5,10 +5,11 @@ from __future__ import annotations
 from toolplan.planners.grounded.catalogue.kinds import ColumnOf, ValueOf
 from toolplan.planners.grounded.language import words
 from toolplan.planners.grounded.language.phrases import WordClass
-from toolplan.planners.grounded.language.words import dimension, stem
+from toolplan.planners.grounded.language.words import dimension, fold, stem
 from toolplan.planners.grounded.parse.amounts import bound_behind
 from toolplan.planners.grounded.parse.computation_state import ComputationState
-from toolplan.planners.grounded.parse.mentions import Mention, Number
+from toolplan.planners.grounded.parse.linker import Linker
+from toolplan.planners.grounded.parse.mentions import Code, Mention, Number
 from toolplan.planners.grounded.parse.noun_phrase import is_singular
 from toolplan.planners.grounded.parse.requests import Count, Rate, Statistic
 
@@ -18,6 +19,8 @@ FUNCTIONS = {
     "cumulative": "sum", "maximum": "max", "max": "max", "minimum": "min", "min": "min",
     "median": "median", "sum of": "sum",
 }  # fmt: skip
+_TOTALS = {**FUNCTIONS, "altogether": "sum", "together": "sum"}
+_LASTING = frozenset({"take", "takes", "took", "last", "lasts", "lasted"})
 
 
 def read_rates(state: ComputationState) -> None:
@@ -156,6 +159,35 @@ def read_amounts(state: ComputationState) -> None:
             state.take(*range(behind, stuff if state.cue(stuff - 1) == "of" else behind + 1))
         if _is_bare_stuff(state, stuff) or state.numeric(stuff):
             state.take(stuff)
+
+
+def read_durations(state: ComputationState) -> None:
+    """Read "how long do loans take on average": the mean of the one number that is a duration."""
+    for at in state.where(WordClass.HOW_LONG):
+        verbs = [
+            behind
+            for behind in range(at + 1, len(state.mentions))
+            if state.free(behind) is not None and fold(state.mentions[behind].text) in _LASTING
+        ]
+        nouns = [m for m in state.mentions[at:] if m.nouns]
+        if state.found.measure is not None or len(verbs) != 1 or not nouns:
+            return
+        noun = nouns[0]
+        columns = _measured_in(state, set(noun.nouns), "duration")
+        linker = Linker(state.catalogue)
+        codes = [m.what.text for m in state.mentions if isinstance(m.what, Code)]
+        if len(columns) != 1 or any(linker.owner(code) in noun.nouns for code in codes):
+            return  # one thing has a number of its own, and no mean
+        said = {_TOTALS.get(word) for m in state.mentions for word in fold(m.text).split()}
+        functions = sorted(said - {None})
+        if is_singular(noun) or len(functions) > 1:
+            return
+        function = functions[0] if functions else "avg"
+        state.measure(Statistic(function, columns), at, verbs[0])
+        for mean in state.where(WordClass.STATISTIC):
+            state.take(mean, *(at for at in (mean - 1,) if state.cue(at) in ("on", "in")))
+        words_for = {"avg": "average", "sum": "sum"}.get(function, function)
+        state.found.notes.append(f"how long = the {words_for} of their '{columns[0].attribute}'")
 
 
 def _is_stuff(state: ComputationState, at: int) -> bool:

@@ -1,0 +1,73 @@
+"""What is compared needs a figure for each: a total or a list of all compares nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from toolplan.planners.grounded.catalogue.kinds import ColumnOf
+from toolplan.planners.grounded.language.phrases import WordClass
+from toolplan.planners.grounded.parse.linker import Linker
+from toolplan.planners.grounded.parse.mentions import Code, Mention, Time
+from toolplan.planners.grounded.parse.requests import (
+    ByColumn,
+    Computation,
+    Count,
+    ParsedQuestion,
+    Rate,
+    Statistic,
+    ThingRequest,
+)
+
+NO_FIGURES: Final = "a comparison needs a figure for each: say per what, as in 'number … per month'"
+ONE_LIST: Final = "one list of both compares nothing: ask for a figure, as in 'number of …'"
+
+
+def group_codes(
+    mentions: Sequence[Mention], computation: Computation, request: ThingRequest, linker: Linker
+) -> None:
+    """Group what is compared by the identities that it is said of: "compare … of B1 and B2"."""
+    if not _words(mentions) or computation.groups:
+        return
+    if not isinstance(computation.measure, Rate | Statistic | Count):
+        return
+    for modifier in request.modifiers:
+        code = isinstance(modifier.mention.what, Code) and not modifier.mention.values
+        if not code or not modifier.alternatives or modifier.negated:
+            continue
+        binding = linker.bind(request.entity, modifier)
+        if binding is not None and binding.attribute.column is not None:
+            column = ColumnOf(request.entity, binding.attribute.name)
+            computation.groups.append(ByColumn((column,), (), modifier.mention))
+            return
+
+
+def uncompared(
+    mentions: Sequence[Mention],
+    computation: Computation | None,
+    parsed: ParsedQuestion,
+    lists: int,
+    linker: Linker,
+) -> Iterator[tuple[Mention, str]]:
+    """Yield the word that asks for a comparison where `lists` steps give none, and why."""
+    for mention in _words(mentions):
+        if computation is not None:
+            if not computation.groups:
+                yield mention, NO_FIGURES
+        elif lists < 2 and any(_has_sides(each, linker) for each in parsed.requests):
+            yield mention, ONE_LIST
+
+
+def _has_sides(request: ThingRequest, linker: Linker) -> bool:
+    """Return whether times, or identities of other things, are set side by side for a thing."""
+    times = [m for m in request.modifiers for each in m.values if isinstance(each.what, Time)]
+    return len(times) > 1 or any(
+        modifier.alternatives
+        and isinstance(modifier.mention.what, Code | Time)
+        and linker.identity(request.entity, modifier) is None
+        for modifier in request.modifiers
+    )
+
+
+def _words(mentions: Sequence[Mention]) -> list[Mention]:
+    return [mention for mention in mentions if mention.does(WordClass.COMPARE)]

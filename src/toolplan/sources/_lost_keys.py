@@ -1,0 +1,64 @@
+"""Whether reading a result by its type hint loses a value: two keys that become one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final, TypeAlias, cast
+
+from pydantic_core import from_json, to_json
+
+_SCALARS: Final = (str, int, float, bool, type(None))
+_Pair: TypeAlias = tuple[object, object]
+
+
+def loses_keys(result: object, valid: object) -> bool:
+    """Return whether an object in `result` has keys that are one key in `valid`, or one as text.
+
+    `valid` is `result` as its type hint reads it: `{1: …, "1": …}` has one key under
+    `dict[int, …]`, and two that are the same in JSON under others.
+    """
+    waiting: list[_Pair] = [(result, valid)]
+    while waiting:
+        raw, read = waiting.pop()
+        if isinstance(raw, Mapping):
+            given = cast("Mapping[object, object]", raw)
+            if _are_merged(given, read):
+                return True
+            waiting += _members(given, read)
+        elif isinstance(raw, list | tuple) and isinstance(read, list | tuple):
+            items, taken = cast("list[object]", raw), cast("list[object]", read)
+            waiting += [
+                pair
+                for pair in zip(items, taken, strict=False)
+                if not isinstance(pair[0], _SCALARS)
+            ]
+    return False
+
+
+def _are_merged(raw: Mapping[object, object], read: object) -> bool:
+    has_texts = all(isinstance(key, str) for key in raw)
+    if not has_texts:
+        names = from_json(to_json(dict.fromkeys(raw), serialize_unknown=True))
+        if len(names) < len(raw):
+            return True
+    if not isinstance(read, dict) or len(taken := cast("dict[object, object]", read)) >= len(raw):
+        return False
+    # a TypedDict leaves out what it does not declare: its keys are texts before and after
+    return not has_texts or not all(isinstance(key, str) for key in taken)
+
+
+def _members(raw: Mapping[object, object], read: object) -> Iterator[_Pair]:
+    if isinstance(read, dict):
+        taken = cast("dict[object, object]", read)
+        by_place = [*taken.values()] if len(taken) == len(raw) else []
+        for at, (key, item) in enumerate(raw.items()):
+            if isinstance(item, _SCALARS):
+                continue
+            if key in taken:
+                yield item, taken[key]
+            elif by_place:
+                yield item, by_place[at]
+    else:  # a model or a dataclass: its fields are attributes
+        for key, item in raw.items():
+            if isinstance(key, str) and not isinstance(item, _SCALARS):
+                yield item, getattr(read, key, item)
