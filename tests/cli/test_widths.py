@@ -41,13 +41,13 @@ def printed(show: Callable[[], object], width: int) -> str:
 def finding(data: DRAW) -> Callable[[], object]:
     state, text = data.draw(st.sampled_from(State)), data.draw(SENTENCES)
     made = Finding(data.draw(VALUES), state, text, data.draw(st.none() | SENTENCES))
-    return lambda: doctor._print(made)
+    return lambda: doctor.print_finding(made)
 
 
 def case(data: DRAW) -> Callable[[], object]:
     problems = data.draw(st.lists(st.lists(SENTENCES, max_size=2).map(tuple), min_size=1))
     made = CaseResult(Case(data.draw(SENTENCES), None, None), tuple(problems), None, 1.0)
-    return lambda: test._print(made)
+    return lambda: test.print_result(made)
 
 
 def forecast(data: DRAW) -> Callable[[], object]:
@@ -65,11 +65,11 @@ def error(data: DRAW) -> Callable[[], object]:
 
 def heading(data: DRAW) -> Callable[[], object]:
     run = Run(data.draw(VALUES), status=RunState.SUCCEEDED, started_at=1.0)
-    return lambda: out().print(show._heading(run, False, 1500))
+    return lambda: out().print(show.heading(run, False, 1500))
 
 
 @pytest.mark.parametrize("made", [finding, case, forecast, error, heading])
-@settings(max_examples=share_of(60), deadline=None)
+@settings(max_examples=share_of(20), deadline=None)
 @given(data=st.data())
 def test_no_line_of_a_command_breaks_a_value(
     made: Callable[[DRAW], Callable[[], object]], data: DRAW

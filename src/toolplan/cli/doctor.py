@@ -29,7 +29,7 @@ def doctor_command(*, tools: ToolsOptions = (), as_json: JsonFlag = False) -> in
     for each in check_up(tools):
         findings.append(each)
         if not as_json:
-            _print(each)
+            print_finding(each)
     faults = sum(each.state is State.FAULTY for each in findings)
     if as_json:
         print_json({"faults": faults, "findings": [_to_json(each) for each in findings]})
@@ -38,7 +38,8 @@ def doctor_command(*, tools: ToolsOptions = (), as_json: JsonFlag = False) -> in
     return (Exit.FAILED if faults else Exit.FINE).value
 
 
-def _print(finding: Finding) -> None:
+def print_finding(finding: Finding) -> None:
+    """Print what was found, and below it what to do."""
     console = out()
     sign, style = _SIGNS[finding.state]
     line = printable(f"{sign} {finding.subject}: {finding.text}")

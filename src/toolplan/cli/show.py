@@ -209,7 +209,7 @@ def _print_json(shown: _Shown) -> None:
 def _print_text(shown: _Shown) -> None:
     run, plan = shown.run, shown.plan
     expected = None if plan is None else plan.metadata.get("estimated_duration_ms")
-    out().print(_heading(run, shown.is_left, expected))
+    out().print(heading(run, shown.is_left, expected))
     if plan is not None:
         out().print(plan_tree(plan, marks=run_marks(run)))
     for step, over in shown.items.items():
@@ -255,7 +255,8 @@ def _items_to_json(over: Mapping[int, StepState]) -> Json:
     return [{"item": item, "state": over[item].value} for item in sorted(over)]
 
 
-def _heading(run: Run, is_left: bool, expected_ms: Json) -> str:
+def heading(run: Run, is_left: bool, expected_ms: Json) -> str:
+    """Return the first line of a run: its name, state and times."""
     words = f"run {run.run}: {status_text(run.status, is_left)}"
     if run.started_at is not None:
         started = datetime.fromtimestamp(run.started_at, UTC).astimezone()

@@ -108,11 +108,12 @@ async def _tested(
     async for result in run_cases(app, file.cases, recorded, times):
         results.append(result)
         if not as_json:
-            _print(result)
+            print_result(result)
     return results
 
 
-def _print(result: CaseResult) -> None:
+def print_result(result: CaseResult) -> None:
+    """Print whether a question has its plan, and the problems where it has not."""
     console, many = out(), len(result.problems)
     sign, style = ("✓", "green") if result.succeeded else ("✗", "bold red")
     share = f"  {result.passed}/{many}" if many > 1 else ""

@@ -178,8 +178,8 @@ def read_durations(state: ComputationState) -> None:
         codes = [m.what.text for m in state.mentions if isinstance(m.what, Code)]
         if len(columns) != 1 or any(linker.owner(code) in noun.nouns for code in codes):
             return  # one thing has a number of its own, and no mean
-        said = {_TOTALS.get(word) for m in state.mentions for word in fold(m.text).split()}
-        functions = sorted(said - {None})
+        said = [word for m in state.mentions for word in fold(m.text).split()]
+        functions = sorted({_TOTALS[word] for word in said if word in _TOTALS})
         if is_singular(noun) or len(functions) > 1:
             return
         function = functions[0] if functions else "avg"
