@@ -64,6 +64,15 @@ def checked_arguments(function: Callable[_P, _T]) -> Callable[_P, _T]:
     return now
 
 
+def checked_methods(kind: type[_T]) -> type[_T]:
+    """Check the arguments of the public methods of a class, and of its constructor."""
+    for name, method in [*vars(kind).items()]:
+        is_public = not name.startswith("_") or name == "__init__"
+        if is_public and inspect.isfunction(method):
+            setattr(kind, name, checked_arguments(method))
+    return kind
+
+
 def check_arguments(**given: object) -> None:
     """Refuse wrong values of the arguments that `KINDS` has, by their names.
 

@@ -71,11 +71,7 @@ def open(
         clock: seconds since the epoch.
         new_id: returns the name of a run.
     """
-    _check_arguments(limits, weeks)
-    check_arguments(
-        toolbox=toolbox, contracts=contracts, rules=rules, on_note=on_note, clock=clock,
-        new_id=new_id,
-    )  # fmt: skip
+    _check_arguments(limits, weeks, toolbox, contracts, rules, on_note, clock, new_id)
     note, known, data = _Notes(on_note), _settings(settings), home()
     policy = policy_of(policy, known.path)
     how = planning(planner, model, known, data, weeks, contracts, policy, note)
@@ -107,7 +103,9 @@ class _Notes:
         self._on_note(printable(sentence))
 
 
-def _check_arguments(limits: object, weeks: str) -> None:
+def _check_arguments(limits: object, weeks: str, *others: object) -> None:
+    names = ("toolbox", "contracts", "rules", "on_note", "clock", "new_id")
+    check_arguments(**dict(zip(names, others, strict=True)))
     if not isinstance(limits, Limits):
         _refuse("limits", limits, "a toolplan.Limits")
     if weeks not in ("rolling", "calendar"):

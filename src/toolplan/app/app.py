@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, overload
 
 from toolplan.answer import InsightFunction
 from toolplan.app._approve import Approve
-from toolplan.app._arguments import checked_arguments
+from toolplan.app._arguments import checked_methods
 from toolplan.app._check import PlanArgument, check
 from toolplan.app._decisions import consents_of, day_at, day_of, decisions_of, metadata_of
 from toolplan.app._kept import Kept
@@ -65,10 +65,10 @@ logger = logging.getLogger("toolplan")
 _T = TypeVar("_T")
 
 
+@checked_methods
 class App:
     """Plans, checks and runs with some tools; see `toolplan.open`. Use it with `async with`."""
 
-    @checked_arguments
     def __init__(
         self,
         tools: Tools,
@@ -152,7 +152,6 @@ class App:
         """
         return wait(work)
 
-    @checked_arguments
     async def plan(
         self,
         question: str,
@@ -181,7 +180,6 @@ class App:
         loop = self._loop(conversation, journal, NO_LIMITS, watchers)
         return await self._finished(await loop.plan(replace(new, attempts=(*tried,))), conversation)
 
-    @checked_arguments
     async def ask(
         self,
         question: str,
@@ -243,7 +241,6 @@ class App:
         asked = await summarised(asked, self.model, summary, self._setup)
         return await self._finished(asked, conversation)
 
-    @checked_arguments
     def check(self, plan: PlanArgument, *, dialect: str = "toolplan") -> CheckResult:
         """Check a plan against the tools and the policy.
 
@@ -278,7 +275,6 @@ class App:
         on_event: Callable[[Event], None] | None = ...,
     ) -> RunResult: ...
 
-    @checked_arguments
     async def run(
         self,
         plan: PlanArgument,
@@ -330,7 +326,6 @@ class App:
         checked, ended = await started(self._setup, checked, run_id, journal, start)
         return await in_thread(self._ended, checked, ended)
 
-    @checked_arguments
     async def resume(
         self,
         run: str,
@@ -386,7 +381,6 @@ class App:
         plan, ended = await resumed(self._setup, journal, name, plan, decided, leave_out, start)
         return await in_thread(self._ended, plan, ended)
 
-    @checked_arguments
     def runs(self, limit: int = 20) -> list[RunEntry]:
         """Return the runs that the journal keeps, the newest first.
 
@@ -395,7 +389,6 @@ class App:
         """
         return self.needed_journal().runs(limit)
 
-    @checked_arguments
     def result(self, run: str, events: Sequence[Event] | None = None) -> RunResult:
         """Return a run by its name or its beginning, as its `events` say; None reads them."""
         return kept_result(self._setup, self.needed_journal(), run, events)
