@@ -17,6 +17,10 @@ from toolplan.planners.grounded.parse.requests import (
     ThingRequest,
 )
 
+_SUPERLATIVES: Final = (
+    WordClass.EXTREME, WordClass.HIGHEST, WordClass.LOWEST, WordClass.MOST, WordClass.FEWEST,
+    WordClass.WORST,
+)  # fmt: skip
 _UNITS: Final[tuple[Unit, ...]] = ("week", "month", "quarter", "year")
 
 
@@ -49,10 +53,10 @@ def unseen_groups(computation: Computation) -> list[str]:
 
 
 def whole_rankings(computation: Computation) -> list[str]:
-    """Return a note where "the heaviest boxes" are all of them, in this order."""
-    if not isinstance(computation.measure, Listed) or computation.count or computation.single:
+    """Return a note where "the heaviest boxes", "the towns with most boxes" are all, in order."""
+    several = isinstance(computation.measure, Listed) or computation.groups
+    if not several or computation.count or computation.single or computation.descending is None:
         return []
-    superlatives = (WordClass.EXTREME, WordClass.HIGHEST, WordClass.LOWEST)
-    said = [m.text for m in computation.mentions if m.does(*superlatives)]
-    order = "lowest" if computation.descending is False else "highest"
+    said = [m.text for m in computation.mentions if m.does(*_SUPERLATIVES)]
+    order = "highest" if computation.descending else "lowest"
     return [f"{text}: all of them, the {order} first" for text in said[:1]]
