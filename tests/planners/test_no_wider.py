@@ -369,6 +369,7 @@ def test_two_states_behind_one_verb_are_of_the_nearest_thing() -> None:
         ("mark any load S5 as delivered", "any"),
         ("set only S5 to delivered", "only"),
         ("add some inspections for S5", "some"),
+        ("mark S5 as delivered and list the loads", "list"),
         ("set S5 to delivered if it is pending", "pending"),
     ],
 )

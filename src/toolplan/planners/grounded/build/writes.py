@@ -120,8 +120,9 @@ class _Assignments:
         self._outcome.reject(present(self._column, self._noun))
 
     def _step(self, mention: Mention) -> None:
-        if words.fold(mention.text) in _NOT_OF_ONE:
-            self._outcome.reject([mention])
+        asks = mention.does(WordClass.READ) and not (mention.readings or mention.is_value)
+        if asks or words.fold(mention.text) in _NOT_OF_ONE:
+            self._outcome.reject([mention])  # "and list the boxes": two things are wanted
         if mention.does(WordClass.COMMA, WordClass.AND):
             self._outcome.reject(present(self._column))
             self._column = None
