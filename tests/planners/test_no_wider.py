@@ -9,6 +9,13 @@ from toolplan.path import Json
 from toolplan.planners import Clarification
 
 
+def asked(question: str) -> Clarification:
+    """Return what is asked back on `question`; fail where it is planned or refused."""
+    found = propose(question)
+    assert isinstance(found, Clarification), (question, found)
+    return found
+
+
 @pytest.mark.parametrize(
     ("question", "steps"),
     [
@@ -55,7 +62,7 @@ def test_what_belongs_to_either_is_listed_for_each() -> None:
     ],
 )
 def test_what_may_be_said_of_another_thing_is_asked_about(question: str) -> None:
-    assert isinstance(propose(question), Clarification)
+    asked(question)
 
 
 def test_exactly_one_is_counted() -> None:
@@ -123,7 +130,7 @@ def test_exceeds_leaves_the_bound_out() -> None:
 )
 def test_a_change_that_is_not_said_in_full_is_asked_about(question: str) -> None:
     """A day behind a change is when it happened, or shall: the record's date is not it."""
-    assert isinstance(propose(question), Clarification)
+    asked(question)
 
 
 def test_a_date_is_changed_where_it_is_named() -> None:
@@ -145,9 +152,7 @@ def test_a_date_is_changed_where_it_is_named() -> None:
     ],
 )
 def test_a_misspelt_word_is_no_place(question: str, word: str) -> None:
-    found = propose(question)
-    assert isinstance(found, Clarification)
-    assert found.unexplained == (word,)
+    assert asked(question).unexplained == (word,)
 
 
 @pytest.mark.parametrize(
@@ -182,9 +187,7 @@ def test_a_place_that_is_named_as_one_is_a_place(question: str, args: Json) -> N
     ],
 )
 def test_a_state_that_no_tool_knows_is_asked_about(question: str, word: str) -> None:
-    found = propose(question)
-    assert isinstance(found, Clarification)
-    assert word in found.unexplained
+    assert word in asked(question).unexplained
 
 
 @pytest.mark.parametrize(
@@ -225,8 +228,7 @@ def test_a_word_that_ties_is_used_as_such(question: str, args: Json) -> None:
 )
 def test_what_is_said_of_what_was_chosen_does_not_choose(question: str, said: str) -> None:
     """The heaviest contaminated load does not say whether the heaviest load is contaminated."""
-    found = propose(question)
-    assert isinstance(found, Clarification)
+    found = asked(question)
     assert said in found.unexplained
     assert "before the choice" in found.question
 
@@ -288,9 +290,7 @@ def test_what_belongs_to_an_identity_that_is_denied_is_left_out() -> None:
     ],
 )
 def test_what_no_choice_of_rows_says_is_asked_about(question: str, word: str) -> None:
-    found = propose(question)
-    assert isinstance(found, Clarification)
-    assert word in found.unexplained
+    assert word in asked(question).unexplained
 
 
 @pytest.mark.parametrize(
@@ -333,7 +333,7 @@ def test_when_something_was_found_is_said_of_it(question: str, contaminants: Jso
     ],
 )
 def test_when_it_was_found_is_not_said_of_what_holds_it(question: str) -> None:
-    assert isinstance(propose(question), Clarification)
+    asked(question)
 
 
 @pytest.mark.parametrize("name", ["Jonas", "Weber", "Jonas Weber"])
@@ -353,7 +353,7 @@ def test_a_person_is_known_by_either_name(name: str) -> None:
     ],
 )
 def test_what_either_of_two_things_may_be_is_asked_about(question: str) -> None:
-    assert isinstance(propose(question), Clarification)
+    asked(question)
 
 
 def test_two_states_behind_one_verb_are_of_the_nearest_thing() -> None:
@@ -374,9 +374,7 @@ def test_two_states_behind_one_verb_are_of_the_nearest_thing() -> None:
     ],
 )
 def test_a_change_of_more_or_less_than_one_thing_is_asked_about(question: str, word: str) -> None:
-    found = propose(question)
-    assert isinstance(found, Clarification)
-    assert word in found.unexplained
+    assert word in asked(question).unexplained
 
 
 @pytest.mark.parametrize(
@@ -395,4 +393,4 @@ def test_an_order_without_a_number_is_named(question: str, note: str) -> None:
 
 
 def test_a_running_total_is_asked_about() -> None:
-    assert isinstance(propose("cumulative weight per month"), Clarification)
+    asked("cumulative weight per month")
