@@ -21,7 +21,7 @@ from toolplan.approval import needs_no_approval
 from toolplan.compiler import compile_plan
 from toolplan.consent import Consent, Effect, ValueApproval, call_digest, effect_of, is_as_shown
 from toolplan.deltas import delta
-from toolplan.engines import CannotRun, Decided, run
+from toolplan.engines import CannotRun, Decided, no_call_waits, run
 from toolplan.events import (
     Event,
     Failure,
@@ -202,18 +202,12 @@ def _check_waits(
         )
     for step, consent in consents.items():
         if not _count(recovered, step):
-            raise CannotRun(
-                f"No call of step {step!r} waits for a person.",
-                "`toolplan show RUN` shows what waits.",
-            )
+            raise no_call_waits(f"of step {step!r}")
         _check_shown(name, recovered, step, consent.calls or {})
     for step, digests in items.items():
         for item in digests:
             if (step, item) not in recovered.waiting:
-                raise CannotRun(
-                    f"No call {item} of step {step!r} waits for a person.",
-                    "`toolplan show RUN` shows what waits.",
-                )
+                raise no_call_waits(f"{item} of step {step!r}")
         _check_shown(name, recovered, step, {at: each for at, each in digests.items() if each})
         if len(digests) == _count(recovered, step):
             raise CannotRun(

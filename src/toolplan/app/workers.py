@@ -21,7 +21,15 @@ from toolplan.app.notes import noted
 from toolplan.app.resume import plan_in
 from toolplan.approval import Approval, ApprovalRequired, approve
 from toolplan.consent import Consent, Effect, ValueApproval
-from toolplan.engines import CannotRun, Decided, RunOptions, cancel, prepare
+from toolplan.engines import (
+    CannotRun,
+    Decided,
+    RunOptions,
+    cancel,
+    no_call_in_doubt,
+    no_call_waits,
+    prepare,
+)
 from toolplan.errors import ToolplanError
 from toolplan.events import Event, Run, RunEnded, RunParked, RunState, RunWaiting, fold
 from toolplan.execution_plan import ExecutionPlan
@@ -262,10 +270,7 @@ class Workers:
             step, item = slot
             if slot not in intents:
                 place = f"step {step!r}" if item is None else f"item {item} of step {step!r}"
-                raise CannotRun(
-                    f"There is no call in doubt for {place}.",
-                    "`toolplan show RUN` shows those in doubt.",
-                )
+                raise no_call_in_doubt(place)
             contents.append(("decide", {
                 "step": step, "item": item, "attempt": intents[slot], "decision": decided.decision,
                 "output": decided.output,
@@ -302,10 +307,7 @@ def _consented(run: Run, consents: Mapping[str, Consent]) -> list[Json]:
     for step, consent in consents.items():
         calls = {each.item: each.digest for each in run.waiting if each.step == step}
         if not calls:
-            raise CannotRun(
-                f"No call of step {step!r} waits for a person.",
-                "`toolplan show RUN` shows what waits.",
-            )
+            raise no_call_waits(f"of step {step!r}")
         shown = calls if consent.calls is None else consent.calls
         if any(calls.get(item) != digest for item, digest in shown.items()):
             raise CannotRun(

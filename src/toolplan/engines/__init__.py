@@ -1,6 +1,6 @@
 """Engines: each takes an `ExecutionPlan` and runs exactly that."""
 
-from toolplan.engines._calls import CannotRun, RunOptions
+from toolplan.engines._calls import CannotRun, RunOptions, no_call_in_doubt, no_call_waits
 from toolplan.engines._detached import Prepared, cancel, prepare
 from toolplan.engines._leaving import Leaving
 from toolplan.engines._ready_queue import SharedLimit
@@ -18,6 +18,8 @@ __all__ = [
     "StepStream",
     "StreamRefused",
     "cancel",
+    "no_call_in_doubt",
+    "no_call_waits",
     "prepare",
     "resume",
     "run",

@@ -28,6 +28,19 @@ class CannotRun(ToolplanError, ValueError):
         super().__init__("cannot-run", message, help)
 
 
+def no_call_waits(place: str) -> CannotRun:
+    """Return the error for a decision on calls, at `place`, that wait for nobody."""
+    return CannotRun(
+        f"No call {place} waits for a person.", "`toolplan show RUN` shows what waits."
+    )
+
+
+def no_call_in_doubt(place: str, why: str = "") -> CannotRun:
+    """Return the error for a decision on a call, at `place`, that is not in doubt."""
+    said = f"There is no call in doubt for {place}{why}."
+    return CannotRun(said, "`toolplan show RUN` shows those in doubt.")
+
+
 def check_plan(plan: object) -> None:
     """Check that `plan` is an ExecutionPlan.
 

@@ -19,7 +19,7 @@ from toolplan.approval import (
     needs_no_approval,
 )
 from toolplan.consent import NO_CONSENTS, Consent, ValueApproval
-from toolplan.engines._calls import CannotRun, Clock, RunOptions
+from toolplan.engines._calls import CannotRun, Clock, RunOptions, no_call_in_doubt
 from toolplan.engines._failures import accepted
 from toolplan.engines._leaving import Leaving
 from toolplan.engines._recorder import EventRecorder
@@ -51,7 +51,6 @@ from toolplan.storage.journal import Recovered, RunRecord, Slot, recover
 from toolplan.tools import Tool
 
 _NEW: Final = Recovered()
-_SHOW_DOUBT: Final = "`toolplan show RUN` shows those in doubt."
 
 
 class Execution(NamedTuple):
@@ -145,9 +144,7 @@ async def continue_run(
         await recorder.release()
         if decisions:
             place, ended = _place(next(iter(decisions))), recovered.status.value
-            raise CannotRun(
-                f"There is no call in doubt for {place}: the run is {ended}.", _SHOW_DOUBT
-            )
+            raise no_call_in_doubt(place, f": the run is {ended}")
         refuse_consents(consents)
         return recorder.run()
     try:
@@ -423,7 +420,7 @@ def _decided(
     for slot, (decision, output) in decisions.items():
         name, item = slot
         if slot not in recovered.intents or execution.tools[steps[name].tool].may_repeat:
-            raise CannotRun(f"There is no call in doubt for {_place(slot)}.", _SHOW_DOUBT)
+            raise no_call_in_doubt(_place(slot))
         if decision == "resolve":
             tool, options = execution.tools[steps[name].tool], execution.options
             depth, size = execution.limits.depth, options.result_size

@@ -25,7 +25,7 @@ from toolplan.consent import (
     origins_of,
 )
 from toolplan.engines._attempt import InFlightCall
-from toolplan.engines._calls import CannotRun, Clock
+from toolplan.engines._calls import CannotRun, Clock, no_call_waits
 from toolplan.errors import ToolplanError
 from toolplan.events import (
     ApprovalStaged,
@@ -251,10 +251,7 @@ def agreed_events(
     for step, consent in consents.items():
         calls = [event for (name, _), event in waiting.items() if name == step]
         if not calls:
-            raise CannotRun(
-                f"No call of step {step!r} waits for a person.",
-                "`toolplan show RUN` shows what waits.",
-            )
+            raise no_call_waits(f"of step {step!r}")
         found.append(stage.decide(step, consent, calls))
     return found
 
@@ -266,9 +263,7 @@ def refuse_consents(consents: Mapping[str, Consent] = NO_CONSENTS) -> None:
         CannotRun: there is one.
     """
     for step in consents:
-        raise CannotRun(
-            f"No call of step {step!r} waits for a person.", "`toolplan show RUN` shows what waits."
-        )
+        raise no_call_waits(f"of step {step!r}")
 
 
 def _denial(reason: str) -> Failure:

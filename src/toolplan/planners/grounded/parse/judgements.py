@@ -7,7 +7,6 @@ different answers, and a plan here applies it before.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
 from typing import Final
 
 from toolplan.planners.grounded.language.phrases import FINITE, WordClass
@@ -55,7 +54,7 @@ def said_after_choice(mentions: Sequence[Mention]) -> Iterator[Mention]:
 def said_of_all(mentions: Sequence[Mention]) -> Iterator[Mention]:
     """Yield the word that asks whether something holds of all: "are all boxes red"."""
     for clause in _clauses(mentions):
-        if len(clause) > 1 and _asks_whether(clause):
+        if _asks_whether(clause):
             yield from (m for m in clause[1:] if fold(m.text) in _ALL)
 
 
@@ -70,13 +69,12 @@ def judges(message: str, mentions: Sequence[Mention], chosen: bool) -> bool:
 
 def only_some(mentions: Sequence[Mention]) -> Iterator[Mention]:
     """Yield an "only" that is said of what other things have: "towns with only red boxes"."""
-    for before, mention in pairwise(mentions):
-        if fold(mention.text) not in _ONLY:
+    for at, mention in enumerate(mentions):
+        if at == 0 or fold(mention.text) not in _ONLY:
             continue
-        at = mentions.index(mention)
-        behind = next((m for m in mentions[at + 1 :] if m.nouns or m.values), None)
-        tied = before.does(WordClass.HAVE, WordClass.LINK, WordClass.RELATIVE)
-        if tied and any(m.nouns for m in mentions[:at]) and behind is not None:
+        tied = mentions[at - 1].does(WordClass.HAVE, WordClass.LINK, WordClass.RELATIVE)
+        things = any(m.nouns for m in mentions[:at])
+        if tied and things and any(m.nouns or m.values for m in mentions[at + 1 :]):
             yield mention
 
 
@@ -110,7 +108,8 @@ def _choice(clause: Sequence[Mention]) -> int | None:
 
 
 def _asks_whether(clause: Sequence[Mention]) -> bool:
-    return fold(clause[0].text) in _AUXILIARIES and fold(clause[1].text) not in _ASKERS
+    first, second = (fold(clause[0].text), fold(clause[1].text)) if len(clause) > 1 else ("", "")
+    return first in _AUXILIARIES and second not in _ASKERS
 
 
 def _is_part(before: Sequence[Mention]) -> bool:
