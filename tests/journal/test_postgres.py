@@ -7,6 +7,7 @@ import json
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
@@ -407,6 +408,22 @@ def test_connections_are_lent_up_to_a_bound(
         with pytest.raises(JournalError, match="all connections") as caught:
             journal.runs()
     assert caught.value.code == "journal-locked"
+    assert journal.runs() == []
+
+
+def test_a_server_that_started_again_is_used_at_once(tables: Tables) -> None:
+    """All connections that were kept are lost with it: none of them is tried after the first."""
+    journal = opened(tables)
+    with ExitStack() as lent:
+        ids = [
+            lent.enter_context(journal.transaction()).info.backend_pid
+            for _ in range(_connections.MOST)
+        ]
+    for each in ids:
+        tables.execute(f"SELECT pg_terminate_backend({each})")
+    while tables.execute(f"SELECT 1 FROM pg_stat_activity WHERE pid = ANY (ARRAY{ids})"):
+        time.sleep(0.01)
+    assert journal.runs() == []
     assert journal.runs() == []
 
 

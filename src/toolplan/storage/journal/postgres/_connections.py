@@ -67,6 +67,8 @@ class Connections:
         try:
             yield connection
         finally:
+            if connection.closed:
+                self._close_idle()  # a server that started again has lost these, too
             with self._lock:
                 is_whole = not connection.closed and not self._is_closed
                 if is_whole and connection.info.transaction_status == _IDLE:
@@ -133,8 +135,11 @@ class Connections:
 
     def close(self) -> None:
         """Close all of them; those in use, when they are given back."""
+        self._is_closed = True
+        self._close_idle()
+
+    def _close_idle(self) -> None:
         with self._lock:
-            self._is_closed = True
             idle, self._idle = self._idle, []
         for connection in idle:
             connection.close()
