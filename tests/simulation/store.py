@@ -1,4 +1,8 @@
-"""A disk that fails by seed: before a commit or after it, for a while or for good; power cuts."""
+"""A disk that fails by seed: before a commit or after it, for a while or for good.
+
+What was not synced is lost in a power cut, or alone, while the process lives on: as a server of
+Postgres that starts again loses what it had not synced, and its clients know nothing of it.
+"""
 
 from __future__ import annotations
 
@@ -136,7 +140,7 @@ class SimulatedJournal(Journal):
         self.has_approval = any(isinstance(event, RunApproved) for event in self.events(run))
         return lease
 
-    def cut_power(self, run: str) -> None:
+    def lose_unsynced(self, run: str) -> None:
         """Lose what was not synced."""
         self._connection.execute(
             "DELETE FROM events WHERE run = ? AND seq >= ?", (run, self.last_sync)
@@ -144,6 +148,7 @@ class SimulatedJournal(Journal):
         self._connection.execute(
             "UPDATE runs SET next_seq = min(next_seq, ?) WHERE run = ?", (self.last_sync, run)
         )
+        self.written = set(self.synced)
 
     def end_lease(self, run: str) -> None:
         """Let the run belong to nobody."""

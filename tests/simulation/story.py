@@ -80,6 +80,7 @@ class Story:
         self._last_sync = 0
         self._sleeping: Sleeping | None = None
         self._halting = random.Random(f"{seed}, halting")
+        self._losing = random.Random(f"{seed}, losing")
         self._decisions: dict[Slot, Decided] = {}
         self._retries: Counter[Slot] = Counter()
         self._meddled = False  # a person has changed what the plan gives
@@ -137,6 +138,8 @@ class Story:
         task = loop.create_task(self._work(before, process, calm=calm))
         if not calm:
             self._disturb(loop, task)
+            if self._losing.random() < 0.2:
+                loop.call_later(moment(self._losing), self._lose, journal)
             if self._sleeping is None and self._halting.random() < 0.1:
                 journal.simulated_worker.pause_after = self._halting.randrange(1, 8)
         died = False
@@ -145,7 +148,7 @@ class Story:
         except Death:
             died = True
             if self._chance.random() < 0.5:
-                journal.cut_power("r")
+                journal.lose_unsynced("r")
                 self._boot += 1
                 self._forget_sleeper()  # it stood on the same machine
         except Pause:
@@ -167,6 +170,12 @@ class Story:
             self._wake()
         if died or self._chance.random() < 0.5:
             self._forget_lease(journal)
+
+    def _lose(self, journal: SimulatedJournal) -> None:
+        """Lose what a living process has not synced: its run is not its own any more."""
+        if journal.token is not None and journal.token_of("r") == journal.token:
+            self._may_end_calls()
+            journal.lose_unsynced("r")
 
     def _forget_sleeper(self) -> None:
         """Let the process that stands still be gone, if there is one."""

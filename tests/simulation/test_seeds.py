@@ -113,6 +113,31 @@ def test_a_journal_that_does_not_look_at_the_token_is_found_out(
     assert "had taken its run over" in said or "called" in said or "ended twice" in said
 
 
+def test_a_journal_that_does_not_miss_what_was_lost_is_found_out(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The server lost what was not synced, and the process that lives on is not told."""
+    whole = Journal.append
+
+    def unmissed(
+        journal: Journal,
+        lease: Lease,
+        texts: Sequence[str],
+        at: int,
+        *,
+        sync: bool,
+        status: RunState | None = None,
+    ) -> None:
+        ((end,),) = journal._connection.execute(  # pyright: ignore[reportPrivateUsage]
+            "SELECT next_seq FROM runs WHERE run = ?", (lease.run,)
+        ).fetchall()
+        whole(journal, lease, texts, min(at, end), sync=sync, status=status)
+
+    monkeypatch.setattr(Journal, "append", unmissed)
+    said = breaches(folder, range(800))
+    assert "these steps have not" in said or "before it had started" in said, said
+
+
 def test_an_engine_that_gives_no_reasons_is_found_out(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
