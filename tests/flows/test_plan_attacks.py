@@ -30,6 +30,19 @@ TOOLS: Final = Toolbox(
 TEXT: Final = "${mails[0].text}"
 CHOICE: Final[Json] = {"enum": ["a", "b"]}
 HAS_TEXT: Final[dict[str, Json]] = {"value": TEXT, "is": {"minLength": 1}}
+NOT_THERE: Final = {
+    **step("y", "contacts", name="x"),
+    "when": {"value": "${mails[5].text}", "is": True},
+    "on_error": "continue",
+}
+"""Fails where there are few mails, and gives null then."""
+MAYBE: Final = {**step("z", "contacts", name="${y[0].email}"), "on_error": "continue"}
+"""Is null where `NOT_THERE` is."""
+NOT_A_NUMBER: Final = {
+    **step("y", "sql", tables=TABLES, sql="SELECT iban FROM a, (SELECT max(note::INT) FROM a)"),
+    "on_error": "continue",
+}
+"""Fails for a note that is not a number, and gives null then."""
 
 
 def read(name: str, text: Json, schema: Json) -> dict[str, Json]:
@@ -119,6 +132,17 @@ def test_what_a_schema_leaves_open_is_of_the_text(schema: Json, value: Json, lab
         # failures give null where a value would be
         ([{**step("y", "contacts", name=TEXT), "on_error": "continue"}], "${y}", L),
         ([{**step("y", "send", to="a", body=TEXT), "on_error": "continue"}], "${y}", U),
+        ([NOT_THERE], "${y}", L),
+        ([NOT_THERE], {"a": [{"b": "${y}"}]}, L),
+        ([NOT_THERE], "v ${y}", L),
+        ([NOT_THERE], "${y[0].email}", T),  # what reads in it is not called where it is null
+        ([NOT_THERE, {**step("z", "contacts", name="x")}], "${z}", T),
+        ([NOT_THERE, MAYBE], "${z}", L),
+        ([NOT_THERE, {**MAYBE, "args": {"name": "x"}, "after": ["y"]}], "${z}", T),
+        ([NOT_THERE, {**MAYBE, "on_error": "fail"}], "${z}", T),
+        ([NOT_THERE, step("z", "contacts", name="${y}")], "${z}", L),
+        ([NOT_THERE, {**MAYBE, "args": {"name": "x"}, "for_each": "${y}"}], "${z}", L),
+        ([NOT_A_NUMBER, {**MAYBE, "args": {"name": "${y.data[0].iban}"}}], "${z}", L),
         # effects
         ([step("y", "send", to="a", body="b")], "${y.id}", U),
         # names

@@ -116,7 +116,7 @@ def test_a_journal_that_does_not_look_at_the_token_is_found_out(
 def test_a_journal_that_does_not_miss_what_was_lost_is_found_out(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The server lost what was not synced, and the process that lives on is not told."""
+    """The server lost what was not synced, and the process that lives on is not informed."""
     whole = Journal.append
 
     def unmissed(

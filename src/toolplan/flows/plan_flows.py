@@ -54,7 +54,8 @@ class _Known(NamedTuple):
     """What is known of a step when those behind it are looked at.
 
     `args` is the label of all of its arguments together, `number` that of the list of its items,
-    `under` that of what decides whether it is made at all, which stands at `under_at`.
+    `under` that of what decides whether it is made at all, which stands at `under_at`, and
+    `missing` that of what may make all of its output null: a step that fails and continues.
     """
 
     step: Step
@@ -63,6 +64,7 @@ class _Known(NamedTuple):
     number: Label
     under: Label
     under_at: str
+    missing: Label
     lineage: Callable[[Path], Lineage] | None
     follows: bool
 
@@ -216,11 +218,25 @@ class PlanFlows:
             if behind is not None and behind.under is not SAID:
                 at = behind.under_at if behind.under.trust < under.trust or not at else at
                 under = least((under, behind.under))
+        missing = self._missing(step, args)
         follows = tool is not None and tool.compute_flow is not None
         lineage = None
         if tool is not None and tool.compute_flow is not None:
             lineage = tool.compute_flow(*self._shape(step))
-        return _Known(step, step.tool, args, count, under, at, lineage, follows)
+        return _Known(step, step.tool, args, count, under, at, missing, lineage, follows)
+
+    def _missing(self, step: Step, args: Label) -> Label:
+        """Return the label of what may make the output of `step` null, but for its items.
+
+        It is null where the step fails and continues: a tool may fail for its arguments, and a
+        condition or an argument where a reference to it finds nothing. References to a step that
+        is null for such a reason find nothing either.
+        """
+        if step.on_error != "continue":
+            return SAID  # what refers to it is not made
+        when = SAID if step.when is None else self.label(step, step.when.value)
+        behind = (self._known[name].missing for name in self._met if name in self._known)
+        return least((args, when, *behind))
 
     def _reference(self, step: Step, ref: Ref, path: Path) -> Label:
         if step.for_each is not None and ref.step == INDEX:
@@ -253,9 +269,12 @@ class PlanFlows:
 
     def _result(self, known: _Known, path: Path) -> Label:
         if known.follows:
-            return picked(self._followed(known, path), known.number)
-        label = self._vouched.outputs(known.tool).label(known.step.id, known.tool, path)
-        return picked(picked(label, known.args), known.number)
+            label = self._followed(known, path)
+        else:
+            label = self._vouched.outputs(known.tool).label(known.step.id, known.tool, path)
+            label = picked(label, known.args)
+        label = picked(label, known.number)
+        return label if path else picked(label, known.missing)
 
     def _followed(self, known: _Known, path: Path) -> Label:
         if known.lineage is None or self._depth >= _MOST_FOLLOWED:
