@@ -2,29 +2,29 @@
 
 import asyncio
 from contextlib import closing
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.plans_strategy import execution_plan
+from tests.stores import Stores
 from toolplan.approval import ApprovalRequired, ApprovalUsed
 from toolplan.engines import CannotRun, StreamRefused, resume, run
 from toolplan.errors import ToolplanError
 from toolplan.plan import Plan
-from toolplan.storage.journal import Journal, JournalError
+from toolplan.storage.journal import JournalError
 from toolplan.storage.memory import MemoryFault
 from toolplan.tools import OutcomeUnknown, Toolbox, ToolError, ToolObjectError
 
 
 @pytest.mark.parametrize("plan", [None, {"steps": []}, Plan(())])
-def test_what_is_no_execution_plan_is_refused_with_help(plan: Any, tmp_path: Path) -> None:
+def test_what_is_no_execution_plan_is_refused_with_help(plan: Any, stores: Stores) -> None:
     with pytest.raises(ToolplanError) as refused:
         asyncio.run(run(plan, Toolbox([])))
     assert refused.value.code == "cannot-run"
     assert "look at" in (refused.value.help or "")
     with (
-        closing(Journal(tmp_path / "runs.sqlite")) as journal,
+        closing(stores.open()) as journal,
         pytest.raises(ToolplanError, match=str(refused.value)),
     ):
         asyncio.run(resume(plan, Toolbox([]), "r", journal=journal))

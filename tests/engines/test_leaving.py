@@ -1,16 +1,16 @@
 """Leaving: a process that is about to end hands its runs to another one."""
 
 import asyncio
+import uuid
 from contextlib import closing
-from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.engines._running import in_loop, states, zeros
 from tests.plans_strategy import execution_plan
+from tests.stores import Stores
 from toolplan.approval import approve
 from toolplan.engines import Leaving, resume, run
 from toolplan.events import (
@@ -23,12 +23,11 @@ from toolplan.events import (
     StepSucceeded,
 )
 from toolplan.plan import Plan, Ref, Step
-from toolplan.storage.journal import Journal
 from toolplan.testing import Gives, Hangs, Raises, RecordingSink, ScriptedTools
 from toolplan.tools import Effects, ToolError
 
 
-def test_a_run_that_leaves_waits_for_its_open_call_and_starts_no_other(tmp_path: Path) -> None:
+def test_a_run_that_leaves_waits_for_its_open_call_and_starts_no_other(stores: Stores) -> None:
     async def test() -> None:
         tools = ScriptedTools()
         release = asyncio.Event()
@@ -38,7 +37,7 @@ def test_a_run_that_leaves_waits_for_its_open_call_and_starts_no_other(tmp_path:
             Plan((Step("a", "slow"), Step("b", "next", {"x": Ref("a")}))), tools.toolbox
         )
         leaving, sink = Leaving(30.0), RecordingSink()
-        with closing(Journal(tmp_path / "runs.sqlite")) as journal:
+        with closing(stores.open()) as journal:
             task = asyncio.ensure_future(
                 run(
                     plan, tools.toolbox, journal=journal, run_id="r",
@@ -55,7 +54,7 @@ def test_a_run_that_leaves_waits_for_its_open_call_and_starts_no_other(tmp_path:
             assert states(left) == {"a": StepState.SUCCEEDED, "b": StepState.PENDING}
             assert not sink.of(RunEnded)
             assert [call.tool for call in tools.calls] == ["slow"]
-        with closing(Journal(tmp_path / "runs.sqlite", owner="another:1:1")) as journal:
+        with closing(stores.open(owner="another:1:1")) as journal:
             assert journal.entry("r").is_left  # it was released
             done = await resume(plan, tools.toolbox, "r", journal=journal)
         assert done.succeeded
@@ -64,7 +63,7 @@ def test_a_run_that_leaves_waits_for_its_open_call_and_starts_no_other(tmp_path:
     in_loop(test)
 
 
-def test_after_the_grace_a_write_that_did_not_answer_is_in_doubt(tmp_path: Path) -> None:
+def test_after_the_grace_a_write_that_did_not_answer_is_in_doubt(stores: Stores) -> None:
     async def test() -> None:
         tools = ScriptedTools()
         tools.add("hangs", Hangs(), effects=Effects.WRITE)
@@ -73,7 +72,7 @@ def test_after_the_grace_a_write_that_did_not_answer_is_in_doubt(tmp_path: Path)
         steps = (Step("w", "hangs"), Step("i", "again"), Step("r", "reads"))
         plan = execution_plan(Plan(steps), tools.toolbox)
         leaving, sink = Leaving(0.01), RecordingSink()
-        with closing(Journal(tmp_path / "runs.sqlite")) as journal:
+        with closing(stores.open()) as journal:
             task = asyncio.ensure_future(
                 run(
                     plan, tools.toolbox, journal=journal, run_id="r", approval=approve(plan),
@@ -117,7 +116,7 @@ def test_a_run_that_leaves_does_not_try_again() -> None:
 
 @pytest.mark.parametrize("with_doubt", [False, True])
 def test_a_run_that_starts_while_its_process_leaves_makes_no_call(
-    tmp_path: Path, with_doubt: bool
+    stores: Stores, with_doubt: bool
 ) -> None:
     async def test() -> None:
         tools = ScriptedTools()
@@ -126,7 +125,7 @@ def test_a_run_that_starts_while_its_process_leaves_makes_no_call(
         leaving = Leaving(0.0)
         leaving.ask()
         approval = approve(plan) if with_doubt else None
-        with closing(Journal(tmp_path / "runs.sqlite")) as journal:
+        with closing(stores.open()) as journal:
             left = await run(
                 plan, tools.toolbox, journal=journal, run_id="r", approval=approval, leaving=leaving
             )
@@ -154,8 +153,11 @@ def test_a_run_whose_last_call_ends_while_it_leaves_ends() -> None:
     in_loop(test)
 
 
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(after=st.integers(0, 12), width=st.integers(1, 4))
-def test_wherever_a_run_leaves_each_write_is_made_once(after: int, width: int) -> None:
+def test_wherever_a_run_leaves_each_write_is_made_once(
+    stores: Stores, after: int, width: int
+) -> None:
     """The law: left and resumed as often as it takes, a run is what it is without leaving."""
 
     async def test() -> None:
@@ -168,7 +170,8 @@ def test_wherever_a_run_leaves_each_write_is_made_once(after: int, width: int) -
             Step("end", "read", {"x": Ref("w")}),
         )
         plan = execution_plan(Plan(steps), tools.toolbox)
-        with TemporaryDirectory() as folder, closing(Journal(Path(folder) / "r")) as journal:
+        name = uuid.uuid4().hex
+        with closing(stores.open()) as journal:
             leaving, seen = Leaving(30.0), 0
 
             def count(event: object) -> None:
@@ -178,13 +181,13 @@ def test_wherever_a_run_leaves_each_write_is_made_once(after: int, width: int) -
                     leaving.ask()
 
             done = await run(
-                plan, tools.toolbox, journal=journal, run_id="r", approval=approve(plan),
+                plan, tools.toolbox, journal=journal, run_id=name, approval=approve(plan),
                 on_event=count, leaving=leaving, concurrency=2,
             )  # fmt: skip
             if done.status is RunState.RUNNING:
-                done = await resume(plan, tools.toolbox, "r", journal=journal)
+                done = await resume(plan, tools.toolbox, name, journal=journal)
             assert done.succeeded
-            events = journal.events("r")
+            events = journal.events(name)
         intended = [(each.step, each.item) for each in events if isinstance(each, CallIntended)]
         assert len(intended) == len(set(intended)) == width
         assert sum(call.tool == "write" for call in tools.calls) == width

@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.stores import Stores
 from toolplan.approval import approve
 from toolplan.compiler import compile_plan
 from toolplan.consent import Answer, Consent, Decide, Denied, Effect, ValueApproval
@@ -19,7 +19,6 @@ from toolplan.events import Event, Run, RunState, StepState, StepSucceeded
 from toolplan.execution_plan import ExecutionPlan
 from toolplan.flows import Policy, Trust
 from toolplan.path import Json, copied
-from toolplan.storage.journal import Journal
 from toolplan.tools import Arguments, Call, Effects, Tool, Toolbox, ToolError
 
 TEXT: Json = {"type": "string"}
@@ -230,8 +229,8 @@ def test_a_plan_whose_flows_are_allowed_runs_unasked_where_the_policy_says_so() 
     assert "send" in world.made
 
 
-def test_a_run_that_waits_is_resumed_with_an_answer(tmp_path: Path) -> None:
-    world, journal = World(), Journal(tmp_path / "runs.sqlite")
+def test_a_run_that_waits_is_resumed_with_an_answer(stores: Stores) -> None:
+    world, journal = World(), stores.open()
     plan = world.plan(*MAIL)
     done = staged(world, plan, journal=journal, run_id="r")
     assert done.status is RunState.WAITING
@@ -256,8 +255,8 @@ def test_a_run_that_waits_is_resumed_with_an_answer(tmp_path: Path) -> None:
     journal.close()
 
 
-def test_a_run_that_waits_is_resumed_with_a_refusal(tmp_path: Path) -> None:
-    world, journal = World(), Journal(tmp_path / "runs.sqlite")
+def test_a_run_that_waits_is_resumed_with_a_refusal(stores: Stores) -> None:
+    world, journal = World(), stores.open()
     plan = world.plan(*MAIL)
     staged(world, plan, journal=journal, run_id="r")
     no = Consent(False, "unknown recipient")
@@ -268,8 +267,8 @@ def test_a_run_that_waits_is_resumed_with_a_refusal(tmp_path: Path) -> None:
     journal.close()
 
 
-def test_an_approver_can_be_asked_when_a_run_is_resumed(tmp_path: Path) -> None:
-    world, journal = World(), Journal(tmp_path / "runs.sqlite")
+def test_an_approver_can_be_asked_when_a_run_is_resumed(stores: Stores) -> None:
+    world, journal = World(), stores.open()
     plan = world.plan(*EACH)
     staged(world, plan, journal=journal, run_id="r")
     asked = ValueApproval(lambda effects: len(effects) == 2)
@@ -279,8 +278,8 @@ def test_an_approver_can_be_asked_when_a_run_is_resumed(tmp_path: Path) -> None:
     journal.close()
 
 
-def test_a_cancelled_question_makes_no_call_and_the_run_can_be_resumed(tmp_path: Path) -> None:
-    world, journal = World(), Journal(tmp_path / "runs.sqlite")
+def test_a_cancelled_question_makes_no_call_and_the_run_can_be_resumed(stores: Stores) -> None:
+    world, journal = World(), stores.open()
     plan = world.plan(*MAIL)
 
     async def test() -> None:
