@@ -50,6 +50,9 @@ _TESTS_OF: Final = {
     ),
 }
 _LONGEST_S: Final = 300
+_NOT_LOADED: Final = 2
+"""How pytest ends where the tests cannot be collected, as the package cannot be loaded."""
+_NOT_MUTATED: Final = 9
 
 
 class _Mutating(SourceFileLoader):
@@ -107,8 +110,10 @@ def survives(number: int) -> bool:
             )  # fmt: skip
         except TimeoutExpired:
             return False
-    # 1: a test failed; 2: the tests could not be collected, as the package cannot be loaded
-    if ended.returncode not in (0, 1, 2):
+    # 1: a test failed
+    if ended.returncode == _NOT_MUTATED:
+        raise RuntimeError("The tests ran without the mutant.")
+    if ended.returncode not in (0, 1, _NOT_LOADED):
         raise RuntimeError(f"pytest ended with {ended.returncode}.")
     return ended.returncode == 0
 
@@ -119,7 +124,14 @@ def _run_tests(number: int) -> int:
         mutant = MUTANTS[number]
         sys.meta_path.insert(0, _Finder(mutant))
         tests = _TESTS_OF.get(mutant.module, TESTS)
-    return int(pytest.main(["-q", "-x", "-n", "0", "-p", "no:cacheprovider", "-k", _SLOW, *tests]))
+    # plain: pytest would load the modules of a package with a plugin itself, without the mutant
+    options = ("-q", "-x", "-n", "0", "-p", "no:cacheprovider", "--assert=plain", "-k", _SLOW)
+    ended = int(pytest.main([*options, *tests]))
+    if number >= 0 and ended != _NOT_LOADED:
+        loaded = sys.modules[MUTANTS[number].module].__spec__
+        if loaded is None or not isinstance(loaded.loader, _Mutating):
+            return _NOT_MUTATED
+    return ended
 
 
 def main() -> int:
