@@ -39,7 +39,7 @@ NOT_THERE: Final = {
 MAYBE: Final = {**step("z", "contacts", name="${y[0].email}"), "on_error": "continue"}
 """Is null where `NOT_THERE` is."""
 NOT_A_NUMBER: Final = {
-    **step("y", "sql", tables=TABLES, sql="SELECT iban FROM a, (SELECT max(note::INT) FROM a)"),
+    **step("y", "sql", tables=TABLES, sql="SELECT iban, note::INT AS n FROM a"),
     "on_error": "continue",
 }
 """Fails for a note that is not a number, and gives null then."""

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.postgres import Server
-from tests.workers._office import no_job_is_left, office, over, plan_of, until, working
+from tests.workers._office import no_job_is_left, office, over, plan_of, status, until, working
 from toolplan.app.app import App
 from toolplan.events import RunState
 from toolplan.storage.queue import Dispatch
@@ -47,3 +47,27 @@ async def test_a_worker_finds_a_run_that_has_no_job(
         async with working(url):
             assert (await over(app, run, seconds=90)).status is RunState.SUCCEEDED
             await until(lambda: no_job_is_left(app.workers.dispatch()), seconds=90)
+
+
+async def test_a_job_that_is_to_be_aborted_is_put_back_as_any_other(postgres: Server) -> None:
+    """Its worker dies before it reads the message: the next one reads it."""
+    url = postgres.schema()
+    with office(url) as app:
+        run = await _submit(app)
+        dispatch = app.workers.dispatch()
+        _execute(dispatch, "UPDATE procrastinate_jobs SET status = 'doing'")
+        dispatch.send(run, "cancel", None, "")
+        assert await dispatch.queue.cancel(run)
+        asked = "SELECT abort_requested FROM procrastinate_jobs WHERE status = 'doing'"
+        assert dispatch.journal.rows(asked, ()) == [(True,)]
+        await dispatch.queue.open()
+        try:
+            (job,) = await dispatch.queue.doing()
+            assert await dispatch.queue.back(job)
+            assert not await dispatch.queue.back(job)
+        finally:
+            await dispatch.queue.close()
+        assert status(app, run) is RunState.RUNNING
+        async with working(url):
+            assert (await over(app, run, seconds=90)).status is RunState.CANCELLED
+            await until(lambda: no_job_is_left(dispatch), seconds=90)

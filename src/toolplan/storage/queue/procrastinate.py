@@ -33,6 +33,10 @@ _PAUSE_S: Final = 0.5
 _HEARTBEAT_S: Final = 2.0
 _LOG: Final = logging.getLogger(__name__)
 _GONE: Final = "was not found"
+_NO_ABORT: Final = (
+    "UPDATE procrastinate_jobs SET abort_requested = false"
+    " WHERE id = %(number)s AND status = 'doing' AND abort_requested"
+)
 
 
 class ProcrastinateQueue:
@@ -73,6 +77,7 @@ class ProcrastinateQueue:
             app = self._new_app(_MOST)
             with _faults():
                 await app.open_async()
+            app.job_manager = _Jobs(app.job_manager.connector)
             self._app = app
 
     async def close(self) -> None:
@@ -206,13 +211,18 @@ class _Retry(BaseRetryStrategy):
 class _Jobs(JobManager):
     """Says who a worker is before it takes anything, and ends jobs that others have taken."""
 
-    def __init__(self, connector: Any, joined: Callable[[str], Awaitable[None]]) -> None:  # noqa: ANN401
+    def __init__(
+        self,
+        connector: Any,  # noqa: ANN401
+        joined: Callable[[str], Awaitable[None]] | None = None,
+    ) -> None:
         super().__init__(connector)
         self._joined = joined
 
     async def register_worker(self) -> int:
         number = await super().register_worker()
-        await self._joined(str(number))
+        if self._joined is not None:
+            await self._joined(str(number))
         return number
 
     async def finish_job(self, job: TheirJob, status: Status, delete_job: bool) -> None:
@@ -220,6 +230,11 @@ class _Jobs(JobManager):
 
     async def retry_job(self, job: TheirJob, *args: Any, **named: Any) -> None:  # noqa: ANN401
         await _kept(partial(super().retry_job, job, *args, **named))
+
+    async def retry_job_by_id_async(self, job_id: int, *args: Any, **named: Any) -> None:  # noqa: ANN401
+        # a job that is to be aborted would fail; who takes it next reads the message to the run
+        await self.connector.execute_query_async(_NO_ABORT, number=job_id)
+        await super().retry_job_by_id_async(job_id, *args, **named)
 
 
 async def _kept(work: Callable[[], Awaitable[None]]) -> None:
