@@ -7,12 +7,13 @@ from typing import Final
 
 import pytest
 
-from tests.flows.mails import OBJECTS, POLICY, flows, step
+from tests.flows.mails import OBJECTS, POLICY, arguments, flows, step
 from toolplan.compiler import compile_plan, flows_of
 from toolplan.flows import Policy, Trust, Vouched, parse_policy
 from toolplan.path import EVERY, Json
 from toolplan.plan_json import load
 from toolplan.sources.sql import sql_tool
+from toolplan.sources.sql._lineage import KnownTable, Lost, StatementLineage
 from toolplan.testing import scripted_extract
 from toolplan.tools import Effects, Tool, Toolbox
 
@@ -51,6 +52,18 @@ def trust(value: Json, *steps: Json) -> Trust:
         ("SELECT due AS r, CASE WHEN TRUE THEN note ELSE due END AS s FROM a", "data[0].r", L),
         ("SELECT due AS r, note IN (SELECT due FROM a) AS s FROM a", "data[0].r", L),
         ("SELECT due AS r, iban AS s FROM a UNION ALL SELECT id, text FROM m", "data[0].r", L),
+        (
+            "WITH k AS (SELECT due AS v FROM a UNION ALL SELECT text FROM m)"
+            " SELECT due AS r, (SELECT count(*) FROM k) AS s FROM a",
+            "data[0].r",
+            L,
+        ),
+        (
+            "SELECT (SELECT max(k) FROM (SELECT 'x' AS k) b JOIN (SELECT 1 AS l) c"
+            " ON a.note = 'x') AS r FROM a",
+            "data[0].r",
+            U,
+        ),
         ("SELECT due AS r, note AS s FROM a", "data[0].r", T),
         ("SELECT due AS r, note > 'x' AND iban < 'y' AS s FROM a", "data[0].r", T),
         ("SELECT *, iban || due AS s FROM a", "data[0].iban", T),
@@ -210,3 +223,40 @@ def test_what_a_tool_calls_secret_stays_secret_under_every_policy(text: str) -> 
     outputs = Vouched(policy, tools).outputs("own")
     assert outputs.label("s", "own", ("pin",)).secrets
     assert not outputs.label("s", "own", ("name", EVERY)).secrets
+
+
+OPEN: Final = Toolbox.from_json(
+    [
+        {"name": "rows", "input_schema": {"type": "object"}, "annotations": {"effects": "read"}},
+        {"name": "pages", "input_schema": {"type": "object"}, "annotations": {"effects": "read"}},
+        {"name": "send", "input_schema": arguments("to"), "annotations": {"effects": "write"}},
+    ]
+).with_tools(sql_tool())
+"""Tools that do not say what their rows have."""
+
+
+@pytest.mark.parametrize(
+    ("sql", "tables", "label"),
+    [
+        ("SELECT due AS r, note AS s FROM a", {"a": "${rows}"}, T),
+        ("SELECT due AS r, note = DUE AS s FROM a", {"a": "${rows}"}, L),
+        ("SELECT due AS r FROM a, m", {"a": "${rows}", "m": "${pages}"}, U),
+        ("SELECT due AS r FROM a", {"a": "${rows}", "A": "${pages}"}, U),
+        ("SELECT due AS r FROM A", {"A": "${pages}", "a": "${rows}"}, U),
+        ("SELECT due AS r FROM a", {"A": "${pages}", "a": "${rows}"}, U),
+        ("SELECT due AS r FROM A", {"a": "${rows}", "A": "${pages}"}, U),
+    ],
+)
+def test_rows_that_nothing_is_known_of_do_not_launder(sql: str, tables: Json, label: Trust) -> None:
+    steps = [step("rows", "rows"), step("pages", "pages"), step("q", "sql", sql=sql, tables=tables)]
+    parsed = load({"toolplan": 1, "steps": [*steps, step("s", "send", to="${q.data[0].r}")]})
+    assert parsed.plan is not None
+    policy = parse_policy('[trusted]\noutputs = ["rows[*].due"]\n')
+    (flow,) = flows_of(parsed.plan, OPEN, policy)
+    assert flow.label.trust is label
+
+
+def test_tables_of_one_name_are_not_followed() -> None:
+    """The check refuses them, too."""
+    with pytest.raises(Lost, match="one name"):
+        StatementLineage({}, {"a": KnownTable(), "A": KnownTable()}, ())
