@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
+from pathlib import Path
 from typing import Any, TypeVar
 
 import psycopg
@@ -170,6 +171,27 @@ def test_durations_take_one_row_for_a_tool_and_a_run(tables: Tables) -> None:
     for at in range(300):
         journal.keep_durations(f"x{at}", [("t", 1.0)])
     assert tables.execute("SELECT count(*) < 301 FROM durations WHERE tool = 't'") == [(True,)]
+
+
+def test_durations_of_one_run_do_not_wait_for_those_of_another(tables: Tables) -> None:
+    """Pitfall 14: workers do not write the same row."""
+    journal = opened(tables)
+    journal.keep_durations("r1", [("t", 1.0)])
+    with psycopg.connect(tables.place) as other:
+        other.execute("SELECT 1 FROM durations WHERE run = 'r1' FOR UPDATE")
+        journal.keep_durations("r2", [("t", 2.0)])  # would wait for ever
+        other.rollback()
+    assert journal.durations(["t"])["t"] == [2.0, 1.0]
+
+
+def test_large_records_are_rows(tables: Tables, home: Path) -> None:
+    """Pitfall 12: another machine, which shares no folder with this one, reads them."""
+    journal = opened(tables)
+    lease = journal.accept("r", "digest", RECORD, first())
+    large = StepSucceeded("a", "x" * 1_000_000, 1, None, 3.0)
+    journal.append(lease, [to_record(large)], 1, sync=True)
+    assert not [*home.rglob("*")]
+    assert opened(tables).events("r")[1] == large
 
 
 # Its leases

@@ -319,7 +319,7 @@ async def report_of(server: Server, folder: Path, trouble: Trouble) -> Report:
             fate.start()
             await _attend(story, fate, trouble.patience_s)
             payments, breaches = await asyncio.to_thread(story.end)
-            if not await _ends(app):
+            if not breaches and not await _ends(app):
                 breaches += ("A job is left over.",)
             if fate.error:
                 breaches += (fate.error,)

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
 from toolplan.engines import _runs
+from toolplan.engines._recorder import EventRecorder
 from toolplan.events import Event
 from toolplan.storage.journal import Recovered
+from toolplan.storage.journal.postgres import _journal
 from toolplan.storage.queue import Dispatch, Job
 from toolplan.workers import _job_runner
 from toolplan.workers._inbox import Read
 from toolplan.workers._job_runner import JobRunner
+from toolplan.workers._watch import Watch
 
 NAME: Final = "TOOLPLAN_TEST_SABOTAGE"
 """The variable that names what is wrong with the workers."""
@@ -55,6 +59,38 @@ def drop_messages() -> None:
     _job_runner.read_messages = read_messages
 
 
+def call_before_the_disk_knows() -> None:
+    """Workers do not wait until the intent of a call is written, and write it late."""
+    whole = _journal.add_group
+
+    def add_group(*given: Any, **named: Any) -> None:
+        time.sleep(0.3)
+        whole(*given, **named)
+
+    async def synced(self: EventRecorder) -> None:
+        del self
+
+    EventRecorder.synced = synced
+    _journal.add_group = add_group
+
+
+def look_at_nobody() -> None:
+    """Workers do not see that others are dead; nobody looks for runs."""
+
+    async def nothing(*given: Any) -> None:
+        del given
+
+    for look in ("look", "look_for_silent", "look_for_forgotten", "look_for_lost"):
+        setattr(Watch, look, nothing)
+
+
 SABOTAGES: Final[Mapping[str, Callable[[], None]]] = {
-    each.__name__: each for each in (forget_intents, end_jobs_first, drop_messages)
+    each.__name__: each
+    for each in (
+        forget_intents,
+        end_jobs_first,
+        drop_messages,
+        call_before_the_disk_knows,
+        look_at_nobody,
+    )
 }

@@ -25,6 +25,8 @@ async def test_dead_workers_lose_and_repeat_nothing(postgres: Server, home: Path
         ("forget_intents", "was paid"),
         ("end_jobs_first", "is lost: it is running"),
         ("drop_messages", "is lost: it is waiting"),
+        ("call_before_the_disk_knows", "was paid"),
+        ("look_at_nobody", "is lost: it is running"),
     ],
 )
 async def test_workers_that_are_wrong_are_found_out(

@@ -6,9 +6,10 @@ here. Those that had no test elsewhere stand below.
 
 import ast
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
 
@@ -23,8 +24,13 @@ from tests.workers._office import (
     until,
     working,
 )
-from toolplan.events import CallIntended, RunEnded, RunState, StepSucceeded
+from toolplan.engines import resume
+from toolplan.events import CallIntended, RunEnded, RunState, StepStarted, StepSucceeded
+from toolplan.storage.journal import Lease
+from toolplan.storage.journal.postgres import PostgresJournal
+from toolplan.storage.journal.postgres._rows import Holder
 from toolplan.storage.queue import COUNTED, Dispatch, lock_of
+from toolplan.storage.queue import procrastinate as queues
 
 PITFALLS: Final[Mapping[str, tuple[str, ...]]] = {
     "1. an approval that only a job carried was lost with it": (
@@ -40,6 +46,7 @@ PITFALLS: Final[Mapping[str, tuple[str, ...]]] = {
     ),
     "3. a worker took runs before others could know it, and died": (
         "workers/test_pitfalls.py::test_a_worker_has_its_lock_before_it_takes_anything",
+        "workers/test_kills.py::test_workers_that_are_wrong_are_found_out",
     ),
     "4. two tasks of one process took one run": (
         "journal/test_postgres.py::test_a_run_belongs_to_one_task_of_a_process",
@@ -48,6 +55,7 @@ PITFALLS: Final[Mapping[str, tuple[str, ...]]] = {
     "5. clocks of machines differ, and numbers of processes come again": (
         "journal/test_postgres.py::test_leases_count_on_the_clock_of_the_server",
         "journal/test_postgres.py::test_a_process_of_this_machine_that_has_ended_is_not_waited_for",
+        "workers/test_pitfalls.py::test_a_worker_that_was_taken_for_dead_calls_nothing_more",
     ),
     "6. all runs of a worker waited for one sync after another": (
         "journal/test_postgres.py::test_runs_do_not_wait_for_one_that_stands",
@@ -71,6 +79,7 @@ PITFALLS: Final[Mapping[str, tuple[str, ...]]] = {
         "journal/test_postgres.py::test_records_are_kept_as_they_are",
     ),
     "12. large records in files are on one machine": (
+        "journal/test_postgres.py::test_large_records_are_rows",
         "journal/test_stores.py::test_damage_to_large_results_is_named",
     ),
     "13. a run was paused after too many tries, and nobody could wake it (Restate)": (
@@ -78,6 +87,7 @@ PITFALLS: Final[Mapping[str, tuple[str, ...]]] = {
     ),
     "14. one row for each call was written by all workers at once": (
         "journal/test_postgres.py::test_durations_take_one_row_for_a_tool_and_a_run",
+        "journal/test_postgres.py::test_durations_of_one_run_do_not_wait_for_those_of_another",
     ),
     "a call that waits for a slot was left in doubt": (
         "workers/test_pitfalls.py::test_a_call_that_waits_for_a_slot_has_no_intent",
@@ -145,6 +155,45 @@ async def test_a_worker_continues_from_what_a_server_has_left(postgres: Server) 
         await until(lambda: no_job_is_left(app.workers.dispatch()), seconds=90)
 
 
+@pytest.mark.parametrize("is_trusting", [False, True])
+async def test_a_worker_that_was_taken_for_dead_calls_nothing_more(
+    postgres: Server, home: Path, monkeypatch: pytest.MonkeyPatch, is_trusting: bool
+) -> None:
+    """One that does not look at its token would make the call of its successor again."""
+    whole = PostgresJournal.append
+
+    def append(
+        journal: PostgresJournal, lease: Lease, texts: Sequence[str], at: int, **named: Any
+    ) -> None:
+        query = "SELECT owner, token, greatest(next_seq, %s) FROM runs WHERE run = %s"
+        ((owner, token, end),) = journal.rows(query, (at, lease.run))
+        monkeypatch.setattr(journal, "_holder", Holder(owner, journal.lease_s))
+        whole(journal, replace(lease, token=token), texts, end, **named)
+
+    if is_trusting:
+        monkeypatch.setattr(PostgresJournal, "append", append)
+    url = postgres.schema()
+    with office(url) as other:
+        plan = plan_of(
+            other,
+            {"id": "a", "tool": "read", "args": {"seconds": 2.0}},
+            {"id": "w", "tool": "write", "args": {"x": "one"}, "after": ["a"]},
+        )
+        journal = other.needed_journal()
+        async with working(url):
+            run = await other.workers.submit(plan, yes=True)
+
+            def has_begun() -> bool:
+                return any(isinstance(each, StepStarted) for each in journal.events(run))
+
+            await until(has_begun, seconds=90)
+            assert journal.revoke(run, journal.held()[run])
+            done = await resume(plan, other.tools, run, journal=journal)
+            assert done.status is RunState.SUCCEEDED
+            await until(lambda: no_job_is_left(other.workers.dispatch()), seconds=90)
+    assert ledger(home).count("begin:one") == (2 if is_trusting else 1)
+
+
 async def test_a_worker_has_its_lock_before_it_takes_anything(
     postgres: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -163,7 +212,11 @@ async def test_a_worker_has_its_lock_before_it_takes_anything(
     assert seen == [True, True]
 
 
-async def test_a_full_worker_takes_what_waits(postgres: Server) -> None:
+async def test_a_full_worker_takes_what_waits(
+    postgres: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It does not wait for its next look, or for a notice, which came while it was full."""
+    monkeypatch.setattr(queues, "_POLL_S", 3600.0)
     async with working(postgres.schema(), concurrency=1) as app:
         plan = plan_of(app, {"id": "a", "tool": "read", "args": {"seconds": 0.2}})
         runs = [await app.workers.submit(plan) for _ in range(5)]
