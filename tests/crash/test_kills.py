@@ -11,12 +11,13 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import TypeAlias
 
 import pytest
 
 from tests.crash.chains import Calls, chain, tools
 from tests.crash.stream import GIVEN, NEXT, WHOLE
-from tests.postgres import Server
+from tests.stores import Files, Stores
 from toolplan.approval import approve
 from toolplan.engines import Decided, resume, run
 from toolplan.events import Run, RunState
@@ -28,33 +29,35 @@ from toolplan.tools import Toolbox
 ROOT = Path(__file__).parents[2]
 
 
-def python(code: str, *words: str) -> subprocess.CompletedProcess[str]:
+Killed: TypeAlias = subprocess.CompletedProcess[str]
+
+
+def python(code: str, *words: str) -> Killed:
     # the harness forks, which a process with threads such as the test runner's must not
     command = [sys.executable, "-c", code, *words]
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
 
 
-def test_killed_runs_lose_nothing_and_repeat_no_effect() -> None:
-    done = python("from tests.crash.__main__ import kill; print(kill(60, 1, quiet=True).total())")
-    assert done.returncode == 0, done.stderr
-    assert int(done.stdout) >= 60
-
-
-def test_killed_runs_lose_nothing_and_repeat_no_effect_in_postgres(postgres: Server) -> None:
-    code = (
-        "import sys\nfrom tests.crash.__main__ import kill\n"
-        "print(kill(20, 1, quiet=True, place=sys.argv[1]).total())"
+def kills(stores: Stores, count: int, *, before: str = "", **options: bool) -> Killed:
+    """Have runs killed in a process of its own, after the code `before`; the labels are printed."""
+    words = "".join(f", {name}={value}" for name, value in options.items())
+    return python(
+        f"import sys\n{before}\nfrom tests.crash.__main__ import kill\n"
+        f"found = kill({count}, 1, quiet=True, place=sys.argv[1]{words})\n"
+        "print(*found.elements(), sep='\\n')",
+        stores.place,
     )
-    done = python(code, postgres.schema())
+
+
+def test_killed_runs_lose_nothing_and_repeat_no_effect(stores: Stores) -> None:
+    count = 60 if isinstance(stores, Files) else 20
+    done = kills(stores, count)
     assert done.returncode == 0, done.stderr
-    assert int(done.stdout) >= 20
+    assert len(done.stdout.splitlines()) >= count
 
 
-def test_runs_that_are_killed_while_their_plan_is_written_leave_no_traces() -> None:
-    done = python(
-        "from tests.crash.__main__ import kill\n"
-        "print(*kill(25, 1, streams=True, quiet=True), sep='\\n')"
-    )
+def test_runs_that_are_killed_while_their_plan_is_written_leave_no_traces(stores: Stores) -> None:
+    done = kills(stores, 25, streams=True)
     assert done.returncode == 0, done.stderr
     labels = set(done.stdout.splitlines())
     assert {NEXT, GIVEN, WHOLE, "accept: before"} <= labels
@@ -62,25 +65,13 @@ def test_runs_that_are_killed_while_their_plan_is_written_leave_no_traces() -> N
     assert any(label.startswith("call: ") for label in labels)
 
 
-def test_calls_that_are_approved_with_their_values_survive_kills_at_every_stage() -> None:
-    done = python(
-        "from tests.crash.__main__ import kill\n"
-        "print(*kill(20, 1, values=True, quiet=True).elements(), sep='\\n')"
-    )
-    assert done.returncode == 0, done.stderr
-    assert len(done.stdout.splitlines()) >= 20
-
-
-def test_calls_that_are_approved_with_their_values_survive_kills_in_postgres(
-    postgres: Server,
+def test_calls_that_are_approved_with_their_values_survive_kills_at_every_stage(
+    stores: Stores,
 ) -> None:
-    code = (
-        "import sys\nfrom tests.crash.__main__ import kill\n"
-        "print(kill(8, 1, values=True, quiet=True, place=sys.argv[1]).total())"
-    )
-    done = python(code, postgres.schema())
+    count = 20 if isinstance(stores, Files) else 8
+    done = kills(stores, count, values=True)
     assert done.returncode == 0, done.stderr
-    assert int(done.stdout) >= 8
+    assert len(done.stdout.splitlines()) >= count
 
 
 @pytest.mark.parametrize(
@@ -106,11 +97,11 @@ def test_calls_that_are_approved_with_their_values_survive_kills_in_postgres(
         ),
     ],
 )
-def test_an_engine_that_asks_wrongly_is_found_out(sabotage: str, breach: str) -> None:
-    done = python(
-        f"from toolplan.engines import _staged\n{sabotage}\n"
-        "from tests.crash.__main__ import kill\nkill(200, 1, values=True, quiet=True)"
-    )
+def test_an_engine_that_asks_wrongly_is_found_out(
+    sabotage: str, breach: str, stores: Stores
+) -> None:
+    before = f"from toolplan.engines import _staged\n{sabotage}"
+    done = kills(stores, 200, before=before, values=True)
     assert "Breach: seed" in done.stderr
     assert re.search(breach, done.stderr)
 
@@ -141,11 +132,8 @@ def test_an_engine_that_asks_wrongly_is_found_out(sabotage: str, breach: str) ->
         ),
     ],
 )
-def test_an_engine_that_is_wrong_is_found_out(sabotage: str, breach: str) -> None:
-    done = python(
-        f"from dataclasses import replace\n{sabotage}\n"
-        "from tests.crash.__main__ import kill\nkill(400, 1, quiet=True)"
-    )
+def test_an_engine_that_is_wrong_is_found_out(sabotage: str, breach: str, stores: Stores) -> None:
+    done = kills(stores, 400, before=f"from dataclasses import replace\n{sabotage}")
     assert "Breach: seed" in done.stderr
     assert breach in done.stderr
 
@@ -177,18 +165,17 @@ def test_an_engine_that_is_wrong_is_found_out(sabotage: str, breach: str) -> Non
         ),
     ],
 )
-def test_an_engine_that_streams_wrongly_is_found_out(sabotage: str, breach: str) -> None:
-    done = python(
-        f"{sabotage}\nfrom tests.crash.__main__ import kill\nkill(100, 1, streams=True, quiet=True)"
-    )
+def test_an_engine_that_streams_wrongly_is_found_out(
+    sabotage: str, breach: str, stores: Stores
+) -> None:
+    done = kills(stores, 100, before=sabotage, streams=True)
     assert "Breach: seed" in done.stderr
     assert re.search(breach, done.stderr)
 
 
 def test_a_process_that_hung_and_wakes_up_after_another_took_over_changes_nothing(
-    tmp_path: Path,
+    stores: Stores, tmp_path: Path
 ) -> None:
-    path = tmp_path / "runs.sqlite"
     ledger = tmp_path / "ledger"
     code = """
 import asyncio, sys
@@ -197,18 +184,20 @@ from tests.crash import chains
 from toolplan.approval import approve
 from toolplan.engines import run
 from toolplan.storage.journal import Journal
+from toolplan.storage.journal.postgres import PostgresJournal
 class Ledger(list):
     def append(self, x):
         with Path(sys.argv[2]).open("a") as file:
             file.write(f"{x}\\n")
 box = chains.tools(Ledger(), pause_s=0.1)
 plan = chains.chain(box, 20)
-journal = Journal(sys.argv[1], lease_s=0.6)
+kind = PostgresJournal if "://" in sys.argv[1] else Journal
+journal = kind(sys.argv[1], lease_s=0.6)
 asyncio.run(run(plan, box, journal=journal, approval=approve(plan), run_id="r",
                 journal_timeout_s=1))
 """
     hung = subprocess.Popen(
-        [sys.executable, "-c", code, str(path), str(ledger)],
+        [sys.executable, "-c", code, stores.place, str(ledger)],
         cwd=ROOT,
         stderr=subprocess.PIPE,
         text=True,
@@ -224,7 +213,7 @@ asyncio.run(run(plan, box, journal=journal, approval=approve(plan), run_id="r",
     calls: list[Json] = []
     box = tools(calls)
     plan = chain(box, 20)
-    journal = Journal(path, lease_s=0.6)
+    journal = stores.open(lease_s=0.6)
     done = asyncio.run(resume(plan, box, "r", journal=journal))
     assert done.status is RunState.IN_DOUBT  # the call that was under way
     hung.send_signal(signal.SIGCONT)
@@ -234,7 +223,6 @@ asyncio.run(run(plan, box, journal=journal, approval=approve(plan), run_id="r",
     assert ledger.read_text().split() == before
     assert [int(x) for x in before] == list(range(len(before)))
     assert calls == []
-    journal.close()
 
 
 async def ended(

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import aclosing
-from pathlib import Path
 
 import pytest
 
+from tests.stores import Stores
 from toolplan.events import (
     Event,
     ItemEnded,
@@ -17,12 +17,12 @@ from toolplan.events import (
     StepStarted,
     StepSucceeded,
 )
-from toolplan.storage.journal import JournalError, RunRecord, follow, open_journal, to_record
+from toolplan.storage.journal import JournalError, RunRecord, follow, to_record
 
 RECORD = RunRecord({"steps": []}, [], None)
 
 
-def test_each_event_is_seen_once_with_its_whole_output(tmp_path: Path) -> None:
+def test_each_event_is_seen_once_with_its_whole_output(stores: Stores) -> None:
     groups: list[list[Event]] = [
         [RunStarted("r", "d", ("a",), 1.0)],
         [StepStarted("a", 2, 2.0), ItemEnded("a", 1, "two", 1, None, 3.0)],
@@ -31,7 +31,7 @@ def test_each_event_is_seen_once_with_its_whole_output(tmp_path: Path) -> None:
     ]
 
     async def watch() -> list[Event]:
-        ours, theirs = open_journal(tmp_path / "j"), open_journal(tmp_path / "j")
+        ours, theirs = stores.open(), stores.open()
         try:
             lease = theirs.accept("r", "d", RECORD, groups[0])
             seen: list[Event] = []
@@ -58,9 +58,9 @@ def test_each_event_is_seen_once_with_its_whole_output(tmp_path: Path) -> None:
     assert seen == expected
 
 
-def test_a_run_that_is_not_there_is_not_followed(tmp_path: Path) -> None:
+def test_a_run_that_is_not_there_is_not_followed(stores: Stores) -> None:
     async def watch() -> None:
-        journal = open_journal(tmp_path / "j")
+        journal = stores.open()
         try:
             async for _ in follow(journal, "nobody"):
                 pass
