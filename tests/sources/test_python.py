@@ -9,16 +9,19 @@ import time
 from dataclasses import dataclass
 from datetime import date, datetime
 from enum import StrEnum
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal, TypeAlias
 
 import pytest
-from pydantic import BaseModel, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
+from typing_extensions import TypedDict
 
 from toolplan.path import Json
 from toolplan.sources.python import tool
 from toolplan.tools import Effects, ResultUnusable, Tool, ToolError, ToolObjectError
 
 Limit = Annotated[int, Field(ge=1, le=100, description="How many at most.")]
+Lower: TypeAlias = Annotated[str, StringConstraints(to_lower=True)]
+A_TWICE: Final[dict[str, Json]] = {"A": 5, "a": 6}
 REQUEST: contextvars.ContextVar[str] = contextvars.ContextVar("request", default="none")
 
 
@@ -31,6 +34,16 @@ class Colour(StrEnum):
 class Size:
     width: int
     height: int = 1
+
+
+class Folded(BaseModel):
+    model_config = ConfigDict(str_to_lower=True)
+
+    keys: dict[str, int]
+
+
+class Declared(TypedDict):
+    a: int
 
 
 class Parcel(BaseModel):
@@ -415,6 +428,13 @@ def test_hints_that_name_nothing_are_refused() -> None:
         (dict[Any, Any], {None: 5, "None": 7}),
         (tuple[int, dict[int | str, int]], (1, {1: 5, "1": 6})),
         (Any, {1: 5, "1": 6}),
+        (dict[Lower, int], {"A": 5, "a": 6}),
+        (list[dict[Lower, int]] | None, [{"b": 1}, {"A": 5, "a": 6}]),
+        (dict[str, dict[Annotated[str, StringConstraints(to_upper=True)], int]], {"x": A_TWICE}),
+        (dict[Annotated[str, StringConstraints(strip_whitespace=True)], int], {"a": 5, "a ": 6}),
+        (dict[Annotated[str, AfterValidator(str.casefold)], int], A_TWICE),
+        (dict[Colour | Lower, int], {"RED": 5, "red": 6}),
+        (Folded, {"keys": A_TWICE}),
     ],
 )
 def test_two_keys_that_become_one_hide_no_value(hint: object, value: object) -> None:
@@ -425,3 +445,23 @@ def test_two_keys_that_become_one_hide_no_value(hint: object, value: object) -> 
     search.__annotations__["return"] = hint
     with pytest.raises(ResultUnusable, match="same as text"):
         call(tool(search))
+
+
+@pytest.mark.parametrize(
+    ("hint", "value", "read"),
+    [
+        (dict[Lower, int], {"A": 5, "b": 6}, {"a": 5, "b": 6}),
+        (dict[str, int], A_TWICE, A_TWICE),
+        (Declared, {"a": 5, "b": 6}, {"a": 5}),
+        (dict[Literal["a", "A"], int], A_TWICE, A_TWICE),
+    ],
+)
+def test_keys_that_stay_apart_and_what_is_not_declared_are_no_doubt(
+    hint: object, value: object, read: object
+) -> None:
+    def search() -> object:
+        """Look."""
+        return value
+
+    search.__annotations__["return"] = hint
+    assert call(tool(search)) == read

@@ -8,21 +8,54 @@ from typing import Final, TypeAlias, cast
 from pydantic_core import from_json, to_json
 
 _SCALARS: Final = (str, int, float, bool, type(None))
+_FOLDS: Final = ("to_lower", "to_upper", "strip_whitespace")
 _Pair: TypeAlias = tuple[object, object]
 
 
-def loses_keys(result: object, valid: object) -> bool:
+def changes_text_keys(core_schema: object) -> bool:
+    """Return whether a type hint may write a key of an object in another way.
+
+    Args:
+        core_schema: What pydantic makes of the hint. A key that is a text stays what it is,
+            unless its hint folds its case, strips it, or gives it to a function or an enum.
+    """
+    waiting = [core_schema]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, Mapping):
+            part = cast("Mapping[str, object]", node)
+            if part.get("type") == "dict" and not _keeps_texts(part.get("keys_schema")):
+                return True
+            if any(part.get(f"str_{name}") for name in _FOLDS):  # the settings of a model
+                return True
+            waiting += [each for name, each in part.items() if name != "metadata"]
+        elif isinstance(node, list | tuple):
+            waiting += cast("list[object]", node)
+    return False
+
+
+def _keeps_texts(keys: object) -> bool:
+    if not isinstance(keys, Mapping):
+        return True  # any key, as it is
+    hint = cast("Mapping[str, object]", keys)
+    if hint.get("type") == "str":
+        return not any(hint.get(name) for name in _FOLDS)
+    return hint.get("type") in {"any", "literal"}
+
+
+def loses_keys(result: object, valid: object, *, changes_texts: bool) -> bool:
     """Return whether an object in `result` has keys that are one key in `valid`, or one as text.
 
     `valid` is `result` as its type hint reads it: `{1: …, "1": …}` has one key under
-    `dict[int, …]`, and two that are the same in JSON under others.
+    `dict[int, …]`, and two that are the same in JSON under others. Where `changes_texts`, no
+    object may have fewer keys than were given: nothing shows which of them were merged.
     """
     waiting: list[_Pair] = [(result, valid)]
     while waiting:
         raw, read = waiting.pop()
         if isinstance(raw, Mapping):
             given = cast("Mapping[object, object]", raw)
-            if _are_merged(given, read):
+            if _are_merged(given, read, changes_texts):
                 return True
             waiting += _members(given, read)
         elif isinstance(raw, list | tuple) and isinstance(read, list | tuple):
@@ -35,7 +68,7 @@ def loses_keys(result: object, valid: object) -> bool:
     return False
 
 
-def _are_merged(raw: Mapping[object, object], read: object) -> bool:
+def _are_merged(raw: Mapping[object, object], read: object, changes_texts: bool) -> bool:
     has_texts = all(isinstance(key, str) for key in raw)
     if not has_texts:
         names = from_json(to_json(dict.fromkeys(raw), serialize_unknown=True))
@@ -44,7 +77,7 @@ def _are_merged(raw: Mapping[object, object], read: object) -> bool:
     if not isinstance(read, dict) or len(taken := cast("dict[object, object]", read)) >= len(raw):
         return False
     # a TypedDict leaves out what it does not declare: its keys are texts before and after
-    return not has_texts or not all(isinstance(key, str) for key in taken)
+    return changes_texts or not has_texts or not all(isinstance(key, str) for key in taken)
 
 
 def _members(raw: Mapping[object, object], read: object) -> Iterator[_Pair]:

@@ -18,7 +18,7 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue, JsonSchema
 from pydantic_core import PydanticSerializationError, PydanticUndefined, from_json, to_json
 
 from toolplan.path import Json
-from toolplan.sources._lost_keys import loses_keys
+from toolplan.sources._lost_keys import changes_text_keys, loses_keys
 from toolplan.threads import run_in_thread, threads_of
 from toolplan.tools import (
     Arguments,
@@ -176,6 +176,7 @@ def _call(
         inspect.iscoroutinefunction(each) for each in (function, type(function).__call__)
     )
 
+    changes_texts = returned is not None and changes_text_keys(returned.core_schema)
     threads = threads_of(str(getattr(function, "__module__", "")) or "python")
 
     async def call(arguments: Arguments) -> Json:
@@ -184,19 +185,19 @@ def _call(
         result = made() if is_async else await run_in_thread(made, threads)
         if inspect.isawaitable(result):
             result = await cast("Awaitable[object]", result)
-        return _plain(result, returned)
+        return _plain(result, returned, changes_texts)
 
     return call
 
 
-def _plain(result: object, returned: TypeAdapter[object] | None) -> Json:
+def _plain(result: object, returned: TypeAdapter[object] | None, changes_texts: bool) -> Json:
     """Return `result` as plain JSON; NaN and infinities become null."""
     try:
         if returned is None:
             text = to_json(result, inf_nan_mode="null")
         else:
             valid = returned.validate_python(result, by_alias=True, by_name=True)
-            if loses_keys(result, valid):
+            if loses_keys(result, valid, changes_texts=changes_texts):
                 raise ResultUnusable(_SAME_KEYS, result)
             text = returned.dump_json(valid, by_alias=True)
     except ValidationError as error:
