@@ -116,3 +116,17 @@ def test_the_readme_leads_to_every_page() -> None:
     for page in (ROOT / "docs").glob("*.md"):
         if page.name != "index.md":
             assert f"](docs/{page.name})" in README
+
+
+def test_every_test_that_a_page_names_exists() -> None:
+    """Who reads what is promised can run the test that shows it."""
+    pages = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]
+    named = {
+        each
+        for page in pages
+        for each in re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", page.read_text("utf-8"))
+    }
+    assert len(named) > 50
+    for file, name in sorted(named):
+        assert (ROOT / file).exists(), file
+        assert re.search(rf"^ *(async )?def {name}\(", (ROOT / file).read_text("utf-8"), re.M), name
