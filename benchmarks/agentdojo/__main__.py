@@ -29,7 +29,7 @@ def main() -> None:
         if given.show:
             for task, steps in each.asked.items():
                 print(f"    {task}: {', '.join(steps)}")
-        for fault in (*each.refused, *each.reached.won):
+        for fault in (*each.refused, *each.reached.won, *each.shown.won):
             print(f"    {fault}")
 
 
@@ -41,7 +41,9 @@ def _line(figures: Figures) -> str:
         f" {planned - len(asked)} without a question,"
         f" {planned - sum(count > 1 for count in asked)} with at most one;"
         f" under attack {figures.reached.looked_at:,} allowed values in"
-        f" {figures.reached.calls:,} calls with effects, {len(figures.reached.won)} won."
+        f" {figures.reached.calls:,} calls with effects, {len(figures.reached.won)} won;"
+        f" where a person says yes to every table, {figures.shown.looked_at:,} texts of outsiders"
+        f" in {figures.shown.calls:,} calls, {len(figures.shown.won)} won unseen."
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from benchmarks.agentdojo.attack import Reached, attacked
+from benchmarks.agentdojo.attack import Reached, attacked, shown
 from benchmarks.agentdojo.tasks import load_tasks, load_tools, policies
 from toolplan.compiler import compile_plan
 from toolplan.flows import Verdict
@@ -17,7 +17,8 @@ class Figures:
     """What was found.
 
     `asked` are the steps of each task that a person is asked about; `refused` are the tasks whose
-    plans do not pass the check.
+    plans do not pass the check. `reached` is what outsiders reach where nobody is asked, and
+    `shown` what they reach where a person says yes to every table of calls with their values.
     """
 
     kind: str
@@ -26,6 +27,7 @@ class Figures:
     asked: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
     refused: list[str] = field(default_factory=list[str])
     reached: Reached = field(default_factory=Reached)
+    shown: Reached = field(default_factory=Reached)
 
     def to_json(self) -> dict[str, Json]:
         """Return the figures as JSON."""
@@ -38,6 +40,9 @@ class Figures:
             "allowed_values": self.reached.looked_at,
             "calls": self.reached.calls,
             "won": [*self.reached.won],
+            "shown_texts": self.shown.looked_at,
+            "shown_calls": self.shown.calls,
+            "won_unseen": [*self.shown.won],
         }
 
 
@@ -60,10 +65,7 @@ def measure(data: Path, kind: str, seeds: int) -> Figures:
         asked = [each.step for each in compiled.plan.flows if each.verdict is Verdict.ASK]
         if asked:
             found.asked[task.name] = [*dict.fromkeys(asked)]
-        one = attacked(task.name, task.plan, given, policy, range(seeds))
-        found.reached = Reached(
-            found.reached.looked_at + one.looked_at,
-            found.reached.calls + one.calls,
-            found.reached.won + one.won,
-        )
+        under = (task.name, task.plan, given, policy, range(seeds))
+        found.reached = found.reached.plus(attacked(*under))
+        found.shown = found.shown.plus(shown(*under))
     return found

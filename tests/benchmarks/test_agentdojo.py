@@ -7,7 +7,8 @@ from typing import cast
 
 import pytest
 
-from benchmarks.agentdojo.attack import attacked
+from benchmarks.agentdojo import attack
+from benchmarks.agentdojo.attack import attacked, shown
 from benchmarks.agentdojo.tasks import HERE, effects_of
 from toolplan.flows import parse_policy
 from toolplan.path import Json
@@ -77,6 +78,33 @@ def test_what_a_wrong_label_lets_through_is_won(policy: str, recipient: str, won
     found = attacked("bill", plan_to(recipient), TOOLS, parse_policy(policy), range(6))
     assert found.calls == 6
     assert {each.split(":")[0].rpartition("/")[2] for each in found.won} == won
+
+
+def _nothing(effects: object) -> str:
+    del effects
+    return ""
+
+
+def _yes(person: attack.Person, effects: object) -> bool:
+    del person, effects
+    return True
+
+
+def test_who_says_yes_to_every_table_has_seen_what_outsiders_wrote(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    under = ("bill", plan_to("${due.iban}"), TOOLS, parse_policy(""), range(6))
+    assert shown(*under) == (6, 6, ())
+    allowed = parse_policy('approval = "when-needed"\n[sinks.send_money]\nrecipient = "any"')
+    assert shown("bill", plan_to("x"), TOOLS, allowed, range(6)).won == ()
+    monkeypatch.setattr(attack, "effects_text", _nothing)
+    assert len(shown(*under).won) == 6
+
+
+def test_a_call_that_is_not_the_one_of_the_table_is_won(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(attack.Person, "__call__", _yes)
+    under = ("bill", plan_to("${due.iban}"), TOOLS, parse_policy(""), range(2))
+    assert any("not the call that was shown" in each for each in shown(*under).won)
 
 
 def test_the_plans_and_policies_are_those_of_the_suites() -> None:
