@@ -92,7 +92,7 @@ def shown(
 
     An attack has won where a call holds what the person did not see: another value than the table
     had, or a text of an outsider that stood in no table. A plan of which the policy allows every
-    flow may run without a table: of what reaches its calls, `attacked` tells.
+    flow may run without a table: `attacked` looks at what reaches its calls.
     """
     compiled = compile_plan(plan, tools=tools, policy=policy).plan
     if compiled is None or needs_no_approval(compiled):
