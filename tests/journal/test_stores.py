@@ -303,3 +303,17 @@ def test_a_run_is_kept_by_the_door_that_commands_use(stores: Stores) -> None:
         begun(journal)
     with closing(open_journal(stores.place)) as journal:
         assert [entry.run for entry in journal.runs()] == ["r"]
+
+
+def test_a_name_is_held_by_one_at_a_time(stores: Stores) -> None:
+    ours, theirs = stores.open().locks, stores.open().locks
+    assert ours.hold("asking")
+    assert not theirs.hold("asking")
+    assert not ours.hold("asking")
+    assert theirs.hold("other")
+    theirs.release("asking")
+    assert not theirs.hold("asking")
+    ours.release("asking")
+    assert theirs.hold("asking")
+    for name in ("asking", "other"):
+        theirs.release(name)

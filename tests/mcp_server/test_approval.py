@@ -68,6 +68,22 @@ def test_ten_requests_at_once_make_one_waiting_run_also_after_a_restart(tmp_path
     in_loop(work)
 
 
+def test_two_servers_that_are_asked_at_once_make_one_waiting_run(tmp_path: Path) -> None:
+    async def work() -> None:
+        tools = scripted()
+        for turn in range(10):
+            folder = tmp_path / str(turn)
+            folder.mkdir()
+            async with serving(folder, tools.toolbox) as one, serving(folder, tools.toolbox) as two:
+                asked = (each.refused("run", plan=WRITES) for each in (one, two, one, two))
+                names = {result["run"] for result in await asyncio.gather(*asked)}
+                assert [entry.run for entry in one.journal.runs()] == [*names]
+            assert len(names) == 1
+        assert tools.calls == []
+
+    in_loop(work)
+
+
 def test_the_run_waits_in_the_journal_until_a_person_approves_it_there(tmp_path: Path) -> None:
     async def work() -> None:
         tools = scripted()

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import uuid
 from collections import OrderedDict
-from collections.abc import Callable, Coroutine
+from collections.abc import AsyncGenerator, Callable, Coroutine
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Final, Literal, Self, TypeAlias, TypeVar
@@ -31,6 +32,9 @@ MOST_RUNS: Final = 16
 """The maximum number of concurrent runs."""
 
 _MOST_REMEMBERED: Final = 1_000
+_ASKING: Final = "asking"
+"""What one server at a time holds, while it looks for a run that waits and starts one."""
+_LOOK_S: Final = 0.05
 _RESUME_ELSEWHERE: Final = "Resume it where it was started, with its own tools: `toolplan resume`."
 
 Values: TypeAlias = Literal["values"]
@@ -115,12 +119,26 @@ class Runs:
         if plan.effects and self._by_values:
             return await self._start_by_values(plan, request)
         if plan.effects and ask is None and not needs_no_approval(plan):
-            async with self._asking:  # of ten requests at once, nine find the run of the first
+            # of ten requests at once, also to other servers, nine find the run of the first
+            async with self._asking, self._held():
                 await self._check_waiting(plan)
                 active = self._start(plan, _wait_for_person, request)
                 await asyncio.wait({active.task})  # until the journal has it as waiting
             return active
         return self._start(plan, ask or _wait_for_person, request)
+
+    @asynccontextmanager
+    async def _held(self) -> AsyncGenerator[None]:
+        """Let no other server on this journal into such a block."""
+        locks = self._journal.locks
+        holding = asyncio.ensure_future(self._read(lambda: locks.hold(_ASKING)))
+        try:
+            while not await asyncio.shield(holding):
+                await asyncio.sleep(_LOOK_S)
+                holding = asyncio.ensure_future(self._read(lambda: locks.hold(_ASKING)))
+            yield
+        finally:  # also what a thread still takes for a request that was cancelled
+            holding.add_done_callback(lambda _: locks.release(_ASKING))
 
     async def _start_by_values(self, plan: ExecutionPlan, request: object) -> ActiveRun:
         """Start a run whose calls are approved with their values, or return the one that waits."""

@@ -6,7 +6,8 @@ import contextlib
 import os
 import sys
 import tempfile
-from collections.abc import Generator
+from collections.abc import Callable, Generator
+from functools import partial
 from pathlib import Path
 
 if sys.platform == "win32":
@@ -37,6 +38,26 @@ def locked(path: Path) -> Generator[None]:
         yield
     finally:
         os.close(folder)
+
+
+def try_lock(path: Path) -> Callable[[], None] | None:
+    """Lock the file `path`; return what releases it, or None where another process has it.
+
+    The file is created and stays. The lock ends with this process.
+
+    Raises:
+        OSError: the file cannot be opened.
+    """
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        if sys.platform == "win32":
+            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+        else:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(descriptor)
+        return None
+    return partial(os.close, descriptor)
 
 
 def write_whole(path: Path, text: str) -> None:

@@ -19,6 +19,7 @@ from toolplan.storage.journal._database import PATIENCE_S, STORE
 from toolplan.storage.journal._entries import RunRecord
 from toolplan.storage.journal._errors import JournalError
 from toolplan.storage.journal._leases import LEASE_S, Held, Lease, Leases
+from toolplan.storage.journal._locks import FileLocks
 from toolplan.storage.journal._reading import Row, record_text, run_damaged
 from toolplan.storage.journal._readings import Readings
 from toolplan.storage.journal._records import to_record
@@ -43,10 +44,9 @@ class Journal(Readings):
     """The events of runs in one SQLite file, large ones in a folder beside it.
 
     Its methods block on the disk and are thread-safe. `clock` returns seconds since the epoch,
-    `owner` names this process, and `worker` does blocking work for event loops. `notes` are
-    sentences that the user should know: the file was empty, or is older than it was. Leases are
-    measured with `age_clock`, in seconds since some moment; `boot` names it, and is equal in all
-    processes that see the same clock.
+    `owner` names this process, and `worker` does blocking work for event loops. `notes` say that
+    the file was empty, or is older than it was. Leases are measured with `age_clock`, in seconds
+    since some moment; `boot` names it, and is equal in all processes that see the same clock.
     """
 
     entries = (
@@ -71,6 +71,7 @@ class Journal(Readings):
             JournalError: the file cannot be opened.
         """
         self.path = Path(path)
+        self.locks = FileLocks(self.path)
         self.lease_s = lease_s
         self.worker: Worker = WriterThread() if worker is None else worker
         self._clock = clock

@@ -12,6 +12,17 @@ from toolplan.storage.journal._leases import Lease
 from toolplan.storage.journal._worker import Worker
 
 
+class Locks(Protocol):
+    """Names that one process at a time holds, at most as long as it lives."""
+
+    def hold(self, name: str) -> bool:
+        """Hold `name`, unless it is held already, here or elsewhere; return whether that worked."""
+        ...
+
+    def release(self, name: str) -> None:
+        """Release `name`."""
+
+
 @runtime_checkable
 class Store(Protocol):
     """A journal: the events of runs, and which process may write them.
@@ -30,6 +41,11 @@ class Store(Protocol):
     @property
     def place(self) -> str:
         """Where the journal is, in messages: without a password."""
+        ...
+
+    @property
+    def locks(self) -> Locks:
+        """Names for what only one process on this journal does at a time."""
         ...
 
     @property
