@@ -6,7 +6,7 @@ import asyncio
 import uuid
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, Callable, Coroutine
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Final, Literal, Self, TypeAlias, TypeVar
@@ -25,7 +25,7 @@ from toolplan.mcp_server._progress import Progress
 from toolplan.mcp_server._reports import approval_help, effects_report
 from toolplan.mcp_server._values import Decision
 from toolplan.render.runs_view import SHORT
-from toolplan.storage.journal import RunEntry
+from toolplan.storage.journal import JournalError, RunEntry, Store
 from toolplan.threads import in_thread
 
 MOST_RUNS: Final = 16
@@ -50,6 +50,11 @@ class ActiveRun:
     plan: ExecutionPlan
     progress: Progress
     task: asyncio.Task[Run]
+
+
+def _release(journal: Store) -> None:
+    with suppress(JournalError):  # the session is over, and its locks with it
+        journal.locks.release(_ASKING)
 
 
 class _WaitsForPerson(Exception):
@@ -130,15 +135,15 @@ class Runs:
     @asynccontextmanager
     async def _held(self) -> AsyncGenerator[None]:
         """Let no other server on this journal into such a block."""
-        locks = self._journal.locks
-        holding = asyncio.ensure_future(self._read(lambda: locks.hold(_ASKING)))
+        journal = self._journal
+        holding = asyncio.ensure_future(self._read(lambda: journal.locks.hold(_ASKING)))
         try:
             while not await asyncio.shield(holding):
                 await asyncio.sleep(_LOOK_S)
-                holding = asyncio.ensure_future(self._read(lambda: locks.hold(_ASKING)))
+                holding = asyncio.ensure_future(self._read(lambda: journal.locks.hold(_ASKING)))
             yield
         finally:  # also what a thread still takes for a request that was cancelled
-            holding.add_done_callback(lambda _: locks.release(_ASKING))
+            holding.add_done_callback(lambda _: _release(journal))
 
     async def _start_by_values(self, plan: ExecutionPlan, request: object) -> ActiveRun:
         """Start a run whose calls are approved with their values, or return the one that waits."""
