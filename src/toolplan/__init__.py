@@ -49,6 +49,7 @@ if TYPE_CHECKING:
         ToolObjectError,
         current_call,
         report_progress,
+        state_label,
     )
 
 # Each name is loaded from its home when it is first asked for: who only checks plans does not wait
@@ -102,6 +103,7 @@ _HOMES: Final = {
     "parse": "toolplan.compiler",
     "read_policy": "toolplan.app._policy",
     "report_progress": "toolplan.tools",
+    "state_label": "toolplan.tools",
     "resume": "toolplan.app.resume",
     "run": "toolplan.engines",
     "run_stream": "toolplan.engines",
@@ -164,6 +166,7 @@ __all__ = [
     "run",
     "run_stream",
     "simulate",
+    "state_label",
     "to_text",
     "tool",
     "toolbox_of",

@@ -7,7 +7,9 @@ the step, the item and the arguments: a call that differs in one character is an
 from __future__ import annotations
 
 import hashlib
+import inspect
 import json
+import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -19,9 +21,10 @@ from toolplan.errors import ToolplanError
 from toolplan.events import CallWaiting
 from toolplan.execution_plan import ExecutionPlan
 from toolplan.flows import Flow, Source, Trust, Verdict
-from toolplan.path import Json, parse_path, print_path
+from toolplan.path import Json, copied, parse_path, print_path
 from toolplan.plan import Step, Value, refs, split_pointer
 
+_LOG: Final = logging.getLogger(__name__)
 _SAID: Final = Trust.SAID.word
 
 
@@ -112,6 +115,16 @@ Decide: TypeAlias = Callable[
 """Called with all calls that wait; returns the answer for all of them, or answers by step."""
 
 
+Judgement: TypeAlias = str | Denied
+"""`"allow"`, `"ask"` (who decides about the call is asked), `"refuse"`, or `Denied` to refuse."""
+
+PolicyEngine: TypeAlias = Callable[[Flow, Json], Judgement | Awaitable[Judgement]]
+"""Called with a flow of the plan (`ExecutionPlan.flows`) and the value that a call would get.
+
+For a condition the value is True, because it holds; for a list of items it is their number.
+"""
+
+
 @dataclass(frozen=True, slots=True)
 class ValueApproval:
     """Approves each call with effects once its values are known, and not before.
@@ -120,10 +133,14 @@ class ValueApproval:
         decide: asked when nothing else of the run can continue. None: the run ends as a waiting
             one, and is resumed with an answer.
         shapes: steps that are approved as they stand in the plan, whatever their values will be.
+        policy_engine: asked first, about each value of each call that waits. A step whose values
+            are all allowed is made, one with a value that is refused is not; all others are left
+            to `decide`.
     """
 
     decide: Decide | None = None
     shapes: tuple[str, ...] = ()
+    policy_engine: PolicyEngine | None = None
 
 
 class Consent(NamedTuple):
@@ -177,6 +194,71 @@ def answers_of(given: object, steps: Iterable[str]) -> dict[str, Consent]:
 
 def _is_by_step(given: object) -> bool:
     return isinstance(given, Mapping)
+
+
+async def judged(
+    engine: PolicyEngine, plan: ExecutionPlan, effects: Iterable[Effect]
+) -> dict[str, Consent]:
+    """Return what a policy engine decides about steps of `plan` whose calls `effects` wait.
+
+    Steps that it leaves to a person are not in the result: one of their values is neither allowed
+    nor refused, they have no value that it could be asked about, or the engine failed.
+
+    Raises:
+        ToolplanError: it gave something else than a judgement.
+    """
+    by_step: dict[str, list[Effect]] = {}
+    for effect in effects:
+        by_step.setdefault(effect.step, []).append(effect)
+    found: dict[str, Consent] = {}
+    for step, calls in by_step.items():
+        flows = [each for each in plan.flows if each.step == step and each.kind != "secret"]
+        values = [(flow, value) for flow in flows for value in _values(flow, calls)]
+        consent = await _judged(engine, values)
+        if consent is not None:
+            found[step] = consent
+    return found
+
+
+def _values(flow: Flow, calls: Sequence[Effect]) -> Iterable[Json]:
+    """Return what flows: an argument of each call, or one value for the choice behind all."""
+    if flow.kind == "argument":
+        name = split_pointer(flow.pointer)[-1]
+        return [copied(call.args[name]) for call in calls if name in call.args]
+    return [len(calls) if flow.kind == "count" else True]
+
+
+async def _judged(engine: PolicyEngine, values: Sequence[tuple[Flow, Json]]) -> Consent | None:
+    """Return what is decided about the calls with these values; None where that is left open."""
+    is_open = not values  # nothing that it was asked about speaks for such a call
+    for flow, value in values:
+        try:
+            answer = engine(flow, value)
+            given: object = await answer if inspect.isawaitable(answer) else answer
+        except Exception as error:  # doubt is never permission
+            _LOG.warning(
+                "The policy engine failed at %s of step %s (%s); a person decides.",
+                flow.pointer,
+                flow.step,
+                type(error).__name__,
+            )
+            return None
+        match given:
+            case Denied(reason=reason):
+                return Consent(False, str(reason))
+            case Verdict.REFUSE:
+                return Consent(False, f"the policy engine refuses {flow.pointer}")
+            case Verdict.ASK:
+                is_open = True
+            case Verdict.ALLOW:
+                pass
+            case _:
+                raise ToolplanError(
+                    "bad-answer",
+                    f"The policy engine answered with a value of type {type(given).__name__}.",
+                    'Return "allow", "ask", "refuse" or toolplan.Denied(reason).',
+                )
+    return None if is_open else Consent(True)
 
 
 # Binding

@@ -89,6 +89,13 @@ class ToolCall(NamedTuple):
     key: str
 
 
+class StatedLabel(NamedTuple):
+    """What a tool states about its result: that outsiders may have written it, or it is secret."""
+
+    is_untrusted: bool = False
+    is_secret: bool = False
+
+
 class AttendedCall(Protocol):
     """The engine's side of a call in flight."""
 
@@ -98,6 +105,9 @@ class AttendedCall(Protocol):
 
     def progress(self, done: float, total: float | None, message: str) -> None:
         """Report its progress."""
+
+    def state_label(self, stated: StatedLabel) -> None:
+        """Take the label that the tool states for the result."""
 
 
 ATTENDED: Final[ContextVar[AttendedCall | None]] = ContextVar("attended_call", default=None)
@@ -136,6 +146,18 @@ def report_progress(done: float, total: float | None = None, message: str = "") 
     attended = ATTENDED.get()
     if attended is not None:
         attended.progress(done, total, message)
+
+
+def state_label(*, untrusted: bool = False, secret: bool = False) -> None:
+    """State that the result of the current call is worth less than a policy may say.
+
+    A result that is `untrusted` although the policy trusts it cannot be used, nor one that is
+    `secret` where the policy names tools of [egress] and not this secret. Nothing raises a label.
+    Call it before the tool returns; it does nothing outside of a run.
+    """
+    attended = ATTENDED.get()
+    if attended is not None and (untrusted or secret):
+        attended.state_label(StatedLabel(untrusted, secret))
 
 
 class ToolObjectError(ToolplanError, ValueError):

@@ -5,19 +5,27 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from tests.stores import Stores
 from toolplan.approval import approve
 from toolplan.compiler import compile_plan
-from toolplan.consent import Answer, Consent, Decide, Denied, Effect, ValueApproval
+from toolplan.consent import (
+    Answer,
+    Consent,
+    Decide,
+    Denied,
+    Effect,
+    PolicyEngine,
+    ValueApproval,
+)
 from toolplan.engines import CannotRun, resume, run
 from toolplan.errors import ToolplanError
-from toolplan.events import Event, Run, RunState, StepState, StepSucceeded
+from toolplan.events import ConsentGiven, Event, Run, RunState, StepState, StepSucceeded
 from toolplan.execution_plan import ExecutionPlan
-from toolplan.flows import Policy, Trust
+from toolplan.flows import Flow, Policy, Trust
 from toolplan.path import Json, copied
 from toolplan.tools import Arguments, Call, Effects, Tool, Toolbox, ToolError
 
@@ -338,3 +346,143 @@ def test_an_output_that_a_listener_changes_after_the_table_does_not_go_into_the_
     assert done.status is RunState.WAITING  # it is another call, which is asked for again
     assert asked == ["eve@evil.example", "mallory@evil.example"]
     assert "send" not in world.made
+
+
+# A policy engine beside the person
+
+
+def judged(
+    world: World, plan: ExecutionPlan, engine: PolicyEngine, decide: Decide | None = None
+) -> tuple[Run, list[Event]]:
+    events: list[Event] = []
+    approval = ValueApproval(decide, policy_engine=engine)
+    return asyncio.run(run(plan, world.tools, approval=approval, on_event=events.append)), events
+
+
+def test_a_policy_engine_gets_each_flow_with_its_value_and_may_allow_the_call() -> None:
+    world, seen = World(), list[tuple[str, str, Json]]()
+
+    def engine(flow: Flow, value: Json) -> str:
+        seen.append((flow.pointer, flow.label.trust.word, value))
+        return "allow"
+
+    done, events = judged(world, world.plan(*MAIL), engine)
+    assert done.succeeded
+    assert world.calls[-1] == ("send", {"to": "eve@evil.example", "body": "Hello"})
+    assert seen == [
+        ("/steps/1/args/to", "untrusted", "eve@evil.example"),
+        ("/steps/1/args/body", "said", "Hello"),
+    ]
+    assert [each.by for each in events if isinstance(each, ConsentGiven)] == ["policy engine"]
+
+
+def test_a_policy_engine_may_be_async_and_refuses_with_its_reason() -> None:
+    world, asked = World(), list[Effect]()
+
+    async def engine(flow: Flow, value: Json) -> str | Denied:
+        await asyncio.sleep(0)
+        is_foreign = flow.pointer.endswith("/to") and not str(value).endswith("@ours.example")
+        return Denied("not one of ours") if is_foreign else "allow"
+
+    def decide(effects: tuple[Effect, ...]) -> bool:
+        asked.extend(effects)
+        return True
+
+    done, _ = judged(world, world.plan(*MAIL), engine, decide)
+    error = done.steps["answer"].error
+    assert error is not None
+    assert (error.code, "not one of ours" in error.message) == ("denied", True)
+    assert (asked, "send" in world.made) == ([], False)  # a person does not overrule it
+
+
+@pytest.mark.parametrize("given", ["ask", "fails"])
+def test_what_a_policy_engine_leaves_open_is_asked_of_the_person(given: str) -> None:
+    world, asked = World(), list[str]()
+
+    def engine(flow: Flow, value: Json) -> str:
+        del value
+        if given == "fails" and flow.pointer.endswith("/to"):
+            raise OSError("no gateway")
+        return "ask" if flow.pointer.endswith("/to") else "allow"
+
+    def decide(effects: tuple[Effect, ...]) -> bool:
+        asked.extend(each.step for each in effects)
+        return True
+
+    done, events = judged(world, world.plan(*MAIL), engine, decide)
+    assert (done.succeeded, asked) == (True, ["answer"])
+    assert [each.by for each in events if isinstance(each, ConsentGiven)] == [""]
+    alone, _ = judged(other := World(), other.plan(*MAIL), engine)
+    assert (alone.status, other.made) == (RunState.WAITING, ["inbox", "look"])
+
+
+def test_a_call_without_values_is_not_allowed_by_an_engine_that_was_asked_nothing() -> None:
+    world = World()
+    done, _ = judged(world, world.plan(step("s", "send")), lambda flow, value: "allow")
+    assert (done.status, world.made) == (RunState.WAITING, [])
+
+
+def test_one_refused_item_refuses_its_step_and_choices_are_asked_about() -> None:
+    world, seen = World(), list[tuple[str, Json]]()
+    each = step("each", "send", {"to": "${item.sender}"}, for_each="${mails}")
+    only = step("only", "send", {"to": "x"}, when={"value": "${mails[0].n}", "is": {"minimum": 1}})
+
+    def engine(flow: Flow, value: Json) -> str:
+        seen.append((flow.kind, value))
+        return "refuse" if value == "bob@ours.example" else "allow"
+
+    done, _ = judged(world, world.plan(step("mails", "inbox"), each, only), engine)
+    assert done.steps["each"].state is StepState.FAILED
+    assert world.calls[1:] == [("send", {"to": "x"})]
+    assert ("condition", True) in seen
+    judged(other := World(), other.plan(step("mails", "inbox"), each), allow_all(seen))
+    assert (seen[-1], other.made.count("send")) == (("count", 2), 2)
+
+
+def allow_all(seen: list[tuple[str, Json]]) -> PolicyEngine:
+    def engine(flow: Flow, value: Json) -> str:
+        seen.append((flow.kind, value))
+        return "allow"
+
+    return engine
+
+
+def test_an_engine_is_not_asked_again_about_what_it_left_to_a_person() -> None:
+    world, times = World(), list[str]()
+    other = step("other", "send", {"to": "${mails[1].sender}"})
+
+    def engine(flow: Flow, value: Json) -> str:
+        del value
+        times.append(flow.step)
+        if flow.step == "answer" and times.count("answer") == 1:
+            raise OSError("not yet")
+        return "allow"
+
+    done, _ = judged(world, world.plan(*MAIL, other), engine, lambda effects: None)
+    assert done.status is RunState.WAITING
+    assert world.made.count("send") == 1  # only the other
+    assert times.count("answer") == 1
+
+
+@pytest.mark.parametrize("given", ["yes", True, None, ""])
+def test_a_policy_engine_that_gives_no_judgement_stops_the_run(given: object) -> None:
+    world = World()
+    engine = cast("PolicyEngine", lambda *_: given)
+    with pytest.raises(ToolplanError) as caught:
+        judged(world, world.plan(*MAIL), engine)
+    assert (caught.value.code, "send" in world.made) == ("bad-answer", False)
+
+
+def test_a_policy_engine_that_changes_a_value_changes_no_call() -> None:
+    world = World()
+    plan = world.plan(step("mails", "inbox"), step("s", "send", {"to": ["${mails[0].sender}"]}))
+
+    def engine(flow: Flow, value: Json) -> str:
+        del flow
+        assert isinstance(value, list)
+        value[0] = "bob@ours.example"
+        return "allow"
+
+    done, _ = judged(world, plan, engine)
+    assert done.succeeded
+    assert world.calls[-1] == ("send", {"to": ["eve@evil.example"]})

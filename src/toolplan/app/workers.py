@@ -327,7 +327,7 @@ def _granted(
     if not plan.effects or (given is None and not yes):
         return None
     if (values := by_values(given)) is not None:
-        if values.decide is not None:
+        if values.decide is not None or values.policy_engine is not None:
             raise ToolplanError(
                 "usage",
                 "Nobody can be asked where a run is given to workers.",

@@ -12,7 +12,7 @@ from toolplan.engines._calls import CannotRun
 from toolplan.events import Failure, ItemEnded, StepFailed, StepSucceeded
 from toolplan.path import Json
 from toolplan.plan import Step
-from toolplan.tools import Arguments, Call, Tool, ToolCall
+from toolplan.tools import Arguments, Call, StatedLabel, Tool, ToolCall
 
 if TYPE_CHECKING:
     from toolplan.engines._in_flight import InFlightCalls
@@ -22,8 +22,8 @@ class InFlightCall:
     """One attempt of one call. It is open until its outcome is known; a later result is discarded.
 
     `first` is the number of the first attempt in this process, `made` says that the tool was
-    called, and `late` is the result of a call that was given up. `size` is about the bytes of its
-    arguments.
+    called, and `late` is the result of a call that was given up. `stated` is the label that its
+    tool states for the result. `size` is about the bytes of its arguments.
     """
 
     __slots__ = (
@@ -38,6 +38,7 @@ class InFlightCall:
         "owner",
         "position",
         "size",
+        "stated",
         "step",
         "task",
         "tool",
@@ -65,6 +66,7 @@ class InFlightCall:
         self.made = False
         self.began = 0.0
         self.late: Late | None = None
+        self.stated: StatedLabel | None = None
         self.deadline = inf
         self.task: Task[None] | None = None
 
@@ -88,6 +90,14 @@ class InFlightCall:
     def progress(self, done: float, total: float | None, message: str) -> None:
         """Take the progress that the tool reports."""
         self.owner.progress(self, done, total, message)
+
+    def state_label(self, stated: StatedLabel) -> None:
+        """Take the label that the tool states for the result; the least of several counts."""
+        before = self.stated
+        if before is not None:
+            untrusted = before.is_untrusted or stated.is_untrusted
+            stated = StatedLabel(untrusted, before.is_secret or stated.is_secret)
+        self.stated = stated
 
 
 class Late(NamedTuple):

@@ -17,6 +17,7 @@ from toolplan.engines._deadlines import Deadlines
 from toolplan.engines._eager import eager_task
 from toolplan.engines._effects import ABORTED, CHANGED, Doubtful, EffectCalls, idempotency_key
 from toolplan.engines._failures import accepted, kept_result, returned_with, tool_failure
+from toolplan.engines._flow_checks import FlowChecks
 from toolplan.engines._sizes import Budget
 from toolplan.event_loop import leave_behind, note_given_up
 from toolplan.events import (
@@ -31,7 +32,7 @@ from toolplan.events import (
 from toolplan.path import Json
 from toolplan.plan import Limits
 from toolplan.storage.journal import KEPT_DURATIONS
-from toolplan.tools import ATTENDED, Arguments, Tool, ToolCall, ToolError
+from toolplan.tools import ATTENDED, Arguments, ToolCall, ToolError
 
 _LOG: Final = logging.getLogger(__name__)
 _TOOLS_LOG: Final = logging.getLogger("toolplan.tools")
@@ -63,6 +64,11 @@ class EventLog(Protocol):
 
 class Steps(Protocol):
     """The scheduler, which gets each outcome once."""
+
+    @property
+    def flow_checks(self) -> FlowChecks:
+        """What the flows of the plan ask of results."""
+        ...
 
     def call_ended(self, call: InFlightCall, outcome: Json | Failure) -> None:
         """Take the result of a call, or why it failed."""
@@ -341,7 +347,7 @@ class InFlightCalls:
         return True
 
     def _take(self, call: InFlightCall, answer: object) -> None:
-        outcome = self._accepted(call.tool, answer)
+        outcome = self._accepted(call, answer)
         if isinstance(outcome, Failure) and not call.tool.may_repeat:
             return self._doubt(call, Doubtful(outcome, kept_result(answer)))
         return self._end(call, outcome)
@@ -352,15 +358,19 @@ class InFlightCalls:
         if failure is not None:
             unknown = failure.code == "outcome-unknown" and not call.tool.may_repeat
             return Doubtful(failure, late.returned) if unknown else failure
-        taken = self._accepted(call.tool, late.answer)
+        taken = self._accepted(call, late.answer)
         if isinstance(taken, Failure) and not call.tool.may_repeat:
             return Doubtful(taken, kept_result(late.answer))
         return taken
 
-    def _accepted(self, tool: Tool, answer: object) -> Json | Failure:
+    def _accepted(self, call: InFlightCall, answer: object) -> Json | Failure:
         """Return a copy of `answer`, which counts as kept, or why it cannot be used."""
+        if call.stated is not None:
+            failure = self._steps.flow_checks.failure(call.tool.name, call.stated)
+            if failure is not None:
+                return failure
         depth, size = self._limits.depth, self._options.result_size
-        return accepted(tool, answer, depth=depth, size=size, kept=self._results)
+        return accepted(call.tool, answer, depth=depth, size=size, kept=self._results)
 
     def _end(self, call: InFlightCall, outcome: Json | Failure | Doubtful) -> None:
         if isinstance(outcome, Doubtful):

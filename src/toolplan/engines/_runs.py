@@ -43,7 +43,6 @@ from toolplan.events import (
     StepSucceeded,
 )
 from toolplan.execution_plan import ExecutionPlan
-from toolplan.flows import guards_of
 from toolplan.path import Json
 from toolplan.plan import Limits, Plan, Step, needs
 from toolplan.plan_json import dump, load
@@ -90,7 +89,7 @@ async def start(plan: ExecutionPlan, execution: Execution, done: Sequence[Event]
     recorder = execution.recorder
     scheduler = new_scheduler(execution, _results_of(plan, done))
     runnable = frozen(plan, execution.tools)
-    scheduler.guards = guards_of(runnable.plan.flows)
+    scheduler.flow_checks.plan_is(runnable.plan)
     scheduler.admit(runnable.plan.plan.steps, runnable.needs)
     scheduler.complete(runnable.plan.plan.output)
     granted = granted_approval(execution, runnable)
@@ -154,7 +153,7 @@ async def continue_run(
         decisions_so_far = {**recovered.decisions, **known}
         whole = replace(recovered, decisions=decisions_so_far, before=recorder.before)
         scheduler = new_scheduler(execution, whole)
-        scheduler.guards = guards_of(runnable.plan.flows)
+        scheduler.flow_checks.plan_is(runnable.plan)
         scheduler.admit(runnable.plan.plan.steps, runnable.needs)
         scheduler.complete(runnable.plan.plan.output)
         _check_unchanged(record_of(runnable.plan, execution.tools), record)

@@ -10,7 +10,7 @@ import asyncio
 import inspect
 from asyncio import Task
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from typing import Protocol
+from typing import Final, Protocol
 
 from toolplan.approval import decider
 from toolplan.consent import (
@@ -22,6 +22,7 @@ from toolplan.consent import (
     call_digest,
     effect_of,
     is_as_shown,
+    judged,
     origins_of,
 )
 from toolplan.engines._attempt import InFlightCall
@@ -41,6 +42,9 @@ from toolplan.execution_plan import ExecutionPlan
 from toolplan.path import Json, copied
 from toolplan.storage.journal import Slot
 from toolplan.tools import Tool
+
+_POLICY_ENGINE: Final = "policy engine"
+"""Who decided, as the journal names it, where no person did."""
 
 
 class Steps(Protocol):
@@ -98,6 +102,7 @@ class Stage:
         self._denied: dict[tuple[Slot, str], str] = {}
         self._waiting: dict[Slot, tuple[InFlightCall, CallWaiting]] = {}
         self._origins: dict[str, Json] = {}
+        self._left_to_person: set[str] = set()
         self._asking: Task[None] | None = None
         self._approval = approval
         for consent in consents:
@@ -137,7 +142,9 @@ class Stage:
 
     def ask(self) -> bool:
         """Ask who decides about the calls that wait; return False if nobody is there to ask."""
-        if self._asking is None and self._approval.decide is not None and self._waiting:
+        approval = self._approval
+        is_asked = approval.decide is not None or approval.policy_engine is not None
+        if self._asking is None and is_asked and self._waiting:
             self._asking = asyncio.get_running_loop().create_task(self._ask())
         return self._asking is not None
 
@@ -148,8 +155,10 @@ class Stage:
             asking.cancel()
             await asyncio.gather(asking, return_exceptions=True)
 
-    def decide(self, step: str, consent: Consent, calls: Iterable[CallWaiting]) -> ConsentGiven:
-        """Return the event of a decision about calls of `step` that waited.
+    def decide(
+        self, step: str, consent: Consent, calls: Iterable[CallWaiting], by: str | None = None
+    ) -> ConsentGiven:
+        """Return the event of a decision about calls of `step` that waited; `by` decided it.
 
         Raises:
             CannotRun: one of them is not the one that was shown.
@@ -165,7 +174,7 @@ class Stage:
                     "`toolplan show RUN` shows the calls that wait.",
                 )
             shown.append((call.item, call.digest))
-        now, by = self._clock(), decider()
+        now, by = self._clock(), decider() if by is None else by
         given = ConsentGiven(step, consent.allowed, tuple(shown), consent.reason, now, by)
         self._note(given)
         return given
@@ -194,17 +203,19 @@ class Stage:
     async def _ask_once(self) -> None:
         self._emit(RunParked(RunState.WAITING, self._clock()))
         await self._synced()  # a question that was answered is not lost with this process
-        decide, asked = self._approval.decide, [event for _, event in self._waiting.values()]
+        asked = [event for _, event in self._waiting.values()]
         shown = [effect_of(event._replace(args=copied(event.args))) for event in asked]
-        answer = None if decide is None else decide(tuple(shown))
-        given = await answer if inspect.isawaitable(answer) else answer
-        decided = answers_of(given, dict.fromkeys(event.step for event in asked))
+        judgements = await self._judgements(shown)
+        left = tuple(each for each in shown if each.step not in judgements)
+        decided = {**judgements, **await self._answers(left)}
         self._check_unchanged(shown)
         if not decided:
             self._asking = None
             return self._steps.park()
         for step, consent in decided.items():
-            self._emit(self.decide(step, consent, (each for each in asked if each.step == step)))
+            calls = (each for each in asked if each.step == step)
+            by = _POLICY_ENGINE if step in judgements else None
+            self._emit(self.decide(step, consent, calls, by))
         self._emit(RunResumed(self._clock()))
         await self._synced()  # the answer is on disk before any call that it allows
         items: dict[int, list[int]] = {}
@@ -215,6 +226,28 @@ class Stage:
         for position, indexes in items.items():
             self._steps.retake(position, indexes)
         return self._steps.start_waiting()
+
+    async def _judgements(self, effects: Iterable[Effect]) -> dict[str, Consent]:
+        """Return what the policy engine decides about `effects`, by step.
+
+        It is asked once: what it leaves to a person stays with that person.
+        """
+        engine = self._approval.policy_engine
+        if engine is None:
+            return {}
+        new = [each for each in effects if each.step not in self._left_to_person]
+        found = await judged(engine, self._plan, new)
+        self._left_to_person.update(each.step for each in new if each.step not in found)
+        return found
+
+    async def _answers(self, effects: tuple[Effect, ...]) -> dict[str, Consent]:
+        """Return what a person decides about `effects`, by step."""
+        decide = self._approval.decide
+        if decide is None or not effects:
+            return {}
+        answer = decide(effects)
+        given = await answer if inspect.isawaitable(answer) else answer
+        return answers_of(given, dict.fromkeys(each.step for each in effects))
 
     def _check_unchanged(self, shown: Iterable[Effect]) -> None:
         if not all(is_as_shown(self._run, effect) for effect in shown):
@@ -268,4 +301,4 @@ def refuse_consents(consents: Mapping[str, Consent] = NO_CONSENTS) -> None:
 
 def _denial(reason: str) -> Failure:
     said = f": {reason}" if reason else "."
-    return Failure("denied", f"A person refused the call{said}")
+    return Failure("denied", f"The call was refused{said}")

@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from toolplan.engines._attempt import InFlightCall, outcome_event
 from toolplan.engines._calls import Clock, Fan, RunOptions, callees, too_many_calls
 from toolplan.engines._effects import EffectCalls
+from toolplan.engines._flow_checks import FlowChecks
 from toolplan.engines._graph import Graph
 from toolplan.engines._in_flight import CANCELLED, LEFT, EventLog, InFlightCalls
 from toolplan.engines._inputs import filled, holds, items_of
@@ -85,9 +86,8 @@ class Scheduler:
         self._options = options
         self._budget = Budget(options.value_size)  # of one call's arguments at a time
         self._held = 0  # about the bytes of the arguments of calls in flight
-        self._most_held = options.run_size
         self._list_bytes_left = options.run_size  # of lists of `for_each` made of several parts
-        self.guards: Mapping[str, Mapping[str, Json]] = {}
+        self.flow_checks = FlowChecks(tools)
         self._stage: Stage | None = None
         self._effects = EffectCalls(recovered)
         self._calls = InFlightCalls(
@@ -259,7 +259,7 @@ class Scheduler:
         while self._free and not self._closed and not self._leaving:
             if self._log is not None and self._log.full:
                 return
-            if self._held > self._most_held and self._free < self._concurrency:
+            if self._held > self._options.run_size and self._free < self._concurrency:
                 return
             entry = self._ready.pop(self._free)
             if entry is None:
@@ -488,7 +488,7 @@ class Scheduler:
     ) -> tuple[Arguments | Failure, int]:
         """Return the arguments of a call, and about their bytes."""
         step, tool, budget = self._steps[position], self._tools_of[position], self._budget
-        guards = self.guards.get(step.id) if self.guards else None
+        guards = self.flow_checks.guards.get(step.id)
         budget.used = 0
         return filled(step, tool, self._outputs, budget, item, index, guards), budget.used
 

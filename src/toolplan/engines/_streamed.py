@@ -24,7 +24,6 @@ from toolplan.engines._steps import Scheduler
 from toolplan.errors import ToolplanError
 from toolplan.events import PlanSettled, Run, RunStarted, StepArrived
 from toolplan.execution_plan import ExecutionPlan
-from toolplan.flows import guards_of
 from toolplan.plan import Step, needs
 from toolplan.storage.journal import Recovered
 
@@ -143,7 +142,9 @@ async def _complete(
         raise StreamRefused(f"These steps were given, and are not in the plan: {names}.")
     runnable = frozen(plan, execution.tools)
     rest = [step for step in runnable.plan.plan.steps if step.id not in arrived]
-    scheduler.guards = guards_of(runnable.plan.flows)  # what has started only reads, unguarded
+    # what has started only reads, and no argument of it is looked at
+    if (failure := scheduler.flow_checks.plan_is(runnable.plan)) is not None:
+        raise StreamRefused(failure.message)
     scheduler.admit(rest, needs, hold_effects=True)
     execution.recorder.add(PlanSettled(runnable.plan.digest, tuple(steps), execution.clock()))
     stage = staged(execution, runnable, scheduler)

@@ -11,7 +11,7 @@ from toolplan.flows.labels import Label, Need, Source, Trust
 from toolplan.flows.policy import Keys, Policy
 from toolplan.path import EVERY, Json, Path, PathSyntaxError, Segment, parse_path, print_path
 from toolplan.schema import Absent, at
-from toolplan.tools import EGRESS, Tool
+from toolplan.tools import EGRESS, StatedLabel, Tool
 
 OWN_SOURCES: Final = frozenset({"python", "builtin"})
 """Where tools come from that may vouch for their own outputs: from the program of the user."""
@@ -83,6 +83,24 @@ class Vouched:
             found = stated and Outputs(stated.trusts, (*stated.secrets, *own.secrets))
             self._own[tool] = found or own
         return self._own[tool]
+
+    def objection(self, tool: str, stated: StatedLabel) -> str | None:
+        """Return why a result cannot be used with the label that its tool states; None if it can.
+
+        It cannot where the policy says more: what was allowed because of that would be wrong.
+        """
+        said = self.outputs(tool)
+        if stated.is_untrusted and any(trust > Trust.UNTRUSTED for _, trust in said.trusts):
+            return (
+                f"The tool {tool!r} states that its result is untrusted, and the policy trusts it:"
+                " leave the tool out of [trusted] and [listed]."
+            )
+        if stated.is_secret and self.policy.egress and () not in said.secrets:
+            return (
+                f"The tool {tool!r} states that its result is secret, and the policy does not say"
+                " so: name the tool in [secret]."
+            )
+        return None
 
     def needs(self, tool: Tool) -> Mapping[str, Need] | None:
         """Return what the arguments of a tool need, by name; None where the tool is no sink.

@@ -26,7 +26,7 @@ from toolplan.sources.mcp._interceptors import DELIVERY, Delivery
 from toolplan.sources.mcp._link import Called, Link, Progress, Report, Terms, linked
 from toolplan.sources.mcp._listing import Listing, ListingError
 from toolplan.sources.mcp._oauth import Asks
-from toolplan.sources.mcp._results import result_of
+from toolplan.sources.mcp._results import Result, result_of, stated_label
 from toolplan.sources.mcp._secrets import Mask
 from toolplan.sources.mcp._stderr import StandardError
 from toolplan.sources.mcp._texts import clean, reason_of
@@ -156,8 +156,8 @@ class Owner:
                 self._report(refused)
         return Offer(link.identity, listing)
 
-    async def call(self, request: Request) -> Json:
-        """Make one call, and return its result as plain JSON.
+    async def call(self, request: Request) -> Result:
+        """Make one call, and return its result.
 
         A request that may have reached the server is never sent again.
 
@@ -179,9 +179,10 @@ class Owner:
                 " cannot give; pass it as arguments, or use another tool."
             )
         try:
-            result = result_of(called, wrapped=request.wrapped)
+            value = result_of(called, wrapped=request.wrapped)
             # a token is long and random: nothing else reads like it
-            return result if self._access is None else self._access.mask_tokens.every_text(result)
+            masked = value if self._access is None else self._access.mask_tokens.every_text(value)
+            return Result(masked, stated_label(called))
         except ToolError as error:
             raise ToolError(self._mask(str(error))) from None
 

@@ -6,7 +6,7 @@ import base64
 import binascii
 import hashlib
 import json
-from typing import Final, NoReturn, cast
+from typing import Final, NamedTuple, NoReturn, cast
 
 from mcp.types import (
     AudioContent,
@@ -22,11 +22,13 @@ from mcp.types import (
 
 from toolplan.path import Json
 from toolplan.sources.mcp._texts import clean
-from toolplan.tools import ToolError
+from toolplan.tools import StatedLabel, ToolError
 
 WRAPPED: Final = "result"
 """The one property under which servers put a list or a scalar: an output is an object in MCP."""
 
+_IFC: Final = "ifc"
+"""Where servers state labels of information-flow control, in `_meta`."""
 _WRAPPER_KEYS: Final = frozenset({"$defs", "$schema", "additionalProperties", "title"})
 
 
@@ -82,6 +84,34 @@ def result_of(result: CallToolResult, *, wrapped: bool) -> Json:
             return value
         case _:
             return values
+
+
+class Result(NamedTuple):
+    """What a call gave, as plain JSON, and the label that its server states for it."""
+
+    value: Json
+    stated: StatedLabel | None = None
+
+
+def stated_label(result: CallToolResult) -> StatedLabel | None:
+    """Return what a server states in `_meta.ifc` of a result, or of its contents; None if nothing.
+
+    Servers write an object there with `integrity` ("trusted", "untrusted") and `confidentiality`
+    ("public", or who may read it). Nothing raises a label, and what cannot be read lowers it.
+    """
+    metas = (result.meta, *(each.meta for each in result.content))
+    found = [_read_label(meta[_IFC]) for meta in metas if meta and _IFC in meta]
+    if not found:
+        return None
+    return StatedLabel(any(u for u, _ in found), any(s for _, s in found))
+
+
+def _read_label(ifc: object) -> StatedLabel:
+    if not isinstance(ifc, dict):
+        return StatedLabel(is_untrusted=True, is_secret=True)
+    label = cast("dict[str, object]", ifc)
+    integrity, readers = label.get("integrity", "trusted"), label.get("confidentiality", "public")
+    return StatedLabel(integrity != "trusted", readers not in ("public", ["public"]))
 
 
 def _fail(result: CallToolResult) -> NoReturn:

@@ -35,6 +35,7 @@ from toolplan.tools import (
     ToolObjectError,
     current_call,
     report_progress,
+    state_label,
 )
 from toolplan.traces import context_headers
 
@@ -152,12 +153,15 @@ class McpSource:
                 context_headers(),
             )
             try:
-                return await run_in(self._loop, partial(owner.call, request))
+                result = await run_in(self._loop, partial(owner.call, request))
             except Closed:
                 raise OutcomeUnknown(
                     f"The call on the server {target.server!r} was given up: the source of its"
                     " tools is closed."
                 ) from None
+            if result.stated is not None:
+                state_label(untrusted=result.stated.is_untrusted, secret=result.stated.is_secret)
+            return result.value
 
         return call
 
