@@ -81,11 +81,9 @@ class InFlightCall:
             raise CannotRun(f"There is no function to call for: {self.tool.name!r}.")
         return self.tool.call
 
-    def result(self) -> Awaitable[Json]:
-        """Call the tool; in a span of its own, where traces are wanted."""
-        if self.owner.traced:
-            return traces.traced_call(self.function, self.args, self.tool, self.identity())
-        return self.function(self.args)
+    def traced_result(self) -> Awaitable[Json]:
+        """Call the tool in a span of its own."""
+        return traces.traced_call(self.function, self.args, self.tool, self.identity())
 
     def progress(self, done: float, total: float | None, message: str) -> None:
         """Take the progress that the tool reports."""

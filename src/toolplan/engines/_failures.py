@@ -50,7 +50,7 @@ def argument_failure(tool: Tool, args: Arguments) -> Failure | None:
     )
 
 
-def accepted(tool: Tool, answer: object, *, depth: int, size: int, kept: Budget) -> Json | Failure:
+def accepted(tool: Tool, answer: object, depth: int, size: int, kept: Budget) -> Json | Failure:
     """Return a private copy of `answer` as JSON, or why it cannot be used.
 
     The copy counts as used in `kept`.

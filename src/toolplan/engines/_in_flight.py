@@ -119,7 +119,8 @@ class InFlightCalls:
         self._steps = steps
         self._emit = emit
         self._clock = clock
-        self._limits = limits
+        self._depth = limits.depth
+        self._result_size = options.result_size
         self._options = options
         self._results = Budget(options.run_size)
         self._effects = effects
@@ -290,7 +291,8 @@ class InFlightCalls:
         call.began = self._loop.time()
         ATTENDED.set(call)
         try:
-            answer = await call.result()
+            # most programs trace nothing: then no turn is taken for it
+            answer = await (call.traced_result() if self.traced else call.function(call.args))
         except BaseException as error:  # a tool may raise anything; other steps continue
             if isinstance(error, GeneratorExit) and not self._loop.is_running():
                 raise  # the loop is closed, and so is this coroutine
@@ -369,8 +371,7 @@ class InFlightCalls:
             failure = self._steps.flow_checks.failure(call.tool.name, call.stated)
             if failure is not None:
                 return failure
-        depth, size = self._limits.depth, self._options.result_size
-        return accepted(call.tool, answer, depth=depth, size=size, kept=self._results)
+        return accepted(call.tool, answer, self._depth, self._result_size, self._results)
 
     def _end(self, call: InFlightCall, outcome: Json | Failure | Doubtful) -> None:
         if isinstance(outcome, Doubtful):

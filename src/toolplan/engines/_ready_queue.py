@@ -147,7 +147,8 @@ class ReadyQueue:
             by_source: the most concurrent calls of all tools of one source, by its name.
             shared: limits that other runs share.
         """
-        self._heap: list[int] = []
+        self.entries: list[int] = []
+        """The entries that could start now, for who only wants to know whether there are any."""
         self._ranks = ranks
         self._places: list[int] = []  # by position, once ranks are known
         self._order: list[int] = []  # positions by place
@@ -163,11 +164,13 @@ class ReadyQueue:
             *self._of_sources.values(),
             *self._shared.values(),
         ]
+        self.is_limited = bool(self._gates)
+        """Whether tools or sources have limits, so that entries may wait beside `entries`."""
         self._gates_of: dict[int, Sequence[_Gate]] = {}
 
     def more(self) -> bool:
         """Return whether an entry could start now."""
-        heap = self._heap
+        heap = self.entries
         if heap or not self._gates:  # nearly every run
             return bool(heap)
         # the last entry may have made no call, which leaves its room to the next one
@@ -192,14 +195,14 @@ class ReadyQueue:
     def push(self, position: int, turn: int = 0) -> None:
         """Add the step at `position`, or its next item."""
         place = self._places[position] if self._places else position
-        heappush(self._heap, turn << _TURN | place)
+        heappush(self.entries, turn << _TURN | place)
 
     def pop(self, room: int) -> tuple[int, int] | None:
         """Return the position and turn of the next entry, None where nothing can start now.
 
         `room` is how many calls could start.
         """
-        heap = self._heap
+        heap = self.entries
         if not heap and not (self._gates and self.more()):
             return None
         if not self._places and (len(heap) > room or self._gates):
@@ -245,7 +248,7 @@ class ReadyQueue:
 
     def _let_in(self, gate: _Gate) -> None:
         if gate.parked:
-            heappush(self._heap, heappop(gate.parked))
+            heappush(self.entries, heappop(gate.parked))
 
     def _gates_before(self, position: int) -> Sequence[_Gate]:
         gates = self._gates_of.get(position)
@@ -271,6 +274,6 @@ class ReadyQueue:
         self._places = [0] * len(ranks)
         for place, position in enumerate(self._order):
             self._places[position] = place
-        for entries in (self._heap, *(gate.parked for gate in self._gates)):
+        for entries in (self.entries, *(gate.parked for gate in self._gates)):
             entries[:] = [key & ~_PLACE | self._places[key & _PLACE] for key in entries]
             heapify(entries)

@@ -424,7 +424,7 @@ def _decided(
             tool, options = execution.tools[steps[name].tool], execution.options
             depth, size = execution.limits.depth, options.result_size
             kept = Budget(options.run_size)
-            taken = accepted(tool, output, depth=depth, size=size, kept=kept)
+            taken = accepted(tool, output, depth, size, kept)
             if isinstance(taken, Failure) and not _is_what_came(recovered, slot, output):
                 raise CannotRun(f"Tool {tool.name!r} cannot have returned that: {taken.message}")
             output = output if isinstance(taken, Failure) else taken

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final, cast
+from typing import Final
 
 from toolplan.events import Failure
 from toolplan.path import Json
@@ -34,11 +34,10 @@ class Budget:
         Raises:
             TooLarge: it is more than what is left.
         """
-        kind = type(value)
-        if kind in PLAIN:
+        if type(value) in PLAIN:
             return
-        if kind is str:
-            self.used += len(cast("str", value))
+        if isinstance(value, str):
+            self.used += len(value)
         else:
             self.used += size_of(value, self.most - self.used)
         if self.used > self.most:
@@ -69,10 +68,9 @@ def size_of(value: Json, most: int) -> int:
             return size
         # exact types first: nearly every value has one, and takes no turn of its own
         for part in parts:
-            kind = type(part)
-            if kind is str:
-                size += len(cast("str", part))
-            elif kind not in PLAIN:
+            if isinstance(part, str):
+                size += len(part)
+            elif type(part) not in PLAIN:
                 pending.append(part)
         if size > most:
             return size

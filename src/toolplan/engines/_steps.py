@@ -47,18 +47,19 @@ from toolplan.tools import Arguments, Tool
 class Scheduler:
     """Runs one plan, or its remaining steps."""
 
+    # objects with more than 30 attributes of their own are several times as slow to read
+    __slots__ = (
+        "__weakref__", "_budget", "_calls", "_calls_left", "_clock", "_closed", "_complete",
+        "_concurrency", "_done", "_effects", "_emit", "_failed", "_fans", "_free", "_graph",
+        "_has_ended", "_held", "_leaving", "_limits", "_list_bytes_left", "_log", "_open",
+        "_options", "_output", "_outputs", "_ready", "_recovered", "_skipped", "_stage",
+        "_starting", "_steps", "_tools", "_tools_of", "flow_checks",
+    )  # fmt: skip
+
     def __init__(
-        self,
-        run: str,
-        tools: Mapping[str, Tool],
-        *,
-        emit: Callable[[Event], None],
-        clock: Clock,
-        limits: Limits,
-        options: RunOptions,
-        log: EventLog | None = None,
-        recovered: Recovered,
-    ) -> None:
+        self, run: str, tools: Mapping[str, Tool], *, emit: Callable[[Event], None], clock: Clock,
+        limits: Limits, options: RunOptions, log: EventLog | None = None, recovered: Recovered,
+    ) -> None:  # fmt: skip
         """Prepare a run without steps; steps with effects start only after `allow`."""
         self._tools = tools
         self._emit = emit
@@ -91,15 +92,9 @@ class Scheduler:
         self._stage: Stage | None = None
         self._effects = EffectCalls(recovered)
         self._calls = InFlightCalls(
-            run,
-            self,
-            emit=emit,
-            clock=clock,
-            limits=limits,
-            options=options,
-            effects=self._effects,
-            log=log,
-        )
+            run, self, emit=emit, clock=clock, limits=limits, options=options,
+            effects=self._effects, log=log,
+        )  # fmt: skip
 
     # Adding steps
 
@@ -256,12 +251,15 @@ class Scheduler:
             self._park()
 
     def _start_up_to_limits(self) -> None:
-        while self._free and not self._closed and not self._leaving:
-            if self._log is not None and self._log.full:
+        ready, log, most = self._ready, self._log, self._options.run_size
+        while ready.entries or ready.is_limited:  # asked here: nearly always there is one or none
+            if not self._free or self._closed or self._leaving:
                 return
-            if self._held > self._options.run_size and self._free < self._concurrency:
+            if log is not None and log.full:
                 return
-            entry = self._ready.pop(self._free)
+            if self._held > most and self._free < self._concurrency:
+                return
+            entry = ready.pop(self._free)
             if entry is None:
                 return
             position, turn = entry
@@ -298,13 +296,13 @@ class Scheduler:
                 return self._skip(position, reason, behind_failure=False)
         if step.for_each is not None:
             return self._start_fan(position, step, step.for_each)
-        args, size = self._filled(position)
+        args = self._filled(position)
         if isinstance(args, Failure):
             return self._fail(position, args, 0)
         if not self.reserve(1):
             return self._fail(position, too_many_calls(self._limits), 0)
         self._emit(StepStarted(step.id, None, self._clock()))
-        return self._call(position, None, args, size)
+        return self._call(position, None, args)
 
     def _start_fan(self, position: int, step: Step, for_each: Value) -> None:
         budget = Budget(min(self._options.value_size, self._list_bytes_left))
@@ -326,18 +324,18 @@ class Scheduler:
         if fan.exhausted:  # an item failed while the next one waited for its turn
             return
         index = fan.take_next()
-        args, size = self._filled(position, fan.items[index], index)
+        args = self._filled(position, fan.items[index], index)
         if isinstance(args, Failure):
             self._end_item(position, fan, index, args, 0)
         else:
             fan.running += 1
-            self._call(position, index, args, size)
+            self._call(position, index, args)
         if not fan.exhausted:
             self._ready.push(position, turn + 1)
 
-    def _call(self, position: int, index: int | None, args: Arguments, size: int) -> None:
-        """Make a call, which counts towards the concurrency."""
-        step, tool = self._steps[position], self._tools_of[position]
+    def _call(self, position: int, index: int | None, args: Arguments) -> None:
+        """Make a call with what `_filled` has just returned; it counts towards the concurrency."""
+        step, tool, size = self._steps[position], self._tools_of[position], self._budget.used
         self._free -= 1
         self._held += size
         self._ready.take(position)
@@ -384,7 +382,7 @@ class Scheduler:
     def fill_again(self, call: InFlightCall) -> Arguments | Failure:
         """Fill the arguments of a call again."""
         item = None if call.index is None else self._fans[call.position].items[call.index]
-        return self._filled(call.position, item, call.index)[0]
+        return self._filled(call.position, item, call.index)
 
     def _end_item(
         self, position: int, fan: Fan, index: int, outcome: Json | Failure, attempts: int
@@ -485,12 +483,12 @@ class Scheduler:
 
     def _filled(
         self, position: int, item: Json = None, index: int | None = None
-    ) -> tuple[Arguments | Failure, int]:
-        """Return the arguments of a call, and about their bytes."""
-        step, tool, budget = self._steps[position], self._tools_of[position], self._budget
-        guards = self.flow_checks.guards.get(step.id)
+    ) -> Arguments | Failure:
+        """Return the arguments of a call; the budget then says about their bytes."""
+        step, budget, guards = self._steps[position], self._budget, self.flow_checks.guards
         budget.used = 0
-        return filled(step, tool, self._outputs, budget, item, index, guards), budget.used
+        mine = guards.get(step.id) if guards else None
+        return filled(step, self._tools_of[position], self._outputs, budget, item, index, mine)
 
     def reserve(self, calls: int) -> bool:
         """Reserve `calls` of the calls that the limit allows; return False if there are too few."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from math import isfinite
-from typing import Final, NoReturn, TypeAlias, cast
+from typing import Any, Final, NoReturn, TypeAlias, cast
 
 from toolplan.engines._sizes import CONTAINER, FIELD, PLAIN, Budget, TooLarge, too_large
 from toolplan.events import Failure
@@ -140,29 +140,27 @@ def _flat(result: object, size: int) -> tuple[Json, int] | None:
     """Return a copy of `result` and its `size_of` if it is a small flat object, else None."""
     if type(result) is not dict:
         return None
-    given = cast("dict[object, object]", result)
-    if len(given) > _MOST_FLAT:
+    # `Any` in this file: a call of `cast` for each value is a good part of the time of a copy
+    taken = cast("dict[Any, Any]", result).copy()
+    count = len(taken)
+    if count > _MOST_FLAT:
         return None
-    left = size
-    taken: dict[str, Json] = {}
-    for key, value in given.items():
-        kind = type(value)
+    texts = 0
+    for key, value in taken.items():
         if type(key) is not str or not key.isascii():
             return None
+        texts += len(key)
+        kind = type(value)  # pyright: ignore[reportUnknownVariableType]
         if kind is str:
-            text = cast("str", value)
-            if not text.isascii():
+            if not value.isascii():
                 return None
-            left -= len(text)
+            texts += len(value)
         elif kind is int:
-            if not -_LARGEST_FLAT < cast("int", value) < _LARGEST_FLAT:
+            if not -_LARGEST_FLAT < value < _LARGEST_FLAT:
                 return None
         elif kind is not bool and value is not None:
             return None
-        left -= len(key) + 1
-        taken[key] = cast("str | int | bool | None", value)
-    # each key took one from `left` beside its text
-    return (taken, CONTAINER + (FIELD - 1) * len(given) + size - left) if left >= 0 else None
+    return (taken, CONTAINER + FIELD * count + texts) if texts + count <= size else None
 
 
 def snapshot(result: object, *, depth: int, size: int, kept: Budget | None = None) -> Json:
@@ -198,17 +196,17 @@ class _Snapshot:
         self._size = size
         self._left = size
 
-    def take(self, value: object, depth: int) -> Json:
+    def take(self, value: Any, depth: int) -> Json:  # noqa: ANN401 - as in `_flat`
         # exact types first: nearly every value has one
-        kind = type(value)
+        kind = type(value)  # pyright: ignore[reportUnknownVariableType]
         if kind is str:
-            return self._text(cast("str", value))
+            return self._text(value)
         if value is None or kind is bool:
-            return cast("bool | None", value)
+            return value
         if kind is int:
-            return _integer(cast("int", value))
+            return _integer(value)
         if kind is float:
-            return _number(cast("float", value))
+            return _number(value)
         if isinstance(value, dict):
             return self._object([*_ITEMS(cast("dict[object, object]", value))], depth + 1)
         if isinstance(value, list):
