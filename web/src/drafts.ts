@@ -1,7 +1,7 @@
 // What a person is writing, kept in this browser: a reload loses no question and no edit.
 import { useCallback, useSyncExternalStore } from 'react';
 import { parseJson } from './api/exact-json';
-import type { Proposed } from './api/types';
+import type { Difference, Proposed } from './api/types';
 
 export interface Draft {
   id: string;
@@ -9,6 +9,8 @@ export interface Draft {
   conversation: string;
   earlier: string[];
   proposed: Proposed | null;
+  /** From the plan of an earlier run, where it is to replace that one. */
+  difference: Difference | null;
   /** The plan as edited; null while it is as planned. */
   text: string | null;
   at: number;
@@ -30,6 +32,7 @@ export const emptyDraft = (id = newId()): Draft => ({
   conversation: `studio-${newId()}`,
   earlier: [],
   proposed: null,
+  difference: null,
   text: null,
   at: Date.now(),
 });
@@ -102,8 +105,12 @@ function useCached(id: string, text: string | null): Draft {
   return draft;
 }
 
-/** Keep one small value of the page in this browser. */
+const values = new Map<string, string | null>();
+
+/** Return a small value that the page has kept in this browser. */
 export function remembered(key: string): string | null {
+  const held = values.get(key);
+  if (held !== undefined) return held;
   try {
     return localStorage.getItem(`toolplan.${key}`);
   } catch {
@@ -111,11 +118,13 @@ export function remembered(key: string): string | null {
   }
 }
 
+/** Keep one small value of the page in this browser. */
 export function remember(key: string, value: string | null): void {
   try {
+    values.delete(key);
     if (value === null) localStorage.removeItem(`toolplan.${key}`);
     else localStorage.setItem(`toolplan.${key}`, value);
   } catch {
-    // forbidden store: the value holds until the page closes
+    values.set(key, value); // full, or forbidden: the value lives as long as the page
   }
 }

@@ -78,6 +78,7 @@ def test_a_question_without_effects_runs_and_answers(looks: Looks) -> None:
     page.get_by_role("checkbox").nth(1).wait_for()
     for box in page.get_by_role("checkbox").all():
         box.check()
+    page.reload()  # what was chosen stands in the address
     page.get_by_role("link", name="Compare two runs").click()
     page.get_by_text("Both are equal.").wait_for()
     assert not visit.foreign
@@ -113,6 +114,18 @@ def test_a_reload_loses_no_question_no_edit_and_no_reason(looks: Looks) -> None:
     page.get_by_role("button", name="Refuse this plan").click()
     page.get_by_text("Not this one").first.wait_for()
     page.get_by_role("button", name="Approve all and run").wait_for(state="detached")
+    # what the planner makes of the reason is shown, on both pages of the run, and is kept
+    run = page.url.rpartition("/")[2]
+    for place in ("", f"#/runs/{run}"):
+        if place:
+            visit.go(place)
+        page.get_by_role("heading", name="A new plan").wait_for()
+        page.reload()
+        page.get_by_role("heading", name="A new plan").wait_for()
+    page.get_by_text("Both are equal.").wait_for()
+    page.get_by_role("link", name="Open the plan").click()
+    page.get_by_text("The plan can run.").wait_for()
+    assert page.get_by_role("textbox", name="Question").input_value() == EFFECT
     assert not visit.faults
 
 
@@ -143,6 +156,8 @@ def test_a_call_in_doubt_is_decided_by_keyboard(looks: Looks) -> None:
     assert "a@b.example" in page.get_by_role("region", name="Calls in doubt").inner_text()
     _tab_to(visit, "It took effect", "radio")
     page.keyboard.press("Space")
+    page.reload()
+    assert page.get_by_role("radio", name=re.compile("^It took effect")).is_checked()
     field = page.get_by_role("textbox", name=re.compile("Result of the call"))
     field.wait_for()
     _tab_to(visit, "Result of the call", "textbox")

@@ -12,6 +12,7 @@ import { go, href } from '../router';
 import { useRun } from '../run/useRun';
 import { moment, texts } from '../texts';
 import { WaitingCalls } from './Calls';
+import { keepReplanned, Replanned } from './Replanned';
 
 const words = texts.approve;
 const MOST_WARNINGS = 20;
@@ -47,7 +48,9 @@ export function Approve({ id }: { id: string }) {
         <PlanGraph graph={run.graph} states={view.steps} label={texts.ask.graph} />
       </section>
       <p className="muted small">
-        {words.digest} <code className="digest">{shown}</code>
+        {words.digest} <code className="digest">
+          <Exact text={shown} whole />
+        </code>
       </p>
     </>
   );
@@ -68,6 +71,7 @@ export function Approve({ id }: { id: string }) {
       )}
       {calls.length > 0 && <p className="notice warn">{words.values(texts.common.calls(calls.length))}</p>}
       <Decisions run={run} />
+      <Replanned run={run} />
       {calls.length > 0 ? (
         <WaitingCalls key={calls.map((each) => each.digest).join()} run={run} calls={calls}>
           {others}
@@ -103,7 +107,7 @@ export function Decisions({ run }: { run: RunOut }) {
     <ul className="decisions">
       {run.decisions.map((each, at) => (
         <li key={at}>
-          <span className="chip">{texts.decisionKinds[each.kind] ?? each.kind}</span> {each.step !== null && <Exact text={each.step} most={80} />}{' '}
+          <span className="chip">{texts.decisionKinds[each.kind] ?? <Exact text={each.kind} most={80} />}</span> {each.step !== null && <Exact text={each.step} most={80} />}{' '}
           {each.by && (
             <span>
               {words.who} <Exact text={each.by} most={80} />,
@@ -132,7 +136,7 @@ function EffectCard({ effect, flows, tools }: { effect: Effect; flows: Flow[]; t
         <h2>
           <Exact text={effect.step} whole />
         </h2>
-        <span className={`chip ${isBad ? 'bad' : 'warn'}`}>{words.effectKinds[effect.effects] ?? effect.effects}</span>
+        <span className={`chip ${isBad ? 'bad' : 'warn'}`}>{words.effectKinds[effect.effects] ?? <Exact text={effect.effects} most={80} />}</span>
       </div>
       <p>
         <code>
@@ -199,7 +203,7 @@ function ArgumentRow({ name, value, shown, tools, flow }: { name: string; value:
       <td>
         {flow ? (
           <span className={`chip ${flow.label === 'untrusted' ? 'bad' : ''}`}>
-            {words.trust[flow.label] ?? flow.label}
+            {words.trust[flow.label] ?? <Exact text={flow.label} most={80} />}
           </span>
         ) : refs.length === 0 ? (
           <span className="chip">{words.trust['said']}</span>
@@ -228,8 +232,9 @@ function Decide({ run, digest }: { run: RunOut; digest: string }) {
   const decide = useMutation({
     mutationFn: (kind: 'approve' | 'refuse') =>
       client.decide(run.line.run, kind === 'approve' ? { kind, digest } : { kind, digest, reason }),
-    onSuccess: async (_, kind) => {
+    onSuccess: async (decided, kind) => {
       remember(key, null);
+      keepReplanned(run, decided);
       await queries.invalidateQueries({ queryKey: ['run', run.line.run] });
       if (kind === 'approve') go(href(['runs', run.line.run]));
     },

@@ -66,7 +66,7 @@ function StepCalls({ run, calls, isWhole, showWhole, isOnly }: StepCallsProps) {
         <h2>
           <Exact text={first.step} whole />
         </h2>
-        <span className={`chip ${isBad ? 'bad' : 'warn'}`}>{words.effectKinds[first.effects] ?? first.effects}</span>
+        <span className={`chip ${isBad ? 'bad' : 'warn'}`}>{words.effectKinds[first.effects] ?? <Exact text={first.effects} most={80} />}</span>
       </div>
       <p>
         <code>
@@ -135,7 +135,7 @@ function OriginNote({ origin }: { origin: Origin | undefined }) {
   return (
     <div className="origin">
       <span className="muted small">{from.length > 0 ? <Exact text={from.join(', ')} whole /> : words.inPlan}</span>{' '}
-      <span className={`chip ${origin.label === 'untrusted' ? 'bad' : ''}`}>{words.trust[origin.label] ?? origin.label}</span>
+      <span className={`chip ${origin.label === 'untrusted' ? 'bad' : ''}`}>{words.trust[origin.label] ?? <Exact text={origin.label} most={80} />}</span>
       {origin.asked && origin.needs && <span className="small">{words.needs(origin.needs)}</span>}
     </div>
   );

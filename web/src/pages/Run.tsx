@@ -3,13 +3,12 @@ import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useMemo } from 'react';
 import { client } from '../api/client';
 import type { RunOut, StepOut } from '../api/types';
-import { emptyDraft, saveDraft } from '../drafts';
 import { PlanGraph } from '../graph/PlanGraph';
 import { Exact, plain } from '../parts/exact';
 import { Result } from '../parts/Result';
-import { DifferenceView, FailureNote, Loading, State, Trouble } from '../parts/small';
+import { FailureNote, Loading, State, Trouble } from '../parts/small';
 import { isObject, printPlan, type Json } from '../plan/plan';
-import { go, href, setParams } from '../router';
+import { href, setParams } from '../router';
 import { Doubts } from '../run/Doubts';
 import { criticalPath, type RunView } from '../run/fold';
 import { Timeline } from '../run/Timeline';
@@ -17,6 +16,7 @@ import { useRun } from '../run/useRun';
 import { moment, seconds, texts } from '../texts';
 import { Decisions } from './Approve';
 import { StepView } from './AskPanel';
+import { keepReplanned, Replanned } from './Replanned';
 
 const words = texts.run;
 
@@ -100,18 +100,13 @@ function Actions({ run, view }: { run: RunOut; view: RunView }) {
   const decide = useMutation({
     mutationFn: (kind: 'cancel' | 'resume' | 'replan') => client.decide(run.line.run, kind === 'replan' ? { kind, reason: '' } : { kind }),
     onSuccess: (decided) => {
+      keepReplanned(run, decided);
       void queries.invalidateQueries({ queryKey: ['run', run.line.run] });
       void queries.invalidateQueries({ queryKey: ['runs'] });
       return decided;
     },
   });
-  const open = (text: string, proposed = decide.data?.replanned ?? null): void => {
-    const draft = { ...emptyDraft(), question: run.line.question, proposed, text: proposed ? null : text };
-    saveDraft(proposed ? draft : { ...draft, proposed: null });
-    go(href(['ask', draft.id]));
-  };
   const allowed = new Set(run.allowed);
-  const replanned = decide.data?.replanned;
   return (
     <div className="stack">
       <div className="row">
@@ -134,22 +129,7 @@ function Actions({ run, view }: { run: RunOut; view: RunView }) {
         </p>
       )}
       {decide.error && <Trouble error={decide.error} />}
-      {replanned && (
-        <section className="notice info">
-          <h2>{words.replanned}</h2>
-          {replanned.reason && (
-            <p>
-              <Exact text={replanned.reason} />
-            </p>
-          )}
-          {decide.data?.difference && <DifferenceView difference={decide.data.difference} />}
-          {replanned.checked && (
-            <button type="button" onClick={() => open(replanned.checked?.text ?? '')}>
-              {words.editPlan}
-            </button>
-          )}
-        </section>
-      )}
+      <Replanned run={run} />
     </div>
   );
 }

@@ -15,7 +15,7 @@ const MOST = 200;
 export function Runs({ params }: { params: URLSearchParams }) {
   const filter = { state: params.get('state') ?? '', tool: params.get('tool') ?? '', day: params.get('day') ?? '', text: params.get('text') ?? '' };
   const [limit, setLimit] = useState(PAGE);
-  const [picked, setPicked] = useState<string[]>([]);
+  const picked = (params.get('picked') ?? '').split(' ').filter(Boolean);
   const found = useQuery({
     queryKey: ['runs', filter, limit],
     queryFn: () => client.runs({ ...filter, limit }),
@@ -23,7 +23,10 @@ export function Runs({ params }: { params: URLSearchParams }) {
     placeholderData: (before) => before,
   });
   const isFiltered = Object.values(filter).some(Boolean);
-  const pick = (run: string): void => setPicked(picked.includes(run) ? picked.filter((each) => each !== run) : [...picked, run].slice(-2));
+  const pick = (run: string): void => {
+    const now = picked.includes(run) ? picked.filter((each) => each !== run) : [...picked, run].slice(-2);
+    setParams({ picked: now.join(' ') });
+  };
   // side by side: the older one is before
   const pair = (found.data?.runs ?? []).map((each) => each.run).filter((each) => picked.includes(each)).reverse();
   return (
@@ -93,7 +96,9 @@ function List({ runs, picked, onPick, none }: { runs: RunLine[]; picked: string[
             </a>
             <div className="muted small">
               <time dateTime={new Date(each.created_at * 1000).toISOString()}>{moment(each.created_at)}</time> · <Exact text={each.tools} most={120} /> ·{' '}
-              <code>{each.run.slice(0, 8)}</code>
+              <code>
+                <Exact text={each.run.slice(0, 8)} whole />
+              </code>
             </div>
           </div>
           <State state={each.status} />

@@ -70,7 +70,10 @@ function ToolView({ tool }: { tool: ToolOut }) {
       </p>
       {tool.pin !== null && (
         <p className="muted small">
-          {words.pin} <code className="digest">{tool.pin}</code>
+          {words.pin}{' '}
+          <code className="digest">
+            <Exact text={tool.pin} whole />
+          </code>
         </p>
       )}
       <Refused tool={tool} />
@@ -84,7 +87,10 @@ function ToolView({ tool }: { tool: ToolOut }) {
           <ul className="problems">
             {tool.lints.map((each, at) => (
               <li key={at} className="warning">
-                <code>{each.code}</code> <Exact text={each.message} />
+                <code>
+                  <Exact text={each.code} most={80} />
+                </code>{' '}
+                <Exact text={each.message} />
                 <p className="muted">
                   <Exact text={each.help} />
                 </p>

@@ -50,7 +50,10 @@ export function FailureNote({ failure }: { failure: Failure }) {
   return (
     <div className="notice bad">
       <p>
-        <code>{failure.code}</code> <Exact text={failure.message} />
+        <code>
+          <Exact text={failure.code} most={80} />
+        </code>{' '}
+        <Exact text={failure.message} />
       </p>
       <p className="muted">
         {texts.run.repair}: {help}
@@ -66,7 +69,9 @@ export function Problems({ found, onChoose }: { found: Diagnostic[]; onChoose?: 
       {found.map((each, at) => (
         <li key={at} className={each.fixed ? 'fixed' : each.severity}>
           <div>
-            <code>{each.code}</code>
+            <code>
+              <Exact text={each.code} most={80} />
+            </code>
             {each.fixed && <span className="chip">{texts.ask.fixed}</span>}
             {each.step !== null && onChoose && (
               <button type="button" className="link" onClick={() => onChoose(each)}>

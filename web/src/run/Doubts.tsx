@@ -35,7 +35,11 @@ export function Doubts({ id, steps }: { id: string; steps: Record<string, StepOu
 function DoubtCard({ id, doubt }: { id: string; doubt: Doubt }) {
   const queries = useQueryClient();
   const key = `doubt.${id}.${doubt.step}.${doubt.item ?? ''}`;
-  const [choice, setChoice] = useState<(typeof CHOICES)[number][0]>();
+  const [choice, setChoice] = useState(() => CHOICES.find(([value]) => value === remembered(`${key}.choice`))?.[0]);
+  const choose = (value: (typeof CHOICES)[number][0]): void => {
+    setChoice(value);
+    remember(`${key}.choice`, value);
+  };
   const [output, setOutput] = useState(() => remembered(key) ?? visibleJson(came(doubt.result as Json)));
   const field = useId();
   const parsed = parseText(output);
@@ -47,6 +51,7 @@ function DoubtCard({ id, doubt }: { id: string; doubt: Doubt }) {
       }),
     onSuccess: () => {
       remember(key, null);
+      remember(`${key}.choice`, null);
       void queries.invalidateQueries({ queryKey: ['run', id] });
     },
   });
@@ -77,7 +82,7 @@ function DoubtCard({ id, doubt }: { id: string; doubt: Doubt }) {
         <legend>{words.decide}</legend>
         {CHOICES.map(([value, name, hint]) => (
           <label key={value} className="radio">
-            <input type="radio" name={`${field}-choice`} value={value} checked={choice === value} onChange={() => setChoice(value)} />
+            <input type="radio" name={`${field}-choice`} value={value} checked={choice === value} onChange={() => choose(value)} />
             <span>
               {name} <span className="muted">{hint}</span>
             </span>
