@@ -1,8 +1,11 @@
 """Tools whose texts attack the page, and one whose outcome is never known."""
 
 import asyncio
+from typing import cast
 
 import toolplan
+from toolplan.path import Json
+from toolplan.tools import Effects, Tool
 
 HOSTILE = [
     "<script>window.hurt = 1</script>",
@@ -86,7 +89,22 @@ async def wait_a_bit(n: int) -> int:
     return n
 
 
+async def _echo(args: object) -> Json:
+    return cast("Json", args)
+
+
+_NAMES: dict[str, Json] = {"__proto__": {"type": "integer"}, "constructor": {"type": "number"}}
+echo = Tool(
+    "echo",
+    "Return the arguments.",
+    {"type": "object", "properties": _NAMES},
+    effects=Effects.READ,
+    call=_echo,
+)
+
+
 TOOLS = [
+    echo,
     wait_a_bit,
     list_people,
     note_person,

@@ -263,3 +263,44 @@ def test_an_answer_that_is_older_than_the_events_loses_none_of_them(looks: Looks
     page.get_by_role("button", name=re.compile("^send send_note.*Running")).wait_for()
     status.get_by_text("Running").wait_for()
     assert not visit.faults
+
+
+def test_the_graph_and_the_editor_come_when_their_files_come_late(looks: Looks) -> None:
+    """The server was away when the page asked for them."""
+    visit = looks()
+    page = visit.page
+    missed: list[str] = []
+
+    def miss_first(route: sync_api.Route) -> None:
+        name = route.request.url.rpartition("/")[2].partition("-")[0]
+        if name in missed:
+            route.continue_()
+        else:
+            missed.append(name)
+            route.abort()
+
+    page.route(re.compile(r"/assets/(layout\.worker|PlanEditor)-.*\.js$"), miss_first)
+    visit.enter()
+    page.get_by_role("textbox", name="Question").fill(EFFECT)
+    page.keyboard.press("Enter")
+    page.get_by_role("button", name=re.compile("^update_shipment shipments_update")).wait_for()
+    page.get_by_role("tab", name="Plan as text").click()
+    page.get_by_role("textbox", name=re.compile("The plan as JSON")).wait_for()
+    assert sorted(missed) == ["PlanEditor", "layout.worker"]
+    assert not visit.faults
+
+
+def test_large_numbers_and_names_of_objects_reach_a_tool_and_come_back(looks: Looks) -> None:
+    visit = looks("tests.studio.browser.own_tools:TOOLS")
+    page = visit.enter()
+    visit.go("#/tools/echo")
+    for name, value in (("__proto__", "9007199254740993"), ("constructor", "1.0")):
+        page.get_by_label(re.compile(f"^{name}")).fill(value)
+    page.reload()
+    page.get_by_role("button", name="Call").click()
+    page.get_by_role("tab", name="JSON").wait_for()
+    shown = page.get_by_role("tabpanel").inner_text()
+    assert "9007199254740993" in shown
+    assert "1.0" in shown
+    assert "__proto__" in shown
+    assert not visit.faults
