@@ -10,8 +10,8 @@ from typing import Any, Final
 
 from tests.studio.browser.conftest import ROOT
 
-LONG: Final = "<b>\u202ee\u0301\U0001f600" * 2_000 + "x" * 6_000 + "END"
-"""Twenty thousand characters, in each of the more than two hundred fields of an answer."""
+LONG: Final = "<b>\u202ee\u0301\U0001f600" * 500 + "x" * 1_500 + "END"
+"""Five thousand characters, in each of the more than two hundred fields of an answer."""
 
 TEXTS: Final = (
     # markup
