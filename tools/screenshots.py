@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
 import tempfile
 from collections.abc import Callable
@@ -29,9 +30,13 @@ _NOTES = {
 }
 
 
-def main(words: list[str]) -> int:
+def main() -> int:
     """Write the pictures of the docs; with a folder, those of every page in both themes there."""
-    folder = Path(words[0]) if words else None
+    parser = argparse.ArgumentParser(prog="tools.screenshots", description=__doc__)
+    parser.add_argument(
+        "folder", type=Path, nargs="?", help="where every page goes, in both themes"
+    )
+    folder: Path | None = parser.parse_args().folder
     (folder or FOLDER).mkdir(exist_ok=True)
     for dark in (False, True):
         for story in (_demo, _values)[: 1 if folder is None else 2]:
@@ -112,4 +117,4 @@ def _values(visit: Visit, take: Callable[[str], None]) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())
