@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from tests.studio.browser.conftest import ROOT, Looks, Visit
 from tests.studio.browser.endurance import OWN
+from tests.studio.browser.hostile import answer
+from tests.studio.browser.test_hostile_answers import run_answer, serve
 from tests.studio.browser.test_story import DOUBT, NOTES
 
 pytestmark = pytest.mark.timeout(240)  # a browser and a server, on a machine that may be slow
@@ -63,6 +67,46 @@ def test_calls_that_wait_and_calls_in_doubt_are_accessible(looks: Looks, *, dark
     page.get_by_role("button", name="Approve all and run").click()
     page.get_by_role("region", name="Calls in doubt").wait_for()
     _no_violation(visit, "doubt")
+
+
+@pytest.mark.skipif(not AXE.is_file(), reason="axe-core is not installed: make page")
+@pytest.mark.parametrize("dark", [False, True])
+def test_every_state_is_accessible(looks: Looks, *, dark: bool) -> None:
+    """What is seldom seen, as the server would say it: each part of each answer is filled."""
+    words = ("Some words", "Other words")
+    visit = looks(dark=dark)
+    page = visit.enter()
+    held = serve(visit, words)
+    for outcome in ("plan", "clarification", "refusal"):
+        held["plans"] = answer("Proposed", words, outcome=outcome)
+        if outcome != "plan":
+            held["plans"]["checked"] = None
+        if outcome != "clarification":
+            held["plans"]["clarification"] = None
+        page.get_by_role("textbox", name="Question").fill(outcome)
+        page.keyboard.press("Enter")
+        if outcome == "plan":
+            page.get_by_role("tab", name="Understood").wait_for()
+        else:
+            page.get_by_role("heading", name=re.compile("not clear|no plan")).wait_for()
+        # a button that is enabled in the middle of a look has the colours of both states
+        page.get_by_role("button", name="Plan", exact=True, disabled=False).wait_for()
+        _no_violation(visit, outcome)
+    for status in ("waiting", "running", "in_doubt", "failed", "cancelled", "succeeded"):
+        held["runs/r"] = run_answer(status, words)
+        visit.go("#/runs")
+        page.get_by_role("heading", name="Runs").wait_for()
+        visit.go("#/runs/r?tab=timeline")
+        page.locator(".timeline tbody tr").first.wait_for()
+        _no_violation(visit, f"run: {status}")
+    page.get_by_role("button", name="Plan again").click()
+    page.get_by_role("heading", name="A new plan").wait_for()
+    _no_violation(visit, "planned again")
+    for place in ("#/runs", "#/compare/r/s", "#/tools/Some%20words"):
+        visit.go(place)
+        page.get_by_role("heading", level=1).wait_for()
+        page.wait_for_load_state("networkidle")
+        _no_violation(visit, place)
 
 
 def _no_violation(visit: Visit, place: str) -> None:

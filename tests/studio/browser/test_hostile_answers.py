@@ -51,7 +51,7 @@ def _unhurt(visit: Visit, place: str) -> None:
     assert not visit.faults, place
 
 
-def _run(status: str, texts: tuple[str, ...] = TEXTS, **fields: object) -> dict[str, Any]:
+def run_answer(status: str, texts: tuple[str, ...] = TEXTS, **fields: object) -> dict[str, Any]:
     """Return a run with `texts` in every field."""
     found = answer("RunOut", texts, allowed=ALLOWED, seq=0, calls=[])
     found["line"] = {**found["line"], "status": status, "digest": "0" * 64}
@@ -62,11 +62,11 @@ def _run(status: str, texts: tuple[str, ...] = TEXTS, **fields: object) -> dict[
     return {**found, "ended_at": 2.5 if over else None, **fields}
 
 
-def _serve(visit: Visit, texts: tuple[str, ...] = TEXTS) -> dict[str, Any]:
+def serve(visit: Visit, texts: tuple[str, ...] = TEXTS) -> dict[str, Any]:
     """Answer all requests of the page with `texts` in every field; return what may be changed."""
     held: dict[str, Any] = {
-        "runs/r": _run("waiting", texts),
-        "runs/s": _run("succeeded", texts),
+        "runs/r": run_answer("waiting", texts),
+        "runs/s": run_answer("succeeded", texts),
         "runs": answer("RunList", texts),
         "tools": answer("ToolList", texts),
         "about": answer("About", texts),
@@ -113,7 +113,7 @@ def _tabs(visit: Visit, place: str) -> None:
 def test_every_field_of_every_answer_is_text(looks: Looks) -> None:
     visit = looks()
     page = visit.enter()
-    held = _serve(visit)
+    held = serve(visit)
     page.get_by_role("textbox", name="Question").fill(TEXTS[0])
     page.keyboard.press("Enter")
     page.get_by_role("tab", name="Understood").wait_for()
@@ -144,9 +144,9 @@ def test_every_field_of_every_answer_is_text(looks: Looks) -> None:
 def test_every_field_of_a_run_is_text(looks: Looks) -> None:
     visit = looks()
     page = visit.enter()
-    held = _serve(visit)
+    held = serve(visit)
     for status in ("waiting", "running", "in_doubt", "failed", "succeeded"):
-        held["runs/r"] = _run(status)
+        held["runs/r"] = run_answer(status)
         visit.go("#/runs")
         page.get_by_role("heading", name="Runs").wait_for()
         visit.go("#/runs/r?tab=timeline")
@@ -178,10 +178,10 @@ def test_nothing_hides_what_is_approved(looks: Looks, texts: tuple[str, ...]) ->
     """Whatever the server says, it stands on the page whole, and a hidden character as its code."""
     visit = looks()
     page = visit.enter()
-    held = _serve(visit, texts)
+    held = serve(visit, texts)
     effects, calls = _approved(texts)
     for fields in ({"effects": effects}, {"calls": calls, "allowed": ["allow", "refuse"]}):
-        held["runs/r"] = _run("waiting", texts, **fields)
+        held["runs/r"] = run_answer("waiting", texts, **fields)
         visit.go("#/runs")
         page.get_by_role("heading", name="Runs").wait_for()
         visit.go("#/approve/r")
@@ -204,9 +204,9 @@ def _seen(text: str) -> str:
 def test_a_long_text_in_every_field_is_no_trouble(looks: Looks) -> None:
     visit = looks()
     page = visit.enter()
-    held = _serve(visit, (LONG,))
+    held = serve(visit, (LONG,))
     for status in ("in_doubt", "succeeded"):
-        held["runs/r"] = _run(status, (LONG,))
+        held["runs/r"] = run_answer(status, (LONG,))
         visit.go("#/runs")
         page.get_by_role("heading", name="Runs").wait_for()
         visit.go("#/runs/r")

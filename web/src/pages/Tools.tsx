@@ -116,7 +116,7 @@ function Refused({ tool }: { tool: ToolOut }) {
     );
   }
   return (
-    <section className="notice bad stack" aria-label={words.changes}>
+    <section className="notice bad stack">
       <h3>{words.changes}</h3>
       <div className="scroll-x" tabIndex={0} role="region" aria-label={words.changes}>
         <table className="facts">
