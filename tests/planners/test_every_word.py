@@ -88,7 +88,6 @@ ASKED = {
     "shipments with status F3": ["F3"],
     "inspections with result F3": ["F3"],
     "facilities in F4": ["F4"],
-    "who inspected F3 last": ["last"],
     "who last inspected F3": ["last"],
     "inspections of F3 last": ["last"],
     "shipments with contaminants but no lead": ["but"],
@@ -343,6 +342,34 @@ ASKED_FIRST = {
         "SELECT id FROM shipments WHERE has_contaminants"
         " AND substr(date, 1, 10) BETWEEN '2025-05-01' AND '2025-05-31' ORDER BY date, id LIMIT 1"
     ),
+    **{
+        question: f"SELECT id FROM {rows} ORDER BY {by} LIMIT 1"
+        for rows, by, questions in (
+            (
+                "contaminants WHERE type = 'Mercury'",
+                "detected_at DESC",
+                "when was the last time mercury was found?|when was mercury last found|when was"
+                " mercury found last|where was mercury last found|where was the last time that"
+                " mercury was found",
+            ),
+            (
+                "contaminants WHERE type = 'Lead' AND facility_id = 'F3'",
+                "detected_at DESC",
+                "when was lead last found at F3|when was the last time lead was detected at F3",
+            ),
+            (
+                "contaminants WHERE type = 'Lead'",
+                "detected_at",
+                "when was lead first found|when was the first time lead was found",
+            ),
+            (
+                "inspections WHERE facility_id = 'F8'",
+                "date DESC",
+                "who inspected F8 last|when was the last inspection at F8",
+            ),
+        )
+        for question in questions.split("|")
+    },
 }
 
 
@@ -406,6 +433,8 @@ def test_who_where_and_when_are_shown_by_rows_with_such_a_column(
         ("who rejected shipments", "who"),
         ("when were shipments rejected", "when"),  # their date is not that of the rejection
         ("when were shipments inspected", "when"),
+        ("when did F3 last reject a shipment", "when"),
+        ("when was the last time a shipment was rejected", "when"),
     ],
 )
 def test_who_and_when_that_no_row_shows_are_asked_about(question: str, word: str) -> None:

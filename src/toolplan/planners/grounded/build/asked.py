@@ -44,7 +44,8 @@ def shows(
 
 
 def _is_state(mention: Mention) -> bool:
-    return bool(mention.values) and words.fold(mention.text).endswith("ed")
+    said = (words.fold(mention.text), *(str(each.value) for each in mention.values))
+    return bool(mention.values) and any(each.endswith("ed") for each in said)
 
 
 def _columns(kind: Kind, kinds: frozenset[str]) -> Mapping[str, str]:

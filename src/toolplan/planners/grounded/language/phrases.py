@@ -196,9 +196,11 @@ _PHRASES: Final[dict[WordClass, str]] = {
     WordClass.EXTREME: """
         heaviest|lightest|longest|shortest|largest|biggest|smallest|most expensive|cheapest
     """,
-    WordClass.LATEST: "latest|newest|most recent|last|most recently",
+    WordClass.LATEST: """
+        latest|newest|most recent|last|most recently|last time|last time that|last time when
+    """,
     WordClass.OLDEST: "oldest|earliest",
-    WordClass.FIRST: "first",
+    WordClass.FIRST: "first|first time|first time that|first time when",
     WordClass.TOP: "top|best|top most",
     WordClass.LIMIT: """
         limit|limit of|limited to|limit to|maximum of|at most|up to|no more than|max|not more than

@@ -21,6 +21,8 @@ from toolplan.planners.grounded.parse.state import VERBS, ParseState
 
 ONES = frozenset({"one", "ones"})
 _BEFORE_COLUMNS = frozenset({"with", "of", "in", "at", "by", "for", "on"})
+_OF_ONE = frozenset({"when", "where", "who"})
+"""Questions whose "last" and "first" ask for what one row says."""
 
 
 def take_value(state: ParseState, mention: Mention) -> None:
@@ -238,6 +240,13 @@ def take_cut(state: ParseState, mention: Mention) -> bool:
     if found is None:
         return False
     cut, behind = found
+    if cut.count is None and words.fold(state.mentions[0].text) in _OF_ONE:
+        one = replace(cut, count=1)  # "when was lead last found": the time of the latest one
+        if noun_from(state, behind, None) is None and state.current is not None:
+            state.current.cut = one
+            state.at = behind - 1
+            return True
+        cut = one if "time" in words.fold(mention.text).split() else cut
     if mention.does(WordClass.FIRST) and cut.count is None and not _one_comes(state, behind):
         return False
     if state.cut is not None:
