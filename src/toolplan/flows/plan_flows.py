@@ -107,8 +107,11 @@ class PlanFlows:
         for name in order:
             self._known[name] = self._look_at(self._steps[name])
 
-    def label(self, step: Step, value: Value, path: Path = ()) -> Label:
-        """Return the label of the part of `value`, which stands in `step`, at `path`."""
+    def label(self, step: Step | None, value: Value, path: Path = ()) -> Label:
+        """Return the label of the part of `value`, which stands in `step`, at `path`.
+
+        Without `step` it stands where there is no item: an item of it would be one of itself.
+        """
         if type(value) is Ref:  # by far the most frequent
             return self._reference(step, value, path)
         match value:
@@ -238,19 +241,20 @@ class PlanFlows:
         behind = (self._known[name].missing for name in self._met if name in self._known)
         return least((args, when, *behind))
 
-    def _reference(self, step: Step, ref: Ref, path: Path) -> Label:
-        if step.for_each is not None and ref.step == INDEX:
-            return SAID  # a number that is counted here
-        if step.for_each is not None and ref.step == ITEM:
-            return self._item(step, step.for_each, (*ref.path, *path))
+    def _reference(self, step: Step | None, ref: Ref, path: Path) -> Label:
+        if step is not None and step.for_each is not None:
+            if ref.step == INDEX:
+                return SAID  # a number that is counted here
+            if ref.step == ITEM:
+                return self._item(step.for_each, (*ref.path, *path))
         if EVERY in ref.path and path:
             # such a reference gives a flat list: what comes first leads to one of its elements
             path = () if isinstance(path[0], str) else path[1:]
         return self._output(ref.step, (*ref.path, *path))
 
-    def _item(self, step: Step, listed: Value, path: Path) -> Label:
+    def _item(self, listed: Value, path: Path) -> Label:
         """Return the label of the part of each item of `listed` at `path`."""
-        return self.label(step, listed, (EVERY, *path))
+        return self.label(None, listed, (EVERY, *path))
 
     def _output(self, name: str, path: Path) -> Label:
         """Return the label of the part of a step's output at `path`."""
