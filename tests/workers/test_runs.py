@@ -22,12 +22,15 @@ from toolplan.engines import CannotRun, Leaving
 from toolplan.events import CallDecided, RunApproved, RunEnded, RunState
 from toolplan.storage.journal import JournalError
 from toolplan.storage.queue import lock_of
+from toolplan.studio._active import ActiveRuns
+from toolplan.studio._runs import Filter, run_list
 from toolplan.workers._watch import Watch
 
 
 async def test_a_run_is_taken_by_a_worker(postgres: Server) -> None:
     url = postgres.schema()
     async with working(url) as app:
+        assert not app.workers.stranded()
         plan = plan_of(
             app,
             {"id": "a", "tool": "read", "args": {"x": 1}},
@@ -223,6 +226,10 @@ async def test_a_run_of_workers_that_died_unseen_is_named(postgres: Server) -> N
         with office(url) as elsewhere:
             assert elsewhere.workers.dispatch().journal.locks.hold(lock_of("here"))
             assert dispatch.worked() == ["office@000000000000"]
+            (said,) = run_list(app, ActiveRuns(), Filter(), 50, 0).stranded
+            assert (said.text, said.help) == app.workers.stranded()[0]
+            assert run[:8] in said.text
+            assert "The workers for office@000000000000 have other tools." in said.text
         assert dispatch.stranded() == dispatch.without_worker([run]) == {run: app.workers.queue}
 
 

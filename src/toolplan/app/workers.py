@@ -15,6 +15,7 @@ from toolplan.app._decisions import consents_of, day_at, day_of, decisions_of, m
 from toolplan.app._kept import Kept
 from toolplan.app._loop import Setup
 from toolplan.app._runs import User, run_notes
+from toolplan.app._stranded import Stranded, stranded_texts
 from toolplan.app._toolset import ADVICE
 from toolplan.app.limits import Concurrency, LimitOptions
 from toolplan.app.notes import noted
@@ -101,6 +102,18 @@ class Workers:
                     " TOOLPLAN_JOURNAL.",
                 )
         return self._dispatch
+
+    def stranded(self) -> list[Stranded]:
+        """Return what to say of the runs that no worker will continue, a text for each queue.
+
+        A journal that workers never shared has none.
+
+        Raises:
+            JournalError: the journal cannot be used.
+        """
+        dispatch = dispatch_of(self._kept.needed_journal(), make=False)
+        found = {} if dispatch is None else dispatch.stranded()
+        return stranded_texts(found, dispatch.worked()) if dispatch and found else []
 
     @checked_arguments
     async def submit(

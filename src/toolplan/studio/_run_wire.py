@@ -56,11 +56,22 @@ class RunLine(Shown):
     tools: str
 
 
+class StrandedOut(Shown):
+    """Runs that no worker will continue, all of one queue: what is wrong, and what to do."""
+
+    text: str
+    help: str
+
+
 class RunList(Shown):
-    """Runs, the newest first; `more` says that there are older ones."""
+    """Runs, the newest first; `more` says that there are older ones.
+
+    `stranded` reports every run without a worker, also of those that are not in the list.
+    """
 
     runs: list[RunLine]
     more: bool
+    stranded: list[StrandedOut]
 
 
 class DoubtOut(Shown):

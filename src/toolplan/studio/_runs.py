@@ -38,6 +38,7 @@ from toolplan.studio._run_wire import (
     RunOut,
     StepDetail,
     StepOut,
+    StrandedOut,
 )
 from toolplan.studio._views import effects_view, flows_view, forecast_view, graph_view
 from toolplan.studio._wire import FailureOut
@@ -90,7 +91,9 @@ def run_list(app: App, active: ActiveRuns, only: Filter, limit: int, offset: int
     found = [each for each in entries if _passes(each, only, journal)] if has_filter else entries
     shown = found[offset : offset + limit]
     return RunList(
-        runs=[run_line(each, active) for each in shown], more=len(found) > offset + limit
+        runs=[run_line(each, active) for each in shown],
+        more=len(found) > offset + limit,
+        stranded=[StrandedOut(**each._asdict()) for each in app.workers.stranded()],
     )
 
 

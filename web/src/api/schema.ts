@@ -1127,12 +1127,16 @@ export interface components {
         /**
          * RunList
          * @description Runs, the newest first; `more` says that there are older ones.
+         *
+         *     `stranded` reports every run without a worker, also of those that are not in the list.
          */
         RunList: {
             /** Runs */
             runs: components["schemas"]["RunLine"][];
             /** More */
             more: boolean;
+            /** Stranded */
+            stranded: components["schemas"]["StrandedOut"][];
         };
         /**
          * RunOut
@@ -1266,6 +1270,16 @@ export interface components {
             items_failed: number;
             /** Doubts */
             doubts: components["schemas"]["DoubtOut"][];
+        };
+        /**
+         * StrandedOut
+         * @description Runs that no worker will continue, all of one queue: what is wrong, and what to do.
+         */
+        StrandedOut: {
+            /** Text */
+            text: string;
+            /** Help */
+            help: string;
         };
         /**
          * ToolList

@@ -72,6 +72,16 @@ export function Runs({ params }: { params: URLSearchParams }) {
         )}
       </form>
       {found.error && <Trouble error={found.error} />}
+      {found.data?.stranded.map((each) => (
+        <div key={each.text} className="notice warn" role="status">
+          <p>
+            <Exact text={each.text} whole />
+          </p>
+          <p className="muted">
+            <Exact text={each.help} whole />
+          </p>
+        </div>
+      ))}
       {found.data && <List runs={found.data.runs} picked={picked} onPick={pick} none={isFiltered ? words.noneFound : words.none} />}
       {!found.data && !found.error && <p className="muted">{texts.common.loading}</p>}
       {found.data?.more && limit < MOST && (
