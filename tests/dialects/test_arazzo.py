@@ -20,10 +20,20 @@ from tests.dialects.native_plans import PLAIN_TEXTS, calls
 from toolplan.compiler import compile_plan
 from toolplan.diagnostics import CannotExpress, Severity
 from toolplan.dialects import DIALECTS, known_dialect
-from toolplan.dialects._arazzo_expressions import conditions, read_path
+from toolplan.dialects._arazzo_expressions import read_path
 from toolplan.errors import ToolplanError
 from toolplan.path import Json
-from toolplan.plan import Literal, Plan, Ref, Signature, Step, Template, array, object_, step_refs
+from toolplan.plan import (
+    Literal,
+    Plan,
+    Ref,
+    Signature,
+    Step,
+    Template,
+    array,
+    object_,
+    step_refs,
+)
 from toolplan.sources.openapi import openapi_toolbox
 from toolplan.tools import Effects, Toolbox
 
@@ -92,50 +102,6 @@ def test_what_it_cannot_say_is_named(plan: Plan, why: str) -> None:
     with pytest.raises(CannotExpress) as raised:
         ARAZZO.print(plan)
     assert any(why in each.message for each in raised.value.diagnostics)
-
-
-@pytest.mark.parametrize(
-    ("text", "schemas"),
-    [
-        ("$statusCode == 200", []),
-        ("$statusCode < 300 && $statusCode >= 200", []),
-        ("$statusCode == 200 || $statusCode == 204", []),
-        ("$response.body#/a == 1", [{"const": 1}]),
-        ("$response.body#/a != null", [{"not": {"const": None}}]),
-        ("$response.body#/a >= -1.5", [{"type": "number", "minimum": -1.5}]),
-        (
-            "$response.body#/a == 'it''s 1+'",
-            [{"type": "string", "pattern": r"^[iI][tT]'[sS] 1\+$"}],
-        ),
-        ("$response.body#/a == true && $response.body#/b > 1", [{"const": True}, None]),
-    ],
-)
-def test_conditions_that_a_plan_can_say(text: str, schemas: list[Json]) -> None:
-    read = conditions(text)
-    assert not isinstance(read, str)
-    assert len(read) == len(schemas)
-    for found, wanted in zip(read, schemas, strict=True):
-        assert wanted is None or found.schema == wanted
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "$statusCode == 404",
-        "$statusCode == 200 || $response.body#/a == 1",
-        "$response.header.x == 1",
-        "$response.body#/a",
-        "$response.body#/a == b",
-        "$response.body#/a < 'x'",
-        "$inputs.x == 1",
-        "!($response.body#/a == 1)",
-        "$response.body#/a b == 1",
-        "$response.body#/a == 01",
-    ],
-)
-def test_conditions_that_a_plan_cannot_say(text: str) -> None:
-    assert isinstance(conditions(text), str)
 
 
 def test_paths() -> None:

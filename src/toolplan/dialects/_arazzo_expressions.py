@@ -1,4 +1,4 @@
-"""Runtime expressions and conditions of Arazzo, as values and schemas of a plan."""
+"""Runtime expressions of Arazzo, as values of a plan."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, TypeAlias
 
 from toolplan.dialects import _values
 from toolplan.path import EVERY, Json, Path
@@ -37,22 +37,10 @@ _BODY = re.compile(r"\$response\.body(?P<rest>.*)")
 _INDEX = re.compile(r"0|[1-9][0-9]{0,8}")
 _DOTTED = re.compile(r"(?:\.[^.\[\]#]+|\[[0-9]{1,9}\])*")
 _DOT_SEGMENT = re.compile(r"\.([^.\[\]#]+)|\[([0-9]{1,9})\]")
-_COMPARISON = re.compile(
-    r"\s*(?P<left>\$[^\s=!<>&|]+)\s*(?P<operator>==|!=|<=|>=|<|>)\s*(?P<right>'(?:[^']|'')*'|[^\s'&|]+)\s*"
-)
-_LOWER_BOUNDS: Final = {">": "exclusiveMinimum", ">=": "minimum"}
-_UPPER_BOUNDS: Final = {"<": "exclusiveMaximum", "<=": "maximum"}
 _HELP: Final = (
     "A plan can say $inputs.NAME, $steps.STEP.outputs.NAME, $workflows.NAME.outputs.NAME and,"
     " in outputs and criteria, $response.body#/POINTER."
 )
-
-
-class Condition(NamedTuple):
-    """A success criterion: what is looked at in the step's response, and the schema it must fit."""
-
-    path: Path
-    schema: Json
 
 
 @dataclass
@@ -202,94 +190,6 @@ def write_text(value: _values.Written, names: Mapping[Ref, str]) -> str:
         return expression if value == ref else "{" + expression + "}"
 
     return _values.write_parts(value, write)
-
-
-def conditions(text: str) -> list[Condition] | str:
-    """Return what a condition asks of the response, or why a plan cannot ask it.
-
-    A status of 2xx is what makes a call succeed: it asks nothing more.
-    """
-    alternatives = text.split("||")
-    if len(alternatives) > 1:
-        if all(_is_success(each) for each in alternatives):
-            return []
-        return "A plan has no '||' in a condition."
-    found: list[Condition] = []
-    for part in text.split("&&"):
-        if _is_success(part):
-            continue
-        read = _condition(part)
-        if isinstance(read, str):
-            return read
-        found.append(read)
-    return found
-
-
-def _condition(text: str) -> Condition | str:
-    found = _COMPARISON.fullmatch(text)
-    if found is None:
-        return f"The condition {shown(text.strip())} cannot be said."
-    if found["left"] == "$statusCode":
-        return "A call succeeds with a status of 2xx, and with no other."
-    path = body_path(found["left"])
-    if path is None:
-        return f"A condition looks at $response.body, not at {shown(found['left'])}."
-    if refusal(Ref("x", path)) is not None:
-        return f"The condition {shown(text.strip())} cannot be said."
-    literal = _literal(found["right"])
-    if isinstance(literal, Literal):
-        schema = _schema(found["operator"], literal.value)
-        if schema is not None:
-            return Condition(path, schema)
-    return f"The condition {shown(text.strip())} cannot be said."
-
-
-def _schema(operator: str, value: Json) -> Json:
-    """Return the schema of what fulfils a comparison, None where there is none."""
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    if operator in ("==", "!="):
-        # texts are compared without regard to case
-        equal: Json = {"const": value}
-        if isinstance(value, str):
-            equal = {"type": "string", "pattern": f"^{''.join(map(_either_case, value))}$"}
-        return equal if operator == "==" else {"not": equal}
-    bound = {**_LOWER_BOUNDS, **_UPPER_BOUNDS}[operator]
-    return {"type": "number", bound: value} if is_number else None
-
-
-def _either_case(letter: str) -> str:
-    if letter.lower() != letter.upper() and len(letter.lower()) == len(letter.upper()) == 1:
-        return f"[{letter.lower()}{letter.upper()}]"
-    return re.escape(letter) if letter in r"\.^$*+?()[]{}|/" else letter
-
-
-def _is_success(text: str) -> bool:
-    """Return whether a condition is a status that every successful call may have."""
-    found = _COMPARISON.fullmatch(text)
-    if found is None or found["left"] != "$statusCode" or not found["right"].isdecimal():
-        return False
-    number, operator = int(found["right"][:9]), found["operator"]
-    match operator:
-        case "==":
-            return 200 <= number < 300
-        case ">=":
-            return number <= 200
-        case ">":
-            return number < 200
-        case "<":
-            return number >= 300
-        case "<=":
-            return number >= 299
-        case _:
-            return not 200 <= number < 300
-
-
-def _literal(text: str) -> Literal | None:
-    if text.startswith("'"):
-        return Literal(text[1:-1].replace("''", "'"))
-    if text in ("true", "false", "null") or re.fullmatch(r"-?[0-9]{1,15}(?:\.[0-9]{1,15})?", text):
-        return Literal(json.loads(text)) if not re.fullmatch(r"-?0[0-9]+.*", text) else None
-    return None
 
 
 def _further(value: Value, path: Path, expression: str) -> Value | Problem:

@@ -16,7 +16,8 @@ from toolplan.dialects import _arazzo_expressions as expressions
 from toolplan.dialects import _arazzo_operations as operations
 from toolplan.dialects import _form, _values
 from toolplan.dialects._arazzo_actions import refuse_jumps, retries
-from toolplan.dialects._arazzo_expressions import Condition, Scope
+from toolplan.dialects._arazzo_criteria import Condition, criterion
+from toolplan.dialects._arazzo_expressions import Scope
 from toolplan.dialects._arazzo_inputs import default_inputs, input_names, needed_inputs
 from toolplan.dialects._arazzo_places import fields_of, listed
 from toolplan.dialects._steps import IdCheck
@@ -71,7 +72,7 @@ class Reading:
     steps: list[Step] = field(default_factory=list[Step])
     places: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
     conditions: list[tuple[str, Condition]] = field(default_factory=list[tuple[str, Condition]])
-    last_criteria: str = ""
+    last_criterion: str = ""
     finished: dict[str, Mapping[str, Value]] = field(default_factory=dict[str, Mapping[str, Value]])
     running: list[str] = field(default_factory=list[str])
     calls: int = 0
@@ -98,7 +99,7 @@ class Reading:
         last = self.steps[-1].id if self.steps else None
         if any(step == last for step, _ in self.conditions):
             said = "No step comes after this one that its criterion could keep from running."
-            self.report.error("cannot-express", said, self.last_criteria, last)
+            self.report.error("cannot-express", said, self.last_criterion, last)
         return Plan(tuple(self.steps), None if outputs is None else object_(tuple(outputs.items())))
 
     def call(
@@ -223,7 +224,7 @@ class WorkflowReader:
         self._scope.outputs[name] = {**outputs, **self._declared(item, pointer, name, None)}
         self._scope.own = None
         for number, each in enumerate(listed(item.get("successCriteria"))):
-            if expressions.conditions(str(fields_of(each).get("condition"))):
+            if criterion(fields_of(each)):
                 said = "A step that calls a workflow has no response to look at."
                 place = f"{pointer}/successCriteria/{number}"
                 self._report.error("cannot-express", said, place, name)
@@ -404,18 +405,13 @@ class WorkflowReader:
 
     def _criteria(self, item: Mapping[str, Json], pointer: str, step: str) -> None:
         for at, each in enumerate(listed(item.get("successCriteria"))):
-            fields, place = fields_of(each), f"{pointer}/successCriteria/{at}"
-            condition = fields.get("condition")
-            if fields.get("type", "simple") != "simple" or not isinstance(condition, str):
-                said = "A plan has no criteria of regular expressions, JSONPath and XPath."
-                self._report.error("cannot-express", said, place, step)
-                continue
-            read = expressions.conditions(condition)
+            read = criterion(fields_of(each))
             if isinstance(read, str):
-                self._report.error("cannot-express", read, f"{place}/condition", step)
+                place = f"{pointer}/successCriteria/{at}/condition"
+                self._report.error("cannot-express", read, place, step)
             else:
                 self._reading.conditions += [(step, found) for found in read]
-                self._reading.last_criteria = f"{pointer}/successCriteria"
+                self._reading.last_criterion = f"{pointer}/successCriteria/{at}"
 
     def _when(self) -> When | None:
         """Return what the steps before ask of their responses: without it a step does not run."""

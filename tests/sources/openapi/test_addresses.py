@@ -119,7 +119,8 @@ def test_a_base_url_with_a_name_is_not_opened_into_the_network() -> None:
         guard.admit("api.example", ["10.1.2.3"])
     assert str(raised.value) == (
         "The host 'api.example' resolves to 10.1.2.3, which is not a public address. "
-        "If you mean it, allow it: allow_hosts=['api.example']."
+        "If you mean it, allow it: allow_hosts=['api.example'], in Python or in the table"
+        " [openapi.NAME] of the settings."
     )
 
 

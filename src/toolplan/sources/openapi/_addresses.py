@@ -78,6 +78,14 @@ async def resolve(host: str, port: int) -> Sequence[str]:
     return list(dict.fromkeys(str(address[4][0]) for address in found))
 
 
+def way_to_allow(host: str) -> str:
+    """Return how a user allows `host`, in Python and in the settings."""
+    return (
+        f"If you mean it, allow it: allow_hosts=[{host!r}], in Python or in the table"
+        " [openapi.NAME] of the settings."
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Guard:
     """Which addresses may be connected to.
@@ -136,8 +144,8 @@ class Guard:
             if kind is not None:
                 where = "" if text == host else f" resolves to {address}, which"
                 raise HostBlocked(
-                    f"The host {host!r}{where} is {kind}. If you mean it, allow it: "
-                    f"allow_hosts=[{(str(address) if named else host)!r}]."
+                    f"The host {host!r}{where} is {kind}."
+                    f" {way_to_allow(str(address) if named else host)}"
                 )
         if not addresses:
             raise HostBlocked(f"The host {host!r} has no address.")

@@ -21,7 +21,14 @@ from urllib.parse import urljoin
 
 import httpx2
 
-from toolplan.sources.openapi._addresses import Guard, HostBlocked, Origin, Resolve, origin_of
+from toolplan.sources.openapi._addresses import (
+    Guard,
+    HostBlocked,
+    Origin,
+    Resolve,
+    origin_of,
+    way_to_allow,
+)
 from toolplan.sources.openapi._addresses import resolve as ask_system
 from toolplan.sources.openapi._answers import Response
 from toolplan.sources.openapi._request import Request, cookie_header, with_query
@@ -213,8 +220,7 @@ class HttpTransport:
         addresses = self._guard.admit(origin.host, found)
         if request.credentials and origin.scheme == "http" and not self._guard.trusts(origin):
             raise HostBlocked(
-                f"Credentials are not sent to {origin} unencrypted. If you mean it, allow it: "
-                f"allow_hosts=[{origin.host!r}]."
+                f"Credentials are not sent to {origin} unencrypted. {way_to_allow(origin.host)}"
             )
         carrier = opened.carriers.get(origin)
         if carrier is None:
